@@ -21,18 +21,18 @@ from fastapi import FastAPI, Request
 from sqlalchemy.orm import Session
 from starlette.types import ASGIApp, Message, Receive, Scope
 
-from .domain.deployments import Credentials, CredentialsKind
-from .errors import EndpointRefused, InvalidInput, ScoringFailed
-from .frozen import frozen
-from .outbound.credentials import bearer_of, encode_header, header_of, redacted
-from .outbound.egress import check_url
-from .outbound.failures import CallFailure
-from .outbound.tokens import TokenSource
-from .outbound.transport import PinnedTransport
-from .services import Services
-from .store.database.resealing import begin_sealing
+from .access.gate.caller import IS_INNER
+from .access.gate.services import Services
+from .base.errors import EndpointRefused, InvalidInput, ScoringFailed
+from .base.frozen import frozen
+from .calls.call_failures import CallFailure
+from .calls.credential_headers import bearer_of, encode_header, header_of, redacted
+from .calls.egress_policy import check_url
+from .calls.pinned_transport import PinnedTransport
+from .calls.token_source import TokenSource
+from .database.reseal import begin_sealing
+from .domain.deployment import Credentials, CredentialsKind
 from .web import problems
-from .web.access import IS_INNER
 
 FACES = ("evenhand_openscale",)
 

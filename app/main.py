@@ -11,85 +11,83 @@ from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from . import VERSION
-from .alerts.mail_server import mail_server_of
-from .api import (
-    activities,
-    alert_channels,
-    alert_rules,
-    alerts,
-    arrivals,
-    attributions,
-    charts,
-    checks,
-    corrections,
-    correlated_features,
-    debiased_predictions,
-    deployments,
-    docs,
-    endpoint_tests,
-    evidence,
-    feedback_records,
-    flagged_records,
-    health,
-    imports,
-    keys,
-    logging_snippets,
-    measurements,
-    metrics,
-    mitigation,
-    monitors,
-    openapi,
-    overview,
-    payload_exports,
-    payload_records,
-    pseudonyms,
-    recommended_monitors,
-    record_tests,
-    regulator_reports,
-    reports,
-    retention,
-    subgroups,
-    training_data,
-    training_measurements,
-    users,
-    workers,
-)
-from .api.answers import answers
-from .api.debiased_predictions import is_live_request
-from .api.debiased_predictions_openapi import ANSWER, DEBIASED
-from .api.events import EventRoutes
-from .api.gateway import GatewayRoute
-from .api.gateway_paths import gateway_paths
-from .api.ingestion import IngestionRoutes
-from .api.ingestion_paths import ingestion_paths
-from .api.schemas.training_data import TrainingDistributionsIn
-from .api.uploads import is_upload
-from .dashboard import create_pages
-from .errors import InvalidInput, SetupError, Unavailable
+from .access.gate.audit_requests import AuditLayer
+from .access.gate.caller import let_replica_answer, provide_services
+from .access.gate.gate import KeyGate, is_of_programs
+from .access.gate.services import Services, open_services
+from .access.keys import routes as keys
+from .access.users import routes as users
+from .alerts import routes as alerts
+from .alerts.channels import routes as alert_channels
+from .alerts.channels.mail_server import mail_server_of
+from .alerts.rules import routes as alert_rules
+from .base.errors import InvalidInput, SetupError, Unavailable
+from .base.frozen import frozen
+from .base.settings import Settings, load_settings
+from .base.telemetry.json_logs import configure_logging
+from .base.telemetry.traces import tracing
+from .base.turns import Room
+from .calls.hops import identify
+from .calls.scoring.live_model import LiveModels
+from .charts import measurement_routes as measurements
+from .charts import routes as charts
+from .checks import metric_routes as metrics
+from .checks import routes as checks
+from .checks import training_routes as training_measurements
+from .checks.endpoint_test import routes as endpoint_tests
+from .checks.schedule import routes as workers
+from .checks.schedule.listener import name_installation, record_listener
+from .deployments import activity_routes as activities
+from .deployments import routes as deployments
+from .deployments.monitor import correlation_routes as correlated_features
+from .deployments.monitor import routes as monitors
+from .deployments.queries import Deployments
+from .deployments.recommendations import routes as recommended_monitors
+from .deployments.training import routes as training_data
+from .deployments.training.bodies import TrainingDistributionsIn
+from .evidence import routes as evidence
+from .evidence.attribution import routes as attributions
+from .evidence.subgroups import routes as subgroups
 from .face import Face, mount_face
-from .frozen import frozen
-from .gateway.service import Gateway
-from .ingest import Ingestion
-from .mitigation.live.plan import ActivePlans, PlanReader
+from .intake.gateway.event_routes import EventRoutes
+from .intake.gateway.openapi_entries import gateway_paths
+from .intake.gateway.routes import GatewayRoute
+from .intake.gateway.service import Gateway
+from .intake.hot_routes import record_test_routes as record_tests
+from .intake.hot_routes.openapi_entries import ingestion_paths
+from .intake.hot_routes.routes import IngestionRoutes
+from .intake.imports import routes as imports
+from .intake.logging.service import Ingestion
+from .intake.pseudonyms import routes as pseudonyms
+from .intake.snippets import routes as logging_snippets
+from .intake.volume import routes as arrivals
+from .mitigation import routes as mitigation
+from .mitigation.live import routes as debiased_predictions
+from .mitigation.live.live_plan import ActivePlans, PlanReader
+from .mitigation.live.openapi_entries import ANSWER, DEBIASED
+from .mitigation.live.routes import is_live_request
 from .mitigation.live.service import ActiveMitigation
-from .outbound.hops import identify
-from .reports.making import ReportMaker
-from .scoring.live import LiveModels
-from .services import Services, open_services
-from .settings import Settings, load_settings
-from .store.database.listener import name_installation, record_listener
-from .store.deployments.deployments import Deployments
-from .store.overviews.vitals import is_migrated
-from .telemetry.logs import configure_logging
-from .telemetry.traces import tracing
-from .turns import Room
+from .overview import routes as overview
+from .overview.health import routes as health
+from .overview.health.queries import is_migrated
+from .pages import documentation_page as docs
+from .pages.application import create_pages
+from .records import export_routes as payload_exports
+from .records import routes as payload_records
+from .records.corrections import routes as corrections
+from .records.feedback import routes as feedback_records
+from .records.second_look import routes as flagged_records
+from .reports import routes as reports
+from .reports.regulator import routes as regulator_reports
+from .reports.report_processes import ReportMaker
+from .retention import routes as retention
+from .web import openapi_document as openapi
 from .web import problems
-from .web.access import let_replica_answer, provide_services
-from .web.auditing import AuditLayer
-from .web.gate import KeyGate, is_of_programs
-from .web.media import understood_only
+from .web.media_types import understood_only
 from .web.middleware import BodyLimit, HeadAsGet, LoopGuard, RequestContext
-from .web.parameters import known_parameters_only
+from .web.problem_answers import answers
+from .web.query_parameters import known_parameters_only
+from .web.uploads import is_upload
 
 _ROUTERS = (
     overview.router,

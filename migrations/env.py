@@ -1,4 +1,4 @@
-"""Alembic's entry: runs on the connection and with the tables that `app/store/database/migrate.py` passes in, inside its transaction."""
+"""Alembic's entry: runs on the connection and with the tables that `app/database/migrations.py` passes in, inside its transaction."""
 
 from alembic import context
 

@@ -16,8 +16,8 @@ from sqlalchemy import Connection, Engine, create_engine
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.util import LRUCache
 
-from app.security import passwords
-from app.store.database import engine as product
+from app.access import passwords
+from app.database import engine as product
 from tests.connections import KEEPER, KeptConnection
 
 

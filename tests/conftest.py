@@ -16,11 +16,11 @@ import hypothesis
 import pytest
 import structlog
 
-from app.embedded import EmbeddedPostgres
-from app.embedded.process import TUNING
-from app.store.database.engine import Database
-from app.store.database.migrate import upgrade
-from app.store.database.partitions import ensure_coming_months, ensure_months, month_of
+from app.database.embedded.embedded_server import EmbeddedPostgres
+from app.database.embedded.server_processes import TUNING
+from app.database.engine import Database
+from app.database.migrations import upgrade
+from app.database.partitions import ensure_coming_months, ensure_months, month_of
 from tests.cheap import (
     ask_servers_once,
     compile_statements_once,

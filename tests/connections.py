@@ -13,7 +13,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import ConnStatus, ExecStatus
 from psycopg.pq.abc import PGconn
 
-from app.store.database.engine import ArrowPool
+from app.database.engine import ArrowPool
 
 OPTIONS_OF_PSYCOPG = frozenset({"autocommit", "prepare_threshold", "context", "row_factory", "cursor_factory"})
 """Arguments of `connect()` that are no property of the server's side."""

@@ -12,23 +12,23 @@ from typing import Any, Protocol, Self, TypeVar, cast
 import psycopg
 from sqlalchemy import insert
 
+from app.calls.egress_policy import OPEN, EgressPolicy
+from app.charts.series import measure_requested
 from app.checks.check import perform_check
-from app.checks.sources import NO_TABLES, TablePlaces
-from app.domain.checks import CheckRun, CheckState, Measurement, Progress, Span, Trigger
-from app.domain.definitions import Definition, definition_of
-from app.domain.deployments import Column, Deployment, Endpoint, FieldKind, FieldType, OutputFields, ProblemType
-from app.domain.monitors import Monitor
-from app.metrics.catalogue import CATALOGUE
-from app.mitigation.window.mitigating import mitigate_window
-from app.outbound.egress import OPEN, EgressPolicy
-from app.store.checks.checks import read_model_answer, read_run
-from app.store.checks.results import StoredTable, measurements_of, tables_of
-from app.store.database.engine import Database
-from app.store.database.partitions import ensure_months
-from app.store.deployments.deployments import Deployments
-from app.store.deployments.monitors import monitor_of, put_monitor
-from app.store.tables import CheckRow
-from app.views.series import measure_requested
+from app.checks.queries import read_model_answer, read_run
+from app.checks.result_queries import StoredTable, measurements_of, tables_of
+from app.checks.window.window_sources import NO_TABLES, TablePlaces
+from app.database.engine import Database
+from app.database.partitions import ensure_months
+from app.database.tables import CheckRow
+from app.deployments.definition import Definition, definition_of
+from app.deployments.monitor.queries import monitor_of, put_monitor
+from app.deployments.queries import Deployments
+from app.domain.check import CheckRun, CheckState, Measurement, Progress, Span, Trigger
+from app.domain.deployment import Column, Deployment, Endpoint, FieldKind, FieldType, OutputFields, ProblemType
+from app.domain.monitor import Monitor
+from app.mitigation.window.mitigate_window import mitigate_window
+from app.statistics.catalogue import CATALOGUE
 from tests.builders.results import only_group
 from tests.connections import connect
 from tests.databases import Snapshot

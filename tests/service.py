@@ -17,13 +17,13 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.lifespan.on import LifespanOn
 
+from app.access.keys.key_text import create_key
+from app.access.principals import Role
+from app.access.secret_box import KEY_FILE
+from app.base.settings import Settings
+from app.database.engine import Database
 from app.main import create_app
-from app.reports import making
-from app.security.keys import create_key
-from app.security.principals import Role
-from app.security.secrets import KEY_FILE
-from app.settings import Settings
-from app.store.database.engine import Database
+from app.reports import report_processes as making
 from tests.progress import wait_until
 
 SECRET = "the same in every test, because deriving a key from a new one takes 50 ms"  # noqa: S105 - it protects nothing

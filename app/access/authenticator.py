@@ -10,17 +10,17 @@ from datetime import datetime
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
-from ..clock import monotonic_seconds, utc_now
-from ..errors import Unauthenticated, Unavailable
-from ..store.database.engine import Database, current_time
-from ..store.people.api_keys import USE_NOTED_EVERY, ApiKey, ApiKeys
-from ..store.people.sessions import holder_of
-from .keys import hash_key, key_id_of, key_refusal
-from .oidc.bearers import BearerTokens, is_of_issuer
-from .oidc.claims import Identity
+from ..base.clock import monotonic_seconds, utc_now
+from ..base.errors import Unauthenticated, Unavailable
+from ..database.engine import Database, current_time
+from .issuer.bearer_tokens import BearerTokens, is_of_issuer
+from .issuer.token_claims import Identity
+from .keys.key_text import hash_key, key_id_of, key_refusal
+from .keys.queries import USE_NOTED_EVERY, ApiKey, ApiKeys
 from .principals import USER, Principal, Role
-from .sessions import TOKEN, principal_of, token_hash
-from .users import admit_user, bound_number
+from .users.browser_sessions import TOKEN, principal_of, token_hash
+from .users.session_queries import holder_of
+from .users.user_rules import admit_user, bound_number
 
 CACHE_SECONDS = 5.0
 """Seconds for which a valid key is trusted without asking again: a revoked key is refused after this at the latest."""

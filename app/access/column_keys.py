@@ -11,8 +11,8 @@ from base64 import urlsafe_b64encode
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from ..domain.values import Scalar, canonical
-from ..errors import SetupError
+from ..base.errors import SetupError
+from ..base.values import Scalar, canonical
 
 _PSEUDONYM_BYTES = 16
 _NONCE_BYTES = 12

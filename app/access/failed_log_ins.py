@@ -3,11 +3,11 @@
 import threading
 from collections.abc import Callable
 
-from ..clock import monotonic_seconds
-from ..store.database.engine import Database
-from ..store.people import users
-from ..store.people.activities import record_activity
-from .users import NAME
+from ..base.clock import monotonic_seconds
+from ..database.engine import Database
+from .audit.activity_queries import record_activity
+from .users import queries as users
+from .users.user_rules import NAME
 
 REFUSED = "session.refused"
 UNKNOWN = "unknown"

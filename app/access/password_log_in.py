@@ -2,9 +2,9 @@
 
 import asyncio
 
-from ..errors import Unauthenticated
-from ..security import sessions
-from .open import Services
+from ..base.errors import Unauthenticated
+from .gate.services import Services
+from .users import browser_sessions as sessions
 
 
 async def log_in_with_password(services: Services, name: str, password: str, *, address: str, client: str) -> str:

@@ -3,8 +3,8 @@
 from datetime import datetime
 from enum import StrEnum
 
-from ..errors import Forbidden, NotFound
-from ..frozen import frozen
+from ..base.errors import Forbidden, NotFound
+from ..base.frozen import frozen
 
 
 class Permission(StrEnum):

@@ -10,8 +10,8 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
-from ..errors import SetupError
-from ..settings import Settings
+from ..base.errors import SetupError
+from ..base.settings import Settings
 
 KEY_FILE = "secret.key"
 """Generated keys in the data folder: one on a line. The first encrypts, the others are accepted."""

@@ -5,8 +5,8 @@ from collections import deque
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
-from ..clock import monotonic_seconds
-from ..errors import TooManyTries
+from ..base.clock import monotonic_seconds
+from ..base.errors import TooManyTries
 
 FAILURES = 10
 

@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from ..checks.left_out import LEFT_OUT
-from ..domain.alerts import Alert
-from ..domain.checks import CheckRun, CheckState, Measurement, Scope
+from ..checks.counting.left_out_of_check import LEFT_OUT
+from ..checks.views.explain_figure import judged_figure, sentence_of, statements_of
+from ..domain.alert import Alert
+from ..domain.check import CheckRun, CheckState, Measurement, Scope
 from ..domain.group_words import GroupWords
-from ..evidence.nulls import UnfairSide
-from ..evidence.sentences import say_start
-from ..metrics.left_out import list_lines
-from ..tracking.looking import ComparisonState, DeploymentEvidence, rename_state
-from ..tracking.wording import QUIET, name_figure, note_first_hour, say_comparison
-from ..views.figures import judged_figure, sentence_of, statements_of
+from ..evidence.present_state import ComparisonState, DeploymentEvidence, rename_state
+from ..evidence.words import QUIET, name_figure, note_first_hour, say_comparison
+from ..statistics.e_values.nulls import UnfairSide
+from ..statistics.e_values.state_words import say_start
+from ..statistics.sentences.left_out import list_lines
 
 Facts = dict[str, object]
 

@@ -5,10 +5,10 @@ from typing import Annotated, Any
 
 from pydantic import AliasPath, Field
 
-from ...domain.alerts import AlertState, ClosingReason, Resolution, RuleKind
-from ...domain.checks import DataSet
-from .attributions import ChangedGapOut
-from .base import FollowingCursor, FromText, In, Out, PageOut, example
+from ..domain.alert import AlertState, ClosingReason, Resolution, RuleKind
+from ..domain.check import DataSet
+from ..evidence.attribution.bodies import ChangedGapOut
+from ..web.body import FollowingCursor, FromText, In, Out, PageOut, example
 
 MAX_NOTE = 2000
 

@@ -2,16 +2,16 @@
 
 from sqlalchemy.orm import Session
 
-from ..domain.alerts import Alert, AlertSubject
-from ..store.deployments.monitors import monitor_of
-from ..store.evidence.closures import Closure, add_closure
-from ..store.evidence.eras import find_era, followed_deployment
-from ..store.evidence.figures import StoredFigure, figures_of, replace_state
-from ..tracking.counting import FollowedEra
-from ..tracking.figures import WatchedMetric
-from ..tracking.series import number_hour
-from ..tracking.states import FigureState
-from ..tracking.summarising import summarise
+from ..deployments.monitor.queries import monitor_of
+from ..domain.alert import Alert, AlertSubject
+from ..evidence.count_hours import FollowedEra
+from ..evidence.figure_state import FigureState
+from ..evidence.hour_series import number_hour
+from ..evidence.queries.closures import Closure, add_closure
+from ..evidence.queries.eras import find_era, followed_deployment
+from ..evidence.queries.figure_states import StoredFigure, figures_of, replace_state
+from ..evidence.summarise import summarise
+from ..evidence.watched_figures import WatchedMetric
 
 
 def close_alarms(session: Session, alert: Alert) -> None:

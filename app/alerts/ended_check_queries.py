@@ -7,11 +7,11 @@ from sqlalchemy import ColumnElement, exists, func, not_, or_, select, text, tup
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
-from ...domain.alerts import AlertSubject, VerdictCondition
-from ...domain.checks import PRESENT_TRIGGERS, CheckRun, CheckState, Measurement, Scope, Span
-from ..tables import CheckRow, MeasurementRow
-from .checks import SELECT_RUNS, to_run
-from .results import is_of_scope, measurement_from
+from ..checks.queries import SELECT_RUNS, to_run
+from ..checks.result_queries import is_of_scope, measurement_from
+from ..database.tables import CheckRow, MeasurementRow
+from ..domain.alert import AlertSubject, VerdictCondition
+from ..domain.check import PRESENT_TRIGGERS, CheckRun, CheckState, Measurement, Scope, Span
 
 _NEXT_DUE = text("""
     SELECT no FROM checks

@@ -11,9 +11,17 @@ from typing import cast
 
 from sqlalchemy.orm import Session
 
-from ..checks.evidence import COPIED
-from ..checks.picking import stored_on
-from ..domain.alerts import (
+from ..base.frozen import frozen
+from ..base.values import label_of
+from ..checks.queries import read_run
+from ..checks.window.window_records import COPIED
+from ..database.engine import Database, current_time
+from ..database.tables import DeploymentRow
+from ..deployments.mitigation_queries import settings_of
+from ..deployments.monitor.picked_metrics import stored_on
+from ..deployments.monitor.queries import monitor_of
+from ..deployments.queries import hold_deployment
+from ..domain.alert import (
     WHOLE_DEPLOYMENT,
     Alert,
     AlertSubject,
@@ -24,19 +32,15 @@ from ..domain.alerts import (
     StaleDataCondition,
     VerdictCondition,
 )
-from ..domain.checks import CheckRun, CheckState, DataSet, Scope
-from ..domain.comparisons import find_comparison, split_group
+from ..domain.check import CheckRun, CheckState, DataSet, Scope
+from ..domain.comparison import find_comparison, split_group
 from ..domain.group_words import GroupWords
 from ..domain.mitigation import MitigationSettings
-from ..domain.monitors import Monitor
-from ..domain.turns import in_turn
-from ..domain.values import label_of
-from ..frozen import frozen
-from ..metrics.verdicts import ON_FAIRNESS, Verdict
-from ..store.alerts.alert_rules import rule_by_no, rule_nos, try_lock_alerts
-from ..store.alerts.alerts import deployments_to_revisit, unresolved_of_rule
-from ..store.checks.checks import read_run
-from ..store.checks.ended_checks import (
+from ..domain.monitor import Monitor
+from ..evidence.deployment_turns import in_turn
+from ..statistics.intervals.verdicts import ON_FAIRNESS, Verdict
+from .alert_facts import facts_of_failures, facts_of_figure, facts_of_news, facts_of_silence, facts_of_success
+from .ended_check_queries import (
     deployments_with_ended_checks,
     earlier_verdicts,
     figures_of,
@@ -45,14 +49,10 @@ from ..store.checks.ended_checks import (
     newest_record_at,
     take_ended_check,
 )
-from ..store.database.engine import Database, current_time
-from ..store.deployments.deployments import hold_deployment
-from ..store.deployments.monitors import monitor_of
-from ..store.mitigation.mitigation import settings_of
-from ..store.tables import DeploymentRow
-from .facts import facts_of_failures, facts_of_figure, facts_of_news, facts_of_silence, facts_of_success
-from .guarding import run_guarded
+from .guard import run_guarded
 from .lifecycle import confirm, end, remind
+from .queries import deployments_to_revisit, unresolved_of_rule
+from .rules.queries import rule_by_no, rule_nos, try_lock_alerts
 
 
 def apply_rule(session: Session, rule: Rule, check: CheckRun) -> None:

@@ -5,22 +5,22 @@ from functools import partial
 
 from sqlalchemy.orm import Session
 
-from ..domain.alerts import Alert, AlertSubject, EvidenceCondition, Resolution, Rule, RuleKind
-from ..domain.checks import Span
+from ..database.engine import Database
+from ..deployments.queries import hold_deployment
+from ..domain.alert import Alert, AlertSubject, EvidenceCondition, Resolution, Rule, RuleKind
+from ..domain.check import Span
 from ..domain.group_words import GroupWords
-from ..domain.turns import in_turn
-from ..evidence.sentences import State
-from ..store.alerts.alert_rules import rule_by_no, rule_nos, try_lock_alerts
-from ..store.alerts.alerts import unresolved_of_rule
-from ..store.attributions.attributions import queue_for_alert
-from ..store.database.engine import Database
-from ..store.deployments.deployments import hold_deployment
-from ..store.evidence.eras import eras_with_alerts_due, take_alerts_due
-from ..store.evidence.figures import find_ended
-from ..tracking.looking import ComparisonState, DeploymentEvidence, look_at_evidence
-from .facts import facts_of_evidence, facts_of_fair_evidence
-from .guarding import run_guarded
+from ..evidence.attribution.queries import queue_for_alert
+from ..evidence.deployment_turns import in_turn
+from ..evidence.present_state import ComparisonState, DeploymentEvidence, look_at_evidence
+from ..evidence.queries.eras import eras_with_alerts_due, take_alerts_due
+from ..evidence.queries.figure_states import find_ended
+from ..statistics.e_values.state_words import State
+from .alert_facts import facts_of_evidence, facts_of_fair_evidence
+from .guard import run_guarded
 from .lifecycle import confirm, end
+from .queries import unresolved_of_rule
+from .rules.queries import rule_by_no, rule_nos, try_lock_alerts
 
 
 def evaluate_evidence(database: Database) -> int:

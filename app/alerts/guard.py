@@ -7,7 +7,7 @@ from psycopg import Error as PostgresError
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.orm import Session
 
-from ..errors import Unavailable
+from ..base.errors import Unavailable
 
 _PASSING = ("08", "40", "53", "57")
 """Classes of Postgres errors that are not the statement's fault."""

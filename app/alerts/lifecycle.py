@@ -3,7 +3,8 @@
 import structlog
 from sqlalchemy.orm import Session
 
-from ..domain.alerts import (
+from ..base.errors import Conflict
+from ..domain.alert import (
     Alert,
     AlertState,
     AlertSubject,
@@ -15,10 +16,12 @@ from ..domain.alerts import (
     RuleKind,
     VerdictCondition,
 )
-from ..domain.checks import CheckRun, Scope
-from ..errors import Conflict
-from ..store.alerts.alert_rules import delete_rule, lock_alerts
-from ..store.alerts.alerts import (
+from ..domain.check import CheckRun, Scope
+from ..evidence.queries.eras import lock_evidence
+from .alert_facts import Facts, facts_of_closing, join_recovery
+from .channels.notification_queries import queue_notifications
+from .close_alarm import close_alarms
+from .queries import (
     acknowledge,
     alerts_to_remind,
     assign,
@@ -31,10 +34,7 @@ from ..store.alerts.alerts import (
     unresolved_about,
     unresolved_of_rule,
 )
-from ..store.alerts.notifications import queue_notifications
-from ..store.evidence.eras import lock_evidence
-from .closing import close_alarms
-from .facts import Facts, facts_of_closing, join_recovery
+from .rules.queries import delete_rule, lock_alerts
 
 log = structlog.get_logger(__name__)
 

@@ -11,14 +11,14 @@ from sqlalchemy import ColumnElement, Select, func, select, text, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from ...domain.alerts import Alert, AlertState, AlertSubject, ClosingReason, Resolution, Rule, RuleKind
-from ...domain.checks import CheckRun, DataSet, Span
-from ...domain.paging import Paging
-from ...errors import Conflict, NotFound
-from ...frozen import frozen
+from ..base.errors import Conflict, NotFound
+from ..base.frozen import frozen
+from ..database.binary_rows import columns_of, read_row
 from ..database.paging import equal, page_newest, page_oldest
-from ..database.rows import columns_of, read_row
-from ..tables import AlertCommentRow, AlertRow, AlertRuleRow, CheckRow, DeploymentRow
+from ..database.tables import AlertCommentRow, AlertRow, AlertRuleRow, CheckRow, DeploymentRow
+from ..domain.alert import Alert, AlertState, AlertSubject, ClosingReason, Resolution, Rule, RuleKind
+from ..domain.check import CheckRun, DataSet, Span
+from ..domain.paging import Paging
 
 MOST_BETWEEN = 10_000
 

@@ -6,22 +6,20 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query
 from sqlalchemy.orm import Session
 
-from ..alerts.lifecycle import close_by_hand, record_acknowledgement, record_assignment
-from ..domain.alerts import Alert, AlertState
+from ..access.audit.activity_queries import record_activity
+from ..access.gate.caller import Acknowledger, Manager, Reader, SessionIn
+from ..access.principals import USER, Principal
+from ..access.users import queries as users
+from ..access.users.user_rules import is_assignable
+from ..base.errors import Conflict, InvalidInput, NotFound
+from ..base.texts import character_problem
+from ..deployments.deployment_in_address import DeploymentsIn, ReadableDeployment
+from ..domain.alert import Alert, AlertState
 from ..domain.paging import Paging
-from ..domain.texts import character_problem
-from ..errors import Conflict, InvalidInput, NotFound
-from ..security.principals import USER, Principal
-from ..security.users import is_assignable
-from ..store.alerts.alerts import AlertFilter, alerts_page, comments_page, get_alert, put_comment
-from ..store.people import users
-from ..store.people.activities import record_activity
-from ..web.access import Acknowledger, Manager, Reader, SessionIn
+from ..web.id_and_time import ID_PATTERN, uuid_path
 from ..web.paging import NumberPaging
-from ..web.texts import ID_PATTERN, uuid_path
-from .answers import CONFLICT, NOT_FOUND
-from .deployment_in_address import DeploymentsIn, ReadableDeployment
-from .schemas.alerts import (
+from ..web.problem_answers import CONFLICT, NOT_FOUND
+from .bodies import (
     AcknowledgementIn,
     AcknowledgementsIn,
     AcknowledgementsOut,
@@ -33,6 +31,8 @@ from .schemas.alerts import (
     CommentOut,
     CommentPage,
 )
+from .lifecycle import close_by_hand, record_acknowledgement, record_assignment
+from .queries import AlertFilter, alerts_page, comments_page, get_alert, put_comment
 
 router = APIRouter(tags=["alerts"])
 

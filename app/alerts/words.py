@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ..domain.bidi import isolate
-from ..metrics.rounding import write_minus
-from ..views.headlines import VERDICT_WORDS
+from ..base.bidi import isolate
+from ..checks.views.headlines import VERDICT_WORDS
+from ..statistics.sentences.rounding import write_minus
 
 _HAPPENED = {
     "opened": "Alert",

@@ -1,1 +1,1 @@
-"""What knows nothing of fairness: settings, errors, the clock, texts, files."""
+"""Settings, errors, the clock, texts, files: nothing of fairness."""

@@ -21,11 +21,15 @@ NICENESS = 5
 MEMORY_BYTES = 2**30
 """Default of `upload_memory_bytes`."""
 
-_LOADED = ("system_memory", "api.imports", "api.training_data", "reports.making", "checks.counting_files", "tracking.hours_in_files")
+_LOADED = (
+    *("base.system_memory", "intake.imports.routes", "deployments.training.routes", "reports.report_processes"),
+    *("checks.counting.count_files", "evidence.count_files"),
+)
 
+_PACKAGE = __package__.partition(".")[0]
 _PROCESSES = multiprocessing.get_context("forkserver")
 # They are forked, within milliseconds, from a process without threads that has loaded what they need.
-_PROCESSES.set_forkserver_preload([*(f"{__package__}.{name}" for name in _LOADED), "pyarrow.dataset"])
+_PROCESSES.set_forkserver_preload([*(f"{_PACKAGE}.{name}" for name in _LOADED), "pyarrow.dataset"])
 _PARENT: ContextVar[Connection] = ContextVar("parent")
 
 

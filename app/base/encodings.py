@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from ..errors import InvalidInput
+from .errors import InvalidInput
 
 UTF_8 = "utf-8"
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
-from ..clock import monotonic_seconds
-from ..errors import LeaseLost, Unavailable
+from .clock import monotonic_seconds
+from .errors import LeaseLost, Unavailable
 
 POLL_SECONDS = 1.0
 

@@ -4,8 +4,8 @@ import json
 import re
 from typing import Any
 
-from ..errors import InvalidInput
 from .encodings import locate_fault
+from .errors import InvalidInput
 
 _SHOWN = 100
 

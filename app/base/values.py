@@ -1,7 +1,7 @@
 """Scalar values as records and configurations carry them, and the one form in which they are compared.
 
 JSON, CSV and numpy disagree about `1` and `1.0`; a group or an outcome must not. Whether the text `"1"` is the number 1 says the type of a
-column, and of outcomes `app/domain/outcomes.py`.
+column, and of outcomes `app/domain/outcome.py`.
 """
 
 import math

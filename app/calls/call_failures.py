@@ -8,7 +8,7 @@ from http.client import responses
 
 import httpx
 
-from ..frozen import frozen
+from ..base.frozen import frozen
 
 _MAY_PASS = frozenset({408, 425, 429, 500, 502, 503, 504})
 _OF_RECORDS = frozenset({400, 422})

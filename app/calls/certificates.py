@@ -12,9 +12,9 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes, PublicKeyTypes
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 
-from ..domain.deployments import EndpointTls
-from ..errors import FieldProblem, ScoringFailed
-from ..frozen import frozen
+from ..base.errors import FieldProblem, ScoringFailed
+from ..base.frozen import frozen
+from ..domain.deployment import EndpointTls
 
 MAX_PEM_BYTES = 100_000
 """A certificate takes about 2,000."""

@@ -4,8 +4,8 @@ import base64
 import json
 from urllib.parse import quote
 
-from ..domain.deployments import Credentials, CredentialsKind, Endpoint
-from ..errors import ScoringFailed
+from ..base.errors import ScoringFailed
+from ..domain.deployment import Credentials, CredentialsKind, Endpoint
 
 _REDACTED = "[redacted]"
 

@@ -13,10 +13,10 @@ from ipaddress import IPv6Address
 
 import httpx
 
-from ..errors import EndpointRefused, SetupError
-from ..frozen import frozen
-from ..settings import Settings
-from .addresses import METADATA_NAMES, Address, Network, address_of, is_odd_ipv4, is_private, network_of, refusal_of
+from ..base.errors import EndpointRefused, SetupError
+from ..base.frozen import frozen
+from ..base.settings import Settings
+from .ip_addresses import METADATA_NAMES, Address, Network, address_of, is_odd_ipv4, is_private, network_of, refusal_of
 
 _HIGHEST_PORT = 65_535
 _HOST_NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\Z")

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from ..domain.texts import printable
-from ..errors import EndpointRefused
+from ..base.errors import EndpointRefused
+from ..base.texts import printable
 
 _REGISTERED = re.compile(r"models:/(?P<name>[^/@\\?#%\0]+)(/(?P<version>[^/@\\?#%\0]+)|@(?P<alias>[^/@\\?#%\0]+))?")
 

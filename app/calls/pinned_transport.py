@@ -15,12 +15,12 @@ from typing import Any, TypeAlias
 import httpcore
 import httpx
 
-from ..domain.deployments import EndpointTls
-from ..errors import EndpointRefused
-from .addresses import Address, address_of
+from ..base.errors import EndpointRefused
+from ..domain.deployment import EndpointTls
 from .certificates import add_certificates
-from .egress import EgressPolicy
+from .egress_policy import EgressPolicy
 from .hops import sent_header
+from .ip_addresses import Address, address_of
 
 Resolver: TypeAlias = Callable[[str, int], Awaitable[list[Address]]]
 """In the order in which the addresses should be tried."""

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-from ..clock import utc_now
-from ..frozen import frozen
+from ..base.clock import utc_now
+from ..base.frozen import frozen
 
 LONGEST_WAIT_SECONDS = 30.0
 """Max wait, for back-off and Retry-After alike."""

@@ -9,11 +9,11 @@ from urllib.parse import quote_plus, urlencode
 import httpx
 import msgspec
 
-from ..clock import monotonic_seconds
-from ..domain.deployments import Credentials, CredentialsKind
-from ..frozen import frozen
-from .egress import parse_url
-from .failures import CallFailure, failure_of_error, failure_of_status
+from ..base.clock import monotonic_seconds
+from ..base.frozen import frozen
+from ..domain.deployment import Credentials, CredentialsKind
+from .call_failures import CallFailure, failure_of_error, failure_of_status
+from .egress_policy import parse_url
 
 _DEFAULT_SECONDS = 300.0
 

@@ -1,1 +1,1 @@
-"""What joins several features over time, for pages and reports."""
+"""Series, forests and timelines, which join several features over time, for pages and reports."""

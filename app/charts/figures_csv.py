@@ -2,9 +2,9 @@
 
 from fastapi import Response
 
-from ..charts.twins import Twin
-from ..domain.spreadsheets import harmless, write_cell
-from .flagged_csv import csv_lines
+from ..base.spreadsheets import harmless, write_cell
+from ..records.second_look.flagged_csv import csv_lines
+from .pictures.twin_tables import Twin
 
 
 class CsvDownload(Response):

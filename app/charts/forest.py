@@ -7,23 +7,23 @@ from typing import Final
 
 from sqlalchemy.orm import Session
 
-from ..domain.checks import CheckRun, DataSet, Measurement, Scope
+from ..base.frozen import frozen
+from ..checks.advice.advice import STALE_AFTER
+from ..checks.recent_queries import RecentCheck, RecentFigure, recent_checks, recent_figures
+from ..checks.views.headlines import IMPACT
+from ..checks.views.payload_view import notes_on_unseen
+from ..checks.views.view_source import counted_check
+from ..deployments.monitor.queries import monitor_of
+from ..domain.check import CheckRun, DataSet, Measurement, Scope
 from ..domain.group_words import GroupWords
-from ..domain.monitors import Monitor
-from ..evidence.nulls import UnfairSide
-from ..frozen import frozen
-from ..metrics.catalogue import CATALOGUE
-from ..metrics.sides import is_ratio
-from ..metrics.verdicts import GRAVEST, Verdict, keeps_to, reaches
-from ..metrics.worst import how_far_out
-from ..store.checks.recent import RecentCheck, RecentFigure, recent_checks, recent_figures
-from ..store.deployments.monitors import monitor_of
-from ..tracking.looking import ComparisonState, DeploymentEvidence, look_at_evidence
-from ..tracking.wording import find_governing
-from .advice import STALE_AFTER
-from .check_source import counted_check
-from .headlines import IMPACT
-from .payload_view import notes_on_unseen
+from ..domain.monitor import Monitor
+from ..evidence.present_state import ComparisonState, DeploymentEvidence, look_at_evidence
+from ..evidence.words import find_governing
+from ..statistics.catalogue import CATALOGUE
+from ..statistics.e_values.nulls import UnfairSide
+from ..statistics.intervals.verdicts import GRAVEST, Verdict, keeps_to, reaches
+from ..statistics.measures.worst_group import how_far_out
+from ..statistics.sentences.sides import is_ratio
 
 STRIP_CHECKS: Final = 72
 """Checks whose verdicts a row shows: three days of hourly ones."""

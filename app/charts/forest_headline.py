@@ -6,20 +6,20 @@ from datetime import UTC, datetime
 from itertools import chain
 from typing import Final, TypeAlias
 
-from ..clock import HOUR
-from ..domain.checks import DataSet
+from ..base.clock import HOUR
+from ..base.frozen import frozen
+from ..checks.views.explain_figure import judged_figure, sentence_of
+from ..domain.check import DataSet
 from ..domain.group_words import GroupWords
-from ..evidence.sentences import State
-from ..frozen import frozen
-from ..metrics.catalogue import CATALOGUE
-from ..metrics.catalogue.metric import ComparedRate
-from ..metrics.rounding import digits_apart, join_of, write_minus
-from ..metrics.sentences import format_figure
-from ..metrics.sides import Disadvantaged, is_ratio, mirror_of, turned
-from ..metrics.values import Value
-from ..metrics.verdicts import MINIMUM_GROUP_SIZE, Verdict
-from ..metrics.worst import widen_for_choice
-from .figures import judged_figure, sentence_of
+from ..statistics.catalogue import CATALOGUE
+from ..statistics.catalogue.metric import ComparedRate
+from ..statistics.e_values.state_words import State
+from ..statistics.figure_values import Value
+from ..statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Verdict
+from ..statistics.measures.worst_group import widen_for_choice
+from ..statistics.sentences.figure_sentences import format_figure
+from ..statistics.sentences.rounding import digits_apart, join_of, write_minus
+from ..statistics.sentences.sides import Disadvantaged, is_ratio, mirror_of, turned
 from .forest import STRIP_CHECKS, Forest, ForestFigure, ForestRow, StripPoint
 
 NO_FIGURES: Final = "No check has measured anything yet"

@@ -8,28 +8,28 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query
 from pydantic import Field
 
-from ..checks.left_out import LEFT_OUT
-from ..checks.rollups import Period, RolledUp, roll_up
-from ..checks.tabulation import LOGGED_AS, table_data
-from ..domain.checks import DataSet, Scope
-from ..domain.deployments import Deployment
+from ..access.gate.caller import SessionIn
+from ..base.errors import Conflict, InvalidInput
+from ..checks.counting.left_out_of_check import LEFT_OUT
+from ..checks.counting.tabulate import LOGGED_AS, table_data
+from ..checks.days.measurement_queries import SeriesFilter, summed_tables
+from ..checks.days.roll_up import Period, RolledUp, roll_up
+from ..checks.queries import get
+from ..checks.result_queries import windows_of
+from ..checks.routes import CheckId
+from ..checks.views.measurement_bodies import CheckMeasurementPage, SeriesEvidenceOut, SeriesMeasurementOut, SeriesPage
+from ..deployments.deployment_in_address import ReadableDeployment
+from ..deployments.mitigation_queries import settings_of
+from ..deployments.monitor.queries import monitor_of
+from ..domain.check import DataSet, Scope
+from ..domain.deployment import Deployment
 from ..domain.monitor_rules import unknown_metric
-from ..errors import Conflict, InvalidInput
-from ..metrics.catalogue import CATALOGUE
-from ..store.checks.checks import get
-from ..store.checks.measurements import SeriesFilter, summed_tables
-from ..store.checks.results import windows_of
-from ..store.deployments.monitors import monitor_of
-from ..store.evidence.summaries import summaries_of
-from ..store.mitigation.mitigation import settings_of
-from ..views.series import read_points
-from ..web.access import SessionIn
+from ..evidence.queries.summaries import summaries_of
+from ..statistics.catalogue import CATALOGUE
+from ..web.id_and_time import FilterText, Moment, in_utc
 from ..web.paging import NumberPaging, cut
-from ..web.texts import FilterText, Moment, in_utc
-from .answers import CONFLICT
-from .checks import CheckId
-from .deployment_in_address import ReadableDeployment
-from .schemas.measurements import CheckMeasurementPage, SeriesEvidenceOut, SeriesMeasurementOut, SeriesPage
+from ..web.problem_answers import CONFLICT
+from .series import read_points
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/measurements", tags=["measurements"])
 check_router = APIRouter(prefix="/v1/deployments/{deployment_id}/checks", tags=["checks"])

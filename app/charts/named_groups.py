@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from ..domain.attributions import AttributedGap, SideCounts
+from ..checks.views.view_shapes import AttributeView, CheckView
 from ..domain.group_words import GroupWords
-from ..tracking.looking import DeploymentEvidence, rename_state
-from .check_views import AttributeView, CheckView
+from ..evidence.attribution.attribution import AttributedGap, SideCounts
+from ..evidence.present_state import DeploymentEvidence, rename_state
 from .series import Series
 
 

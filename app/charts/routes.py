@@ -5,33 +5,33 @@ from typing import Annotated, Literal, TypeAlias
 
 from fastapi import APIRouter, Depends, Query, Response
 
-from ..charts.bars import ranges_chart, shares_chart
-from ..charts.drawing import LOOKS, Chart, Theme, as_png
-from ..charts.periods import series_chart, volume_chart
-from ..charts.twins import ranges_twin, series_twin, shares_twin, volume_twin
-from ..checks.rollups import Period
-from ..domain.alerts import Alert
-from ..domain.checks import DataSet, Span
+from ..access.gate.caller import NowIn, SessionIn
+from ..alerts.queries import alerts_between
+from ..base.errors import Conflict, InvalidInput, require_present
+from ..base.frozen import frozen
+from ..checks.days.roll_up import Period
+from ..checks.queries import get
+from ..checks.routes import CheckId
+from ..checks.views.build_views import check_view
+from ..checks.views.view_shapes import CheckView, ViewKind
+from ..deployments.deployment_in_address import ReadableDeployment
+from ..deployments.monitor.queries import monitor_of
+from ..deployments.noted_exports import exported
+from ..domain.alert import Alert
+from ..domain.check import DataSet, Span
 from ..domain.group_words import GroupWords
-from ..errors import Conflict, InvalidInput, require_present
-from ..frozen import frozen
-from ..metrics.catalogue import CATALOGUE
-from ..store.alerts.alerts import alerts_between
-from ..store.checks.checks import get
-from ..store.deployments.monitors import monitor_of
-from ..views.check_views import CheckView, ViewKind
-from ..views.renaming import rename_series, rename_shares
-from ..views.series import Series, SeriesWanted, Volume, series_of, volume_of
-from ..views.viewing import check_view
-from ..web.access import NowIn, SessionIn
-from ..web.media import FILE_POLICY
-from ..web.texts import FilterText, Moment, in_utc
-from .answers import CONFLICT, Answers
-from .checks import CheckId
-from .deployment_in_address import ReadableDeployment
-from .exports import exported
+from ..statistics.catalogue import CATALOGUE
+from ..web.id_and_time import FilterText, Moment, in_utc
+from ..web.media_types import FILE_POLICY
+from ..web.problem_answers import CONFLICT, Answers
 from .figures_csv import csv_file
-from .measurements import require_metric
+from .measurement_routes import require_metric
+from .named_groups import rename_series, rename_shares
+from .pictures.drawing import LOOKS, Chart, Theme, as_png
+from .pictures.period_charts import series_chart, volume_chart
+from .pictures.rate_bars import ranges_chart, shares_chart
+from .pictures.twin_tables import ranges_twin, series_twin, shares_twin, volume_twin
+from .series import Series, SeriesWanted, Volume, series_of, volume_of
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["charts"])
 

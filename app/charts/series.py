@@ -8,28 +8,28 @@ from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
-from ..checks.rollups import Period, period_start, roll_up
-from ..checks.tabulation import table_data
-from ..clock import HOUR
-from ..domain.checks import CheckRun, CheckState, DataSet, Measurement, Scope, Span
-from ..domain.comparisons import comparisons_of
+from ..base.clock import HOUR
+from ..base.errors import InvalidInput
+from ..base.frozen import frozen
+from ..checks.counting.tabulate import table_data
+from ..checks.days.measurement_queries import Point, SeriesFilter, series, summed_tables
+from ..checks.days.roll_up import Period, period_start, roll_up
+from ..checks.days.series_queries import EndedRun, SeriesKey, StoredPoint, ended_runs, span_counts, stored_points
+from ..checks.queries import get
+from ..checks.views.view_source import counted_check, source_of
+from ..database.binary_rows import read_row
+from ..deployments.mitigation_queries import settings_of
+from ..deployments.monitor.queries import monitor_of
+from ..domain.check import CheckRun, CheckState, DataSet, Measurement, Scope, Span
+from ..domain.comparison import comparisons_of
 from ..domain.group_words import GroupWords
-from ..domain.monitors import Limits, Monitor
+from ..domain.monitor import Limits, Monitor
 from ..domain.paging import Paging
-from ..errors import InvalidInput
-from ..frozen import frozen
-from ..metrics.catalogue import CATALOGUE
-from ..metrics.left_out import CountedRecords
-from ..metrics.sides import Disadvantaged, disadvantaged
-from ..metrics.tables import GroupCounts
-from ..store.checks.checks import get
-from ..store.checks.measurements import Point, SeriesFilter, series, summed_tables
-from ..store.checks.series import EndedRun, SeriesKey, StoredPoint, ended_runs, span_counts, stored_points
-from ..store.database.rows import read_row
-from ..store.deployments.monitors import monitor_of
-from ..store.evidence.hours import count_logged
-from ..store.mitigation.mitigation import settings_of
-from .check_source import counted_check, source_of
+from ..evidence.queries.hour_counts import count_logged
+from ..statistics.catalogue import CATALOGUE
+from ..statistics.sentences.left_out import CountedRecords
+from ..statistics.sentences.sides import Disadvantaged, disadvantaged
+from ..statistics.tables.count_table import GroupCounts
 
 SHOWN_SCOPES = (Scope.GROUP, Scope.REFERENCE, Scope.ATTRIBUTE, Scope.OVERALL)
 """Scopes that a chart shows."""

@@ -12,10 +12,10 @@ from types import MappingProxyType
 from typing import TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from ..clock import HOUR, hour_of
-from ..errors import InvalidInput
-from ..frozen import frozen
-from .checks import Span
+from ..base.clock import HOUR, hour_of
+from ..base.errors import InvalidInput
+from ..base.frozen import frozen
+from ..domain.check import Span
 
 
 class RangePreset(StrEnum):

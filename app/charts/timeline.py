@@ -11,26 +11,18 @@ from typing import Final, NamedTuple
 
 from sqlalchemy.orm import Session
 
-from ..domain.alerts import Alert
-from ..domain.checks import DataSet, Scope, Span
+from ..alerts.queries import alerts_between
+from ..base.frozen import frozen
+from ..checks.days.day_queries import DAY, CheckStep, VersionChange, ended_checks, join_steps, version_changes, whole_days
+from ..checks.days.timeline_queries import ORIGIN, FigureStep, FiguresWanted, figure_days, figure_steps, oldest_check_start, revision_before
+from ..domain.alert import Alert
+from ..domain.check import DataSet, Scope, Span
 from ..domain.group_words import GroupWords
-from ..domain.time_ranges import Earlier, RangeChoice, RangePreset, period_before, preset_holding, step_of_picture
-from ..frozen import frozen
-from ..metrics.catalogue import CATALOGUE
-from ..metrics.verdicts import GRAVEST, Limits, Verdict
-from ..metrics.worst import rank
-from ..store.alerts.alerts import alerts_between
-from ..store.checks.check_days import DAY, CheckStep, VersionChange, ended_checks, join_steps, version_changes, whole_days
-from ..store.checks.timeline import (
-    ORIGIN,
-    FigureStep,
-    FiguresWanted,
-    figure_days,
-    figure_steps,
-    oldest_check_start,
-    revision_before,
-)
+from ..statistics.catalogue import CATALOGUE
+from ..statistics.intervals.verdicts import GRAVEST, Limits, Verdict
+from ..statistics.measures.worst_group import rank
 from .series import SeriesPoint
+from .time_ranges import Earlier, RangeChoice, RangePreset, period_before, preset_holding, step_of_picture
 
 MAX_STEPS: Final = 400
 """Max steps that are drawn of a group."""

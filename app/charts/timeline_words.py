@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Iterable
 from datetime import timedelta
 
-from ..metrics.catalogue import CATALOGUE
-from ..metrics.catalogue.metric import CountOf, RateOf
-from ..metrics.rounding import digits_apart, write_minus
-from ..metrics.verdicts import GRAVEST, Limits, Verdict
-from .headlines import VERDICT_WORDS
+from ..checks.views.headlines import VERDICT_WORDS
+from ..statistics.catalogue import CATALOGUE
+from ..statistics.catalogue.metric import CountOf, RateOf
+from ..statistics.intervals.verdicts import GRAVEST, Limits, Verdict
+from ..statistics.sentences.rounding import digits_apart, write_minus
 from .timeline import TimeStep
 
 _HUNDREDTHS = 2

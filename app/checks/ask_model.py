@@ -8,18 +8,18 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TypeAlias
 
-from ..domain.checks import Progress, Trigger
-from ..domain.deployments import Deployment, Endpoint
+from ..base.errors import EndpointDown, EndpointRefused, ScoringFailed
+from ..base.frozen import frozen
+from ..calls.egress_policy import EgressPolicy
+from ..calls.scoring.ask_page import name_model
+from ..calls.scoring.refused_records import Scored
+from ..calls.scoring.scoring_client import OnScored, ScoringClient
+from ..database.engine import Database
+from ..deployments.endpoint_health_queries import record_answer, record_no_answer
+from ..domain.check import Progress, Trigger
+from ..domain.deployment import Deployment, Endpoint
 from ..domain.endpoint_health import BreakerState, EndpointHealth
-from ..errors import EndpointDown, EndpointRefused, ScoringFailed
-from ..frozen import frozen
-from ..outbound.egress import EgressPolicy
 from ..payloads.wire import Rows
-from ..scoring.asking import name_model
-from ..scoring.client import OnScored, ScoringClient
-from ..scoring.refusals import Scored
-from ..store.database.engine import Database
-from ..store.deployments.endpoint_health import record_answer, record_no_answer
 
 Report: TypeAlias = Callable[[Progress], None]
 """Reports progress; raises when the check must stop."""

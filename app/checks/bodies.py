@@ -6,15 +6,15 @@ from typing import Any, Self
 
 from pydantic import AliasPath, Field, model_validator
 
-from ...checks.left_out import LEFT_OUT
-from ...domain.checks import CheckRun, CheckState, DataSet, Span, Trigger
-from ...domain.corrections import CorrectedCount
-from ...views.advice import Cause, Outlook
-from ...views.check_advice import advice_on_check
-from ...views.headlines import Headline
-from ...web.texts import Timestamp
-from .base import In, Out, PageOut, example
-from .measurements import MEASUREMENT, RECORDS, RECORDS_MEANING, MeasurementOut
+from ..domain.check import CheckRun, CheckState, DataSet, Span, Trigger
+from ..web.body import In, Out, PageOut, example
+from ..web.id_and_time import Timestamp
+from .advice.advice import Cause, Outlook
+from .advice.check_advice import advice_on_check
+from .correction import CorrectedCount
+from .counting.left_out_of_check import LEFT_OUT
+from .views.headlines import Headline
+from .views.measurement_bodies import MEASUREMENT, RECORDS, RECORDS_MEANING, MeasurementOut
 
 _WINDOW: dict[str, Any] = {
     "records": 412,

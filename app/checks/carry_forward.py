@@ -4,15 +4,15 @@ from dataclasses import replace
 
 from sqlalchemy.orm import Session
 
-from ..domain.checks import Measurement, Span, Trigger
-from ..frozen import frozen
-from ..store.checks.results import EarlierCheck, StoredTable, measurements_of, origin_of, tables_of
-from ..store.database.arrow import ArrowReader
-from ..store.records.window import WindowQuery, count_payload, is_logged_between
-from .fingerprint import FINGERPRINT, fingerprint_now
-from .not_scored import RECORDS_NOT_SCORED
+from ..base.frozen import frozen
+from ..database.arrow_reader import ArrowReader
+from ..domain.check import Measurement, Span, Trigger
+from ..sources.stored.window_queries import WindowQuery, count_payload, is_logged_between
+from .copies.not_scored import RECORDS_NOT_SCORED
+from .result_queries import EarlierCheck, StoredTable, measurements_of, origin_of, tables_of
 from .subject import Subject
-from .window_details import describe_setting
+from .window.fingerprint import FINGERPRINT, fingerprint_now
+from .window.window_details import describe_setting
 
 
 @frozen

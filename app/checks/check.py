@@ -7,45 +7,45 @@ of the check is stored before, and no transaction is open while the model is cal
 from contextlib import closing, nullcontext
 from dataclasses import replace
 
-from ..batch.own_files import FlagFile
-from ..clock import hour_of
-from ..domain.checks import CheckRun, CheckState, DataSet, Failure, Measurement, Progress
-from ..domain.retrying import CHECK_POLICY
-from ..domain.tables_of_files import PayloadTable
-from ..errors import ScoringFailed
-from ..frozen import frozen
-from ..metrics.labels import LabelCounts, judge_labels
-from ..metrics.tables import FeedbackCells
-from ..outbound.egress import EgressPolicy
-from ..store.checks.leases import VersionsUsed, finish
-from ..store.checks.results import StoredTable, store_label_predictions, store_measurements, store_tables
-from ..store.database.arrow import arrow_reader
-from ..store.database.engine import Database
-from ..store.database.sealer import Sealer
-from ..store.records.counterfactuals import CounterfactualLines, store_targets
-from ..store.records.noted_hours import note_changed_hours
-from ..store.records.period_counts import count_not_stored
-from ..store.records.window import match_pending_feedback
-from .asking import Calls, Egress, ModelOfCheck, Report, Waiting
-from .carrying import carry_forward, find_earlier_check, still_holds
-from .copy_sources import CopySource, FiledCopies, LoggedCopies
-from .counting_files import CountedSpan, count_span
-from .evidence import CheckEvidence, read_evidence
-from .feedback import LabelPredictions, Predicted, keep_scored, predict_unscored
-from .further import Further, Step
-from .gaps import find_gaps
-from .labelled import read_labels
-from .left_out import describe_left_out
-from .measuring import convert_gap, convert_rows, measure_table
-from .not_scored import with_not_scored
-from .repeats import describe_repeats
-from .rescoring import Answers, rescore
-from .rows import measure_records
-from .sampling import is_unequal, without_values
-from .sources import NO_TABLES, FiledRecords, LoggedRecords, TablePlaces
+from ..base.clock import hour_of
+from ..base.errors import ScoringFailed
+from ..base.frozen import frozen
+from ..calls.egress_policy import EgressPolicy
+from ..database.arrow_reader import arrow_reader
+from ..database.engine import Database
+from ..database.sealer import Sealer
+from ..domain.check import CheckRun, CheckState, DataSet, Failure, Measurement, Progress
+from ..domain.file_tables import PayloadTable
+from ..sources.stored.copy_answers import CounterfactualLines, store_targets
+from ..sources.stored.noted_hours import note_changed_hours
+from ..sources.stored.period_counts import count_not_stored
+from ..sources.stored.window_queries import match_pending_feedback
+from ..sources.tables.own_files import FlagFile
+from ..statistics.measures.labelled_figures import LabelCounts, judge_labels
+from ..statistics.tables.count_table import FeedbackCells
+from .ask_model import Calls, Egress, ModelOfCheck, Report, Waiting
+from .carry_forward import carry_forward, find_earlier_check, still_holds
+from .copies.copy_sources import CopySource, FiledCopies, LoggedCopies
+from .copies.not_scored import with_not_scored
+from .copies.repeats import describe_repeats
+from .copies.rescore import Answers, rescore
+from .counting.count_files import CountedSpan, count_span
+from .counting.left_out_of_check import describe_left_out
+from .counting.tabulate import EVERYBODY, Tabulated, data_measured_on, tabulate
+from .further_steps import Further, Step
+from .lease_queries import VersionsUsed, finish
+from .measure import convert_gap, convert_rows, measure_table
+from .measure_records import measure_records
+from .not_measured import find_gaps
+from .result_queries import StoredTable, store_label_predictions, store_measurements, store_tables
+from .schedule.retry import CHECK_POLICY
 from .subject import Subject, read_subject
-from .tabulation import EVERYBODY, Tabulated, data_measured_on, tabulate
-from .window_details import ERASED_RECORDS, LABELS_OF_SOME, describe_answers, describe_not_scored, describe_rows, describe_window
+from .window.known_labels import read_labels
+from .window.observed_labels import LabelPredictions, Predicted, keep_scored, predict_unscored
+from .window.sampling import is_unequal, without_values
+from .window.window_details import ERASED_RECORDS, LABELS_OF_SOME, describe_answers, describe_not_scored, describe_rows, describe_window
+from .window.window_records import CheckEvidence, read_evidence
+from .window.window_sources import NO_TABLES, FiledRecords, LoggedRecords, TablePlaces
 
 
 @frozen

@@ -4,15 +4,15 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy.orm import Session
 
-from ..clock import hour_of
-from ..domain.checks import CheckRun, Span, Trigger
-from ..domain.monitors import Monitor
-from ..errors import Conflict, InvalidInput
-from ..store.checks.checks import queue_requested, renew_waiting
-from ..store.database.engine import current_time
-from ..store.deployments.listed_files import span_of_batch
-from ..store.deployments.monitors import monitor_of
-from ..store.tables import DeploymentRow
+from ..base.clock import hour_of
+from ..base.errors import Conflict, InvalidInput
+from ..database.engine import current_time
+from ..database.tables import DeploymentRow
+from ..deployments.listed_file_queries import span_of_batch
+from ..deployments.monitor.queries import monitor_of
+from ..domain.check import CheckRun, Span, Trigger
+from ..domain.monitor import Monitor
+from .queries import queue_requested, renew_waiting
 
 CLOCK_TOLERANCE = timedelta(minutes=1)
 """Max lead of a client's clock: a range that ends within it is cut to end now."""

@@ -5,7 +5,7 @@ from typing import Final
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from ...domain.corrections import CorrectedCount
+from .correction import CorrectedCount
 
 # Records of the window, and labels that became usable in the span; those that top it up are the newest before.
 _COUNT_SINCE: Final = text("""

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 
-from ..frozen import frozen
-from .values import Scalar
+from ..base.frozen import frozen
+from ..base.values import Scalar
 
 
 class Corrected(StrEnum):

@@ -7,13 +7,13 @@ from typing import TypeAlias
 import pyarrow as pa
 from sqlalchemy.orm import Session
 
-from ..domain.checks import Measurement
-from ..frozen import frozen
-from ..store.database.engine import Database
-from .evidence import CheckEvidence
-from .labelled import Labelled
+from ..base.frozen import frozen
+from ..database.engine import Database
+from ..domain.check import Measurement
+from .counting.tabulate import Tabulated
 from .subject import Subject
-from .tabulation import Tabulated
+from .window.known_labels import Labelled
+from .window.window_records import CheckEvidence
 
 
 @frozen(kw_only=True)

@@ -10,12 +10,12 @@ from sqlalchemy import func, text
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from ...domain.checks import CheckRun, CheckState, Failure, Progress
-from ...domain.retrying import CheckPolicy
-from ...frozen import frozen
+from ..base.frozen import frozen
 from ..database.leased_rows import HeldRow, lease_row, returned_values, write_held
-from ..tables import CheckRow
-from .checks import read_run
+from ..database.tables import CheckRow
+from ..domain.check import CheckRun, CheckState, Failure, Progress
+from .queries import read_run
+from .schedule.retry import CheckPolicy
 
 _COLLISIONS = 5
 

@@ -4,23 +4,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from ..domain.checks import DataSet, Measurement, Scope
-from ..domain.comparisons import Comparison, comparisons_of
-from ..domain.monitors import Limits, Monitor, MonitoredAttribute
-from ..frozen import frozen
-from ..metrics.catalogue import CATALOGUE, Metric
-from ..metrics.labels import judge_labels
-from ..metrics.measure import measure_feedback, measure_payload, measure_training
-from ..metrics.perturbed import measure_balanced, measure_debiased, measure_debiased_feedback, measure_perturbed
-from ..metrics.sides import judge
-from ..metrics.tables import BalancedCells, DebiasedCells, DebiasedFeedback, FeedbackCells, GroupCounts
-from ..metrics.values import Measured, Undefined, Value
-from ..metrics.worst import AllLimits
-from .gaps import NotMeasured
-from .picking import picked_on
-from .repeats import subtract_repeats
-from .revisions import OtherRevisions, explain_nulls
-from .tabulation import EVERYBODY, Table
+from ..base.frozen import frozen
+from ..deployments.monitor.picked_metrics import picked_on
+from ..domain.check import DataSet, Measurement, Scope
+from ..domain.comparison import Comparison, comparisons_of
+from ..domain.monitor import Limits, Monitor, MonitoredAttribute
+from ..statistics.catalogue import CATALOGUE, Metric
+from ..statistics.figure_values import Measured, Undefined, Value
+from ..statistics.measures.labelled_figures import judge_labels
+from ..statistics.measures.measure import measure_feedback, measure_payload, measure_training
+from ..statistics.measures.perturbed_data import measure_balanced, measure_debiased, measure_debiased_feedback, measure_perturbed
+from ..statistics.measures.worst_group import AllLimits
+from ..statistics.sentences.sides import judge
+from ..statistics.tables.count_table import DebiasedFeedback, FeedbackCells, GroupCounts
+from ..statistics.tables.record_kinds import BalancedCells, DebiasedCells
+from .copies.repeats import subtract_repeats
+from .counting.tabulate import EVERYBODY, Table
+from .not_measured import NotMeasured
+from .other_revisions import OtherRevisions, explain_nulls
 
 DISPARATE_IMPACTS = frozenset(
     {

@@ -7,22 +7,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..domain.checks import DataSet, Progress
-from ..domain.comparisons import Comparison, comparisons_of
-from ..errors import InvalidInput
-from ..frozen import frozen
-from ..metrics.catalogue import Metric
-from ..metrics.groups import FloatArray, IntArray, as_groups
-from ..metrics.rows import RowData, measure_rows
-from ..metrics.values import Measured
-from ..records.reading import RecordTable
-from .asking import Report
-from .evidence import CheckEvidence
-from .labelled import Labelled
-from .measuring import MeasuredRows, all_limits
-from .picking import picked_on
+from ..base.errors import InvalidInput
+from ..base.frozen import frozen
+from ..deployments.monitor.picked_metrics import picked_on
+from ..domain.check import DataSet, Progress
+from ..domain.comparison import Comparison, comparisons_of
+from ..sources.arrays.read_records import RecordTable
+from ..statistics.catalogue import Metric
+from ..statistics.figure_values import Measured
+from ..statistics.group_labels import FloatArray, IntArray, as_groups
+from ..statistics.records.measure_rows import measure_rows
+from ..statistics.records.row_data import RowData
+from .ask_model import Report
+from .counting.tabulate import EVERYBODY
+from .measure import MeasuredRows, all_limits
 from .subject import Subject
-from .tabulation import EVERYBODY
+from .window.known_labels import Labelled
+from .window.window_records import CheckEvidence
 
 COMPARES_GROUPS = "pooled"
 """Scope of metrics of two groups. The attribute that divides them does not count towards similarity."""

@@ -4,10 +4,10 @@ from typing import Any
 
 from pydantic import AliasPath, Field
 
-from ...domain.checks import DataSet, Scope
-from ...metrics.catalogue import Direction
-from ...metrics.catalogue.metric import Needs, Order, Side
-from .base import Out, example
+from ..domain.check import DataSet, Scope
+from ..statistics.catalogue import Direction
+from ..statistics.catalogue.metric import Needs, Order, Side
+from ..web.body import Out, example
 
 _METRIC: dict[str, Any] = {
     "key": "statistical_parity_difference",

@@ -4,11 +4,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path
 
-from ..errors import NotFound
-from ..metrics.catalogue import CATALOGUE
-from ..web.access import AnyKey
-from .answers import NOT_FOUND
-from .schemas.metrics import MetricOut, MetricsOut
+from ..access.gate.caller import AnyKey
+from ..base.errors import NotFound
+from ..statistics.catalogue import CATALOGUE
+from ..web.problem_answers import NOT_FOUND
+from .metric_bodies import MetricOut, MetricsOut
 
 router = APIRouter(prefix="/v1/metrics", tags=["metrics"])
 

@@ -2,17 +2,17 @@
 
 from collections.abc import Sequence
 
-from ..details import Details
-from ..domain.checks import DataSet
-from ..domain.comparisons import Comparison, comparisons_of
-from ..frozen import frozen
-from ..metrics.catalogue import Metric
-from ..metrics.values import Measured, Scope, Undefined
-from .evidence import CheckEvidence
-from .labelled import Labelled
-from .picking import picked_on, stored_on
+from ..base.frozen import frozen
+from ..deployments.monitor.picked_metrics import picked_on, stored_on
+from ..domain.check import DataSet
+from ..domain.comparison import Comparison, comparisons_of
+from ..domain.figure_details import Details
+from ..statistics.catalogue import Metric
+from ..statistics.figure_values import Measured, Scope, Undefined
+from .counting.tabulate import EVERYBODY, data_measured_on
 from .subject import Subject
-from .tabulation import EVERYBODY, data_measured_on
+from .window.known_labels import Labelled
+from .window.window_records import CheckEvidence
 
 NO_ENDPOINT = "the deployment has no endpoint, so copies of its records cannot be scored"
 NO_LABELS = "no labelled record is there"

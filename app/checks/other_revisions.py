@@ -9,15 +9,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..domain.checks import DataSet, Measurement
-from ..frozen import frozen
-from ..metrics import values as metrics
-from ..metrics.catalogue import CATALOGUE
-from ..metrics.catalogue.metric import ComparedRate, OfPair, RateOf
-from ..metrics.groups import Groups
-from ..metrics.members import members, reference
-from ..records.grouping import Grouping
-from .repeats import Repeats
+from ..base.frozen import frozen
+from ..domain.check import DataSet, Measurement
+from ..sources.arrays.group_of_records import Grouping
+from ..statistics import figure_values as metrics
+from ..statistics.catalogue import CATALOGUE
+from ..statistics.catalogue.metric import ComparedRate, OfPair, RateOf
+from ..statistics.group_labels import Groups
+from ..statistics.measures.figure_members import members, reference
+from .copies.repeats import Repeats
 
 NAMED = 3
 """Max revisions that a reason names."""

@@ -6,13 +6,13 @@ from datetime import datetime, timedelta
 from sqlalchemy import and_, case, func, insert, literal, or_, select, text, update
 from sqlalchemy.orm import Session
 
-from ...domain.checks import CheckRun, CheckState, Span, Trigger
-from ...domain.paging import Paging
-from ...errors import Conflict, require_present
-from ...telemetry.traces import current_traceparent
+from ..base.errors import Conflict, require_present
+from ..base.telemetry.traces import current_traceparent
+from ..database.binary_rows import read_row
 from ..database.paging import page_newest
-from ..database.rows import read_row
-from ..tables import CheckRow, DeploymentRow
+from ..database.tables import CheckRow, DeploymentRow
+from ..domain.check import CheckRun, CheckState, Span, Trigger
+from ..domain.paging import Paging
 
 _QUEUE_SCHEDULED = text("""
     INSERT INTO checks (id, deployment_no, trigger, state, span_start, span_end, claimable_at, attempts, cancel_requested, created_by)

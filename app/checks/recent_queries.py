@@ -7,9 +7,9 @@ from typing import Any
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from ...domain.checks import DataSet
-from ...frozen import frozen
-from ..database.rows import read_row
+from ..base.frozen import frozen
+from ..database.binary_rows import read_row
+from ..domain.check import DataSet
 
 
 @frozen(kw_only=True)

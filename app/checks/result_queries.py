@@ -8,16 +8,16 @@ import msgspec
 from sqlalchemy import ColumnElement, insert, select
 from sqlalchemy.orm import Session
 
-from ...details import Details
-from ...domain.checks import PRESENT_TRIGGERS, CheckState, DataSet, Measurement, Scope, Span
-from ...domain.comparisons import Comparison
-from ...domain.records import Prediction
-from ...domain.values import normalised
-from ...frozen import frozen
-from ..database.rows import driver_connection, read_row
-from ..tables import CheckRow, CheckTableRow, MeasurementRow
-from .check_days import DAY
-from .timeline import COUNTS_ITSELF, DRAWN_SCOPES, JOINED, ORIGIN, SUPERSEDED
+from ..base.frozen import frozen
+from ..base.values import normalised
+from ..database.binary_rows import driver_connection, read_row
+from ..database.tables import CheckRow, CheckTableRow, MeasurementRow
+from ..domain.check import PRESENT_TRIGGERS, CheckState, DataSet, Measurement, Scope, Span
+from ..domain.comparison import Comparison
+from ..domain.figure_details import Details
+from ..domain.record import Prediction
+from .days.day_queries import DAY
+from .days.timeline_queries import COUNTS_ITSELF, DRAWN_SCOPES, JOINED, ORIGIN, SUPERSEDED
 
 _LEAST = timedelta(microseconds=1)
 

@@ -5,25 +5,25 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from ..checks.requests import request_check, request_check_of, request_check_of_batch
-from ..domain.checks import CheckState
-from ..store.checks.checks import get, page, read_model_answer, request_cancel
-from ..store.checks.results import headline_measurements_of, tables_of
-from ..store.database.engine import current_time
-from ..store.people.activities import record_activity
-from ..store.records.corrected_since import count_corrected
-from ..views.check_advice import outlook_of
-from ..views.check_source import counted_check, read_left_out
-from ..views.check_views import ViewKind
-from ..views.headlines import headlines
-from ..views.viewing import check_view, views_of
-from ..web.access import Manager, Reader, SessionIn
+from ..access.audit.activity_queries import record_activity
+from ..access.gate.caller import Manager, Reader, SessionIn
+from ..database.engine import current_time
+from ..deployments.deployment_in_address import LockedDeployment, ManagedDeployment, ReadableDeployment
+from ..domain.check import CheckState
+from ..web.id_and_time import uuid_path
 from ..web.paging import NumberPaging
-from ..web.texts import uuid_path
-from .answers import CONFLICT, name_location
-from .deployment_in_address import LockedDeployment, ManagedDeployment, ReadableDeployment
-from .schemas.check_views import CheckViewOut, ViewStateOut, ViewStatesOut
-from .schemas.checks import CheckDetailsOut, CheckIn, CheckOut, CheckPage, TableOut, TablesOut
+from ..web.problem_answers import CONFLICT, name_location
+from .advice.check_advice import outlook_of
+from .bodies import CheckDetailsOut, CheckIn, CheckOut, CheckPage, TableOut, TablesOut
+from .check_request import request_check, request_check_of, request_check_of_batch
+from .corrected_since import count_corrected
+from .queries import get, page, read_model_answer, request_cancel
+from .result_queries import headline_measurements_of, tables_of
+from .views.bodies import CheckViewOut, ViewStateOut, ViewStatesOut
+from .views.build_views import check_view, views_of
+from .views.headlines import headlines
+from .views.view_shapes import ViewKind
+from .views.view_source import counted_check, read_left_out
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/checks", tags=["checks"])
 

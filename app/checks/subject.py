@@ -4,24 +4,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from datetime import datetime
 
-from ..domain.checks import CheckRun
-from ..domain.comparisons import Comparison, comparisons_of
-from ..domain.deployments import Column, Deployment, FieldKind
+from ..base.errors import InvalidInput, NotFound
+from ..base.frozen import frozen
+from ..database.engine import Database
+from ..database.sealer import Sealer
+from ..deployments.mitigation_queries import newest_profile, settings_of
+from ..deployments.monitor.doubted_features import Doubts, find_doubts
+from ..deployments.monitor.queries import monitor_of
+from ..deployments.queries import Deployments
+from ..deployments.training.donor_values import GroupDonors, describe_missing_field, donors_of_groups
+from ..deployments.training.queries import associations_of, donors_of
+from ..deployments.training.training_facts import Association, Donors
+from ..domain.check import CheckRun
+from ..domain.comparison import Comparison, comparisons_of
+from ..domain.deployment import Column, Deployment, FieldKind
 from ..domain.mitigation import MitigationSettings
-from ..domain.monitors import Monitor, MonitoredAttribute
-from ..domain.training_data import Association, Donors
-from ..errors import InvalidInput, NotFound
-from ..frozen import frozen
-from ..records.grouping import Grouping
-from ..store.checks.results import EarlierCheck, newest_success_before
-from ..store.database.engine import Database
-from ..store.database.sealer import Sealer
-from ..store.deployments.deployments import Deployments
-from ..store.deployments.monitors import monitor_of
-from ..store.mitigation.mitigation import newest_profile, settings_of
-from ..store.training.training_data import associations_of, donors_of
-from .donors import GroupDonors, describe_missing_field, donors_of_groups
-from .doubts import Doubts, find_doubts
+from ..domain.monitor import Monitor, MonitoredAttribute
+from ..sources.arrays.group_of_records import Grouping
+from .result_queries import EarlierCheck, newest_success_before
 
 EQUAL_CHECKS = "checks_with_equal_answers"
 """Member of a window: checks in a row in which no record got another answer when it was asked again."""

@@ -5,23 +5,23 @@ from dataclasses import replace
 
 from fastapi import APIRouter
 
-from ..checks.gaps import NotMeasured
-from ..checks.measuring import convert_gap, measure_table
-from ..checks.tabulation import EVERYBODY
-from ..domain.checks import DataSet, Measurement
-from ..domain.deployments import Deployment
-from ..domain.monitors import Monitor
-from ..domain.training_data import TrainingData
-from ..errors import Conflict
-from ..metrics import metrics_on
-from ..store.deployments.monitors import monitor_of
-from ..store.training.training_data import distributions_of, label_tables_of
-from ..training.present import present_tables
-from ..web.access import SessionIn
-from .answers import CONFLICT
-from .deployment_in_address import ReadableDeployment
-from .schemas.measurements import MeasurementPage, SeriesMeasurementOut
-from .training_data import require_summary
+from ..access.gate.caller import SessionIn
+from ..base.errors import Conflict
+from ..deployments.deployment_in_address import ReadableDeployment
+from ..deployments.monitor.queries import monitor_of
+from ..deployments.training.queries import distributions_of, label_tables_of
+from ..deployments.training.routes import require_summary
+from ..deployments.training.tables_of_monitor import present_tables
+from ..deployments.training.training_facts import TrainingData
+from ..domain.check import DataSet, Measurement
+from ..domain.deployment import Deployment
+from ..domain.monitor import Monitor
+from ..statistics.catalogue import metrics_on
+from ..web.problem_answers import CONFLICT
+from .counting.tabulate import EVERYBODY
+from .measure import convert_gap, measure_table
+from .not_measured import NotMeasured
+from .views.measurement_bodies import MeasurementPage, SeriesMeasurementOut
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/training-data", tags=["training data"])
 

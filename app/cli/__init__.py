@@ -1,4 +1,4 @@
-"""The command line: one file per command, loaded on demand."""
+"""The command line: one file for each command, loaded on demand."""
 
 import gc
 import importlib
@@ -9,36 +9,37 @@ import typer
 from typer.core import TyperGroup
 
 from .. import VERSION
-from ..errors import EvenhandError
+from ..base.errors import EvenhandError
 
 GARBAGE_THRESHOLD = 20_000
 
 # Before a command is loaded: with Python's own 700, collections take a fifth of the time of the imports.
 gc.set_threshold(GARBAGE_THRESHOLD)
 
-COMMANDS = (
-    "serve",
-    "worker",
-    "migrate",
-    "check",
-    "metrics",
-    "evidence",
-    "groups",
-    "plan",
-    "import",
-    "export",
-    "report",
-    "keys",
-    "users",
-    "audit",
-    "retention",
-    "doctor",
-    "backup",
-    "restore",
-    "rotate-secret-key",
-    "example",
-    "example-model",
-)
+COMMANDS = {
+    "serve": "service.serve",
+    "worker": "service.worker",
+    "migrate": "migrate",
+    "check": "check",
+    "metrics": "library.metrics",
+    "evidence": "library.evidence",
+    "groups": "library.groups",
+    "plan": "library.plan",
+    "import": "imports",
+    "export": "export",
+    "report": "reports.report",
+    "keys": "keys",
+    "users": "users",
+    "audit": "audit",
+    "retention": "retention",
+    "doctor": "doctor",
+    "backup": "backup",
+    "restore": "restore",
+    "rotate-secret-key": "rotate_secret_key",
+    "example": "example.command",
+    "example-model": "example.model_command",
+}
+"""Modules of the commands."""
 
 
 class _Commands(TyperGroup):
@@ -48,8 +49,7 @@ class _Commands(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401, ARG002 - as above
         if cmd_name not in COMMANDS:
             return None
-        module = "imports" if cmd_name == "import" else cmd_name.replace("-", "_")
-        command = typer.main.get_command(importlib.import_module(f".{module}", __package__).command)
+        command = typer.main.get_command(importlib.import_module(f".{COMMANDS[cmd_name]}", __package__).command)
         command.name = cmd_name
         return command
 

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from ..domain.audit import AuditEvent, ChainHead, audit_line, check_chain
-from ..errors import InvalidInput, SetupError
-from ..store.people.audit_events import AuditFilter, sealed_events, unsealed_since
+from ..access.audit.audit_chain import AuditEvent, ChainHead, audit_line, check_chain
+from ..access.audit.event_queries import AuditFilter, sealed_events, unsealed_since
+from ..base.errors import InvalidInput, SetupError
 from .database import command_settings, ready_database
 
 command = typer.Typer(no_args_is_help=True, add_completion=False, help="Verify and export the audit.")

@@ -9,10 +9,10 @@ from typing import Annotated
 
 import typer
 
-from ..durable_files import write_through
-from ..embedded import dump
-from ..errors import SetupError
-from ..security.secrets import KEY_FILE
+from ..access.secret_box import KEY_FILE
+from ..base.durable_files import write_through
+from ..base.errors import SetupError
+from ..database.embedded.dumps import dump
 from .database import command_settings, open_database, require_tables
 
 command = typer.Typer(add_completion=False)

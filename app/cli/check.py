@@ -10,19 +10,19 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 from sqlalchemy import select
 
-from ..checks.requests import request_check, request_check_of
-from ..domain.checks import CheckRun, CheckState, Measurement, Scope, Span
+from ..base.errors import InvalidInput, NotFound
+from ..checks.advice.advice import Advice
+from ..checks.advice.check_advice import advice_on_check, outlook_of
+from ..checks.check_request import request_check, request_check_of
+from ..checks.queries import get
+from ..checks.result_queries import measurements_of
+from ..checks.views.explain_figure import judged_figure
+from ..database.engine import Database
+from ..database.tables import DeploymentRow
+from ..domain.check import CheckRun, CheckState, Measurement, Scope, Span
 from ..domain.record_times import parse_moment
-from ..errors import InvalidInput, NotFound
-from ..metrics.rounding import write_minus
-from ..metrics.statements import find_unbadged
-from ..store.checks.checks import get
-from ..store.checks.results import measurements_of
-from ..store.database.engine import Database
-from ..store.tables import DeploymentRow
-from ..views.advice import Advice
-from ..views.check_advice import advice_on_check, outlook_of
-from ..views.figures import judged_figure
+from ..statistics.sentences.rounding import write_minus
+from ..statistics.sentences.statements import find_unbadged
 from .database import command_settings, ready_database
 
 POLL_SECONDS = 0.5

@@ -11,16 +11,16 @@ from queue import SimpleQueue
 
 import structlog
 
-from ..clock import utc_now
-from ..domain.tables_of_files import NOT_READ
-from ..embedded import embedded_postgres
-from ..errors import SetupError
-from ..settings import Settings, load_settings
-from ..store.database.engine import Database, public_address
-from ..store.database.migrate import revision_of, upgrade
-from ..store.database.partitions import ensure_coming_months
-from ..store.deployments.listed_files import find_foreign_deployments
-from ..telemetry.logs import configure_logging
+from ..base.clock import utc_now
+from ..base.errors import SetupError
+from ..base.settings import Settings, load_settings
+from ..base.telemetry.json_logs import configure_logging
+from ..database.embedded.embedded_server import embedded_postgres
+from ..database.engine import Database, public_address
+from ..database.migrations import revision_of, upgrade
+from ..database.partitions import ensure_coming_months
+from ..deployments.listed_file_queries import find_foreign_deployments
+from ..domain.file_tables import NOT_READ
 
 NICENESS = 5
 

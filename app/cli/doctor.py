@@ -11,19 +11,19 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
-from ..clock import utc_now
-from ..errors import EvenhandError
-from ..frozen import frozen
-from ..outbound.egress import check_url, read_policy
-from ..outbound.model_uris import check_model
-from ..security.secrets import KEY_FILE, find_secret_box
-from ..settings import Settings
-from ..store.checks.check_days import waiting_days
-from ..store.database.engine import cause_of, current_time, public_address
-from ..store.database.migrate import OLDEST_COMMIT, is_newer, is_too_old, newest_revision, revision_of
-from ..store.database.partitions import months_ahead
-from ..store.database.resealing import find_unreadable, name_first
-from ..store.database.suitability import find_faults
+from ..access.secret_box import KEY_FILE, find_secret_box
+from ..base.clock import utc_now
+from ..base.errors import EvenhandError
+from ..base.frozen import frozen
+from ..base.settings import Settings
+from ..calls.egress_policy import check_url, read_policy
+from ..calls.model_uris import check_model
+from ..checks.days.day_queries import waiting_days
+from ..database.engine import cause_of, current_time, public_address
+from ..database.migrations import OLDEST_COMMIT, is_newer, is_too_old, newest_revision, revision_of
+from ..database.partitions import months_ahead
+from ..database.reseal import find_unreadable, name_first
+from ..database.suitability import find_faults
 from .database import command_settings, open_database, require_answer
 
 command = typer.Typer(add_completion=False)

@@ -7,16 +7,16 @@ from typing import Annotated
 
 import typer
 
-from ..domain.arrivals import LogKind
-from ..domain.checks import Span
-from ..errors import InvalidInput, NotFound
-from ..imports.exports import ExportHead, write_export
-from ..security.secrets import open_secret_box
-from ..store.database.arrow import arrow_reader
-from ..store.deployments.deployments import Deployments
-from ..store.people.activities import record_activity
-from ..store.records.months import rows_of_month, versions_of_month
-from ..store.records.transactions import schemas_of
+from ..access.audit.activity_queries import record_activity
+from ..access.secret_box import open_secret_box
+from ..base.errors import InvalidInput, NotFound
+from ..database.arrow_reader import arrow_reader
+from ..deployments.queries import Deployments
+from ..domain.arrival import LogKind
+from ..domain.check import Span
+from ..intake.imports.month_files import ExportHead, write_export
+from ..sources.stored.month_queries import rows_of_month, versions_of_month
+from ..sources.stored.record_queries import schemas_of
 from .database import command_settings, lower_priority, ready_database
 from .keys import COMMAND_LINE
 

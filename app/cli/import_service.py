@@ -10,13 +10,13 @@ from urllib.parse import quote
 import httpx
 import msgspec
 
-from ..domain.arrivals import LogKind, RecordSource
-from ..domain.deployments import Endpoint, OutputFields, ProblemType, RecordSchema
-from ..domain.records import Receipt
-from ..domain.strict_json import parse_json
-from ..errors import FieldProblem, InvalidInput, NotFound, SetupError, Unavailable
-from ..frozen import frozen
-from ..imports.report import RejectedRow
+from ..base.errors import FieldProblem, InvalidInput, NotFound, SetupError, Unavailable
+from ..base.frozen import frozen
+from ..base.strict_json import parse_json
+from ..domain.arrival import LogKind, RecordSource
+from ..domain.deployment import Endpoint, OutputFields, ProblemType, RecordSchema
+from ..domain.record import Receipt
+from ..intake.imports.import_report import RejectedRow
 
 TIMEOUT_SECONDS: Final = 60
 PAUSES: Final = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 8.0, 8.0)

@@ -15,25 +15,25 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-from ..apart import limited_memory
-from ..clock import HOUR, hour_of, utc_now
-from ..domain.arrivals import LogKind
-from ..domain.checks import CheckState
+from ..base.apart import limited_memory
+from ..base.clock import HOUR, hour_of, utc_now
+from ..base.errors import InvalidInput, SetupError
+from ..base.frozen import frozen
+from ..base.strict_json import parse_json
+from ..domain.arrival import LogKind
+from ..domain.check import CheckState
 from ..domain.record_times import TimeRule, parse_moment
-from ..domain.strict_json import parse_json
-from ..errors import InvalidInput, SetupError
-from ..frozen import frozen
-from ..imports.bentoml import is_bento_schema, read_bento_schema
-from ..imports.clarify import ClarifyChoices, ClarifyConfig, violations_of
-from ..imports.engine import run_import, subject_members
-from ..imports.exports import read_head
-from ..imports.files import InputFile
-from ..imports.layouts import ImportLayout, find_layout
-from ..imports.progress import CheckpointFile
-from ..imports.report import ImportReport
-from ..imports.subject import ColumnNames, ImportSubject
+from ..intake.imports.bentoml import is_bento_schema, read_bento_schema
+from ..intake.imports.checkpoint import CheckpointFile
+from ..intake.imports.clarify_files import ClarifyChoices, ClarifyConfig, violations_of
+from ..intake.imports.import_layouts import ImportLayout, find_layout
+from ..intake.imports.import_report import ImportReport
+from ..intake.imports.import_subject import ColumnNames, ImportSubject
+from ..intake.imports.input_file import InputFile
+from ..intake.imports.month_files import read_head
+from ..intake.imports.run_import import run_import, subject_members
 from .import_service import ImportService, open_client
-from .metrics_files import Encoding, TimeFormat
+from .library.metrics_files import Encoding, TimeFormat
 
 command = typer.Typer(no_args_is_help=True, add_completion=False, help="Send files of records to a service, each record once.")
 

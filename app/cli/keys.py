@@ -7,24 +7,15 @@ import typer
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from ..clock import HOUR, utc_now
-from ..domain.changes import changes_between
+from ..access.audit.activity_queries import record_activity
+from ..access.audit.changed_values import changes_between
+from ..access.keys.key_text import MAX_LIFE, MAX_OVERLAP, USUAL_OVERLAP_HOURS, create_key, key_facts, key_id_of, rotate_key, rotation_facts
+from ..access.keys.queries import ApiKey, ApiKeys
+from ..access.principals import Role
+from ..base.clock import HOUR, utc_now
+from ..base.errors import NotFound
+from ..database.tables import DeploymentRow
 from ..domain.paging import Paging
-from ..errors import NotFound
-from ..security.keys import (
-    MAX_LIFE,
-    MAX_OVERLAP,
-    USUAL_OVERLAP_HOURS,
-    create_key,
-    key_facts,
-    key_id_of,
-    rotate_key,
-    rotation_facts,
-)
-from ..security.principals import Role
-from ..store.people.activities import record_activity
-from ..store.people.api_keys import ApiKey, ApiKeys
-from ..store.tables import DeploymentRow
 from .database import command_settings, ready_database
 
 PAGE = 500

@@ -5,13 +5,13 @@ from typing import Annotated
 
 import typer
 
-from ..embedded import load, rows_in, tables_in
-from ..errors import Conflict, SetupError
-from ..security.secrets import KEY_FILE, find_secret_box
-from ..store.database.engine import public_address
-from ..store.database.migrate import OLDEST_COMMIT, is_newer, is_too_old
-from ..store.database.resealing import find_unreadable, name_first
-from ..store.database.restoring import is_empty, other_connections, statements_before_restore
+from ..access.secret_box import KEY_FILE, find_secret_box
+from ..base.errors import Conflict, SetupError
+from ..database.embedded.dumps import load, rows_in, tables_in
+from ..database.engine import public_address
+from ..database.migrations import OLDEST_COMMIT, is_newer, is_too_old
+from ..database.reseal import find_unreadable, name_first
+from ..database.restore import is_empty, other_connections, statements_before_restore
 from .database import command_settings, migrate, open_database
 
 command = typer.Typer(add_completion=False)

@@ -5,18 +5,18 @@ from typing import Annotated
 
 import typer
 
-from ..batch.own_files import OwnPlaces
-from ..domain.retention import Erasure, RecordSelector, hash_receipt, receipt_document
-from ..domain.strict_json import parse_json
-from ..errors import Conflict, InvalidInput, NotFound
-from ..retention.erasing import perform_erasures
-from ..retention.expiring import apply_policies
-from ..retention.rules import check_selector, require_no_hold
-from ..schedule.retention import POLICIES, alone
-from ..security.secrets import open_secret_box
-from ..store.deployments.deployments import Deployments
-from ..store.people.activities import record_activity
-from ..store.retention.erasures import get_erasure, request_erasure
+from ..access.audit.activity_queries import record_activity
+from ..access.secret_box import open_secret_box
+from ..base.errors import Conflict, InvalidInput, NotFound
+from ..base.strict_json import parse_json
+from ..deployments.queries import Deployments
+from ..retention.erase import perform_erasures
+from ..retention.erasure_queries import get_erasure, request_erasure
+from ..retention.expire import apply_policies
+from ..retention.policy import Erasure, RecordSelector, hash_receipt, receipt_document
+from ..retention.selector_rules import check_selector, require_no_hold
+from ..sources.tables.own_files import OwnPlaces
+from ..worker.retention_job import POLICIES, alone
 from .database import command_settings, lower_priority, ready_database
 from .keys import deployment_no
 

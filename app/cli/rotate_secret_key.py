@@ -4,11 +4,11 @@ from pathlib import Path
 
 import typer
 
-from ..errors import SetupError
-from ..security.secrets import KEY_FILE, KeyFileBox, SecretBox, generate_key, open_secret_box, read_key_file, write_key_file
-from ..store.database.engine import Database
-from ..store.database.resealing import SealedColumn, count_sealed, name_first, reseal_batch, wait_for_sealing
-from ..store.people.activities import record_activity
+from ..access.audit.activity_queries import record_activity
+from ..access.secret_box import KEY_FILE, KeyFileBox, SecretBox, generate_key, open_secret_box, read_key_file, write_key_file
+from ..base.errors import SetupError
+from ..database.engine import Database
+from ..database.reseal import SealedColumn, count_sealed, name_first, reseal_batch, wait_for_sealing
 from .database import command_settings, ready_database
 
 command = typer.Typer(add_completion=False)

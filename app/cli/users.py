@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
-from ..domain.changes import changes_between
+from ..access.audit.activity_queries import record_activity
+from ..access.audit.changed_values import changes_between
+from ..access.principals import Role
+from ..access.users import queries as users
+from ..access.users.user_rules import change_password, create_user
 from ..domain.paging import Paging
-from ..security.principals import Role
-from ..security.users import change_password, create_user
-from ..store.people import users
-from ..store.people.activities import record_activity
 from .database import command_settings, ready_database
 from .keys import deployment_no
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import pyarrow as pa
 from adbc_driver_manager import Error as AdbcError
 
-from ...errors import Unavailable
+from ..base.errors import Unavailable
 from .engine import Database
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as NoFreeConnection
 from sqlalchemy.orm import Session, sessionmaker
 
-from ...errors import SetupError, Unavailable
-from .rows import write_json
+from ..base.errors import SetupError, Unavailable
+from .binary_rows import write_json
 
 if TYPE_CHECKING:
     from adbc_driver_postgresql import dbapi

@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 from sqlalchemy import case, func, literal, text, update
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from ...errors import LeaseLost
-from ...frozen import frozen
-from ..tables import AttributionRow, CheckRow
-from ..tables.base import QueuedRow
+from ..base.errors import LeaseLost
+from ..base.frozen import frozen
+from .tables import AttributionRow, CheckRow
+from .tables.base import QueuedRow
 
 Column = TypeVar("Column")
 

@@ -9,10 +9,10 @@ import structlog
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-from ...errors import SetupError
-from ..tables import Row
+from ..base.errors import SetupError
 from .engine import Database, public_address
 from .suitability import find_faults
+from .tables import Row
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -182,7 +182,7 @@ def _revisions() -> tuple[str, ...]:
 
 def _migrations() -> Path:
     """Inside the installed package; in the repository, next to it."""
-    package = Path(__file__).resolve().parents[2]
+    package = Path(__file__).resolve().parents[1]
     installed = package / "migrations"
     return installed if installed.exists() else package.parent / "migrations"
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
-from ...frozen import frozen
+from ..base.frozen import frozen
 
 MAX_PAGE_BYTES = 8 * 2**20
 """Max bytes of a page's values as JSON. The first record is always in it."""

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from sqlalchemy import ColumnElement, Select
 from sqlalchemy.orm import InstrumentedAttribute
 
-from ...domain.paging import Paging
+from ..domain.paging import Paging
 
 Statement = TypeVar("Statement", bound=Select[*tuple[Any, ...]])
 

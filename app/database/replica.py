@@ -10,8 +10,8 @@ from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from ...clock import monotonic_seconds
-from ...errors import Unavailable
+from ..base.clock import monotonic_seconds
+from ..base.errors import Unavailable
 from .engine import Database
 
 PATIENCE_SECONDS: Final = 0.05

@@ -8,9 +8,9 @@ from typing import Any, Protocol, TypeAlias
 from sqlalchemy import func, select, text, update
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from ...errors import SetupError
-from ..tables import AlertChannelRow, DeploymentRow, OpenScaleFactRow
+from ..base.errors import SetupError
 from .sealer import Sealer
+from .tables import AlertChannelRow, DeploymentRow, OpenScaleFactRow
 
 BATCH_ROWS = 200
 

@@ -2,7 +2,7 @@
 
 from sqlalchemy import Connection
 
-from .migrate import TAKE_MIGRATION_LOCK
+from .migrations import TAKE_MIGRATION_LOCK
 
 _RELATIONS = """
 SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace

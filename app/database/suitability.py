@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from sqlalchemy import Connection
 
-from ...frozen import frozen
+from ..base.frozen import frozen
 from .engine import Database, public_address
 
 

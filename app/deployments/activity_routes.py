@@ -4,16 +4,16 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 
+from ..access.audit.activity_queries import ActivityFilter, page
+from ..access.audit.bodies import ActivityPage, AuditEventPage
+from ..access.audit.event_queries import AuditFilter
+from ..access.audit.event_queries import page as page_of_events
+from ..access.gate.caller import Admin, Reader, SessionIn
+from ..access.principals import Permission
 from ..domain.paging import Paging
-from ..security.principals import Permission
-from ..store.people.activities import ActivityFilter, page
-from ..store.people.audit_events import AuditFilter
-from ..store.people.audit_events import page as page_of_events
-from ..web.access import Admin, Reader, SessionIn
+from ..web.id_and_time import ID_PATTERN, Moment, in_utc
 from ..web.paging import NumberPaging
-from ..web.texts import ID_PATTERN, Moment, in_utc
 from .deployment_in_address import ReadableDeployment
-from .schemas.activities import ActivityPage, AuditEventPage
 
 router = APIRouter(prefix="/v1", tags=["activity"])
 

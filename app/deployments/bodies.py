@@ -7,15 +7,15 @@ import msgspec
 from pydantic import AliasPath, ConfigDict, Field
 from pydantic_core import to_jsonable_python
 
-from ...domain.definitions import Definition
-from ...domain.deployments import Deployment, ProblemType
-from ...domain.record_times import parse_moment
-from ...web.texts import ID_PATTERN
-from .base import NOT_BLANK, FromText, In, NextPageCursor, Out, PageOut, Patch
-from .columns import ColumnIn, ColumnOut
-from .endpoints import EndpointHealthOut, EndpointIn, EndpointOut, EndpointPatch
-from .tables_of_files import FeedbackTableIn, FeedbackTableOut, PayloadTableIn, PayloadTableOut
-from .values import ScalarJson
+from ..domain.deployment import Deployment, ProblemType
+from ..domain.record_times import parse_moment
+from ..web.body import NOT_BLANK, FromText, In, NextPageCursor, Out, PageOut, Patch
+from ..web.id_and_time import ID_PATTERN
+from ..web.value_bodies import ScalarJson
+from .column_bodies import ColumnIn, ColumnOut
+from .definition import Definition
+from .endpoint_bodies import EndpointHealthOut, EndpointIn, EndpointOut, EndpointPatch
+from .file_table_bodies import FeedbackTableIn, FeedbackTableOut, PayloadTableIn, PayloadTableOut
 
 _COLUMNS = [
     {"name": "Age", "type": "integer"},

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from ..domain.changes import changes_between
-from ..domain.definitions import Definition
-from ..domain.monitors import Monitor
-from ..domain.training_data import TrainingSummary
-from .schemas.deployments import definition_json
-from .schemas.monitors import MonitorIn, MonitorOut
+from ..access.audit.changed_values import changes_between
+from ..domain.monitor import Monitor
+from .bodies import definition_json
+from .definition import Definition
+from .monitor.bodies import MonitorIn, MonitorOut
+from .training.training_facts import TrainingSummary
 
 _OF_MONITOR = {"version", *MonitorIn.model_fields}
 

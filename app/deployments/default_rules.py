@@ -5,8 +5,8 @@ from typing import Any
 from sqlalchemy import insert
 from sqlalchemy.orm import Session
 
-from ...domain.alerts import DEFAULT_RULES, RuleContent
-from ..tables import AlertRuleRow
+from ..database.tables import AlertRuleRow
+from ..domain.alert import DEFAULT_RULES, RuleContent
 
 
 def add_default_rules(session: Session, deployment_no: int) -> None:

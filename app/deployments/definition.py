@@ -2,9 +2,9 @@
 
 from datetime import date
 
-from ..frozen import frozen
-from .deployments import Column, Deployment, Endpoint, OutputFields, ProblemType
-from .tables_of_files import FeedbackTable, PayloadTable
+from ..base.frozen import frozen
+from ..domain.deployment import Column, Deployment, Endpoint, OutputFields, ProblemType
+from ..domain.file_tables import FeedbackTable, PayloadTable
 
 
 @frozen(kw_only=True)

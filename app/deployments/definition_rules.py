@@ -4,14 +4,14 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 
-from ..errors import FieldProblem
-from .definitions import Definition
-from .deployments import Credentials, CredentialsKind, Endpoint, EndpointSource, FieldKind, FieldType, ProblemType
-from .repeated_rules import check_bounds
-from .storage_rules import storage_problems
-from .tables_of_files import FeedbackTable, PayloadTable
-from .texts import character_problem, joining_problem, name_problem, printable
-from .values import spelled
+from ..base.errors import FieldProblem
+from ..base.texts import character_problem, joining_problem, name_problem, printable
+from ..base.values import spelled
+from ..domain.deployment import Credentials, CredentialsKind, Endpoint, EndpointSource, FieldKind, FieldType, ProblemType
+from ..domain.file_tables import FeedbackTable, PayloadTable
+from ..domain.repeated_rules import check_bounds
+from ..domain.storage_rules import storage_problems
+from .definition import Definition
 
 MAX_PAGE_SIZE = 10_000
 MAX_CONCURRENCY = 64

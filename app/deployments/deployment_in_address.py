@@ -4,11 +4,11 @@ from typing import Annotated
 
 from fastapi import Depends
 
-from ..domain.deployments import Deployment
-from ..errors import Conflict, NotFound
-from ..security.principals import Principal
-from ..store.deployments.deployments import Deployments
-from ..web.access import DeploymentId, Logger, Manager, Reader, ServicesIn, SessionIn
+from ..access.gate.caller import DeploymentId, Logger, Manager, Reader, ServicesIn, SessionIn
+from ..access.principals import Principal
+from ..base.errors import Conflict, NotFound
+from ..domain.deployment import Deployment
+from .queries import Deployments
 
 
 async def deployments_in(session: SessionIn, services: ServicesIn) -> Deployments:

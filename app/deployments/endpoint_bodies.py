@@ -5,7 +5,13 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
-from ...domain.deployment_rules import (
+from ..calls.certificates import MAX_PEM_BYTES, describe_certificates
+from ..domain.deployment import Credentials, CredentialsKind, Endpoint, EndpointSource
+from ..domain.endpoint_health import BreakerState
+from ..payloads.registry import PayloadFormat
+from ..web.body import FromText, In, Out, Patch
+from ..web.value_bodies import ScalarJson
+from .definition_rules import (
     MAX_CONCURRENCY,
     MAX_PAGE_SIZE,
     MAX_REQUESTS_PER_SECOND,
@@ -13,12 +19,6 @@ from ...domain.deployment_rules import (
     MIN_REQUESTS_PER_SECOND,
     MIN_TIMEOUT_SECONDS,
 )
-from ...domain.deployments import Credentials, CredentialsKind, Endpoint, EndpointSource
-from ...domain.endpoint_health import BreakerState
-from ...outbound.certificates import MAX_PEM_BYTES, describe_certificates
-from ...payloads.registry import PayloadFormat
-from .base import FromText, In, Out, Patch
-from .values import ScalarJson
 
 _AUTHORITY = "Certificates of authorities in PEM, trusted in addition to those of the system. Never returned."
 _CERTIFICATE = "Certificate in PEM that the endpoint is shown, followed by those that signed it, if it needs them. Never returned."

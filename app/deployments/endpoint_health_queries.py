@@ -4,9 +4,9 @@ from sqlalchemy import case, delete, func, literal, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from ...domain.endpoint_health import HEALTHY, OPEN_FOR, OPENS_AFTER, BreakerState, EndpointHealth
-from ..database.rows import read_row
-from ..tables import DeploymentRow, EndpointFailureRow
+from ..database.binary_rows import read_row
+from ..database.tables import DeploymentRow, EndpointFailureRow
+from ..domain.endpoint_health import HEALTHY, OPEN_FOR, OPENS_AFTER, BreakerState, EndpointHealth
 
 IS_OPEN = EndpointFailureRow.open_until.between(func.now(), func.now() + OPEN_FOR).label("is_open")
 """Whether the breaker of a row is open now; NULL if it never was."""

@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from ...domain.tables_of_files import FILE_FORMATS, TableFormat
-from .base import In, Out, example
+from ..domain.file_tables import FILE_FORMATS, TableFormat
+from ..web.body import In, Out, example
 
 _LOCATION = (
     "A folder, given by its whole path or its address in an object store, within those that the operator allows (`EVENHAND_TABLE_ROOTS`)."

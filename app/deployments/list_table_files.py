@@ -7,10 +7,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ..domain.tables_of_files import FeedbackTable, PayloadTable
-from ..frozen import frozen
-from ..store.deployments.listed_files import FileSpan
-from .locations import Root, batch_of, list_files, open_folder
+from ..base.frozen import frozen
+from ..domain.file_tables import FeedbackTable, PayloadTable
+from ..sources.tables.allowed_locations import Root, batch_of, list_files, open_folder
+from .listed_file_queries import FileSpan
 
 HOURS = pa.timestamp("s", "UTC")
 

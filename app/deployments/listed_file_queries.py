@@ -8,11 +8,11 @@ import msgspec
 from sqlalchemy import delete, func, insert, select, text
 from sqlalchemy.orm import Session
 
-from ...domain.checks import Span
-from ...domain.tables_of_files import FeedbackTable, PayloadTable, RecordTables, TableFormat
-from ...frozen import frozen
-from ..database.rows import columns_of, read_row
-from ..tables import DeploymentRow, ListedFileRow
+from ..base.frozen import frozen
+from ..database.binary_rows import columns_of, read_row
+from ..database.tables import DeploymentRow, ListedFileRow
+from ..domain.check import Span
+from ..domain.file_tables import FeedbackTable, PayloadTable, RecordTables, TableFormat
 
 PAYLOAD, FEEDBACK = "payload", "feedback"
 

@@ -10,14 +10,14 @@ from sqlalchemy import Row, Select, func, select, text
 from sqlalchemy.dialects.postgresql import distinct_on, insert
 from sqlalchemy.orm import Session
 
-from ...domain.bias_detectors import DetectorCounts, DetectorQuality, DetectorVersion
-from ...domain.mitigation import MitigationSettings, Profile
-from ...domain.paging import Paging
-from ...errors import require_present
-from ...frozen import frozen
+from ..base.errors import require_present
+from ..base.frozen import frozen
+from ..database.binary_rows import columns_of, read_row
 from ..database.paging import page_newest
-from ..database.rows import columns_of, read_row
-from ..tables import BiasDetectorRow, CheckRow, DeploymentRow, MitigationProfileRow, MitigationSettingsRow
+from ..database.tables import BiasDetectorRow, CheckRow, DeploymentRow, MitigationProfileRow, MitigationSettingsRow
+from ..domain.mitigation import MitigationSettings, Profile
+from ..domain.paging import Paging
+from .bias_detector import DetectorCounts, DetectorQuality, DetectorVersion
 
 _LOCK = 0x6D697467
 """First key of the advisory locks on fitting, one for each deployment."""

@@ -3,8 +3,8 @@
 from fastapi import Request
 from fastapi.params import Depends as Dependency
 
-from ..store.people.activities import record_activity
-from ..web.access import Reader, SessionIn
+from ..access.audit.activity_queries import record_activity
+from ..access.gate.caller import Reader, SessionIn
 from .deployment_in_address import ReadableDeployment
 
 _FILES = frozenset({"csv", "html", "pdf", "json"})

@@ -11,23 +11,13 @@ from sqlalchemy import Select, and_, delete, func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_if_absent
 from sqlalchemy.orm import Session
 
-from ...domain.definitions import Definition, definition_of
-from ...domain.deployments import (
-    Deployment,
-    Endpoint,
-    RecordSchema,
-    has_protected,
-)
-from ...domain.endpoint_health import EndpointHealth
-from ...domain.paging import Paging
-from ...domain.tables_of_files import RecordTables
-from ...errors import Conflict, require_present
-from ...frozen import frozen
+from ..base.errors import Conflict, require_present
+from ..base.frozen import frozen
+from ..database.binary_rows import read_row
 from ..database.paging import page_oldest
-from ..database.resealing import begin_sealing
-from ..database.rows import read_row
+from ..database.reseal import begin_sealing
 from ..database.sealer import Sealer
-from ..tables import (
+from ..database.tables import (
     ArrivalRow,
     AttributionRow,
     ChangedHourRow,
@@ -43,9 +33,14 @@ from ..tables import (
     PayloadRecordRow,
     RecordCountRow,
 )
+from ..domain.deployment import Deployment, Endpoint, RecordSchema, has_protected
+from ..domain.endpoint_health import EndpointHealth
+from ..domain.file_tables import RecordTables
+from ..domain.paging import Paging
 from .default_rules import add_default_rules
-from .endpoint_health import IS_OPEN, health_from, record_answer
-from .listed_files import read_tables
+from .definition import Definition, definition_of
+from .endpoint_health_queries import IS_OPEN, health_from, record_answer
+from .listed_file_queries import read_tables
 
 _MAX_SCHEMA_VERSION = 2**15 - 1
 """Every record carries its version in two bytes."""

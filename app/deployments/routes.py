@@ -8,29 +8,29 @@ from typing import Any
 from fastapi import APIRouter, Response
 from pydantic import ValidationError
 
-from ..batch.locations import location_problems
-from ..checks.picking import problems_of
-from ..domain.definitions import Definition, definition_of
-from ..domain.deployment_rules import definition_problems
-from ..domain.deployments import Endpoint
-from ..errors import Conflict, EndpointRefused, FieldProblem, Forbidden, InvalidInput, refuse
-from ..outbound.certificates import tls_problems
-from ..outbound.egress import check_url, parse_url
-from ..outbound.model_uris import check_model
+from ..access.audit.activity_queries import record_activity
+from ..access.gate.caller import Manager, Reader, ServicesIn, SessionIn, WholeManager
+from ..access.gate.services import Services
+from ..access.principals import Principal
+from ..base.errors import Conflict, EndpointRefused, FieldProblem, Forbidden, InvalidInput, refuse
+from ..calls.certificates import tls_problems
+from ..calls.egress_policy import check_url, parse_url
+from ..calls.model_uris import check_model
+from ..domain.deployment import Endpoint
 from ..payloads.registry import codec_for
-from ..security.principals import Principal
-from ..services import Services
-from ..store.deployments.deployments import Deployments
-from ..store.deployments.monitors import monitor_of
-from ..store.people.activities import record_activity
-from ..web.access import Manager, Reader, ServicesIn, SessionIn, WholeManager
+from ..sources.tables.allowed_locations import location_problems
 from ..web.paging import ShortNumberPaging
+from ..web.problem_answers import CONFLICT, Answers
 from ..web.problems import field_problems
-from .answers import CONFLICT, Answers
-from .changes import definition_changes
+from .bodies import DeploymentIn, DeploymentOut, DeploymentPage, DeploymentPatch, definition_json
+from .change_texts import definition_changes
+from .definition import Definition, definition_of
+from .definition_rules import definition_problems
 from .deployment_in_address import DeploymentsIn, LockedDeployment, ReadableDeployment
-from .schemas.deployments import DeploymentIn, DeploymentOut, DeploymentPage, DeploymentPatch, definition_json
-from .validating import ValidateOnly, kept_unless
+from .monitor.picked_metrics import problems_of
+from .monitor.queries import monitor_of
+from .queries import Deployments
+from .validate_only import ValidateOnly, kept_unless
 
 router = APIRouter(prefix="/v1/deployments", tags=["deployments"])
 

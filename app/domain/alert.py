@@ -5,8 +5,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TypeAlias
 
-from ..frozen import frozen
-from .checks import DataSet, Scope
+from ..base.frozen import frozen
+from .check import DataSet, Scope
 
 DEFAULT_REMIND_AFTER_HOURS = 24
 

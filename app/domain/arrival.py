@@ -4,8 +4,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
-from ..errors import InvalidInput
-from ..frozen import frozen
+from ..base.errors import InvalidInput
+from ..base.frozen import frozen
 
 KEPT: Final = timedelta(days=31)
 

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from .deployments import FieldType
+from ..base.strict_json import parse_json, vanishes
+from ..base.texts import CONTROL, MAX_TEXT, printable
+from ..base.values import EXACT, JSON_NUMBER, NUMBER, is_number, parse_boolean, tidy
+from .deployment import FieldType
+from .record import round_probability
 from .record_times import Impossible, TimeRule
-from .records import round_probability
-from .strict_json import parse_json, vanishes
-from .texts import CONTROL, MAX_TEXT, printable
-from .values import EXACT, JSON_NUMBER, NUMBER, is_number, parse_boolean, tidy
 
 MAX_ID_CHARACTERS = 256
 

@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from ..details import Details
-from ..frozen import frozen
-from .comparisons import Comparison
+from ..base.frozen import frozen
+from .comparison import Comparison
+from .figure_details import Details
 
 
 class CheckState(StrEnum):

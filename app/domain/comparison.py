@@ -6,10 +6,10 @@ The label, the names joined by ` × `, is for people, stored rows and answers.
 from collections.abc import Collection, Sequence
 from itertools import combinations, pairwise
 
-from ..frozen import frozen
-from .monitors import Monitor, MonitoredAttribute
-from .texts import TOGETHER
-from .values import label_of
+from ..base.frozen import frozen
+from ..base.texts import TOGETHER
+from ..base.values import label_of
+from .monitor import Monitor, MonitoredAttribute
 
 MOST_WAYS = 20
 """Max ways to divide the label of a combination: a filter of nothing but × would have exponentially many."""

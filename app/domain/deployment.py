@@ -5,10 +5,10 @@ from dataclasses import field
 from datetime import date, datetime
 from enum import StrEnum
 
-from ..frozen import frozen
+from ..base.frozen import frozen
+from ..base.values import GroupValue, Scalar
 from .endpoint_health import HEALTHY, EndpointHealth
-from .tables_of_files import FeedbackTable, PayloadTable
-from .values import GroupValue, Scalar
+from .file_tables import FeedbackTable, PayloadTable
 
 
 class ProblemType(StrEnum):

@@ -2,9 +2,9 @@
 
 from collections.abc import Collection, Iterator, Mapping
 
-from ..errors import FieldProblem
-from ..frozen import frozen
-from .texts import name_problem, quote_names
+from ..base.errors import FieldProblem
+from ..base.frozen import frozen
+from ..base.texts import name_problem, quote_names
 
 MAX_DISPLAY_NAME = 60
 MAX_NAMED_GROUPS = 1_000

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from ..frozen import frozen
+from ..base.frozen import frozen
 
 OPENS_AFTER = 3
 

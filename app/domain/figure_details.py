@@ -5,7 +5,7 @@ from dataclasses import field, fields
 from operator import attrgetter
 from typing import Any, Literal, TypeAlias
 
-from .frozen import frozen
+from ..base.frozen import frozen
 
 Side: TypeAlias = Literal["monitored", "reference"]
 SIDES: tuple[Side, Side] = ("monitored", "reference")

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from ..frozen import frozen
-from .values import Scalar, canonical, number_of
+from ..base.frozen import frozen
+from ..base.values import Scalar, canonical, number_of
 
 ALL_OTHERS = "all others"
 

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import field, replace
 
-from ..frozen import frozen
-from .checks import Measurement
-from .comparisons import Comparison, split_group
+from ..base.frozen import frozen
+from ..base.texts import TOGETHER
+from .check import Measurement
+from .comparison import Comparison, split_group
 from .display_names import DisplayNames
-from .monitors import Monitor, MonitoredAttribute
-from .texts import TOGETHER
+from .monitor import Monitor, MonitoredAttribute
 
 _SEPARATOR = ", "
 _PHRASES = ("aged ", "born ", "from ", "in ", "living ", "of ", "over ", "paid ", "under ", "with ", "without ", "working ")

@@ -7,14 +7,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import prod
 from typing import Any, Literal, TypeAlias
 
-from ..errors import InvalidInput
-from ..frozen import frozen
-from .deployments import Column, FieldType
+from ..base.errors import InvalidInput
+from ..base.frozen import frozen
+from ..base.texts import TOGETHER
+from ..base.values import GroupValue, Range, Scalar, canonical, exact_number, fold, label_of, number_of
+from .deployment import Column, FieldType
+from .monitor import MonitoredAttribute
 from .monitor_rules import MAX_GROUPS_TOGETHER
-from .monitors import MonitoredAttribute
-from .texts import TOGETHER
 from .value_tests import ValueTest
-from .values import GroupValue, Range, Scalar, canonical, exact_number, fold, label_of, number_of
 
 Role: TypeAlias = Literal["monitored", "reference"]
 NamedGroup: TypeAlias = tuple[str, Role]

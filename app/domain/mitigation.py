@@ -3,8 +3,8 @@
 from datetime import datetime
 from enum import StrEnum
 
-from ..frozen import frozen
-from .values import Scalar
+from ..base.frozen import frozen
+from ..base.values import Scalar
 
 ONLY_DIRECT = (
     "Mitigation by substitution removes direct bias only: what the model takes from other features stays."

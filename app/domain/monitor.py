@@ -4,12 +4,12 @@ from dataclasses import field, replace
 from enum import StrEnum
 from typing import Any
 
-from ..frozen import frozen
-from .deployments import Column, FieldKind, FieldType, RecordSchema
+from ..base.frozen import frozen
+from ..base.values import GroupValue
+from .deployment import Column, FieldKind, FieldType, RecordSchema
 from .display_names import DisplayNames
 from .group_rules import ALL_OTHERS, FoundBy, GroupRule
-from .outcomes import OutcomeRule
-from .values import GroupValue
+from .outcome import OutcomeRule
 
 DEFAULT_THRESHOLD = 0.8
 """The four-fifths rule, as OpenScale defaults it."""

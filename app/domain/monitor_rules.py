@@ -6,15 +6,15 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations, product
 from math import prod
 
-from ..errors import FieldProblem
-from .deployments import Column, FieldKind, FieldType, ProblemType, RecordSchema
+from ..base.errors import FieldProblem
+from ..base.texts import TOGETHER, name_problem, nearest
+from ..base.values import GroupValue, Range, canonical, label_of
+from .deployment import Column, FieldKind, FieldType, ProblemType, RecordSchema
 from .display_names import display_name_problems
-from .monitors import Monitor, MonitoredAttribute
+from .monitor import Monitor, MonitoredAttribute
 from .repeated_rules import check_bounds, check_names, number_problem
 from .ruled_attributes import rule_problems
 from .stored_forms import stored_form_problem
-from .texts import TOGETHER, name_problem, nearest
-from .values import GroupValue, Range, canonical, label_of
 
 MAX_RECORDS = 1_000_000
 MAX_DRAWS = 10

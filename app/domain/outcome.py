@@ -2,9 +2,9 @@
 
 from enum import IntEnum
 
-from ..frozen import frozen
+from ..base.frozen import frozen
+from ..base.values import BOOLEANS, GroupValue, Scalar, exact_number, fold, label_of, number_of
 from .value_tests import ValueTest, is_numeric, outcome_test
-from .values import BOOLEANS, GroupValue, Scalar, exact_number, fold, label_of, number_of
 
 
 class Outcome(IntEnum):

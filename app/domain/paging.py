@@ -1,6 +1,6 @@
 """Part of a list that somebody asks for."""
 
-from ..frozen import frozen
+from ..base.frozen import frozen
 
 
 @frozen

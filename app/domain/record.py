@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ..frozen import frozen
-from .values import Scalar
+from ..base.frozen import frozen
+from ..base.values import Scalar
 
 
 @frozen

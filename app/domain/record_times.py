@@ -10,8 +10,8 @@ from enum import StrEnum
 from itertools import product
 from typing import Final, NamedTuple
 
-from ..errors import InvalidInput
-from ..frozen import frozen
+from ..base.errors import InvalidInput
+from ..base.frozen import frozen
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 
-from ..errors import FieldProblem
+from ..base.errors import FieldProblem
 
 _INT64 = 2**63
 

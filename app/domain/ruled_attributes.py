@@ -3,12 +3,12 @@
 import math
 from collections.abc import Iterator
 
-from ..errors import FieldProblem
-from .deployments import Column, FieldKind, RecordSchema
+from ..base.errors import FieldProblem
+from ..base.texts import joining_problem, name_problem
+from .deployment import Column, FieldKind, RecordSchema
 from .group_rules import ALL_OTHERS, Condition, GroupRule, NumberInterval
-from .monitors import MonitoredAttribute
+from .monitor import MonitoredAttribute
 from .repeated_rules import number_problem
-from .texts import joining_problem, name_problem
 
 MOST_CONDITIONS = 4
 MOST_CONJUNCTIONS = 4

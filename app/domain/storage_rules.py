@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Iterator
 
-from ..errors import FieldProblem
-from .deployments import Column, FieldKind, FieldType, Storage, StorageKind
+from ..base.errors import FieldProblem
+from ..base.texts import name_problem
+from ..base.values import Scalar
+from .deployment import Column, FieldKind, FieldType, Storage, StorageKind
 from .groups import NEITHER, Group, positions
 from .monitor_rules import MAX_GROUPS, check_listed
 from .stored_forms import sent_column
-from .texts import name_problem
-from .values import Scalar
 
 
 def group_labels(column: Column) -> Callable[[Scalar], str | None]:

@@ -2,8 +2,8 @@
 
 import re
 
-from .deployments import Column, FieldKind, FieldType, StorageKind
-from .values import GroupValue
+from ..base.values import GroupValue
+from .deployment import Column, FieldKind, FieldType, StorageKind
 
 PSEUDONYM = re.compile(r"p_[A-Za-z0-9_-]{22}")
 """A pseudonym: 128 bits of a keyed digest, in the alphabet of base64 for addresses."""

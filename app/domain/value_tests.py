@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from ..frozen import frozen
-from .values import BOOLEANS, GroupValue, Range, Scalar, canonical, fold, number_of
+from ..base.frozen import frozen
+from ..base.values import BOOLEANS, GroupValue, Range, Scalar, canonical, fold, number_of
 
 
 @frozen

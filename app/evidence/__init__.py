@@ -1,1 +1,1 @@
-"""Since when a figure is unfair, and how sure that is."""
+"""Evidence over time: since when a figure is unfair, and how sure that is."""

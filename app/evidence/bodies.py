@@ -5,14 +5,14 @@ from typing import Any
 
 from pydantic import Field
 
-from ...domain.checks import DataSet
-from ...evidence.nulls import UnfairSide
-from ...evidence.sentences import State
-from ...tracking.looking import ComparisonState, DeploymentEvidence
-from ...tracking.planning import EvidencePlan, PlannedComparison, WantedDetection
-from ...tracking.wording import list_remarks, say_comparison
-from .base import FollowingCursor, Out, PageOut, example
-from .measurements import RECORDS, RECORDS_MEANING
+from ..checks.views.measurement_bodies import RECORDS, RECORDS_MEANING
+from ..domain.check import DataSet
+from ..statistics.e_values.nulls import UnfairSide
+from ..statistics.e_values.state_words import State
+from ..web.body import FollowingCursor, Out, PageOut, example
+from .plan import EvidencePlan, PlannedComparison, WantedDetection
+from .present_state import ComparisonState, DeploymentEvidence
+from .words import list_remarks, say_comparison
 
 _COMPARISON: dict[str, Any] = {
     "id": "0b6f9d38-5f7e-4a66-9b1c-2f4d5e6a7b8c",

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from ..store.evidence.closures import Closure
-from ..store.evidence.figures import FigureKey
-from .figures import WatchedMetric
-from .series import number_hour
-from .states import Closed
+from .figure_state import Closed
+from .hour_series import number_hour
+from .queries.closures import Closure
+from .queries.figure_states import FigureKey
+from .watched_figures import WatchedMetric
 
 
 def select_closed(closures: Sequence[Closure], watched: WatchedMetric, key: FigureKey) -> Closed:

@@ -10,23 +10,23 @@ import pyarrow.compute as pc
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from ..batch.equal_records import merge_equal
-from ..batch.record_files import FeedbackFiles, PayloadFiles
-from ..batch.table_files import FilePiece, TablePart
-from ..checks.counting_files import SpanOfFiles
-from ..checks.sources import TablePlaces
-from ..clock import HOUR, hour_of
-from ..domain.checks import DataSet, Span
-from ..domain.deployments import RecordSchema
-from ..domain.monitors import Monitor
-from ..domain.tables_of_files import PayloadTable
-from ..errors import InvalidInput
-from ..frozen import frozen
-from ..records.reading import RecordColumns, RecordTable, read_table
-from ..store.deployments.listed_files import FEEDBACK, PAYLOAD, newest_listed_row, paths_within
-from ..store.evidence.hours import CountedHour
-from ..store.records.window import WindowQuery, name_values
-from .counting import FollowedEra, ReadRecords, merge_hours, number_hours, tabulate_labels, tabulate_payload
+from ..base.clock import HOUR, hour_of
+from ..base.errors import InvalidInput
+from ..base.frozen import frozen
+from ..checks.counting.count_files import SpanOfFiles
+from ..checks.window.window_sources import TablePlaces
+from ..deployments.listed_file_queries import FEEDBACK, PAYLOAD, newest_listed_row, paths_within
+from ..domain.check import DataSet, Span
+from ..domain.deployment import RecordSchema
+from ..domain.file_tables import PayloadTable
+from ..domain.monitor import Monitor
+from ..sources.arrays.read_records import RecordColumns, RecordTable, read_table
+from ..sources.stored.window_queries import WindowQuery, name_values
+from ..sources.tables.equal_records import merge_equal
+from ..sources.tables.record_files import FeedbackFiles, PayloadFiles
+from ..sources.tables.table_files import FilePiece, TablePart
+from .count_hours import FollowedEra, ReadRecords, merge_hours, number_hours, tabulate_labels, tabulate_payload
+from .queries.hour_counts import CountedHour
 
 LABELS_WAIT = timedelta(days=1)
 """Max wait for the labels of an hour after their horizon, while no file has later ones."""

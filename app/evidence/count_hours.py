@@ -11,30 +11,30 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..checks.feedback import compare_texts
-from ..checks.left_out import count_table
-from ..checks.tabulation import EVERYBODY
-from ..clock import HOUR
-from ..domain.checks import DataSet, Span
-from ..domain.comparisons import comparisons_of
-from ..domain.monitors import Monitor, MonitoredAttribute
-from ..domain.outcomes import Outcome
-from ..errors import InvalidInput
-from ..frozen import frozen
-from ..metrics.groups import FloatArray, of_role
-from ..metrics.paired import Paired
-from ..metrics.perturbed import BALANCED
-from ..metrics.tables import BalancedCells
-from ..records.reading import RecordColumns, RecordTable, read_table
-from ..store.database.arrow import ArrowReader
-from ..store.database.rows import plain_json
-from ..store.evidence.eras import Era, FollowedDeployment
-from ..store.evidence.figures import KnownFigure
-from ..store.evidence.hours import COUNTED, Cells, CountedHour, CountedPlace
-from ..store.evidence.records import labels_between, records_between
-from ..store.records.window import WindowQuery, name_values
-from .figures import WatchedMetric, watched_metrics
-from .people import ChoosesRecords
+from ..base.clock import HOUR
+from ..base.errors import InvalidInput
+from ..base.frozen import frozen
+from ..checks.counting.left_out_of_check import count_table
+from ..checks.counting.tabulate import EVERYBODY
+from ..checks.window.observed_labels import compare_texts
+from ..database.arrow_reader import ArrowReader
+from ..database.binary_rows import plain_json
+from ..domain.check import DataSet, Span
+from ..domain.comparison import comparisons_of
+from ..domain.monitor import Monitor, MonitoredAttribute
+from ..domain.outcome import Outcome
+from ..sources.arrays.read_records import RecordColumns, RecordTable, read_table
+from ..sources.stored.window_queries import WindowQuery, name_values
+from ..statistics.group_labels import FloatArray, of_role
+from ..statistics.measures.paired_rates import Paired
+from ..statistics.measures.perturbed_data import BALANCED
+from ..statistics.tables.record_kinds import BalancedCells
+from .first_records import ChoosesRecords
+from .queries.eras import Era, FollowedDeployment
+from .queries.figure_states import KnownFigure
+from .queries.hour_counts import COUNTED, Cells, CountedHour, CountedPlace
+from .queries.hour_records import labels_between, records_between
+from .watched_figures import WatchedMetric, watched_metrics
 
 Definition = dict[str, Any]
 

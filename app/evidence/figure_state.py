@@ -7,13 +7,13 @@ from typing import TypeAlias
 import msgspec
 import numpy as np
 
-from ..evidence.confidence import RunningInterval, add_hours
-from ..evidence.following import FindOnset, Follower, WeighedHour
-from ..evidence.nulls import Limit, UnfairSide
-from ..evidence.onset import ONSET_HOURS, Onset, find_onset
-from ..evidence.paired_bets import STAKES, RunningPairedInterval
-from .figures import WatchedMetric
-from .series import BLOCK, PairSeries, Series, number_month, weigh_series
+from ..statistics.e_values.confidence import RunningInterval, add_hours
+from ..statistics.e_values.follow import FindOnset, Follower, WeighedHour
+from ..statistics.e_values.nulls import Limit, UnfairSide
+from ..statistics.e_values.onset import ONSET_HOURS, Onset, find_onset
+from ..statistics.e_values.paired_bets import STAKES, RunningPairedInterval
+from .hour_series import BLOCK, PairSeries, Series, number_month, weigh_series
+from .watched_figures import WatchedMetric
 
 Interval: TypeAlias = RunningInterval | RunningPairedInterval
 

@@ -9,11 +9,11 @@ import numpy.typing as npt
 import pyarrow as pa
 from sqlalchemy.orm import Session
 
-from ..clock import hour_of
-from ..domain.values import canonical
-from ..metrics.groups import MISSING
-from ..records.cells import stored_cells
-from ..store.evidence.late_labels import Placed, first_records, store_first_records
+from ..base.clock import hour_of
+from ..base.values import canonical
+from ..sources.arrays.column_cells import stored_cells
+from ..statistics.group_labels import MISSING
+from .queries.late_labels import Placed, first_records, store_first_records
 
 
 class FirstOfSpan:

@@ -9,15 +9,15 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ..clock import HOUR
-from ..domain.checks import Span
-from ..evidence.betting import Past, look_back, weigh_against_fairness, weigh_against_unfairness
-from ..evidence.hours import FloatArray, Hours, Side, join_hours
-from ..evidence.nulls import Limit
-from ..evidence.paired_bets import Kind, PairedHours, pair_hours, weigh_pairs_against_fairness, weigh_pairs_against_unfairness
-from ..frozen import frozen
-from ..store.evidence.hours import Cells
-from .figures import RateDefinition
+from ..base.clock import HOUR
+from ..base.frozen import frozen
+from ..domain.check import Span
+from ..statistics.e_values.betting import Past, look_back, weigh_against_fairness, weigh_against_unfairness
+from ..statistics.e_values.hour_counts import FloatArray, Hours, Side, join_hours
+from ..statistics.e_values.nulls import Limit
+from ..statistics.e_values.paired_bets import Kind, PairedHours, pair_hours, weigh_pairs_against_fairness, weigh_pairs_against_unfairness
+from .queries.hour_counts import Cells
+from .watched_figures import RateDefinition
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

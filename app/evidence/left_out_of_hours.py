@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Row
 
-from ..domain.checks import DataSet
-from ..domain.comparisons import comparisons_of
+from ..domain.check import DataSet
+from ..domain.comparison import comparisons_of
 from ..domain.group_words import GroupWords
-from ..evidence.sentences import MINUTE
-from ..metrics.groups import ComparedGroup, Groups, union
-from ..metrics.left_out import UNCLASSIFIED, CountedRecords
-from ..metrics.tables.count_table import OUTCOMES
-from ..store.evidence.hours import COUNTED
-from .counting import FollowedEra
+from ..statistics.e_values.state_words import MINUTE
+from ..statistics.group_labels import ComparedGroup, Groups, union
+from ..statistics.sentences.left_out import UNCLASSIFIED, CountedRecords
+from ..statistics.tables.count_table import OUTCOMES
+from .count_hours import FollowedEra
+from .queries.hour_counts import COUNTED
 
 VANISHED = timedelta(days=1)
 """Time without a record after which a group is said to have been last seen."""

@@ -8,19 +8,19 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from ..clock import HOUR
-from ..domain.checks import DataSet, Span
-from ..domain.monitors import Monitor
-from ..evidence.nulls import Limit, UnfairSide
-from ..evidence.planning import Traffic, expect_delay_within
-from ..frozen import frozen
-from ..store.database.arrow import ArrowReader
-from ..store.evidence.eras import Era, find_era, followed_deployment
-from ..store.evidence.hours import Cells, CountedPlace, count_logged, hours_between, next_record_hour
-from .counting import FollowedEra, count_payload
-from .figures import WatchedMetric, watched_metrics
-from .looking import RECENT_HOURS
-from .people import FirstOfSpan
+from ..base.clock import HOUR
+from ..base.frozen import frozen
+from ..database.arrow_reader import ArrowReader
+from ..domain.check import DataSet, Span
+from ..domain.monitor import Monitor
+from ..statistics.e_values.expected_hours import Traffic, expect_delay_within
+from ..statistics.e_values.nulls import Limit, UnfairSide
+from .count_hours import FollowedEra, count_payload
+from .first_records import FirstOfSpan
+from .present_state import RECENT_HOURS
+from .queries.eras import Era, find_era, followed_deployment
+from .queries.hour_counts import Cells, CountedPlace, count_logged, hours_between, next_record_hour
+from .watched_figures import WatchedMetric, watched_metrics
 
 MOST_RECORDS = 20_000
 """Max records read to estimate the traffic before there are counts; the newest hours'."""

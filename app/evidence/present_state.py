@@ -9,33 +9,33 @@ from datetime import datetime
 import numpy as np
 from sqlalchemy.orm import Session
 
-from ..clock import HOUR
-from ..domain.checks import DataSet, Span
-from ..domain.comparisons import find_comparison
+from ..base.clock import HOUR
+from ..base.frozen import frozen
+from ..deployments.monitor.queries import monitor_of
+from ..domain.check import DataSet, Span
+from ..domain.comparison import find_comparison
 from ..domain.group_words import GroupWords
-from ..domain.monitors import Monitor
-from ..evidence.following import Follower
-from ..evidence.nulls import Limit, UnfairSide
-from ..evidence.planning import EvidenceProgress, expect_more_hours, expect_more_paired_hours
-from ..evidence.quiet import QUIET_HOURS, is_quiet
-from ..evidence.sentences import State, say_start, say_state
-from ..evidence.unsteadiness import UNSTEADINESS_HOURS
-from ..frozen import frozen
-from ..metrics.catalogue import CATALOGUE
-from ..metrics.groups import IntArray
-from ..metrics.labels import LabelCounts
-from ..metrics.left_out import CountedRecords
-from ..store.deployments.monitors import monitor_of
-from ..store.evidence.eras import Era, find_era, followed_deployment
-from ..store.evidence.figures import StoredFigure, ended_figures, figures_of
-from ..store.evidence.hours import CountedPlace, hours_of_places, sum_cells
-from .counting import FollowedEra
-from .figures import WatchedMetric, watched_metrics
-from .left_out import explain_vanished, sum_records
-from .series import PairSeries, RateSeries, Series, number_hour, start_of, weigh_series
-from .settling import Budget, end_of, lag_of, load_series
-from .states import FigureState
-from .summarising import since_of, state_of
+from ..domain.monitor import Monitor
+from ..statistics.catalogue import CATALOGUE
+from ..statistics.e_values.expected_hours import EvidenceProgress, expect_more_hours, expect_more_paired_hours
+from ..statistics.e_values.follow import Follower
+from ..statistics.e_values.nulls import Limit, UnfairSide
+from ..statistics.e_values.quiet_alarm import QUIET_HOURS, is_quiet
+from ..statistics.e_values.state_words import State, say_start, say_state
+from ..statistics.e_values.unsteadiness import UNSTEADINESS_HOURS
+from ..statistics.group_labels import IntArray
+from ..statistics.measures.labelled_figures import LabelCounts
+from ..statistics.sentences.left_out import CountedRecords
+from .count_hours import FollowedEra
+from .figure_state import FigureState
+from .hour_series import PairSeries, RateSeries, Series, number_hour, start_of, weigh_series
+from .left_out_of_hours import explain_vanished, sum_records
+from .queries.eras import Era, find_era, followed_deployment
+from .queries.figure_states import StoredFigure, ended_figures, figures_of
+from .queries.hour_counts import CountedPlace, hours_of_places, sum_cells
+from .settle import Budget, end_of, lag_of, load_series
+from .summarise import since_of, state_of
+from .watched_figures import WatchedMetric, watched_metrics
 
 RECENT_HOURS = 168
 """Hours from which the expected traffic is estimated."""

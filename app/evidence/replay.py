@@ -6,23 +6,23 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from ..clock import HOUR
-from ..domain.checks import Span
-from ..errors import NotFound
-from ..evidence.detector import log_mean
-from ..evidence.following import record_life
-from ..evidence.nulls import UnfairSide
-from ..evidence.unsteadiness import UNSTEADINESS_HOURS
-from ..frozen import frozen
-from ..store.deployments.monitors import monitor_of
-from ..store.evidence.closures import closures_of
-from ..store.evidence.eras import find_era, followed_deployment
-from ..store.evidence.figures import ended_figures, get_figure, known_figures
-from .closing import select_closed
-from .counting import FollowedEra
-from .series import number_hour, start_of
-from .settling import Budget, lag_of, load_series
-from .states import Course, FigureState, weigh_hours
+from ..base.clock import HOUR
+from ..base.errors import NotFound
+from ..base.frozen import frozen
+from ..deployments.monitor.queries import monitor_of
+from ..domain.check import Span
+from ..statistics.e_values.change_detector import log_mean
+from ..statistics.e_values.follow import record_life
+from ..statistics.e_values.nulls import UnfairSide
+from ..statistics.e_values.unsteadiness import UNSTEADINESS_HOURS
+from .close_alarm import select_closed
+from .count_hours import FollowedEra
+from .figure_state import Course, FigureState, weigh_hours
+from .hour_series import number_hour, start_of
+from .queries.closures import closures_of
+from .queries.eras import find_era, followed_deployment
+from .queries.figure_states import ended_figures, get_figure, known_figures
+from .settle import Budget, lag_of, load_series
 
 
 @frozen(kw_only=True)

@@ -5,20 +5,20 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 
-from ..checks.fitting import fitting_problems
-from ..errors import Conflict, refuse
-from ..store.database.arrow import arrow_reader
-from ..store.deployments.monitors import monitor_of
-from ..store.evidence.eras import current_hour_bound
-from ..tracking.looking import look_at_evidence
-from ..tracking.planning import WantedDetection, plan_from_counts, plan_from_records
-from ..tracking.replaying import replay_figure
-from ..web.access import ServicesIn, SessionIn
+from ..access.gate.caller import ServicesIn, SessionIn
+from ..base.errors import Conflict, refuse
+from ..database.arrow_reader import arrow_reader
+from ..deployments.deployment_in_address import NEEDS_LOGGED, ReadableDeployment
+from ..deployments.monitor.bodies import MonitorIn
+from ..deployments.monitor.monitor_fit import fitting_problems
+from ..deployments.monitor.queries import monitor_of
 from ..web.paging import NumberPaging, cut
-from .answers import CONFLICT
-from .deployment_in_address import NEEDS_LOGGED, ReadableDeployment
-from .schemas.evidence import DeploymentEvidenceOut, EvidenceHourPage, EvidencePlanOut
-from .schemas.monitors import MonitorIn
+from ..web.problem_answers import CONFLICT
+from .bodies import DeploymentEvidenceOut, EvidenceHourPage, EvidencePlanOut
+from .plan import WantedDetection, plan_from_counts, plan_from_records
+from .present_state import look_at_evidence
+from .queries.eras import current_hour_bound
+from .replay import replay_figure
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/evidence", tags=["evidence"])
 

@@ -9,14 +9,18 @@ from itertools import accumulate
 
 from sqlalchemy.orm import Session
 
-from ..clock import HOUR
-from ..domain.checks import DataSet, Span
-from ..domain.monitors import Monitor
-from ..evidence.unsteadiness import UNSTEADINESS_HOURS
-from ..frozen import frozen
-from ..store.evidence.closures import closures_of
-from ..store.evidence.eras import note_progress
-from ..store.evidence.figures import (
+from ..base.clock import HOUR
+from ..base.frozen import frozen
+from ..domain.check import DataSet, Span
+from ..domain.monitor import Monitor
+from ..statistics.e_values.unsteadiness import UNSTEADINESS_HOURS
+from .close_alarm import select_closed
+from .count_hours import FollowedEra
+from .figure_state import MOST_TOGETHER, Course, FigureState, advance
+from .hour_series import Series, number_hour, read_series, start_of
+from .queries.closures import closures_of
+from .queries.eras import note_progress
+from .queries.figure_states import (
     EndedFigure,
     FigureKey,
     KnownFigure,
@@ -32,13 +36,9 @@ from ..store.evidence.figures import (
     states_of,
     store_states,
 )
-from ..store.evidence.hours import Cells, CountedHour, CountedPlace, first_hour_of, hours_between, hours_of_places, last_hour
-from .closing import select_closed
-from .counting import FollowedEra
-from .figures import WatchedMetric, count_directions
-from .series import Series, number_hour, read_series, start_of
-from .states import MOST_TOGETHER, Course, FigureState, advance
-from .summarising import summarise
+from .queries.hour_counts import Cells, CountedHour, CountedPlace, first_hour_of, hours_between, hours_of_places, last_hour
+from .summarise import summarise
+from .watched_figures import WatchedMetric, count_directions
 
 MOST_FIGURE_HOURS = 20_000
 """Max hours, summed over figures, that one transaction adds, unless a single figure has more."""

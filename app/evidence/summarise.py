@@ -2,12 +2,12 @@
 
 from datetime import datetime
 
-from ..evidence.following import Follower
-from ..evidence.sentences import State
-from ..store.evidence.summaries import Alarm, LimitSummary
-from .figures import WatchedMetric
-from .series import start_of
-from .states import FigureState
+from ..statistics.e_values.follow import Follower
+from ..statistics.e_values.state_words import State
+from .figure_state import FigureState
+from .hour_series import start_of
+from .queries.summaries import Alarm, LimitSummary
+from .watched_figures import WatchedMetric
 
 
 def summarise(watched: WatchedMetric, state: FigureState) -> list[LimitSummary]:

@@ -14,21 +14,26 @@ import structlog
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from ..checks.sources import NO_TABLES, TablePlaces
-from ..clock import HOUR, hour_of
-from ..domain.checks import DataSet, Span
-from ..domain.comparisons import comparisons_of
-from ..domain.turns import in_turn
-from ..errors import InvalidInput, Unavailable
-from ..frozen import frozen
-from ..metrics.tables import BalancedCells
-from ..store.database.arrow import arrow_reader
-from ..store.database.engine import Database, current_time
-from ..store.deployments.deployments import hold_deployment
-from ..store.deployments.monitors import changed_at, monitor_of
-from ..store.evidence.balanced import balanced_tables, checked_hours
-from ..store.evidence.changes import changed_hours, forget_changes
-from ..store.evidence.eras import (
+from ..base.clock import HOUR, hour_of
+from ..base.errors import InvalidInput, Unavailable
+from ..base.frozen import frozen
+from ..checks.window.window_sources import NO_TABLES, TablePlaces
+from ..database.arrow_reader import arrow_reader
+from ..database.engine import Database, current_time
+from ..deployments.monitor.queries import changed_at, monitor_of
+from ..deployments.queries import hold_deployment
+from ..domain.check import DataSet, Span
+from ..domain.comparison import comparisons_of
+from ..sources.stored.noted_hours import note_changed_hours
+from ..sources.stored.window_queries import match_pending_feedback
+from ..statistics.tables.record_kinds import BalancedCells
+from .count_files import HoursInFiles
+from .count_hours import FollowedEra, count_labels, count_pairs, count_payload
+from .deployment_turns import in_turn
+from .first_records import FirstRecords
+from .queries.balanced_tables import balanced_tables, checked_hours
+from .queries.changed_hours import changed_hours, forget_changes
+from .queries.eras import (
     Era,
     begin_era,
     current_hour_bound,
@@ -39,21 +44,10 @@ from ..store.evidence.eras import (
     note_progress,
     try_lock_evidence,
 )
-from ..store.evidence.figures import KnownFigure, end_figures, known_figures
-from ..store.evidence.hours import (
-    CountedHour,
-    CountedPlace,
-    count_logged,
-    next_record_hour,
-    replace_hours,
-)
-from ..store.evidence.late_labels import add_late_labels, late_labels_of_hours, late_labels_that_arrived, replace_late_labels
-from ..store.records.noted_hours import note_changed_hours
-from ..store.records.window import match_pending_feedback
-from .counting import FollowedEra, count_labels, count_pairs, count_payload
-from .hours_in_files import HoursInFiles
-from .people import FirstRecords
-from .settling import settle_figures, take_forward
+from .queries.figure_states import KnownFigure, end_figures, known_figures
+from .queries.hour_counts import CountedHour, CountedPlace, count_logged, next_record_hour, replace_hours
+from .queries.late_labels import add_late_labels, late_labels_of_hours, late_labels_that_arrived, replace_late_labels
+from .settle import settle_figures, take_forward
 
 MOST_HOURS = 24
 """Max hours that one transaction counts."""

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 
-from ..checks.measuring import strictest_limits
-from ..checks.picking import picked_on
-from ..domain.checks import DataSet
-from ..domain.comparisons import Comparison, comparisons_of
-from ..domain.monitors import Limits, Monitor
-from ..evidence.nulls import Limit, Scale, UnfairSide
-from ..frozen import frozen
-from ..store.evidence.hours import CountedPlace
+from ..base.frozen import frozen
+from ..checks.measure import strictest_limits
+from ..deployments.monitor.picked_metrics import picked_on
+from ..domain.check import DataSet
+from ..domain.comparison import Comparison, comparisons_of
+from ..domain.monitor import Limits, Monitor
+from ..statistics.e_values.nulls import Limit, Scale, UnfairSide
+from .queries.hour_counts import CountedPlace
 
 
 @frozen(kw_only=True)

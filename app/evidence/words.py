@@ -4,12 +4,12 @@ import math
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from ..domain.checks import DataSet
-from ..evidence.nulls import UnfairSide
-from ..evidence.sentences import IF_OTHER_PEOPLE, State
-from ..metrics.catalogue import CATALOGUE
-from ..metrics.rounding import write_minus
-from .looking import ComparisonState, DeploymentEvidence
+from ..domain.check import DataSet
+from ..statistics.catalogue import CATALOGUE
+from ..statistics.e_values.nulls import UnfairSide
+from ..statistics.e_values.state_words import IF_OTHER_PEOPLE, State
+from ..statistics.sentences.rounding import write_minus
+from .present_state import ComparisonState, DeploymentEvidence
 
 NO_MONITOR = "No evidence is collected: the deployment has no fairness monitor, whose limits evidence is collected on."
 

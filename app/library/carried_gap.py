@@ -8,16 +8,16 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ..attribution.bins import MIN_BINS, count_cells
-from ..attribution.gap import CarriedGap, carry_gap
-from ..attribution.hybrids import Answered, HybridPlan, plan_hybrids, usual_pairs
-from ..attribution.pairs import RecordPairs, draw_pairs
-from ..attribution.parts import divide_difference, resample_parts
-from ..errors import InvalidInput
-from ..frozen import frozen
-from ..metrics.groups import IntArray
-from .compared import ComparedRecords, Feature, as_rates, check_bins, list_players, read_compared
-from .outcomes import outcomes_of
+from ..base.errors import InvalidInput
+from ..base.frozen import frozen
+from ..statistics.attribution.cell_parts import divide_difference, resample_parts
+from ..statistics.attribution.divided_gap import CarriedGap, carry_gap
+from ..statistics.attribution.feature_bins import MIN_BINS, count_cells
+from ..statistics.attribution.hybrid_values import Answered, HybridPlan, plan_hybrids, usual_pairs
+from ..statistics.attribution.sampled_pairs import RecordPairs, draw_pairs
+from ..statistics.group_labels import IntArray
+from .compared_rates import ComparedRecords, Feature, as_rates, check_bins, list_players, read_compared
+from .frame_outcomes import outcomes_of
 
 Interval: TypeAlias = tuple[float, float] | None
 """Ends of a 95 % interval; None with too few records."""

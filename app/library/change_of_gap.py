@@ -6,14 +6,14 @@ from datetime import date, datetime
 import numpy as np
 import pandas as pd
 
-from ..attribution.bins import MIN_BINS, count_cells
-from ..attribution.changes import BeforeAndAfter, GapChange, explain_change_of_gap
+from ..base.errors import InvalidInput
+from ..base.frozen import frozen
 from ..domain.record_times import parse_moment
-from ..errors import InvalidInput
-from ..frozen import frozen
-from ..metrics.groups import IntArray
-from .compared import ComparedRecords, check_bins, read_compared
-from .times import read_hours
+from ..statistics.attribution.change_of_gap import BeforeAndAfter, GapChange, explain_change_of_gap
+from ..statistics.attribution.feature_bins import MIN_BINS, count_cells
+from ..statistics.group_labels import IntArray
+from .compared_rates import ComparedRecords, check_bins, read_compared
+from .frame_hours import read_hours
 
 
 @frozen

@@ -7,16 +7,16 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ..attribution.bins import MIN_BINS
-from ..attribution.hybrids import MAX_PLAYERS
-from ..attribution.players import join_players
-from ..errors import InvalidInput
-from ..frozen import frozen
-from ..metrics.groups import FloatArray, IntArray, of_role
-from ..records.strengths import measure_strengths
-from .columns import Encoded, check_frame, checked_name, column_of, encode, is_numeric, numbers_of
-from .grouping import FrameGrouping, group_records
-from .outcomes import FAVOURABLE, UNCLASSIFIED, FrameOutcomes, OutcomeLists, outcomes_of
+from ..base.errors import InvalidInput
+from ..base.frozen import frozen
+from ..sources.arrays.strengths import measure_strengths
+from ..statistics.attribution.feature_bins import MIN_BINS
+from ..statistics.attribution.hybrid_values import MAX_PLAYERS
+from ..statistics.attribution.players import join_players
+from ..statistics.group_labels import FloatArray, IntArray, of_role
+from .frame_columns import Encoded, check_frame, checked_name, column_of, encode, is_numeric, numbers_of
+from .frame_groups import FrameGrouping, group_records
+from .frame_outcomes import FAVOURABLE, UNCLASSIFIED, FrameOutcomes, OutcomeLists, outcomes_of
 
 MAX_CELLS = 1_000
 """Max cells of a feature; with more, hardly any has records of both groups."""

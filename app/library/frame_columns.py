@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ..domain.texts import quote_names
-from ..domain.values import BOOLEANS, Range, Scalar, canonical, exact_number, is_number, label_of, number_of, plain_cell
-from ..errors import InvalidInput
-from ..frozen import frozen
-from ..metrics.groups import FloatArray, IntArray
-from ..metrics.tables.strata import slices
+from ..base.errors import InvalidInput
+from ..base.frozen import frozen
+from ..base.texts import quote_names
+from ..base.values import BOOLEANS, Range, Scalar, canonical, exact_number, is_number, label_of, number_of, plain_cell
+from ..statistics.group_labels import FloatArray, IntArray
+from ..statistics.tables.strata_counts import slices
 
 Listed: TypeAlias = Scalar | tuple[float, float]
 """One value, or a closed range of a numeric column."""

@@ -9,16 +9,16 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import pandas as pd
 
+from ..base.errors import InvalidInput
+from ..base.frozen import frozen
+from ..base.texts import TOGETHER, quote_names
+from ..base.values import Range, Scalar, canonical
 from ..domain.groups import EVERYBODY_ELSE, MOST_REFERENCE_VALUES, count_twins, describe_twins, drop_twins, find_twins, in_order
 from ..domain.monitor_rules import INTERSECTION_SIZES, MAX_GROUPS, MAX_GROUPS_TOGETHER
-from ..domain.texts import TOGETHER, quote_names
 from ..domain.value_tests import ValueTest
-from ..domain.values import Range, Scalar, canonical
-from ..errors import InvalidInput
-from ..frozen import frozen
-from ..metrics.groups import NEITHER, ComparedGroup, Groups, IntArray, Role, cross
-from ..records.outcomes import in_ranges
-from .columns import (
+from ..sources.arrays.outcome_codes import in_ranges
+from ..statistics.group_labels import NEITHER, ComparedGroup, Groups, IntArray, Role, cross
+from .frame_columns import (
     Codes,
     Column,
     Encoded,

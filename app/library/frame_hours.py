@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ..clock import utc_now
+from ..base.clock import utc_now
+from ..base.errors import InvalidInput
 from ..domain.record_times import EPOCH, Impossible, LeftOutTimes, TimeRule, TimeTally
-from ..errors import InvalidInput
-from ..metrics.groups import IntArray
-from .columns import Column, column_of
+from ..statistics.group_labels import IntArray
+from .frame_columns import Column, column_of
 
 DAY_HOURS = 24
 

@@ -7,18 +7,18 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ..domain.outcomes import Outcome, OutcomeTests
-from ..domain.texts import quote_names
+from ..base.errors import InvalidInput
+from ..base.frozen import frozen
+from ..base.texts import quote_names
+from ..base.values import Range, Scalar, canonical, label_of
+from ..domain.outcome import Outcome, OutcomeTests
 from ..domain.value_tests import ValueTest, is_numeric, outcome_test
-from ..domain.values import Range, Scalar, canonical, label_of
-from ..errors import InvalidInput
-from ..frozen import frozen
-from ..metrics.groups import FloatArray
-from ..metrics.left_out import CountedRecords, Marks, count_records
-from ..records.outcomes import in_ranges
-from . import columns
-from .columns import MISSING, Codes, Column, Encoded, as_listed, column_of, encode, looked_up, numbers_of, where
-from .grouping import FrameGrouping
+from ..sources.arrays.outcome_codes import in_ranges
+from ..statistics.group_labels import FloatArray
+from ..statistics.sentences.left_out import CountedRecords, Marks, count_records
+from . import frame_columns as columns
+from .frame_columns import MISSING, Codes, Column, Encoded, as_listed, column_of, encode, looked_up, numbers_of, where
+from .frame_groups import FrameGrouping
 
 UNFAVOURABLE, FAVOURABLE, UNCLASSIFIED = map(int, (Outcome.UNFAVOURABLE, Outcome.FAVOURABLE, Outcome.UNCLASSIFIED))
 

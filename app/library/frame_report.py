@@ -4,13 +4,16 @@ from typing import Any, TypeAlias
 
 import pandas as pd
 
-from ..frozen import frozen
-from ..metrics import CATALOGUE, FeedbackCells, GroupCounts, Measured, Undefined, Value, Verdict
-from ..metrics.groups import Role
-from ..metrics.labels import LabelCounts
-from ..metrics.left_out import CountedRecords
-from ..metrics.sides import judge
-from ..metrics.statements import JudgedFigure, figure_sentence, gap_statement, limit_statement
+from ..base.frozen import frozen
+from ..statistics.catalogue import CATALOGUE
+from ..statistics.figure_values import Measured, Undefined, Value
+from ..statistics.group_labels import Role
+from ..statistics.intervals.verdicts import Verdict
+from ..statistics.measures.labelled_figures import LabelCounts
+from ..statistics.sentences.left_out import CountedRecords
+from ..statistics.sentences.sides import judge
+from ..statistics.sentences.statements import JudgedFigure, figure_sentence, gap_statement, limit_statement
+from ..statistics.tables.count_table import FeedbackCells, GroupCounts
 
 Table: TypeAlias = GroupCounts | FeedbackCells
 

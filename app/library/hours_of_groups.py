@@ -11,25 +11,25 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import chdtri, xlogy
 
+from ..base.errors import InvalidInput
+from ..base.frozen import frozen
+from ..base.values import is_number, label_of
 from ..domain.record_times import LeftOutTimes
-from ..domain.values import is_number, label_of
-from ..errors import InvalidInput
-from ..evidence.confidence import follow_interval
-from ..evidence.detector import HOURS_OF_A_YEAR
-from ..evidence.following import Episode, follow
-from ..evidence.hours import Hours, Side
-from ..evidence.nulls import Limit, Scale, UnfairSide
-from ..evidence.planning import EvidenceProgress, expect_more_hours
-from ..evidence.sentences import State
-from ..frozen import frozen
-from ..metrics.catalogue import CATALOGUE
-from ..metrics.groups import FloatArray, IntArray, of_role
-from ..metrics.labels import LabelCounts
-from ..metrics.left_out import CountedRecords
-from .columns import check_frame, column_of
-from .grouping import FrameGrouping, group_records
-from .outcomes import FAVOURABLE, UNCLASSIFIED, UNFAVOURABLE, KnownOutcomes, OutcomeLists, count_left_out, read_outcomes, same_label
-from .times import DAY_HOURS, HourNumbers, first_of_each, read_hours
+from ..statistics.catalogue import CATALOGUE
+from ..statistics.e_values.change_detector import HOURS_OF_A_YEAR
+from ..statistics.e_values.confidence import follow_interval
+from ..statistics.e_values.expected_hours import EvidenceProgress, expect_more_hours
+from ..statistics.e_values.follow import Episode, follow
+from ..statistics.e_values.hour_counts import Hours, Side
+from ..statistics.e_values.nulls import Limit, Scale, UnfairSide
+from ..statistics.e_values.state_words import State
+from ..statistics.group_labels import FloatArray, IntArray, of_role
+from ..statistics.measures.labelled_figures import LabelCounts
+from ..statistics.sentences.left_out import CountedRecords
+from .frame_columns import check_frame, column_of
+from .frame_groups import FrameGrouping, group_records
+from .frame_hours import DAY_HOURS, HourNumbers, first_of_each, read_hours
+from .frame_outcomes import FAVOURABLE, UNCLASSIFIED, UNFAVOURABLE, KnownOutcomes, OutcomeLists, count_left_out, read_outcomes, same_label
 
 BoolArray = npt.NDArray[np.bool_]
 

@@ -7,29 +7,23 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from ..domain.values import label_of
-from ..errors import InvalidInput, refuse
-from ..frozen import frozen
-from ..metrics import (
-    CATALOGUE,
-    FeedbackCells,
-    GroupCounts,
-    Measured,
-    Metric,
-    measure_feedback,
-    measure_payload,
-    measure_training,
-    metrics_on,
-)
-from ..metrics.groups import NEITHER, FloatArray, Groups, as_groups
-from ..metrics.labels import judge_labels
-from ..metrics.rows import RowData, measure_rows
-from ..metrics.tables.strata import MOST_STRATA, RecordStrata, slices
-from .columns import Codes, Column, check_frame, checked_name, column_of, complete_numbers_of, encode, looked_up, numbers_of, where
-from .grouping import FrameGrouping, cross_records, group_records
-from .names import unknown_metrics
-from .outcomes import FAVOURABLE, UNFAVOURABLE, FrameOutcomes, KnownOutcomes, OutcomeLists, count_left_out, read_outcomes, same_label
-from .report import GroupSize, Report, Table
+from ..base.errors import InvalidInput, refuse
+from ..base.frozen import frozen
+from ..base.values import label_of
+from ..statistics.catalogue import CATALOGUE, Metric, metrics_on
+from ..statistics.figure_values import Measured
+from ..statistics.group_labels import NEITHER, FloatArray, Groups, as_groups
+from ..statistics.measures.labelled_figures import judge_labels
+from ..statistics.measures.measure import measure_feedback, measure_payload, measure_training
+from ..statistics.records.measure_rows import measure_rows
+from ..statistics.records.row_data import RowData
+from ..statistics.tables.count_table import FeedbackCells, GroupCounts
+from ..statistics.tables.strata_counts import MOST_STRATA, RecordStrata, slices
+from .frame_columns import Codes, Column, check_frame, checked_name, column_of, complete_numbers_of, encode, looked_up, numbers_of, where
+from .frame_groups import FrameGrouping, cross_records, group_records
+from .frame_outcomes import FAVOURABLE, UNFAVOURABLE, FrameOutcomes, KnownOutcomes, OutcomeLists, count_left_out, read_outcomes, same_label
+from .frame_report import GroupSize, Report, Table
+from .name_suggestions import unknown_metrics
 
 DEFAULT = "default"
 """Metrics of a first look: the default ones, and those that a further column was named for."""

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from difflib import get_close_matches
 
-from ..domain.texts import MAX_QUOTED, quote_names
-from ..errors import FieldProblem
-from ..metrics import CATALOGUE
+from ..base.errors import FieldProblem
+from ..base.texts import MAX_QUOTED, quote_names
+from ..statistics.catalogue import CATALOGUE
 
 SUGGESTED = 3
 """Max keys that an error proposes."""

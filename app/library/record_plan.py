@@ -6,20 +6,20 @@ from datetime import date
 import numpy as np
 import pandas as pd
 
+from ..base.errors import InvalidInput
+from ..base.frozen import frozen
+from ..base.values import is_number
 from ..domain.record_times import LeftOutTimes
-from ..domain.values import is_number
-from ..errors import InvalidInput
-from ..evidence.delays import simulate_delay
-from ..evidence.detector import HOURS_OF_A_YEAR
-from ..evidence.nulls import Limit, Scale, UnfairSide
-from ..evidence.planning import Traffic
-from ..frozen import frozen
-from ..metrics.groups import of_role
-from ..metrics.left_out import CountedRecords
-from .evidence import RECENT_HOURS, check_arguments, count_hours_of, list_figures
-from .grouping import group_records
-from .outcomes import OutcomeLists, count_left_out, read_outcomes
-from .times import DAY_HOURS, read_hours
+from ..statistics.e_values.change_detector import HOURS_OF_A_YEAR
+from ..statistics.e_values.detection_delays import simulate_delay
+from ..statistics.e_values.expected_hours import Traffic
+from ..statistics.e_values.nulls import Limit, Scale, UnfairSide
+from ..statistics.group_labels import of_role
+from ..statistics.sentences.left_out import CountedRecords
+from .frame_groups import group_records
+from .frame_hours import DAY_HOURS, read_hours
+from .frame_outcomes import OutcomeLists, count_left_out, read_outcomes
+from .hours_of_groups import RECENT_HOURS, check_arguments, count_hours_of, list_figures
 
 
 @frozen

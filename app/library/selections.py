@@ -7,27 +7,27 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..domain.category_schemes import CategoryMapping, require_mappings
-from ..domain.comparisons import Comparison
-from ..domain.outcomes import Outcome
-from ..domain.texts import TOGETHER
-from ..domain.values import canonical
-from ..errors import InvalidInput
-from ..frozen import frozen
-from ..impact.bounds import bound_categories, bounds_sheet
-from ..impact.categories import Category, CategoryTable, highest_rate
-from ..impact.controlled import controls_sheet
-from ..impact.four_fifths import ImpactTable
-from ..impact.lending import lending_sheet
-from ..impact.local_law_144 import LEAST_SHARE, audit_tables
-from ..impact.people import AttributeCategories, Control, CountedPeople, divide_numbers, has_many_numbers
-from ..impact.presets import NOTICE, PRESETS, Preset, PresetName, SheetName
-from ..impact.sheets import ImpactSheet, Sheet, as_json, compare_with_reference, name_of
-from ..metrics.groups import NEITHER, ComparedGroup, IntArray
-from ..metrics.left_out import CountedRecords, Marks, count_records
-from .columns import MISSING, Encoded, column_of, encode, is_numeric, numbers_of
-from .grouping import attribute_names
-from .outcomes import FAVOURABLE, UNCLASSIFIED, UNFAVOURABLE, OutcomeLists, outcomes_of
+from ..base.errors import InvalidInput
+from ..base.frozen import frozen
+from ..base.texts import TOGETHER
+from ..base.values import canonical
+from ..domain.comparison import Comparison
+from ..domain.outcome import Outcome
+from ..statistics.group_labels import NEITHER, ComparedGroup, IntArray
+from ..statistics.selections.category_people import AttributeCategories, Control, CountedPeople, divide_numbers, has_many_numbers
+from ..statistics.selections.category_schemes import CategoryMapping, require_mappings
+from ..statistics.selections.controls_sheet import controls_sheet
+from ..statistics.selections.four_fifths import ImpactTable
+from ..statistics.selections.lending_sheet import lending_sheet
+from ..statistics.selections.local_law_144 import LEAST_SHARE, audit_tables
+from ..statistics.selections.probability_bounds import bound_categories, bounds_sheet
+from ..statistics.selections.selection_categories import Category, CategoryTable, highest_rate
+from ..statistics.selections.selection_json import ImpactSheet, Sheet, as_json, compare_with_reference, name_of
+from ..statistics.selections.selection_presets import NOTICE, PRESETS, Preset, PresetName, SheetName
+from ..statistics.sentences.left_out import CountedRecords, Marks, count_records
+from .frame_columns import MISSING, Encoded, column_of, encode, is_numeric, numbers_of
+from .frame_groups import attribute_names
+from .frame_outcomes import FAVOURABLE, UNCLASSIFIED, UNFAVOURABLE, OutcomeLists, outcomes_of
 
 MOST_CATEGORIES = 500
 """Max values of one attribute."""

@@ -7,20 +7,20 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ..errors import InvalidInput
-from ..evidence.nulls import UnfairSide
-from ..frozen import frozen
-from ..metrics.groups import NEITHER
-from ..metrics.left_out import CountedRecords, count_records
-from ..scan.bins import MAX_VALUES, Bins, Codes
-from ..scan.cells import MAX_FEATURES
-from ..scan.results import SearchResult, search_groups
-from ..scan.search import MIN_RECORDS
-from .columns import Column, column_of, encode, is_numeric, numbers_of
-from .evidence import check_arguments
-from .measuring import strata_of
-from .outcomes import FAVOURABLE, UNCLASSIFIED, OutcomeLists, read_outcomes
-from .times import first_of_each, read_hours
+from ..base.errors import InvalidInput
+from ..base.frozen import frozen
+from ..statistics.e_values.nulls import UnfairSide
+from ..statistics.group_labels import NEITHER
+from ..statistics.scan.counted_cells import MAX_FEATURES
+from ..statistics.scan.feature_ranges import MAX_VALUES, Bins, Codes
+from ..statistics.scan.scan_results import SearchResult, search_groups
+from ..statistics.scan.search_subgroup import MIN_RECORDS
+from ..statistics.sentences.left_out import CountedRecords, count_records
+from .frame_columns import Column, column_of, encode, is_numeric, numbers_of
+from .frame_hours import first_of_each, read_hours
+from .frame_outcomes import FAVOURABLE, UNCLASSIFIED, OutcomeLists, read_outcomes
+from .hours_of_groups import check_arguments
+from .measurements import strata_of
 
 MAX_STRATA = 50
 """Max strata within which records are compared."""

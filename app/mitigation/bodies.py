@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 from pydantic import AliasPath, BeforeValidator, Field
 
-from ...domain.bias_detectors import ALL_TOGETHER, DetectorVersion
-from ...domain.mitigation import ONLY_DIRECT, DetectorUse, MitigationSettings, Mode
-from ...domain.mitigation_rules import mitigated_attributes, unused_attributes
-from ...domain.monitors import Monitor
-from .base import FromText, In, Out, example
+from ..deployments.bias_detector import ALL_TOGETHER, DetectorVersion
+from ..domain.mitigation import ONLY_DIRECT, DetectorUse, MitigationSettings, Mode
+from ..domain.monitor import Monitor
+from ..web.body import FromText, In, Out, example
+from .settings_rules import mitigated_attributes, unused_attributes
 
 _SETTINGS: dict[str, Any] = {"mode": "reference_substitution", "attributes": ["Sex"], "bias_detector": "off"}
 

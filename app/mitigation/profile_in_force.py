@@ -12,29 +12,29 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..checks.donors import GroupDonors, describe_missing_field, donors_of_groups, representative_donors
+from ..access.audit.activity_queries import record_activity
+from ..base.errors import InvalidInput
+from ..base.frozen import frozen
+from ..base.values import Range, Scalar
 from ..checks.subject import require_column
-from ..checks.window import BEGINNING
-from ..domain.checks import Span
-from ..domain.deployments import Column, Deployment, FieldType
+from ..checks.window.window import BEGINNING
+from ..database.arrow_reader import ArrowReader, arrow_reader
+from ..database.engine import Database
+from ..deployments.mitigation_queries import newest_profile, store_profile
+from ..deployments.training.donor_values import GroupDonors, describe_missing_field, donors_of_groups, representative_donors
+from ..deployments.training.queries import donor_digests_of, donors_of
+from ..deployments.training.training_facts import Donors
+from ..domain.check import Span
+from ..domain.deployment import Column, Deployment, FieldType
 from ..domain.groups import in_order
 from ..domain.mitigation import AttributeProfile, CutOff, MitigationSettings, Profile, StandIn
-from ..domain.mitigation_rules import mitigated_attributes
-from ..domain.monitors import Monitor, MonitoredAttribute
-from ..domain.outcomes import Outcome
-from ..domain.training_data import Donors
-from ..domain.values import Range, Scalar
-from ..errors import InvalidInput
-from ..frozen import frozen
-from ..records.grouping import Grouping, group_records, typed_value
-from ..records.outcomes import outcome_codes
-from ..records.scores import Scores, favourable_scores
-from ..store.database.arrow import ArrowReader, arrow_reader
-from ..store.database.engine import Database
-from ..store.mitigation.mitigation import newest_profile, store_profile
-from ..store.people.activities import record_activity
-from ..store.records.window import WindowQuery, name_values, newest_payload
-from ..store.training.training_data import donor_digests_of, donors_of
+from ..domain.monitor import Monitor, MonitoredAttribute
+from ..domain.outcome import Outcome
+from ..sources.arrays.favourable_scores import Scores, favourable_scores
+from ..sources.arrays.group_of_records import Grouping, group_records, typed_value
+from ..sources.arrays.outcome_codes import outcome_codes
+from ..sources.stored.window_queries import WindowQuery, name_values, newest_payload
+from .settings_rules import mitigated_attributes
 
 HALF = 0.5
 SEVERAL_CLASSES = "the model has more than two classes, and predicts the one with the greatest probability"

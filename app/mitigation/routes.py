@@ -5,23 +5,23 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Response
 
-from ..domain.changes import changes_between
-from ..domain.deployments import Deployment
+from ..access.audit.activity_queries import record_activity
+from ..access.audit.changed_values import changes_between
+from ..access.gate.caller import DeploymentId, Manager, NowIn, ServicesIn, SessionIn, turn
+from ..base.errors import Conflict, FieldProblem, refuse
+from ..deployments.deployment_in_address import NEEDS_LOGGED, LockedDeployment, ReadableDeployment, managed
+from ..deployments.mitigation_queries import detector_page, profile_of, put_settings, settings_of
+from ..deployments.monitor.queries import monitor_of
+from ..deployments.queries import Deployments
+from ..domain.deployment import Deployment
 from ..domain.mitigation import DetectorUse, MitigationSettings
-from ..domain.mitigation_rules import mitigation_problems
-from ..domain.monitors import Monitor
-from ..errors import Conflict, FieldProblem, refuse
-from ..mitigation.detector.installed import why_missing
-from ..mitigation.profiles import fit_again
-from ..store.deployments.deployments import Deployments
-from ..store.deployments.monitors import monitor_of
-from ..store.mitigation.mitigation import detector_page, profile_of, put_settings, settings_of
-from ..store.people.activities import record_activity
-from ..web.access import DeploymentId, Manager, NowIn, ServicesIn, SessionIn, turn
+from ..domain.monitor import Monitor
 from ..web.paging import ShortNumberPaging, cut
-from .answers import CONFLICT, name_location
-from .deployment_in_address import NEEDS_LOGGED, LockedDeployment, ReadableDeployment, managed
-from .schemas.mitigation import BiasDetectorPage, MitigationIn, MitigationOut, ProfileOut, TrainingOut
+from ..web.problem_answers import CONFLICT, name_location
+from .bodies import BiasDetectorPage, MitigationIn, MitigationOut, ProfileOut, TrainingOut
+from .detector.installed import why_missing
+from .profile_in_force import fit_again
+from .settings_rules import mitigation_problems
 
 _OF_SETTINGS = {"version", *MitigationIn.model_fields}
 

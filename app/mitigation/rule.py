@@ -16,14 +16,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ..base.frozen import frozen
+from ..base.values import Range
 from ..domain.mitigation import CutOff, Mode, Profile, Reading
-from ..domain.outcomes import Outcome, OutcomeRule
-from ..domain.values import Range
-from ..frozen import frozen
-from ..metrics.groups import FloatArray, IntArray
-from ..records.cells import NumberCells
-from ..records.outcomes import classify_cells
-from ..records.scores import read_scores
+from ..domain.outcome import Outcome, OutcomeRule
+from ..sources.arrays.column_cells import NumberCells
+from ..sources.arrays.favourable_scores import read_scores
+from ..sources.arrays.outcome_codes import classify_cells
+from ..statistics.group_labels import FloatArray, IntArray
 
 BoolArray = npt.NDArray[np.bool_]
 

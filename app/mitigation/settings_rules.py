@@ -3,10 +3,10 @@
 A monitor that changes later leaves the settings as they are: they go on for what is left of the attributes.
 """
 
-from ..errors import FieldProblem
-from .mitigation import MitigationSettings
-from .monitors import Monitor
-from .repeated_rules import check_names
+from ..base.errors import FieldProblem
+from ..domain.mitigation import MitigationSettings
+from ..domain.monitor import Monitor
+from ..domain.repeated_rules import check_names
 
 
 def mitigation_problems(settings: MitigationSettings, monitor: Monitor) -> list[FieldProblem]:

@@ -5,16 +5,16 @@ from typing import Any
 
 from pydantic import Field
 
-from ...domain.checks import CheckState, DataSet
-from ...domain.group_words import GroupWords
-from ...metrics.catalogue import CATALOGUE
-from ...metrics.sides import Disadvantaged, disadvantaged
-from ...store.overviews.overview import TrendPoint
-from ...views.advice import Cause
-from ...views.judging import WorstGroup
-from ...views.overview import DeploymentOverview, DeploymentState
-from .base import Out, example
-from .verdicts import DISADVANTAGED, DISADVANTAGED_GROUP, VERDICT
+from ..checks.advice.advice import Cause
+from ..checks.views.verdict_members import DISADVANTAGED, DISADVANTAGED_GROUP, VERDICT
+from ..domain.check import CheckState, DataSet
+from ..domain.group_words import GroupWords
+from ..statistics.catalogue import CATALOGUE
+from ..statistics.sentences.sides import Disadvantaged, disadvantaged
+from ..web.body import Out, example
+from .fleet import DeploymentOverview, DeploymentState
+from .judge import WorstGroup
+from .queries import TrendPoint
 
 _ENTRY: dict[str, Any] = {
     "id": "credit-risk",

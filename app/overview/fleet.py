@@ -10,16 +10,8 @@ from typing import NamedTuple
 import msgspec
 from sqlalchemy.orm import Session
 
-from ..domain.checks import CheckState
-from ..domain.group_words import GroupWords
-from ..domain.monitors import Schedule
-from ..domain.workers import WorkersSeen
-from ..frozen import frozen
-from ..metrics.verdicts import ON_FAIRNESS
-from ..store.checks.workers import workers_seen
-from ..store.evidence.summaries import EvidenceCounts, evidence_counts
-from ..store.overviews.overview import GroupKey, TrendPoint, count_records, overview_entries, trends
-from .advice import (
+from ..base.frozen import frozen
+from ..checks.advice.advice import (
     STALE_AFTER,
     Because,
     Cause,
@@ -31,8 +23,16 @@ from .advice import (
     of_first_check,
     of_stale_figures,
 )
-from .deployment_facts import EndedCheck, OverviewEntry, Unacknowledged
-from .judging import NOTHING_JUDGED, JudgedBy, WorstGroup, judge
+from ..checks.advice.deployment_facts import EndedCheck, OverviewEntry, Unacknowledged
+from ..checks.schedule.worker_queries import workers_seen
+from ..checks.schedule.worker_state import WorkersSeen
+from ..domain.check import CheckState
+from ..domain.group_words import GroupWords
+from ..domain.monitor import Schedule
+from ..evidence.queries.summaries import EvidenceCounts, evidence_counts
+from ..statistics.intervals.verdicts import ON_FAIRNESS
+from .judge import NOTHING_JUDGED, JudgedBy, WorstGroup, judge
+from .queries import GroupKey, TrendPoint, count_records, overview_entries, trends
 
 TREND_POINTS = 30
 """Usual points of the series of a deployment's gravest figure."""

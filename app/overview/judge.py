@@ -7,16 +7,16 @@ from functools import partial
 import msgspec
 from sqlalchemy.orm import Session
 
-from ..details import Details
-from ..domain.checks import DataSet
-from ..metrics.catalogue import CATALOGUE
-from ..metrics.sides import Disadvantaged
-from ..metrics.statements import JudgedFigure, other_side
-from ..metrics.values import Value
-from ..metrics.verdicts import GRAVEST, ON_FAIRNESS, Limits, Verdict, verdict
-from ..metrics.worst import distance_under, widen_for_choice
-from ..store.overviews.overview import RankedFigure, RankedKey, group_figures, ranked_figures
-from .deployment_facts import GroupFigure, OverviewEntry, Success
+from ..checks.advice.deployment_facts import GroupFigure, OverviewEntry, Success
+from ..domain.check import DataSet
+from ..domain.figure_details import Details
+from ..statistics.catalogue import CATALOGUE
+from ..statistics.figure_values import Value
+from ..statistics.intervals.verdicts import GRAVEST, ON_FAIRNESS, Limits, Verdict, verdict
+from ..statistics.measures.worst_group import distance_under, widen_for_choice
+from ..statistics.sentences.sides import Disadvantaged
+from ..statistics.sentences.statements import JudgedFigure, other_side
+from .queries import RankedFigure, RankedKey, group_figures, ranked_figures
 
 HEADLINE = "disparate_impact"
 """Metric that deployments are judged by, on payload and balanced data."""

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from ..clock import HOUR
-from ..domain.checks import DataSet
-from ..frozen import frozen
-from ..metrics.rounding import digits_apart, write_minus
-from .advice import Cause
-from .deployment_facts import Unacknowledged
-from .overview import DeploymentOverview, DeploymentState, Overview, OverviewSort, place_of
-from .workers import silence_of
+from ..base.clock import HOUR
+from ..base.frozen import frozen
+from ..checks.advice.advice import Cause
+from ..checks.advice.deployment_facts import Unacknowledged
+from ..checks.schedule.words import silence_of
+from ..domain.check import DataSet
+from ..statistics.sentences.rounding import digits_apart, write_minus
+from .fleet import DeploymentOverview, DeploymentState, Overview, OverviewSort, place_of
 
 MOST_LINES = 5
 

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import msgspec
 from sqlalchemy.orm import Session
 
-from ...domain.checks import CheckState, DataSet, Failure, WindowCounts
-from ...domain.display_names import DisplayNames
-from ...frozen import frozen
-from ...views.deployment_facts import Compared, EndedCheck, GroupFigure, OverviewEntry, Success, Unacknowledged
-from ..database.rows import array_text, read_named_rows, read_row, read_rows
+from ..base.frozen import frozen
+from ..checks.advice.deployment_facts import Compared, EndedCheck, GroupFigure, OverviewEntry, Success, Unacknowledged
+from ..database.binary_rows import array_text, read_named_rows, read_row, read_rows
+from ..domain.check import CheckState, DataSet, Failure, WindowCounts
+from ..domain.display_names import DisplayNames
 
 LAST_HOUR = timedelta(hours=1)
 

@@ -6,11 +6,11 @@ from typing import Annotated
 import msgspec
 from fastapi import APIRouter, Depends, Query
 
-from ..errors import InvalidInput
-from ..views.overview import DeploymentState, OverviewPlace, OverviewSort, OverviewWanted, overview, place_of
-from ..web.access import NowIn, Reader, SessionIn
+from ..access.gate.caller import NowIn, Reader, SessionIn
+from ..base.errors import InvalidInput
 from ..web.paging import Limit, PlaceCursor, cut_at_place, read_place_cursor
-from .schemas.overview import OverviewEntryOut, OverviewOut
+from .bodies import OverviewEntryOut, OverviewOut
+from .fleet import DeploymentState, OverviewPlace, OverviewSort, OverviewWanted, overview, place_of
 
 router = APIRouter(prefix="/v1/overview", tags=["deployments"])
 

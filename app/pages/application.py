@@ -4,28 +4,25 @@ from functools import cache
 
 from fastapi import Depends, FastAPI
 
-from ..web.parameters import known_parameters_only
-from . import (
-    activity,
-    alert_page,
-    alerts,
-    assets,
-    checks,
-    configure,
-    failures,
-    fairness,
-    glossary,
-    ingestion,
-    login,
-    oidc,
-    overview,
-    registering,
-    regulator_reports,
-    retention,
-    second_look,
-    settings,
-    transactions,
-)
+from ..web.query_parameters import known_parameters_only
+from . import assets, glossary
+from . import check_page as checks
+from . import error_pages as failures
+from . import intake_page as ingestion
+from . import overview_page as overview
+from . import report_page as regulator_reports
+from .access import activity_page as activity
+from .access import issuer_page as oidc
+from .access import login_page as login
+from .access import settings_page as settings
+from .alerts import alert_page
+from .alerts import page as alerts
+from .configure import page as configure
+from .configure import registration_page as registering
+from .configure import retention_page as retention
+from .deployment import page as fairness
+from .record import page as transactions
+from .record import second_look_page as second_look
 
 _ROUTERS = (
     registering.router,

@@ -9,9 +9,9 @@ from importlib.resources import files
 
 from fastapi import APIRouter, Request, Response
 
-from ..errors import NotFound
-from ..web.compressing import file_response
-from ..web.gate import ASSETS
+from ..access.gate.gate import ASSETS
+from ..base.errors import NotFound
+from ..web.compress import file_response
 
 router = APIRouter(include_in_schema=False)
 

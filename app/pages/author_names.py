@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from sqlalchemy.orm import Session
 
-from ..security.principals import USER
-from ..store.people.api_keys import ApiKeys
+from ..access.keys.queries import ApiKeys
+from ..access.principals import USER
 
 _SCHEDULE = "schedule"
 

@@ -12,46 +12,46 @@ from pydantic import BaseModel, BeforeValidator, Field
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from ..api.deployment_in_address import ReadableDeployment
-from ..charts.bars import ranges_chart, shares_chart
-from ..charts.drawing import PAGE
-from ..checks.sides import missing_sides
-from ..domain.alerts import Alert
-from ..domain.attributions import AttributionState
-from ..domain.checks import CheckRun, CheckState, DataSet, Measurement, Scope
-from ..domain.deployments import Deployment
+from ..access.gate.caller import NowIn, Reader, SessionIn
+from ..base.errors import NotFound
+from ..base.texts import MAX_TEXT
+from ..charts.forest import forest_of_check
+from ..charts.named_groups import rename_shares
+from ..charts.pictures.drawing import PAGE
+from ..charts.pictures.rate_bars import ranges_chart, shares_chart
+from ..charts.time_ranges import RangePreset
+from ..checks import queries as checks
+from ..checks.advice.check_advice import advice_on_check, outlook_of
+from ..checks.result_queries import measurements_of
+from ..checks.views.build_views import check_view, views_of
+from ..checks.views.explain_figure import DATA_SETS, judged_figure
+from ..checks.views.headlines import IMPACT
+from ..checks.views.one_figure import VIEW_OF_DATA, MeasurementKey, explain_figure
+from ..checks.views.view_shapes import GroupShare, ViewKind
+from ..checks.views.view_source import counted_check
+from ..deployments.deployment_in_address import ReadableDeployment
+from ..deployments.monitor.both_sides import missing_sides
+from ..deployments.monitor.queries import monitor_of
+from ..domain.alert import Alert
+from ..domain.check import CheckRun, CheckState, DataSet, Measurement, Scope
+from ..domain.deployment import Deployment
 from ..domain.group_words import GroupWords
 from ..domain.paging import Paging
-from ..domain.texts import MAX_TEXT
-from ..domain.time_ranges import RangePreset
-from ..errors import NotFound
-from ..metrics.catalogue import CATALOGUE
-from ..metrics.statements import UNBADGED, find_unbadged
-from ..metrics.verdicts import GRAVEST
-from ..store.attributions.attributions import newest_of_gaps
-from ..store.checks import checks
-from ..store.checks.results import measurements_of
-from ..store.deployments.monitors import monitor_of
-from ..store.overviews.overview import RankedKey, ranked_figures
-from ..views.check_advice import advice_on_check, outlook_of
-from ..views.check_source import counted_check
-from ..views.check_views import GroupShare, ViewKind
-from ..views.figures import DATA_SETS, judged_figure
-from ..views.forest import forest_of_check
-from ..views.headlines import IMPACT
-from ..views.one_figure import VIEW_OF_DATA, MeasurementKey, explain_figure
-from ..views.renaming import rename_shares
-from ..views.viewing import check_view, views_of
-from ..web.access import NowIn, Reader, SessionIn
+from ..evidence.attribution.attribution import AttributionState
+from ..evidence.attribution.queries import newest_of_gaps
+from ..overview.queries import RankedKey, ranked_figures
+from ..statistics.catalogue import CATALOGUE
+from ..statistics.intervals.verdicts import GRAVEST
+from ..statistics.sentences.statements import UNBADGED, find_unbadged
 from ..web.paging import NumberCursor, cut
 from . import check_words
+from .author_names import people
 from .check_words import number_of, round_change, share_of
-from .figure_addresses import figure_query
-from .forest import ChosenRow, live_alerts, show_forest
-from .offered_reports import OFFERS_REPORTS
-from .people import people
-from .ranges import KEEPS_RANGE, RangeIn, build_bar, chosen_span
-from .rendering import page
+from .deployment.figure_addresses import figure_query
+from .deployment.forest_rows import ChosenRow, live_alerts, show_forest
+from .prepare_reports import OFFERS_REPORTS
+from .range_bar import KEEPS_RANGE, RangeIn, build_bar, chosen_span
+from .render import page
 
 router = APIRouter(prefix="/deployments/{deployment_id}/checks", include_in_schema=False, dependencies=[KEEPS_RANGE])
 

@@ -5,17 +5,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, time, timedelta
 
-from ..domain.checks import CheckRun, CheckState, Measurement, Scope, Span, Trigger
+from ..base.frozen import frozen
+from ..checks.advice.advice import Advice, Cause
+from ..checks.views.build_views import CARRIED
+from ..checks.views.payload_view import QUALITY
+from ..checks.views.view_shapes import AttributeView, Change, CheckView, GroupShare, Outcomes, SubRange, ViewKind
+from ..domain.check import CheckRun, CheckState, Measurement, Scope, Span, Trigger
 from ..domain.mitigation import Mode
-from ..frozen import frozen
-from ..metrics.catalogue import CATALOGUE
-from ..metrics.catalogue.metric import CountOf, RateOf
-from ..metrics.rounding import MOST_OF_GAP, digits_apart, round_gap, write_minus
-from ..views.advice import Advice, Cause
-from ..views.check_views import AttributeView, Change, CheckView, GroupShare, Outcomes, SubRange, ViewKind
-from ..views.payload_view import QUALITY
-from ..views.viewing import CARRIED
-from .wording import ABSENT, count, join_ends
+from ..statistics.catalogue import CATALOGUE
+from ..statistics.catalogue.metric import CountOf, RateOf
+from ..statistics.sentences.rounding import MOST_OF_GAP, digits_apart, round_gap, write_minus
+from .words import ABSENT, count, join_ends
 
 TRIGGERS: Mapping[Trigger, str] = {
     Trigger.SCHEDULE: "scheduled",

@@ -7,9 +7,9 @@ from types import MappingProxyType
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse
 
-from ..errors import NotFound
-from ..web.access import AnyKey
-from ..web.compressing import file_response
+from ..access.gate.caller import AnyKey
+from ..base.errors import NotFound
+from ..web.compress import file_response
 
 router = APIRouter(include_in_schema=False)
 

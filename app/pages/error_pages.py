@@ -6,9 +6,9 @@ from fastapi import FastAPI
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ..access.gate.gate import is_read_by_a_person
 from ..web import problems
-from ..web.gate import is_read_by_a_person
-from .rendering import page
+from .render import page
 
 
 def install(pages: FastAPI) -> None:

@@ -3,9 +3,9 @@
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from ..metrics.catalogue import CATALOGUE
-from ..web.access import Reader
-from .rendering import page
+from ..access.gate.caller import Reader
+from ..statistics.catalogue import CATALOGUE
+from .render import page
 from .terms import TERMS
 
 router = APIRouter(include_in_schema=False)

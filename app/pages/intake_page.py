@@ -8,16 +8,16 @@ from typing import Final
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from ..api.deployment_in_address import ReadableDeployment
-from ..clock import HOUR, hour_of
-from ..domain.checks import Span
-from ..domain.time_ranges import RangeChoice, RangePreset
-from ..frozen import frozen
-from ..views.ingestion import SOURCE_WORDS, IngestionHour, ingestion_in, remedy_of, sentence_of
-from ..web.access import NowIn, SessionIn
-from .ranges import KEEPS_RANGE, RangeIn, build_bar
-from .records_in_files import list_tables
-from .rendering import page
+from ..access.gate.caller import NowIn, SessionIn
+from ..base.clock import HOUR, hour_of
+from ..base.frozen import frozen
+from ..charts.time_ranges import RangeChoice, RangePreset
+from ..deployments.deployment_in_address import ReadableDeployment
+from ..domain.check import Span
+from ..intake.volume.hourly_view import SOURCE_WORDS, IngestionHour, ingestion_in, remedy_of, sentence_of
+from .range_bar import KEEPS_RANGE, RangeIn, build_bar
+from .record.files_page import list_tables
+from .render import page
 
 router = APIRouter(prefix="/deployments/{deployment_id}/ingestion", include_in_schema=False, dependencies=[KEEPS_RANGE])
 

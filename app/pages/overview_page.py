@@ -9,21 +9,21 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from ..charts.axes import LogAxis
-from ..clock import minute_of
-from ..frozen import frozen
-from ..metrics.catalogue import CATALOGUE
-from ..metrics.sides import both_sides, is_ratio
-from ..security.principals import Permission
-from ..store.evidence.summaries import EvidenceCounts
-from ..store.overviews.overview import LAST_HOUR, TrendPoint
-from ..views.judging import WorstGroup
-from ..views.needs import lasting, needs_of
-from ..views.overview import DeploymentState, OverviewSort, OverviewWanted, overview
-from ..views.workers import notice_of
-from ..web.access import NowIn, Reader, SessionIn
-from .rendering import page
-from .wording import verdict
+from ..access.gate.caller import NowIn, Reader, SessionIn
+from ..access.principals import Permission
+from ..base.clock import minute_of
+from ..base.frozen import frozen
+from ..charts.pictures.axes import LogAxis
+from ..checks.schedule.words import notice_of
+from ..evidence.queries.summaries import EvidenceCounts
+from ..overview.fleet import DeploymentState, OverviewSort, OverviewWanted, overview
+from ..overview.judge import WorstGroup
+from ..overview.needs import lasting, needs_of
+from ..overview.queries import LAST_HOUR, TrendPoint
+from ..statistics.catalogue import CATALOGUE
+from ..statistics.sentences.sides import both_sides, is_ratio
+from .render import page
+from .words import verdict
 
 AXIS = LogAxis()
 """Scale of all ratios on the page."""

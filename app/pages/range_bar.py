@@ -11,9 +11,9 @@ from zoneinfo import ZoneInfo
 
 from fastapi import Depends, Query, Request
 
-from ..domain.checks import Span
-from ..domain.time_ranges import LENGTHS, MAX_ZONE, Earlier, RangeChoice, RangePreset, read_choice
-from ..frozen import frozen
+from ..base.frozen import frozen
+from ..charts.time_ranges import LENGTHS, MAX_ZONE, Earlier, RangeChoice, RangePreset, read_choice
+from ..domain.check import Span
 
 MAX_MOMENT = 40
 """Max characters of a moment in an address."""

@@ -13,16 +13,16 @@ from jinja2.runtime import Context
 from markupsafe import Markup
 from sqlalchemy.exc import SQLAlchemyError
 
-from ..domain.tables_of_files import NOT_READ
-from ..domain.time_ranges import RangeChoice
-from ..errors import Unavailable
-from ..security.principals import Permission
-from ..services import Services
-from ..store.checks.workers import workers_seen
-from ..views.workers import WorkerNotice, notice_of
-from . import wording
+from ..access.gate.services import Services
+from ..access.principals import Permission
+from ..base.errors import Unavailable
+from ..charts.time_ranges import RangeChoice
+from ..checks.schedule.words import WorkerNotice, notice_of
+from ..checks.schedule.worker_queries import workers_seen
+from ..domain.file_tables import NOT_READ
+from . import words as wording
 from .assets import asset_url
-from .ranges import keep_range, range_of
+from .range_bar import keep_range, range_of
 from .terms import find_term
 
 CONTENT_POLICY = (

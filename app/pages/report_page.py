@@ -10,28 +10,28 @@ from fastapi import APIRouter, Depends, Query, Request
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from ..api.deployment_in_address import ReadableDeployment
-from ..domain.category_schemes import EXAMPLE_MAPPING, MAX_MAPPING_LENGTH, SCHEMES, parse_mappings
-from ..domain.checks import Span
-from ..domain.deployments import Deployment
-from ..domain.monitors import Monitor
+from ..access.gate.caller import NowIn, SessionIn
+from ..base.errors import InvalidInput
+from ..base.frozen import frozen
+from ..charts.time_ranges import RangePreset
+from ..deployments.deployment_in_address import ReadableDeployment
+from ..deployments.monitor.queries import monitor_of
+from ..domain.check import Span
+from ..domain.deployment import Deployment
+from ..domain.monitor import Monitor
 from ..domain.paging import Paging
-from ..domain.report_schedules import MAX_SCHEDULES, ReportRhythm
-from ..domain.time_ranges import RangePreset
-from ..errors import InvalidInput
-from ..frozen import frozen
+from ..reports.kept.queries import first_due, kept_page, schedules_page
+from ..reports.kept.schedules import MAX_SCHEDULES, ReportRhythm
+from ..reports.regulator.chapters import SHEETS
 from ..reports.regulator.clauses import NOT_LEGAL_ADVICE
-from ..reports.regulator.data import choose_controls
-from ..reports.regulator.making import ReportForm
 from ..reports.regulator.presets import PRESETS, PeriodSheet, SheetsWanted, ToolKind, find_missing
-from ..reports.regulator.sections import SHEETS
-from ..store.deployments.monitors import monitor_of
-from ..store.reports.kept import first_due, kept_page, schedules_page
-from ..store.retention.holds import policy_of
-from ..web.access import NowIn, SessionIn
-from .offered_reports import OFFERS_REPORTS
-from .ranges import KEEPS_RANGE, RangeIn, build_bar, chosen_span
-from .rendering import page
+from ..reports.regulator.regulator_report import ReportForm
+from ..reports.regulator.report_data import choose_controls
+from ..retention.hold_queries import policy_of
+from ..statistics.selections.category_schemes import EXAMPLE_MAPPING, MAX_MAPPING_LENGTH, SCHEMES, parse_mappings
+from .prepare_reports import OFFERS_REPORTS
+from .range_bar import KEEPS_RANGE, RangeIn, build_bar, chosen_span
+from .render import page
 
 router = APIRouter(prefix="/deployments/{deployment_id}/regulator-report", include_in_schema=False, dependencies=[KEEPS_RANGE])
 

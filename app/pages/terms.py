@@ -3,9 +3,9 @@
 from functools import cache
 from typing import Final
 
-from ..frozen import frozen
-from ..metrics.catalogue import CATALOGUE
-from ..metrics.verdicts import MINIMUM_GROUP_SIZE
+from ..base.frozen import frozen
+from ..statistics.catalogue import CATALOGUE
+from ..statistics.intervals.verdicts import MINIMUM_GROUP_SIZE
 
 METRIC: Final = "metric-"
 """Prefix of the keys of metrics."""

@@ -10,11 +10,11 @@ from zoneinfo import ZoneInfo
 
 from markupsafe import Markup, escape
 
-from ..domain.bidi import isolate
-from ..metrics.rounding import write_minus
-from ..metrics.statements import limits_in_words
-from ..views.forest_headline import capitalise
-from ..views.headlines import VERDICT_WORDS
+from ..base.bidi import isolate
+from ..charts.forest_headline import capitalise
+from ..checks.views.headlines import VERDICT_WORDS
+from ..statistics.sentences.rounding import write_minus
+from ..statistics.sentences.statements import limits_in_words
 
 ABSENT = "–"
 

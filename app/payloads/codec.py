@@ -4,13 +4,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from ..domain.deployments import Endpoint, FieldType, OutputFields
-from ..domain.texts import printable
-from ..errors import FieldProblem, InvalidInput
-from ..frozen import frozen
-from .answers import Answer
-from .forms import AskedRows, Form, Objects
-from .tables import Table, kind_of, read_matrix, require_object
+from ..base.errors import FieldProblem, InvalidInput
+from ..base.frozen import frozen
+from ..base.texts import printable
+from ..domain.deployment import Endpoint, FieldType, OutputFields
+from .read_predictions import Answer
+from .request_forms import AskedRows, Form, Objects
+from .row_shapes import Table, kind_of, read_matrix, require_object
 from .wire import Rows, decode_request, encode_rows
 
 JSON = "application/json"

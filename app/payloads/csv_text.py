@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from ..errors import InvalidInput, ScoringFailed
+from ..base.errors import InvalidInput, ScoringFailed
 
 _encoder = msgspec.json.Encoder()
 _NUMBER = re.compile(r"-?[0-9]+|-?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)([eE][+-]?[0-9]+)?")

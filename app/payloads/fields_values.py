@@ -6,16 +6,16 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from ..domain.deployments import OutputFields
-from ..errors import InvalidInput, ScoringFailed
-from .answers import Answer, read_outputs, require_rows
+from ..base.errors import InvalidInput, ScoringFailed
+from ..domain.deployment import OutputFields
 from .codec import Codec
-from .forms import Form, Tables
-from .outputs import OutputsUnclear, find_outputs
-from .pairs import LoggedTable, read_stated
-from .repeated import find_order
-from .schemas import NAMES, TABLE, Schema, closed_object, open_object, rows_of
-from .tables import Table, kind_of, place, read_repeating_table, read_table, require_length, require_members, require_object
+from .find_outputs import OutputsUnclear, find_outputs
+from .read_predictions import Answer, read_outputs, require_rows
+from .repeated_inputs import find_order
+from .request_forms import Form, Tables
+from .request_pairs import LoggedTable, read_stated
+from .row_shapes import Table, kind_of, place, read_repeating_table, read_table, require_length, require_members, require_object
+from .schema_parts import NAMES, TABLE, Schema, closed_object, open_object, rows_of
 from .wire import Rows, decode_answer, decode_request
 
 _MEMBERS = frozenset({"fields", "values", "meta"})

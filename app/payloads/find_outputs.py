@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from ..domain.deployments import OutputFields
-from ..frozen import frozen
+from ..base.frozen import frozen
+from ..domain.deployment import OutputFields
 
 FALLBACKS = ("prediction", "predictedLabel", "predicted_label")
 """Used when the configured column is absent and exactly one of these is there:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
-from ..frozen import frozen
+from ..base.frozen import frozen
 
 MOST_STEPS = 20
 MOST_EMPTY = 1000

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ..errors import InvalidInput
+from ..base.errors import InvalidInput
 from .codec import read_objects
-from .listed import PREDICTIONS, ListedCodec, objects_of
-from .tables import Table, is_by_column, kind_of, read_by_column
+from .listed_answers import PREDICTIONS, ListedCodec, objects_of
+from .row_shapes import Table, is_by_column, kind_of, read_by_column
 from .wire import Rows, decode_answer, decode_request
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from .codec import read_records
-from .listed import ListedCodec, objects_of
-from .tables import Table, require_object
+from .listed_answers import ListedCodec, objects_of
+from .row_shapes import Table, require_object
 from .wire import Rows, decode_request
 
 _INSTANCES = "instances"

@@ -5,12 +5,12 @@ from typing import Any
 
 import msgspec
 
-from ..domain.deployments import OutputFields
-from ..domain.records import Prediction
-from ..errors import ScoringFailed
-from .answers import Answer, read_outputs, require_rows, to_predictions
+from ..base.errors import ScoringFailed
+from ..domain.deployment import OutputFields
+from ..domain.record import Prediction
 from .codec import Codec
-from .outputs import output_names
+from .find_outputs import output_names
+from .read_predictions import Answer, read_outputs, require_rows, to_predictions
 from .wire import decode_answer
 
 PREDICTIONS = "predictions"

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from ..errors import InvalidInput
+from ..base.errors import InvalidInput
 from .codec import NOTHING_KNOWN, Asking, read_records, table_of
 from .csv_text import read_csv_request, write_csv
-from .forms import Form, Objects, Tables
-from .listed import PREDICTIONS, ListedCodec, objects_of
-from .schemas import CELLS, NAMES, Schema, closed_object, rows_of
-from .tables import Table, read_by_column, read_table, require_members, require_object
+from .listed_answers import PREDICTIONS, ListedCodec, objects_of
+from .request_forms import Form, Objects, Tables
+from .row_shapes import Table, read_by_column, read_table, require_members, require_object
+from .schema_parts import CELLS, NAMES, Schema, closed_object, rows_of
 from .wire import Rows, decode_request
 
 _SPLIT, _RECORDS, _INPUTS = "dataframe_split", "dataframe_records", "inputs"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from ..domain.values import Scalar, exact_number, spelled
+from ..base.values import Scalar, exact_number, spelled
 
 _HALF = 0.5
 

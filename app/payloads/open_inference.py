@@ -9,13 +9,13 @@ from uuid import uuid4
 
 import msgspec
 
-from ..domain.deployments import FieldType, OutputFields
-from ..domain.records import Prediction
-from ..domain.texts import printable
-from ..errors import InvalidInput, ScoringFailed
-from .answers import Answer, read_outputs, require_rows, to_predictions
+from ..base.errors import InvalidInput, ScoringFailed
+from ..base.texts import printable
+from ..domain.deployment import FieldType, OutputFields
+from ..domain.record import Prediction
 from .codec import NOTHING_KNOWN, Asking, Codec
-from .tables import Table, kind_of, require_object
+from .read_predictions import Answer, read_outputs, require_rows, to_predictions
+from .row_shapes import Table, kind_of, require_object
 from .tensors import BINARY_SIZE, BYTES, FP64, Tensor, TensorUnclear, by_column, flatten, pack, read_head, table_rows, tensor_of, unpack
 from .wire import Rows, decode_request, encode_rows
 

@@ -5,14 +5,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..domain.deployments import Column, FieldType, OutputFields
-from ..errors import InvalidInput, ScoringFailed
-from ..frozen import frozen
-from .answers import Answer
+from ..base.errors import InvalidInput, ScoringFailed
+from ..base.frozen import frozen
+from ..domain.deployment import Column, FieldType, OutputFields
 from .codec import Codec
-from .pairs import LoggedTable
-from .repeated import put_in_order
-from .tables import Table
+from .read_predictions import Answer
+from .repeated_inputs import put_in_order
+from .request_pairs import LoggedTable
+from .row_shapes import Table
 from .wire import decode_request
 
 _NOTHING, _MEMBER, _COLUMNS, _ANSWER = range(4)

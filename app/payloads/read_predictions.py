@@ -9,14 +9,14 @@ from typing import Any, NoReturn, cast
 
 import msgspec
 
-from ..domain.deployments import OutputFields
-from ..domain.records import Prediction, round_probability
-from ..domain.texts import MAX_TEXT
-from ..domain.values import Scalar
-from ..errors import ScoringFailed
-from ..frozen import frozen
-from .classes import Classes, ClassesUnclear
-from .outputs import OutputsUnclear, find_outputs
+from ..base.errors import ScoringFailed
+from ..base.frozen import frozen
+from ..base.texts import MAX_TEXT
+from ..base.values import Scalar
+from ..domain.deployment import OutputFields
+from ..domain.record import Prediction, round_probability
+from .find_outputs import OutputsUnclear, find_outputs
+from .model_classes import Classes, ClassesUnclear
 
 _SCALARS = frozenset((str, int, float, bool))
 _NUMBERS = frozenset((int, float))

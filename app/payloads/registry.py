@@ -5,16 +5,16 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Self
 
-from ..domain.deployments import Endpoint
-from ..errors import InvalidInput
+from ..base.errors import InvalidInput
+from ..domain.deployment import Endpoint
 from .codec import Codec
 from .fields_values import FieldsValuesCodec, InputDataCodec
-from .forms import Form
 from .json_records import RecordsCodec
 from .kserve import InstancesCodec, KserveCodec
-from .mapped import MappedCodec
+from .mapped_json import MappedCodec
 from .mlflow import MlflowCodec, MlflowCsvCodec, MlflowInputsCodec, MlflowRecordsCodec
 from .open_inference import OpenInferenceBinaryCodec, OpenInferenceCodec, OpenInferenceMatrixCodec
+from .request_forms import Form
 from .sagemaker import SagemakerCsvCodec, SagemakerLinesCodec
 
 PAIRED = FieldsValuesCodec()

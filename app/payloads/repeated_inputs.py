@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from ..domain.deployments import OutputFields
-from ..domain.values import canonical, exact_number
-from ..errors import ScoringFailed
-from .answers import Answer
-from .outputs import output_names
+from ..base.errors import ScoringFailed
+from ..base.values import canonical, exact_number
+from ..domain.deployment import OutputFields
+from .find_outputs import output_names
+from .read_predictions import Answer
 
 _BOOLEANS = {"true": 1, "false": 0}
 

@@ -4,9 +4,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, TypeAlias
 
-from ..frozen import frozen
-from .schemas import Schema
-from .tables import Table
+from ..base.frozen import frozen
+from .row_shapes import Table
+from .schema_parts import Schema
 from .wire import Rows
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import InvalidInput
-from ..frozen import frozen
-from .tables import kind_of
+from ..base.errors import InvalidInput
+from ..base.frozen import frozen
+from .row_shapes import kind_of
 
 
 @frozen(kw_only=True)

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..domain.texts import printable
-from ..errors import FieldProblem, InvalidInput
-from ..frozen import frozen
+from ..base.errors import FieldProblem, InvalidInput
+from ..base.frozen import frozen
+from ..base.texts import printable
 
 _MOST_PROBLEMS = 100
 

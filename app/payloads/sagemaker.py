@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
-from ..domain.deployments import OutputFields
-from ..domain.strict_json import parse_json
-from ..errors import InvalidInput, ScoringFailed
-from .answers import Answer, require_rows
+from ..base.errors import InvalidInput, ScoringFailed
+from ..base.strict_json import parse_json
+from ..domain.deployment import OutputFields
 from .codec import NOTHING_KNOWN, Asking, Codec, read_records
 from .csv_text import CsvUnclear, read_csv, read_csv_request, write_csv
-from .listed import ListedCodec, answer_of_elements, objects_of, read_columns
-from .tables import Table, is_by_column, read_matrix
+from .listed_answers import ListedCodec, answer_of_elements, objects_of, read_columns
+from .read_predictions import Answer, require_rows
+from .row_shapes import Table, is_by_column, read_matrix
 from .wire import Rows, decode_lines, decode_request, decode_text, encode_row_lines
 
 _FEATURES = "features"

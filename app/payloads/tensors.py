@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ..domain.deployments import FieldType
-from ..errors import PageRefused, ScoringFailed
-from ..frozen import frozen
-from .tables import kind_of
+from ..base.errors import PageRefused, ScoringFailed
+from ..base.frozen import frozen
+from ..domain.deployment import FieldType
+from .row_shapes import kind_of
 
 BYTES, BOOL, INT64, UINT64, FP64 = "BYTES", "BOOL", "INT64", "UINT64", "FP64"
 

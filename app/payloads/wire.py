@@ -8,8 +8,8 @@ from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
-from ..domain.values import Scalar
-from ..errors import InvalidInput, ScoringFailed
+from ..base.errors import InvalidInput, ScoringFailed
+from ..base.values import Scalar
 
 Rows: TypeAlias = Sequence[Sequence[Scalar | None]]
 """Records of one page, in the order of the columns."""

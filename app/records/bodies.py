@@ -5,14 +5,14 @@ from typing import Any, Literal
 
 from pydantic import AliasPath, Field
 
-from ...domain.group_words import GroupWords
-from ...domain.groups import Role
-from ...domain.mitigation import ONLY_DIRECT
-from ...views.one_record import RecordDetails
-from ...views.record_lens import Change, OutcomeWord
-from ...views.transactions import RecordSummary
-from .base import Out, example
-from .flagged_records import FLAG, LOGGED, FlagOut
+from ..domain.group_words import GroupWords
+from ..domain.groups import Role
+from ..domain.mitigation import ONLY_DIRECT
+from ..web.body import Out, example
+from .one_record import RecordDetails
+from .record_lens import Change, OutcomeWord
+from .record_list import RecordSummary
+from .second_look.bodies import FLAG, LOGGED, FlagOut
 
 _RECORD: dict[str, Any] = {
     **LOGGED,

@@ -8,9 +8,9 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 from sqlalchemy.orm import Session
 
-from ..frozen import frozen
-from ..services import Services
-from .flagged_csv import csv_lines
+from ..access.gate.services import Services
+from ..base.frozen import frozen
+from .second_look.flagged_csv import csv_lines
 
 PIECE = 1000
 

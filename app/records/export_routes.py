@@ -7,21 +7,21 @@ from typing import Annotated
 from fastapi import APIRouter, Depends
 from sqlalchemy.orm import Session
 
-from ..domain.deployments import RecordSchema
-from ..domain.spreadsheets import harmless
-from ..frozen import frozen
-from ..store.deployments.monitors import monitor_of
-from ..store.records.record_conditions import GapPlace, RecordPlace
-from ..views.transactions import RecordSummary, RecordsWanted, records_of
-from ..web.access import ServicesIn, SessionIn
-from ..web.auditing import READS_RECORDS
-from ..web.texts import Moment, in_utc
-from .answers import CONFLICT
+from ..access.gate.audit_requests import READS_RECORDS
+from ..access.gate.caller import ServicesIn, SessionIn
+from ..base.frozen import frozen
+from ..base.spreadsheets import harmless
+from ..deployments.deployment_in_address import ReadableDeployment
+from ..deployments.monitor.queries import monitor_of
+from ..deployments.noted_exports import exported
+from ..domain.deployment import RecordSchema
+from ..sources.stored.record_conditions import GapPlace, RecordPlace
+from ..web.id_and_time import Moment, in_utc
+from ..web.problem_answers import CONFLICT
 from .csv_streams import CsvAnswer, CsvExport, CsvPiece, Raw, RowLimit, send_csv
-from .deployment_in_address import ReadableDeployment
-from .exports import exported
-from .flagged_csv import take_free_name, write_cell
-from .payload_records import CheckId, filters
+from .record_list import RecordSummary, RecordsWanted, records_of
+from .routes import CheckId, filters
+from .second_look.flagged_csv import take_free_name, write_cell
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["records"])
 

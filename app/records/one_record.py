@@ -6,22 +6,22 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from ..checks.donors import donors_of_groups
-from ..checks.perturbation import CopyTarget
-from ..domain.deployments import RecordSchema
+from ..base.errors import InvalidInput, NotFound
+from ..base.frozen import frozen
+from ..base.values import Range, Scalar, shown_value
+from ..checks.copies.perturb import CopyTarget
+from ..checks.views.view_source import window_of_check
+from ..deployments.training.donor_values import donors_of_groups
+from ..deployments.training.queries import donors_of
+from ..deployments.training.training_facts import Donors
+from ..domain.deployment import RecordSchema
 from ..domain.groups import Group, Role
-from ..domain.training_data import Donors
-from ..domain.values import Range, Scalar, shown_value
-from ..errors import InvalidInput, NotFound
-from ..frozen import frozen
-from ..records.grouping import typed_value
-from ..store.records.counterfactuals import TargetKey
-from ..store.records.feedback import find_feedback
-from ..store.records.transactions import copies_of, record_of
-from ..store.training.training_data import donors_of
-from .check_source import window_of_check
+from ..sources.arrays.group_of_records import typed_value
+from ..sources.stored.copy_answers import TargetKey
+from ..sources.stored.record_queries import copies_of, record_of
+from .feedback.queries import find_feedback
 from .record_lens import WORDS, Change, CopyKind, OutcomeWord, change_of, open_lens
-from .transactions import RecordSummary, summaries
+from .record_list import RecordSummary, summaries
 
 DONORS_REPLACED = "The training data that the values of the copy were taken from have been replaced."
 

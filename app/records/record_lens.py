@@ -7,17 +7,17 @@ from typing import Literal, TypeAlias
 
 from sqlalchemy.orm import Session
 
-from ..domain.deployments import FieldKind, RecordSchema
+from ..base.frozen import frozen
+from ..base.values import Range, Scalar, label_of
+from ..deployments.monitor.queries import monitor_of
+from ..deployments.training.queries import donor_digests_of
+from ..domain.deployment import FieldKind, RecordSchema
 from ..domain.groups import Group, Role, groups_of
-from ..domain.monitors import Monitor
-from ..domain.outcomes import Outcome
-from ..domain.values import Range, Scalar, label_of
-from ..frozen import frozen
-from ..records.grouping import ListedGroups
-from ..store.deployments.monitors import monitor_of
-from ..store.records.counterfactuals import TargetKey
-from ..store.records.transactions import StoredCopy, StoredRecord, schemas_of, targets_of
-from ..store.training.training_data import donor_digests_of
+from ..domain.monitor import Monitor
+from ..domain.outcome import Outcome
+from ..sources.arrays.group_of_records import ListedGroups
+from ..sources.stored.copy_answers import TargetKey
+from ..sources.stored.record_queries import StoredCopy, StoredRecord, schemas_of, targets_of
 
 OutcomeWord: TypeAlias = Literal["favourable", "unfavourable", "unclassified"]
 Change: TypeAlias = Literal["gained", "lost", "none"]

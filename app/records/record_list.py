@@ -6,19 +6,20 @@ from typing import Literal, TypeAlias
 
 from sqlalchemy.orm import Session
 
-from ..domain.comparisons import comparisons_of, find_comparison, split_group
-from ..domain.deployments import Column, FieldKind, RecordSchema
+from ..base.errors import Conflict, InvalidInput
+from ..base.frozen import frozen
+from ..base.texts import TOGETHER, quote_names
+from ..base.values import GroupValue, label_of
+from ..checks.views.view_source import CheckWindow, WindowPart, window_of_check
+from ..domain.comparison import comparisons_of, find_comparison, split_group
+from ..domain.deployment import Column, FieldKind, RecordSchema
 from ..domain.groups import group_test
 from ..domain.mitigation import FlaggedRecord
-from ..domain.monitors import MonitoredAttribute
-from ..domain.texts import TOGETHER, quote_names
+from ..domain.monitor import MonitoredAttribute
 from ..domain.value_tests import ValueTest
-from ..domain.values import GroupValue, label_of
-from ..errors import Conflict, InvalidInput
-from ..frozen import frozen
-from ..store.records.record_conditions import ColumnPlace, GapPlace, GroupTest, RecordFilter, RecordPlace, RecordSort
-from ..store.records.records_by_gap import find_by_gap
-from ..store.records.transactions import (
+from ..sources.stored.gap_queries import find_by_gap
+from ..sources.stored.record_conditions import ColumnPlace, GapPlace, GroupTest, RecordFilter, RecordPlace, RecordSort
+from ..sources.stored.record_queries import (
     RecordCount,
     StoredCopy,
     StoredRecord,
@@ -28,9 +29,8 @@ from ..store.records.transactions import (
     flags_of,
     shown_record,
 )
-from .check_source import CheckWindow, WindowPart, window_of_check
 from .record_lens import WORDS, Change, Lens, OutcomeWord, RecordGroup, open_lens
-from .second_look import known_gap
+from .second_look.words import known_gap
 
 ChangedFilter: TypeAlias = Literal["gained", "lost", "any", "none"]
 

@@ -5,20 +5,20 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Path, Query
 
+from ..access.gate.audit_requests import READS_RECORDS
+from ..access.gate.caller import SessionIn
+from ..deployments.deployment_in_address import NEEDS_LOGGED, ReadableDeployment
+from ..deployments.monitor.queries import monitor_of
 from ..domain.group_words import GroupWords
-from ..store.deployments.monitors import monitor_of
-from ..store.records.record_conditions import RecordSort
-from ..store.records.transactions import count_window
-from ..views.one_record import record_details
-from ..views.record_lens import OutcomeWord
-from ..views.transactions import ChangedFilter, RecordsWanted, records_of
-from ..web.access import SessionIn
-from ..web.auditing import READS_RECORDS
+from ..sources.stored.record_conditions import RecordSort
+from ..sources.stored.record_queries import count_window
+from ..web.id_and_time import UUID_PATTERN, FilterText, Moment, in_utc
 from ..web.paging import Limit, PlaceCursor, encode_place, read_record_cursor
-from ..web.texts import UUID_PATTERN, FilterText, Moment, in_utc
-from .answers import CONFLICT
-from .deployment_in_address import NEEDS_LOGGED, ReadableDeployment
-from .schemas.payload_records import PayloadRecordDetailsOut, PayloadRecordOut, PayloadRecordPage
+from ..web.problem_answers import CONFLICT
+from .bodies import PayloadRecordDetailsOut, PayloadRecordOut, PayloadRecordPage
+from .one_record import record_details
+from .record_lens import OutcomeWord
+from .record_list import ChangedFilter, RecordsWanted, records_of
 
 router = APIRouter(
     prefix="/v1/deployments/{deployment_id}/payload-records", tags=["records"], dependencies=[NEEDS_LOGGED], responses=CONFLICT

@@ -2,8 +2,8 @@
 
 from sqlalchemy.orm import Session
 
-from ..security.principals import USER
-from ..store.people.api_keys import ApiKeys
+from ..access.keys.queries import ApiKeys
+from ..access.principals import USER
 from .document import Made
 
 _SCHEDULE = "schedule"

@@ -13,9 +13,9 @@ from datetime import datetime
 from enum import Enum
 from typing import Any
 
-from ..details import Details
-from ..domain.values import Range
-from .source import ReportSource
+from ..base.values import Range
+from ..domain.figure_details import Details
+from .report_source import ReportSource
 
 FORMAT = 3
 """Grows with every change of a member."""

@@ -7,25 +7,24 @@ from typing import TypeAlias
 
 from sqlalchemy.orm import Session
 
-from ..charts.ratio_pictures import RatioMark, axis_svg, row_svg
-from ..domain.checks import CheckRun, CheckState, Measurement, Span
-from ..domain.deployments import Deployment
+from ..base.texts import TOGETHER
+from ..charts.forest import Forest, ForestRow, is_on_ratios
+from ..charts.forest_headline import SHARED_RECORDS, capitalise, word_forest
+from ..charts.named_groups import rename_evidence, rename_view
+from ..charts.pictures.ratio_pictures import RatioMark, axis_svg, row_svg
+from ..checks.views.build_views import CARRIED, check_view
+from ..checks.views.headlines import VERDICT_WORDS, headlines, summary
+from ..checks.views.view_shapes import CheckView, ViewKind
+from ..domain.check import CheckRun, CheckState, Measurement, Span
+from ..domain.deployment import Deployment
 from ..domain.group_words import GroupWords
-from ..domain.texts import TOGETHER
-from ..evidence.sentences import State
-from ..metrics.catalogue import CATALOGUE
-from ..metrics.rounding import digits_apart, join_of, write_minus
-from ..metrics.sides import both_sides
-from ..metrics.verdicts import GRAVEST, Limits
-from ..views.check_views import CheckView, ViewKind
-from ..views.forest import Forest, ForestRow, is_on_ratios
-from ..views.forest_headline import SHARED_RECORDS, capitalise, word_forest
-from ..views.headlines import VERDICT_WORDS, headlines, summary
-from ..views.renaming import rename_evidence, rename_view
-from ..views.viewing import CARRIED, check_view
+from ..statistics.catalogue import CATALOGUE
+from ..statistics.e_values.state_words import State
+from ..statistics.intervals.verdicts import GRAVEST, Limits
+from ..statistics.sentences.rounding import digits_apart, join_of, write_minus
+from ..statistics.sentences.sides import both_sides
 from .authors import say_author
 from .canonical import canonical_json, digest_of
-from .configuration import deployment_section, first_of, list_cautions, list_facts, monitor_section, window_section
 from .document import (
     ABSENT,
     Attachment,
@@ -44,11 +43,21 @@ from .document import (
     number,
     value_of,
 )
-from .evidence import MOST_SAID, evidence_section, say_since
-from .second_page import alerts_section, limits_section, second_page, tracing_section
-from .source import NONE_MEASURED, ReportSource, count_verdicts, describe_verdicts, find_furthest, history_sections, read_check, read_period
-from .trace import trace_csv
-from .view_sections import ORDER, view_sections
+from .report_source import (
+    NONE_MEASURED,
+    ReportSource,
+    count_verdicts,
+    describe_verdicts,
+    find_furthest,
+    history_sections,
+    read_check,
+    read_period,
+)
+from .sections.configuration_sections import deployment_section, first_of, list_cautions, list_facts, monitor_section, window_section
+from .sections.evidence_section import MOST_SAID, evidence_section, say_since
+from .sections.second_page import alerts_section, limits_section, second_page, tracing_section
+from .sections.view_sections import ORDER, view_sections
+from .trace_csv import trace_csv
 
 _TWO_DIGITS = 2
 _STATES = {State.UNFAIR: "unfair since", State.SHOWN_FAIR: "shown fair since"}

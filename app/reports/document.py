@@ -8,14 +8,14 @@ from dataclasses import asdict, field
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from ..charts.drawing import Chart, ThemeLook, replace_undrawable
-from ..domain.bidi import isolate
-from ..domain.checks import Measurement
-from ..frozen import frozen
-from ..metrics.catalogue import CATALOGUE
-from ..metrics.catalogue.metric import RateOf
-from ..metrics.rounding import write_minus
-from ..views.headlines import VERDICT_WORDS
+from ..base.bidi import isolate
+from ..base.frozen import frozen
+from ..charts.pictures.drawing import Chart, ThemeLook, replace_undrawable
+from ..checks.views.headlines import VERDICT_WORDS
+from ..domain.check import Measurement
+from ..statistics.catalogue import CATALOGUE
+from ..statistics.catalogue.metric import RateOf
+from ..statistics.sentences.rounding import write_minus
 
 _PICTURES = frozenset({"svg", "picture", "axis"})
 """Members that are SVG."""

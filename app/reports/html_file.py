@@ -3,8 +3,8 @@
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from ..charts.drawing import LOOKS, Theme
-from ..domain.bidi import FIRST, LAST
+from ..base.bidi import FIRST, LAST
+from ..charts.pictures.drawing import LOOKS, Theme
 from .document import Document, written
 
 _ENVIRONMENT = Environment(

@@ -9,7 +9,7 @@ from typing import Literal
 
 import typst
 
-from ..charts.drawing import LOOKS, Theme, fonts
+from ..charts.pictures.drawing import LOOKS, Theme, fonts
 from .document import Document, written
 
 _TEMPLATE = (files(__package__) / "templates" / "report.typ").read_bytes()

@@ -5,21 +5,21 @@ from typing import Literal, TypeAlias
 
 import structlog
 
-from ..apart import Apart
-from ..domain.checks import CheckRun, Span
-from ..domain.deployments import Deployment
-from ..errors import EvenhandError, InvalidInput, ReportNotMade, TooLarge, Unavailable
-from ..frozen import frozen
-from ..store.database.engine import Database
-from ..turns import Turns
+from ..base.apart import Apart
+from ..base.errors import EvenhandError, InvalidInput, ReportNotMade, TooLarge, Unavailable
+from ..base.frozen import frozen
+from ..base.turns import Turns
+from ..database.engine import Database
+from ..domain.check import CheckRun, Span
+from ..domain.deployment import Deployment
 from .canonical import canonical_json
-from .check_reports import check_report, period_report
+from .check_report import check_report, period_report
 from .document import Made
-from .html import as_html
-from .pdf import as_pdf
-from .regulator.making import ReportForm, make_regulator_report
+from .html_file import as_html
+from .pdf_file import as_pdf
 from .regulator.presets import SheetsWanted
-from .source import read_check, read_period
+from .regulator.regulator_report import ReportForm, make_regulator_report
+from .report_source import read_check, read_period
 
 log = structlog.get_logger("evenhand.reports")
 

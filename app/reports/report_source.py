@@ -7,38 +7,38 @@ from datetime import timedelta
 
 from sqlalchemy.orm import Session
 
-from ..charts.periods import heading, series_chart, volume_chart
-from ..checks.rollups import Period
-from ..domain.alerts import Alert
-from ..domain.attributions import AttributionRun, AttributionState
-from ..domain.checks import CheckRun, CheckState, DataSet, Measurement, Scope, Span
-from ..domain.comparisons import comparisons_of
-from ..domain.deployments import Deployment
+from ..alerts.ended_check_queries import checks_waiting_for_alerts
+from ..alerts.queries import alerts_between
+from ..base.frozen import frozen
+from ..charts.forest import Forest, ForestSource, build_forest, checks_up_to, choose_metric, evidence_before
+from ..charts.named_groups import rename_series
+from ..charts.pictures.period_charts import heading, series_chart, volume_chart
+from ..charts.series import Series, SeriesPoint, SeriesWanted, count_period, disadvantaged_at, series_of, volume_of
+from ..checks.days.roll_up import Period
+from ..checks.days.series_queries import EndedRun, ended_runs
+from ..checks.queries import get
+from ..checks.recent_queries import RecentFigure, recent_figures
+from ..checks.result_queries import measurements_of
+from ..checks.views.build_views import CARRIED, check_view
+from ..checks.views.headlines import DATA_NAMES, IMPACT, VERDICT_WORDS
+from ..checks.views.missing_notes import notes_of_check
+from ..checks.views.view_shapes import ViewKind
+from ..deployments.monitor.queries import monitor_of
+from ..domain.alert import Alert
+from ..domain.check import CheckRun, CheckState, DataSet, Measurement, Scope, Span
+from ..domain.comparison import comparisons_of
+from ..domain.deployment import Deployment
 from ..domain.group_words import GroupWords
-from ..domain.monitors import Monitor
-from ..frozen import frozen
-from ..metrics.catalogue import CATALOGUE
-from ..metrics.sides import Disadvantaged
-from ..metrics.verdicts import GRAVEST, ON_FAIRNESS
-from ..metrics.worst import rank
-from ..store.alerts.alerts import alerts_between
-from ..store.attributions.attributions import newest_of_gaps
-from ..store.checks.checks import get
-from ..store.checks.ended_checks import checks_waiting_for_alerts
-from ..store.checks.recent import RecentFigure, recent_figures
-from ..store.checks.results import measurements_of
-from ..store.checks.series import EndedRun, ended_runs
-from ..store.deployments.monitors import monitor_of
-from ..tracking.looking import DeploymentEvidence, look_at_evidence
-from ..views.check_views import ViewKind
-from ..views.forest import Forest, ForestSource, build_forest, checks_up_to, choose_metric, evidence_before
-from ..views.headlines import DATA_NAMES, IMPACT, VERDICT_WORDS
-from ..views.missing_records import notes_of_check
-from ..views.renaming import rename_series
-from ..views.series import Series, SeriesPoint, SeriesWanted, count_period, disadvantaged_at, series_of, volume_of
-from ..views.viewing import CARRIED, check_view
-from .days import Day, step_of, summarise_days
+from ..domain.monitor import Monitor
+from ..evidence.attribution.attribution import AttributionRun, AttributionState
+from ..evidence.attribution.queries import newest_of_gaps
+from ..evidence.present_state import DeploymentEvidence, look_at_evidence
+from ..statistics.catalogue import CATALOGUE
+from ..statistics.intervals.verdicts import GRAVEST, ON_FAIRNESS
+from ..statistics.measures.worst_group import rank
+from ..statistics.sentences.sides import Disadvantaged
 from .document import Block, Paragraph, ReportChart, ReportTable, Section, interval, moment, number
+from .sections.day_sums import Day, step_of, summarise_days
 
 BEFORE = timedelta(days=7)
 """Time before the end of a check that its report shows."""

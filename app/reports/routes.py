@@ -9,31 +9,31 @@ from fastapi import APIRouter, Depends, Path, Query, Response
 from fastapi.concurrency import run_in_threadpool
 from sqlalchemy.orm import Session
 
-from ..charts.twins import Cell, Twin
-from ..domain.checks import Measurement, Span
+from ..access.gate.caller import NowIn, Reader, ServicesIn, SessionIn, open_feature
+from ..access.principals import Principal
+from ..base.errors import InvalidInput
+from ..base.frozen import frozen
+from ..base.spreadsheets import write_cell
+from ..charts.figures_csv import CsvDownload, csv_file
+from ..charts.measurement_routes import wanted_series
+from ..charts.pictures.twin_tables import Cell, Twin
+from ..charts.series import read_points
+from ..checks.days.measurement_queries import Point, SeriesFilter
+from ..checks.queries import get
+from ..checks.result_queries import measurements_of
+from ..checks.routes import CheckId
+from ..checks.views.verdict_members import derive_members
+from ..deployments.deployment_in_address import ReadableDeployment
+from ..deployments.noted_exports import exported
+from ..domain.check import Measurement, Span
 from ..domain.paging import Paging
-from ..domain.spreadsheets import write_cell
-from ..errors import InvalidInput
-from ..frozen import frozen
-from ..reports.document import Made
-from ..reports.making import Form, Order, ReportMaker
-from ..reports.trace import trace_csv
-from ..security.principals import Principal
-from ..store.checks.checks import get
-from ..store.checks.measurements import Point, SeriesFilter
-from ..store.checks.results import measurements_of
-from ..views.series import read_points
-from ..web.access import NowIn, Reader, ServicesIn, SessionIn, open_feature
-from ..web.media import FILE_POLICY
-from ..web.texts import Moment, in_utc
-from .answers import Answers
-from .checks import CheckId
-from .csv_streams import CsvAnswer, CsvExport, CsvPiece, send_csv
-from .deployment_in_address import ReadableDeployment
-from .exports import exported
-from .figures_csv import CsvDownload, csv_file
-from .measurements import wanted_series
-from .schemas.verdicts import derive_members
+from ..records.csv_streams import CsvAnswer, CsvExport, CsvPiece, send_csv
+from ..web.id_and_time import Moment, in_utc
+from ..web.media_types import FILE_POLICY
+from ..web.problem_answers import Answers
+from .document import Made
+from .report_processes import Form, Order, ReportMaker
+from .trace_csv import trace_csv
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["reports"])
 

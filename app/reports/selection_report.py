@@ -3,11 +3,11 @@
 from datetime import datetime
 
 from .. import VERSION
-from ..frames.selection_report import SelectionReport
-from ..impact.local_law_144 import AuditSheet, AuditTable, list_without_people
-from ..impact.presets import NOTICE, SheetName
+from ..library.selections import SelectionReport
+from ..statistics.selections.local_law_144 import AuditSheet, AuditTable, list_without_people
+from ..statistics.selections.selection_presets import NOTICE, SheetName
 from .document import Block, Bullets, Document, Made, Paragraph, ReportTable, Section, count, number, share
-from .regulator.sections import SHEETS, describe_best, describe_left_out, list_empty_rows
+from .regulator.chapters import SHEETS, describe_best, describe_left_out, list_empty_rows
 
 
 def selection_document(report: SelectionReport, file: str, *, made_at: datetime) -> Document:

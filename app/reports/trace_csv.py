@@ -4,9 +4,9 @@ import csv
 import io
 from collections.abc import Sequence
 
-from ..domain.checks import CheckRun, Measurement
-from ..domain.spreadsheets import write_cell
-from ..views.figures import explained
+from ..base.spreadsheets import write_cell
+from ..checks.views.explain_figure import explained
+from ..domain.check import CheckRun, Measurement
 
 COLUMNS = (
     *("check_id", "at", "figure", "metric", "data", "scope", "attribute", "group", "value", "lower", "upper", "interval_method", "n"),

@@ -5,18 +5,10 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from ...domain.retention import (
-    MAX_ERASED_IDS,
-    MAX_MONTHS,
-    ErasureKind,
-    ErasureState,
-    LegalHold,
-    RetentionPolicy,
-    RetentionPreset,
-)
-from ...retention.rules import MAX_REASON
-from .base import NOT_BLANK, FromText, In, Out, PageOut, example
-from .values import ScalarJson
+from ..web.body import NOT_BLANK, FromText, In, Out, PageOut, example
+from ..web.value_bodies import ScalarJson
+from .policy import MAX_ERASED_IDS, MAX_MONTHS, ErasureKind, ErasureState, LegalHold, RetentionPolicy, RetentionPreset
+from .selector_rules import MAX_REASON
 
 _HOLD: dict[str, Any] = {"reason": "Case 26-118", "placed_by": "user:ada", "placed_at": "2026-11-20T15:20:00Z"}
 _ERASURE: dict[str, Any] = {

@@ -10,16 +10,16 @@ from typing import Final
 import structlog
 from sqlalchemy.orm import Session
 
-from ..batch.own_files import NO_PLACES, OwnPlaces, erase_from_files
-from ..domain.retention import Erasure, ErasureKind, ErasureState
-from ..store.database.engine import Database
-from ..store.retention.erasures import begin_erasure, count_erased, has_settled, lock_open, open_erasures, selector_of
-from ..store.retention.finding import SearchPlace, find_person
-from ..store.retention.flag_files import payload_tables
-from ..store.retention.quotations import forget_quotations
-from ..store.retention.record_traces import erase_people, remember_ids
-from .expiring import erase_in_batches, finish_aged
-from .pacing import BATCH_RECORDS, LOOKED_THROUGH
+from ..database.engine import Database
+from ..sources.tables.own_files import NO_PLACES, OwnPlaces, erase_from_files
+from .erasure_pace import BATCH_RECORDS, LOOKED_THROUGH
+from .erasure_queries import begin_erasure, count_erased, has_settled, lock_open, open_erasures, selector_of
+from .expire import erase_in_batches, finish_aged
+from .find_records import SearchPlace, find_person
+from .flag_file_queries import payload_tables
+from .policy import Erasure, ErasureKind, ErasureState
+from .quotation_queries import forget_quotations
+from .record_traces import erase_people, remember_ids
 
 SETTLED_AFTER: Final = timedelta(seconds=15)
 """Time after which no write is open that began before an erasure did: writes end within 10 seconds."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from ..clock import monotonic_seconds
+from ..base.clock import monotonic_seconds
 
 BATCH_RECORDS: Final = 500
 

@@ -9,22 +9,12 @@ from sqlalchemy import func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_if_absent
 from sqlalchemy.orm import Session
 
-from ...domain.paging import Paging
-from ...domain.retention import (
-    Counts,
-    Erasure,
-    ErasureKind,
-    ErasureState,
-    RecordSelector,
-    add_counts,
-    hash_receipt,
-    hash_request,
-    receipt_document,
-)
-from ...errors import Conflict, require_present
+from ..base.errors import Conflict, require_present
+from ..database.binary_rows import read_row
 from ..database.paging import page_newest
-from ..database.rows import read_row
-from ..tables import ErasureRow
+from ..database.tables import ErasureRow
+from ..domain.paging import Paging
+from .policy import Counts, Erasure, ErasureKind, ErasureState, RecordSelector, add_counts, hash_receipt, hash_request, receipt_document
 
 
 def request_erasure(

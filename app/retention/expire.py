@@ -12,28 +12,20 @@ from typing import Any
 import structlog
 from sqlalchemy.orm import Session
 
-from ..batch.own_files import NO_PLACES, FlagFile, OwnPlaces, delete_all, delete_answers
-from ..domain.retention import Erasure, ErasureKind, months_before
-from ..frozen import frozen
-from ..store.database.engine import Database, current_time
-from ..store.people.audit_events import insert_event
-from ..store.retention.erasures import count_aged, finish_erasure, open_erasures
-from ..store.retention.finding import find_aged, find_detached
-from ..store.retention.flag_files import aged_flag_files, deleted_tables, forget_flag_files, payload_tables
-from ..store.retention.holds import AppliedPolicy, may_erase, note_answers_erased, policies_to_apply
-from ..store.retention.months import (
-    LogMonth,
-    attach_month,
-    count_records_in,
-    deployments_in,
-    detach_month,
-    drop_month,
-    log_months,
-)
-from ..store.retention.quotations import forget_quotations
-from ..store.retention.record_traces import StoredPlace, erase_aged, erase_answers, erase_labels
-from ..telemetry.metrics import erased_rows
-from .pacing import BATCH_RECORDS, paced
+from ..access.audit.event_queries import insert_event
+from ..base.frozen import frozen
+from ..base.telemetry.prometheus import erased_rows
+from ..database.engine import Database, current_time
+from ..sources.tables.own_files import NO_PLACES, FlagFile, OwnPlaces, delete_all, delete_answers
+from .erasure_pace import BATCH_RECORDS, paced
+from .erasure_queries import count_aged, finish_erasure, open_erasures
+from .find_records import find_aged, find_detached
+from .flag_file_queries import aged_flag_files, deleted_tables, forget_flag_files, payload_tables
+from .hold_queries import AppliedPolicy, may_erase, note_answers_erased, policies_to_apply
+from .month_queries import LogMonth, attach_month, count_records_in, deployments_in, detach_month, drop_month, log_months
+from .policy import Erasure, ErasureKind, months_before
+from .quotation_queries import forget_quotations
+from .record_traces import StoredPlace, erase_aged, erase_answers, erase_labels
 
 log = structlog.get_logger("evenhand.retention")
 

@@ -8,11 +8,11 @@ import msgspec
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from ...domain.deployments import Column, RecordSchema
-from ...domain.retention import RecordSelector
-from ...frozen import frozen
-from ..database.rows import read_row
-from ..tables import DeploymentSchemaRow
+from ..base.frozen import frozen
+from ..database.binary_rows import read_row
+from ..database.tables import DeploymentSchemaRow
+from ..domain.deployment import Column, RecordSchema
+from .policy import RecordSelector
 from .record_traces import StoredPlace
 
 

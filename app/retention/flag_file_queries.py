@@ -6,9 +6,9 @@ from datetime import datetime
 from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
-from ...domain.tables_of_files import PayloadTable, TableFormat
-from ..deployments.listed_files import read_tables
-from ..tables import DeploymentRow
+from ..database.tables import DeploymentRow
+from ..deployments.listed_file_queries import read_tables
+from ..domain.file_tables import PayloadTable, TableFormat
 
 _AGED = text(
     """SELECT "window"->>'flag_file' AS path FROM checks

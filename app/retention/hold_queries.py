@@ -7,10 +7,10 @@ from sqlalchemy import Select, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from ...domain.retention import LegalHold, RetentionPolicy
-from ...frozen import frozen
-from ..database.rows import columns_of, read_row
-from ..tables import DeploymentRow, LegalHoldRow, RetentionPolicyRow
+from ..base.frozen import frozen
+from ..database.binary_rows import columns_of, read_row
+from ..database.tables import DeploymentRow, LegalHoldRow, RetentionPolicyRow
+from .policy import LegalHold, RetentionPolicy
 
 
 def hold_of(session: Session, deployment_no: int) -> LegalHold | None:

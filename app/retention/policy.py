@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final, TypeAlias
 
-from ..frozen import frozen
-from .values import Scalar
+from ..base.frozen import frozen
+from ..base.values import Scalar
 
 MAX_MONTHS: Final = 1200
 

@@ -10,8 +10,8 @@ from typing import Any, Final
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from ...domain.records import digest_id
-from ...frozen import frozen
+from ..base.frozen import frozen
+from ..domain.record import digest_id
 
 ERASED_WITH_A_RECORD: Final[Mapping[str, str]] = {
     "payload_records": "the record",

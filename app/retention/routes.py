@@ -4,19 +4,19 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
 
-from ..domain.retention import RecordSelector, RetentionPolicy
-from ..errors import NotFound
-from ..retention.rules import check_reason, check_selector, complete_policy, require_no_hold
-from ..store.deployments.deployments import Deployments
-from ..store.people.activities import record_activity
-from ..store.retention.erasures import erasures_of, get_erasure, request_erasure
-from ..store.retention.flag_files import DELETED_TABLE
-from ..store.retention.holds import hold_of, place_hold, policy_of, put_policy, release_hold
-from ..web.access import Admin, Manager, ServicesIn, SessionIn
+from ..access.audit.activity_queries import record_activity
+from ..access.gate.caller import Admin, Manager, ServicesIn, SessionIn
+from ..base.errors import NotFound
+from ..deployments.deployment_in_address import NEEDS_LOGGED, DeploymentsIn, LockedDeployment, ReadableDeployment
+from ..deployments.queries import Deployments
 from ..web.paging import NumberPaging
-from .answers import CONFLICT, name_location
-from .deployment_in_address import NEEDS_LOGGED, DeploymentsIn, LockedDeployment, ReadableDeployment
-from .schemas.retention import ErasureIn, ErasureOut, ErasurePage, LegalHoldIn, LegalHoldOut, RetentionIn, RetentionOut
+from ..web.problem_answers import CONFLICT, name_location
+from .bodies import ErasureIn, ErasureOut, ErasurePage, LegalHoldIn, LegalHoldOut, RetentionIn, RetentionOut
+from .erasure_queries import erasures_of, get_erasure, request_erasure
+from .flag_file_queries import DELETED_TABLE
+from .hold_queries import hold_of, place_hold, policy_of, put_policy, release_hold
+from .policy import RecordSelector, RetentionPolicy
+from .selector_rules import check_reason, check_selector, complete_policy, require_no_hold
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["retention"])
 

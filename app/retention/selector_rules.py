@@ -5,16 +5,16 @@ from dataclasses import replace
 
 from sqlalchemy.orm import Session
 
+from ..base.errors import Conflict, FieldProblem, InvalidInput, refuse
+from ..base.texts import MAX_TEXT, character_problem
+from ..base.values import Scalar
 from ..domain.cells import CellRefused
-from ..domain.deployments import Column, StorageKind
-from ..domain.retention import MAX_ERASED_IDS, MAX_MONTHS, RecordSelector, RetentionPolicy
+from ..domain.deployment import Column, StorageKind
 from ..domain.stored_forms import is_pseudonym
-from ..domain.texts import MAX_TEXT, character_problem
-from ..domain.values import Scalar
-from ..errors import Conflict, FieldProblem, InvalidInput, refuse
-from ..ingest.stored_forms import check_for
-from ..store.retention.finding import meta_places
-from ..store.retention.holds import hold_of
+from ..intake.logging.protected_values import check_for
+from .find_records import meta_places
+from .hold_queries import hold_of
+from .policy import MAX_ERASED_IDS, MAX_MONTHS, RecordSelector, RetentionPolicy
 
 MAX_REASON = 1000
 

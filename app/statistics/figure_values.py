@@ -4,8 +4,8 @@ import math
 from dataclasses import field
 from typing import Literal, TypeAlias
 
-from ..details import Details
-from ..frozen import frozen
+from ..base.frozen import frozen
+from ..domain.figure_details import Details
 
 Scope: TypeAlias = Literal["group", "worst", "pooled", "worst_pair", "reference", "attribute", "overall"]
 """Groups of a number: one, the monitored pooled, the two furthest apart, the reference pooled, all groups, all records.

@@ -1,1 +1,1 @@
-"""What every route shares and that knows no caller."""
+"""Parts of every route that know no caller."""

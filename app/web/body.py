@@ -10,8 +10,8 @@ from typing import Annotated, Any, Self, TypeVar, get_args
 import msgspec
 from pydantic import BaseModel, ConfigDict, Field
 
-from ...domain.paging import Paging
-from ...web.paging import cut
+from ..domain.paging import Paging
+from .paging import cut
 
 Item = TypeVar("Item")
 Form = TypeVar("Form")

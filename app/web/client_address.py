@@ -6,7 +6,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
-from ..settings import Network
+from ..base.settings import Network
 
 _IPV6_BITS = 64
 

@@ -8,10 +8,10 @@ from typing import Protocol
 
 import structlog
 
-from ..clock import monotonic_seconds
-from ..frozen import frozen
-from ..settings import Network, Settings
-from ..web.addresses import client_of, is_within
+from ..base.clock import monotonic_seconds
+from ..base.frozen import frozen
+from ..base.settings import Network, Settings
+from .client_address import client_of, is_within
 
 MAX_HEAD_BYTES = 65_536
 

@@ -14,10 +14,10 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from ..errors import Unavailable
-from ..frozen import frozen
-from ..web.problems import KINDS, ProblemKind, response_of
+from ..base.errors import Unavailable
+from ..base.frozen import frozen
 from .http_bounds import MAX_HEAD_BYTES, MAX_HEADERS, MAX_PIPELINED, Connections
+from .problems import KINDS, ProblemKind, response_of
 
 _LINGER_SECONDS = 2.0
 """Seconds for which a refused client may keep sending: closed at once, it would see a broken connection and no answer."""

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import Path, Query
 from pydantic import AwareDatetime, BeforeValidator, Field
 
-from ..errors import InvalidInput
+from ..base.errors import InvalidInput
 
 ID_PATTERN = r"^[a-z0-9][a-z0-9_-]{0,63}$"
 """Pattern of a deployment's id."""

@@ -5,8 +5,8 @@ from typing import Any, TypeVar
 
 from fastapi import Request
 
-from ..domain.strict_json import require_strict
-from ..errors import UnsupportedMediaType
+from ..base.errors import UnsupportedMediaType
+from ..base.strict_json import require_strict
 
 _Endpoint = TypeVar("_Endpoint", bound=Callable[..., Any])
 

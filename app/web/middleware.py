@@ -12,17 +12,17 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..clock import monotonic_seconds
-from ..errors import CallLoop, Unavailable
-from ..outbound.hops import HEADER, MAX_HOPS, enter
-from ..settings import Network
-from ..telemetry.logs import bind_request_id
-from ..telemetry.metrics import http_requests, http_seconds
-from ..telemetry.traces import describe_span, request_span
-from ..turns import Room
-from .addresses import client_address
+from ..base.clock import monotonic_seconds
+from ..base.errors import CallLoop, Unavailable
+from ..base.settings import Network
+from ..base.telemetry.json_logs import bind_request_id
+from ..base.telemetry.prometheus import http_requests, http_seconds
+from ..base.telemetry.traces import describe_span, request_span
+from ..base.turns import Room
+from ..calls.hops import HEADER, MAX_HOPS, enter
+from .client_address import client_address
 from .problems import body_too_large, problem_response, unexpected_response
-from .routes import route_of
+from .route_template import route_of
 
 REQUEST_ID = "x-request-id"
 

@@ -14,9 +14,9 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
-from ..errors import NotFound, TooLarge, UnsupportedMediaType
-from .answers import problems
-from .schemas.base import In, Out, PageOut, Problem
+from ..base.errors import NotFound, TooLarge, UnsupportedMediaType
+from .body import In, Out, PageOut, Problem
+from .problem_answers import problems
 
 API_VERSION = "1"
 
@@ -54,6 +54,7 @@ _SECURITY_SCHEMES = {
     "key": {"type": "http", "scheme": "bearer", "description": "An API key: `evk_…`."},
     "keyAsPassword": {"type": "http", "scheme": "basic", "description": "Any user name, and an API key as the password."},
 }
+_PACKAGE = f"{__package__.partition('.')[0]}."
 _OPEN_PATHS = frozenset({"/health/live", "/health/ready"})
 _METHODS = frozenset({"get", "put", "post", "patch", "delete"})
 
@@ -120,7 +121,7 @@ def _describe_members(model: type[BaseModel]) -> dict[str, str]:
     """Docstrings below the members of a body, and of those that it inherits, by their names in JSON."""
     texts: dict[str, str] = {}
     for body in reversed(model.__mro__):
-        if body.__module__.startswith(f"{__package__}."):
+        if body.__module__.startswith(_PACKAGE):
             texts |= _read_docstrings(body.__module__)[body.__name__]
     return {field.serialization_alias or name: texts[name] for name, field in model.model_fields.items() if name in texts}
 

@@ -9,9 +9,9 @@ from typing import Annotated, TypeVar
 import msgspec
 from fastapi import Depends, Query
 
+from ..base.errors import InvalidInput
 from ..domain.paging import Paging
-from ..errors import InvalidInput
-from ..store.records.record_conditions import GapPlace, RecordPlace, RecordSort
+from ..sources.stored.record_conditions import GapPlace, RecordPlace, RecordSort
 
 MAX_PAGE = 1000
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from ..errors import Conflict, EvenhandError, Forbidden, InvalidInput, NotFound, Unauthenticated, Unavailable
-from ..web.problems import KINDS, MEDIA_TYPE
+from ..base.errors import Conflict, EvenhandError, Forbidden, InvalidInput, NotFound, Unauthenticated, Unavailable
+from .problems import KINDS, MEDIA_TYPE
 
 Answers = dict[int | str, dict[str, Any]]
 

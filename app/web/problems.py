@@ -11,8 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ..domain.values import is_number
-from ..errors import (
+from ..base.errors import (
     CallLoop,
     CheckCancelled,
     CheckTooLong,
@@ -35,8 +34,9 @@ from ..errors import (
     Unavailable,
     UnsupportedMediaType,
 )
-from ..frozen import frozen
-from ..payloads.tables import kind_of as name_kind
+from ..base.frozen import frozen
+from ..base.values import is_number
+from ..payloads.row_shapes import kind_of as name_kind
 
 MEDIA_TYPE = "application/problem+json"
 MAX_BODY_BYTES = 1_048_576

@@ -10,8 +10,8 @@ from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
-from ..domain.texts import nearest
-from ..errors import FieldProblem, InvalidInput
+from ..base.errors import FieldProblem, InvalidInput
+from ..base.texts import nearest
 
 MOST_PROBLEMS = 100
 """Max parameters that one answer names."""

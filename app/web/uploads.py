@@ -14,12 +14,12 @@ from fastapi.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 from starlette.types import Scope
 
-from ..apart import Apart
-from ..domain.encodings import UTF_8, find_encoding
-from ..errors import InvalidInput, TooLarge, Unavailable, UnsupportedMediaType
-from ..frozen import frozen
-from ..turns import Room
-from ..web.media import is_json
+from ..base.apart import Apart
+from ..base.encodings import UTF_8, find_encoding
+from ..base.errors import InvalidInput, TooLarge, Unavailable, UnsupportedMediaType
+from ..base.frozen import frozen
+from ..base.turns import Room
+from .media_types import is_json
 
 READING_SECONDS = 600
 """Max seconds in which an upload is read and stored."""

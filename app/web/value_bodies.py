@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import msgspec
 from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
-from ...domain.values import GroupValue, Range, Scalar, is_number
+from ..base.values import GroupValue, Range, Scalar, is_number
 
 _RANGE_ENDS = 2
 

@@ -14,12 +14,28 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ...attribution.bins import count_cells
-from ...attribution.changes import BeforeAndAfter, explain_change_of_gap
-from ...attribution.intervals import MIN_UNITS
-from ...clock import HOUR
-from ...domain.alerts import Alert, Event
-from ...domain.attributions import (
+from ..alerts.channels.notification_queries import queue_notifications
+from ..alerts.queries import alerts_by_no, note_change
+from ..base.clock import HOUR
+from ..base.errors import InvalidInput, NotFound
+from ..base.frozen import frozen
+from ..calls.egress_policy import EgressPolicy
+from ..checks.ask_model import Calls, Egress, ModelOfCheck, Report
+from ..checks.window.window import BEGINNING, PayloadWindow
+from ..database.arrow_reader import ArrowReader, arrow_reader
+from ..database.binary_rows import columns_of
+from ..database.engine import Database
+from ..database.sealer import Sealer
+from ..deployments.monitor.queries import monitor_of
+from ..deployments.queries import Deployments, hold_deployment
+from ..domain.alert import Alert, Event
+from ..domain.check import Progress, Span, Trigger
+from ..domain.comparison import Comparison, find_comparison
+from ..domain.deployment import Deployment, Endpoint
+from ..domain.group_words import GroupWords
+from ..domain.monitor import Monitor
+from ..evidence.attribution.ask_hybrids import HybridScorer
+from ..evidence.attribution.attribution import (
     AttributionCost,
     AttributionResult,
     AttributionRun,
@@ -30,32 +46,16 @@ from ...domain.attributions import (
     PeriodCounts,
     RevisionBoundary,
 )
-from ...domain.checks import Progress, Span, Trigger
-from ...domain.comparisons import Comparison, find_comparison
-from ...domain.deployments import Deployment, Endpoint
-from ...domain.group_words import GroupWords
-from ...domain.monitors import Monitor
-from ...errors import InvalidInput, NotFound
-from ...frozen import frozen
-from ...metrics.groups import IntArray
-from ...outbound.egress import EgressPolicy
-from ...store.alerts.alerts import alerts_by_no, note_change
-from ...store.alerts.notifications import queue_notifications
-from ...store.attributions.attributions import finish_attribution, note_cost
-from ...store.database.arrow import ArrowReader, arrow_reader
-from ...store.database.engine import Database
-from ...store.database.rows import columns_of
-from ...store.database.sealer import Sealer
-from ...store.deployments.deployments import Deployments, hold_deployment
-from ...store.deployments.monitors import monitor_of
-from ...store.records.window import newest_payload
-from ..asking import Calls, Egress, ModelOfCheck, Report
-from ..window import BEGINNING, PayloadWindow
-from .cells import DividedFeatures, divide_gaps
-from .hybrids import HybridScorer
-from .questions import attribution_seed, plan_attribution
-from .records import WindowRecords, query_of, read_as_monitored, read_window_records
-from .sentences import say_change
+from ..evidence.attribution.compared_records import WindowRecords, query_of, read_as_monitored, read_window_records
+from ..evidence.attribution.feature_cells import DividedFeatures, divide_gaps
+from ..evidence.attribution.model_questions import attribution_seed, plan_attribution
+from ..evidence.attribution.queries import finish_attribution, note_cost
+from ..evidence.attribution.words import say_change
+from ..sources.stored.window_queries import newest_payload
+from ..statistics.attribution.change_of_gap import BeforeAndAfter, explain_change_of_gap
+from ..statistics.attribution.feature_bins import count_cells
+from ..statistics.attribution.pair_intervals import MIN_UNITS
+from ..statistics.group_labels import IntArray
 
 
 @frozen

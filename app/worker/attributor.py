@@ -10,14 +10,14 @@ from typing import Final, Protocol
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
-from ..checks.asking import Report
-from ..domain.attributions import AttributionRun, AttributionTrigger
-from ..domain.retrying import CHECK_POLICY, CheckPolicy
-from ..errors import CheckCancelled, EvenhandError, LeaseLost, Unavailable
-from ..store.attributions.attributions import claim_attribution, end_abandoned, fail_attribution, forget_answers, stop_attribution
-from ..store.database.engine import Database
-from .held import HeldWork, leased_attribution
-from .polling import join_threads, work_until
+from ..base.errors import CheckCancelled, EvenhandError, LeaseLost, Unavailable
+from ..base.polling import join_threads, work_until
+from ..checks.ask_model import Report
+from ..checks.schedule.retry import CHECK_POLICY, CheckPolicy
+from ..database.engine import Database
+from ..evidence.attribution.attribution import AttributionRun, AttributionTrigger
+from ..evidence.attribution.queries import claim_attribution, end_abandoned, fail_attribution, forget_answers, stop_attribution
+from .held_work import HeldWork, leased_attribution
 
 QUEUES: Final[Sequence[Sequence[AttributionTrigger]]] = (
     (AttributionTrigger.MANUAL, AttributionTrigger.NIGHTLY),

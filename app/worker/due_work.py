@@ -4,10 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy.orm import Session
 
-from ..clock import HOUR, hour_of
-from ..domain.checks import Span
-from ..store.attributions.attributions import queue_nightly
-from ..store.checks.checks import queue_scheduled
+from ..base.clock import HOUR, hour_of
+from ..checks.queries import queue_scheduled
+from ..domain.check import Span
+from ..evidence.attribution.queries import queue_nightly
 
 GRACE = timedelta(seconds=30)
 """Time between the end of an hour and its check: longer than any write that could still add records to that hour."""

@@ -11,14 +11,14 @@ import structlog
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from ..clock import monotonic_seconds
-from ..domain.attributions import AttributionRun
-from ..domain.checks import CheckRun, Progress
-from ..errors import CheckCancelled, CheckTooLong, EvenhandError, LeaseLost, Unavailable
-from ..frozen import frozen
-from ..store.attributions.attributions import release_attribution, renew_attribution
-from ..store.checks.leases import release, renew
-from ..store.database.engine import Database
+from ..base.clock import monotonic_seconds
+from ..base.errors import CheckCancelled, CheckTooLong, EvenhandError, LeaseLost, Unavailable
+from ..base.frozen import frozen
+from ..checks.lease_queries import release, renew
+from ..database.engine import Database
+from ..domain.check import CheckRun, Progress
+from ..evidence.attribution.attribution import AttributionRun
+from ..evidence.attribution.queries import release_attribution, renew_attribution
 
 BEATS_PER_LEASE = 3
 

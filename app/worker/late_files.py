@@ -6,14 +6,10 @@ from datetime import datetime, timedelta
 import structlog
 from sqlalchemy.orm import Session
 
-from ..batch.listing import Changes, find_changes, read_hours
-from ..batch.locations import Root
-from ..domain.checks import Span
-from ..domain.monitors import Schedule
-from ..domain.tables_of_files import PayloadTable, TableFormat
-from ..errors import InvalidInput, SetupError
-from ..store.database.engine import Database
-from ..store.deployments.listed_files import (
+from ..base.errors import InvalidInput, SetupError
+from ..database.engine import Database
+from ..deployments.list_table_files import Changes, find_changes, read_hours
+from ..deployments.listed_file_queries import (
     PAYLOAD,
     FiledDeployment,
     deployments_with_tables,
@@ -23,9 +19,13 @@ from ..store.deployments.listed_files import (
     store_listing,
     stored_files,
 )
-from ..store.deployments.monitors import monitor_of
-from ..store.evidence.hours import counted_hours, last_counted
-from ..store.records.noted_hours import note_changed_hours
+from ..deployments.monitor.queries import monitor_of
+from ..domain.check import Span
+from ..domain.file_tables import PayloadTable, TableFormat
+from ..domain.monitor import Schedule
+from ..evidence.queries.hour_counts import counted_hours, last_counted
+from ..sources.stored.noted_hours import note_changed_hours
+from ..sources.tables.allowed_locations import Root
 from .looks import delayed_as
 
 log = structlog.get_logger(__name__)

@@ -7,19 +7,19 @@ from contextlib import contextmanager
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
-from ..alerts.accumulated import evaluate_evidence
-from ..alerts.evaluating import evaluate_ended_checks, evaluate_passing_time
-from ..checks.ended_days import keep_next_day
-from ..checks.sources import TablePlaces
-from ..domain.report_schedules import SETTLING
-from ..errors import LeaseLost, Unavailable
-from ..store.checks.workers import record_beat
-from ..store.database.engine import Database, current_time
-from ..store.database.sealer import Sealer
-from ..store.reports.kept import queue_due_reports
-from ..tracking.subgroups.scanning import run_next_scan
-from ..tracking.updating import update_evidence
-from .due import GRACE
+from ..alerts.evaluate import evaluate_ended_checks, evaluate_passing_time
+from ..alerts.evidence_rules import evaluate_evidence
+from ..base.errors import LeaseLost, Unavailable
+from ..checks.days.sum_days import keep_next_day
+from ..checks.schedule.worker_queries import record_beat
+from ..checks.window.window_sources import TablePlaces
+from ..database.engine import Database, current_time
+from ..database.sealer import Sealer
+from ..evidence.subgroups.scan_deployment import run_next_scan
+from ..evidence.update import update_evidence
+from ..reports.kept.queries import queue_due_reports
+from ..reports.kept.schedules import SETTLING
+from .due_work import GRACE
 
 MOST_AT_ONCE = 300
 """Max days of one look: after an upgrade there are years of them."""
@@ -96,7 +96,7 @@ def look_for_scans(database: Database) -> None:
 def look_for_reports(database: Database, sealer: Sealer) -> None:
     """Queues the reports that are due and makes all that are queued."""
     # The libraries that draw take memory, and most workers never make a report.
-    from ..reports.regulator.making import make_next_report  # noqa: PLC0415 - above
+    from ..reports.regulator.regulator_report import make_next_report  # noqa: PLC0415 - above
 
     with _ending_as("report"):
         with database.transaction() as session:

@@ -5,10 +5,10 @@ from contextlib import contextmanager
 
 from sqlalchemy import text
 
-from ..batch.own_files import NO_PLACES, OwnPlaces
-from ..retention.erasing import perform_erasures
-from ..retention.expiring import apply_policies
-from ..store.database.engine import Database
+from ..database.engine import Database
+from ..retention.erase import perform_erasures
+from ..retention.expire import apply_policies
+from ..sources.tables.own_files import NO_PLACES, OwnPlaces
 from .looks import delayed_as
 
 POLICIES, _PEOPLE = 4540261150, 4540261151

@@ -12,21 +12,22 @@ from apscheduler.triggers.cron import CronTrigger
 from apscheduler.triggers.interval import IntervalTrigger
 from sqlalchemy.exc import SQLAlchemyError
 
-from ..batch.own_files import OwnPlaces
-from ..checks.sources import NO_TABLES, TablePlaces
-from ..clock import monotonic_seconds, utc_now
-from ..domain.audit import AuditEvent, audit_line
-from ..domain.workers import BEAT_SECONDS
-from ..errors import Unavailable
-from ..store.alerts.notifications import forget_old
-from ..store.database.engine import Database, current_time
-from ..store.database.leased_rows import shorten_waits
-from ..store.database.partitions import ensure_coming_months
-from ..store.people.audit_events import seal_events
-from ..store.records.arrivals import fold_arrivals
-from ..store.records.counts import fold_counts
-from . import late_files, looks, retention
-from .due import queue_due_attributions, queue_due_checks
+from ..access.audit.audit_chain import AuditEvent, audit_line
+from ..access.audit.event_queries import seal_events
+from ..alerts.channels.notification_queries import forget_old
+from ..base.clock import monotonic_seconds, utc_now
+from ..base.errors import Unavailable
+from ..checks.schedule.worker_state import BEAT_SECONDS
+from ..checks.window.window_sources import NO_TABLES, TablePlaces
+from ..database.engine import Database, current_time
+from ..database.leased_rows import shorten_waits
+from ..database.partitions import ensure_coming_months
+from ..intake.volume.arrival_queries import fold_arrivals
+from ..sources.stored.minute_counts import fold_counts
+from ..sources.tables.own_files import OwnPlaces
+from . import late_files, looks
+from . import retention_job as retention
+from .due_work import queue_due_attributions, queue_due_checks
 
 LOOK_SECONDS = 5.0
 

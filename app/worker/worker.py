@@ -14,16 +14,11 @@ import structlog
 from apscheduler.triggers.interval import IntervalTrigger
 from sqlalchemy.exc import SQLAlchemyError
 
-from ..alerts.sending import Sender
-from ..batch.engines import open_engine
-from ..checks.asking import Report, Waiting
-from ..checks.attributing.performing import perform_attribution
-from ..checks.check import perform_check
-from ..checks.sources import TablePlaces
-from ..clock import monotonic_seconds
-from ..domain.checks import CheckRun, CheckState, Failure
-from ..domain.retrying import CHECK_POLICY, CheckPolicy
-from ..errors import (
+from ..access.secret_box import open_secret_box
+from ..alerts.channels.notifier import SENDERS, Notifier
+from ..alerts.channels.send import Sender
+from ..base.clock import monotonic_seconds
+from ..base.errors import (
     CheckCancelled,
     CheckTooLong,
     EvenhandError,
@@ -34,22 +29,27 @@ from ..errors import (
     SetupError,
     Unavailable,
 )
-from ..mitigation.window.mitigating import mitigate_window
-from ..outbound.egress import EgressPolicy, read_policy
-from ..outbound.hops import identify
-from ..security.secrets import open_secret_box
-from ..settings import CHECK_MINUTES, Settings
-from ..store.checks.checks import get
-from ..store.checks.leases import claim, finish
-from ..store.database.engine import Database
-from ..store.database.listener import exposed_on, name_installation
-from ..telemetry import metrics as telemetry
-from ..telemetry.traces import check_span, describe_span
+from ..base.polling import POLL_SECONDS, Pauses, join_threads
+from ..base.settings import CHECK_MINUTES, Settings
+from ..base.telemetry import prometheus as telemetry
+from ..base.telemetry.traces import check_span, describe_span
+from ..calls.egress_policy import EgressPolicy, read_policy
+from ..calls.hops import identify
+from ..checks.ask_model import Report, Waiting
+from ..checks.check import perform_check
+from ..checks.lease_queries import claim, finish
+from ..checks.queries import get
+from ..checks.schedule.listener import exposed_on, name_installation
+from ..checks.schedule.retry import CHECK_POLICY, CheckPolicy
+from ..checks.window.window_sources import TablePlaces
+from ..database.engine import Database
+from ..domain.check import CheckRun, CheckState, Failure
+from ..mitigation.window.mitigate_window import mitigate_window
+from ..sources.tables.engines import open_engine
+from .attribute import perform_attribution
 from .attributor import ATTRIBUTORS, Attributor
-from .held import HeldWork, leased_check
+from .held_work import HeldWork, leased_check
 from .looks import look_for_reports
-from .notifier import SENDERS, Notifier
-from .polling import POLL_SECONDS, Pauses, join_threads
 from .ticker import JOBS, start_ticker
 
 ASKING_PER_SLOT = 8

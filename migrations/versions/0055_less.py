@@ -18,7 +18,7 @@ PIECE = 500
 """Checks whose figures are rewritten in one transaction."""
 
 LOCK_TIMEOUT = "SET LOCAL lock_timeout = '300ms'"
-"""As long as `app/store/database/migrate.py` waits for a table."""
+"""As long as `app/database/migrations.py` waits for a table."""
 
 MARKS = """
     ALTER TABLE measurements ADD COLUMN IF NOT EXISTS worst_of INTEGER, ADD COLUMN IF NOT EXISTS chosen_lower DOUBLE PRECISION,

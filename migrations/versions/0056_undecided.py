@@ -17,11 +17,11 @@ PIECE = 500
 """Checks whose figures are judged again in one transaction."""
 
 LOCK_TIMEOUT = "SET LOCAL lock_timeout = '300ms'"
-"""As long as `app/store/database/migrate.py` waits for a table."""
+"""As long as `app/database/migrations.py` waits for a table."""
 
 COUNT = "ALTER TABLE figure_days ADD COLUMN IF NOT EXISTS undecided INTEGER DEFAULT 0 NOT NULL"
 
-# An end without a bound is outside. Rounding is allowed for as in `app/metrics/verdicts.py`.
+# An end without a bound is outside. Rounding is allowed for as in `app/statistics/intervals/verdicts.py`.
 REACHES_OUTSIDE = """
     lower_limit IS NOT NULL AND (lower IS NULL OR lower < lower_limit - 1e-9 * greatest(1, abs(lower), abs(lower_limit)))
     OR upper_limit IS NOT NULL AND (upper IS NULL OR upper > upper_limit + 1e-9 * greatest(1, abs(upper), abs(upper_limit)))

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.store.database.engine import Database
+from app.database.engine import Database
 from openscale.tests.bodies import added_id, subscription
 from tests.builders.workers import working
 from tests.conftest import *  # noqa: F403 - pytest finds fixtures by their names here

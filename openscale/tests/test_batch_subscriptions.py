@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.store.database.engine import Database
+from app.database.engine import Database
 from openscale.tests.bodies import BASE, subscription
 from tests.service import RunningService, running_service
 

@@ -8,8 +8,8 @@ from evenhand_openscale.refused import Refused
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.api.schemas.monitors import MonitorIn, MonitorOut
-from app.domain.monitors import Monitor
+from app.deployments.monitor.bodies import MonitorIn, MonitorOut
+from app.domain.monitor import Monitor
 
 SEX = {"feature": "Sex", "majority": ["male"], "minority": ["female"], "threshold": 0.95}
 AGE = {"feature": "Age", "majority": [[26, 75]], "minority": [[18, 25]]}

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from app.security.principals import Role
-from app.store.deployments.deployments import Deployments
+from app.access.principals import Role
+from app.deployments.queries import Deployments
 from openscale.tests.bodies import BASE, ZERO, added, added_id, applicants, fairness, payload, read, subscription
 from tests.builders.workers import ended
 from tests.scenes import PlainSealer

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from app.security.principals import Role
-from app.store.database.engine import Database
+from app.access.principals import Role
+from app.database.engine import Database
 from openscale.tests.bodies import BASE, added, added_id, applicants, payload, read, subscription
 from tests.service import RunningService, running_service
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from app.security.principals import Role
-from app.security.users import create_user
+from app.access.principals import Role
+from app.access.users.user_rules import create_user
 from openscale.tests.bodies import BASE, ZERO, added, added_id, applicants, fairness, message_of, payload, read, subscription
 from tests.builders.workers import ended
 from tests.service import RunningService

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import httpx
 
-from app.embedded import EmbeddedPostgres
-from app.security.principals import Role
-from app.security.users import create_user
-from app.store.database.engine import Database
-from app.store.database.migrate import upgrade
-from app.telemetry.logs import configure_logging
+from app.access.principals import Role
+from app.access.users.user_rules import create_user
+from app.base.telemetry.json_logs import configure_logging
+from app.database.embedded.embedded_server import EmbeddedPostgres
+from app.database.engine import Database
+from app.database.migrations import upgrade
 from tests.builders.workers import working
 from tests.models.custom_provider import custom_provider
 from tests.models.rules import RuleScorer

@@ -22,16 +22,16 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from app.batch.engines import Engine, open_engine
-from app.batch.record_files import PayloadFiles
-from app.checks.counting_files import count_span
+from app.base.values import Range
+from app.checks.counting.count_files import count_span
 from app.checks.subject import Subject
-from app.domain.checks import CheckRun, CheckState, Span, Trigger
-from app.domain.deployments import Deployment, FieldType, OutputFields, ProblemType, RecordSchema
-from app.domain.monitors import Monitor, MonitoredAttribute
-from app.domain.outcomes import OutcomeRule
-from app.domain.tables_of_files import PayloadColumns, PayloadTable
-from app.domain.values import Range
+from app.domain.check import CheckRun, CheckState, Span, Trigger
+from app.domain.deployment import Deployment, FieldType, OutputFields, ProblemType, RecordSchema
+from app.domain.file_tables import PayloadColumns, PayloadTable
+from app.domain.monitor import Monitor, MonitoredAttribute
+from app.domain.outcome import OutcomeRule
+from app.sources.tables.engines import Engine, open_engine
+from app.sources.tables.record_files import PayloadFiles
 from scripts.benchmarks.lines import Line, show_lines
 from scripts.benchmarks.staging import columns_of
 from scripts.trials.spark_processes import ExecutorMemory, peak_megabytes

@@ -25,14 +25,14 @@ from pathlib import Path
 
 import psycopg
 
+from app.base.clock import hour_of, utc_now
 from app.cli.database import lower_priority
-from app.clock import hour_of, utc_now
-from app.domain.deployments import FieldType
-from app.domain.monitors import Monitor, MonitoredAttribute
-from app.domain.outcomes import OutcomeRule
-from app.store.database.engine import Database
-from app.store.database.partitions import ensure_months
-from app.store.deployments.deployments import Deployments
+from app.database.engine import Database
+from app.database.partitions import ensure_months
+from app.deployments.queries import Deployments
+from app.domain.deployment import FieldType
+from app.domain.monitor import Monitor, MonitoredAttribute
+from app.domain.outcome import OutcomeRule
 from scripts.benchmarks.ingest import make_request, make_rows, native_body, prepare_deployment
 from scripts.benchmarks.lines import Line, show_lines
 from scripts.benchmarks.load import drive, percentile

@@ -19,16 +19,16 @@ import psycopg
 from sqlalchemy import event
 
 from app.cli.database import spare_loaded_objects
-from app.domain.checks import DataSet, Span
-from app.domain.deployments import FieldType
-from app.domain.monitors import Limits, Monitor, MonitoredAttribute
-from app.domain.outcomes import OutcomeRule
-from app.store.database.engine import Database
-from app.store.evidence.eras import begin_era, find_era, followed_deployment, note_progress
-from app.store.evidence.hours import CountedHour, CountedPlace, replace_hours
-from app.tracking.counting import FollowedEra
-from app.tracking.settling import settle_figures
-from app.tracking.updating import update_deployment
+from app.database.engine import Database
+from app.domain.check import DataSet, Span
+from app.domain.deployment import FieldType
+from app.domain.monitor import Limits, Monitor, MonitoredAttribute
+from app.domain.outcome import OutcomeRule
+from app.evidence.count_hours import FollowedEra
+from app.evidence.queries.eras import begin_era, find_era, followed_deployment, note_progress
+from app.evidence.queries.hour_counts import CountedHour, CountedPlace, replace_hours
+from app.evidence.settle import settle_figures
+from app.evidence.update import update_deployment
 from scripts.benchmarks.lines import Line, show_lines
 from scripts.benchmarks.service import find_postgres, postgres_seconds
 from scripts.benchmarks.staging import columns_of, own_database

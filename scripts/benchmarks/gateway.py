@@ -22,7 +22,7 @@ from typing import Any
 import psutil
 import psycopg
 
-from app.domain.deployments import Endpoint, FieldType, OutputFields
+from app.domain.deployment import Endpoint, FieldType, OutputFields
 from scripts.benchmarks.lines import Line, show_lines
 from scripts.benchmarks.load import drive, make_post
 from scripts.benchmarks.model import model_of, serve_model
@@ -78,7 +78,7 @@ def main() -> None:
         key, _ = create_deployments(database, folder, definition, DEPLOYMENT)
         port = stack.enter_context(service(database.url, folder))
         connection = stack.enter_context(psycopg.connect(database.url, autocommit=True))
-        sides = Sides(model_port, served, port, find_child("app.cli.api_process"), key, connection)
+        sides = Sides(model_port, served, port, find_child("app.cli.service.api_process"), key, connection)
         lines: list[Line] = []
         for way in (Way(1), Way(32), Way(32, options.rate)):
             figures = Figures()

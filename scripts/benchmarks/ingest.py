@@ -17,9 +17,9 @@ from pathlib import Path
 
 import psycopg
 
-from app.domain.deployments import FieldType, OutputFields
-from app.store.database.engine import Database
-from app.store.database.migrate import upgrade
+from app.database.engine import Database
+from app.database.migrations import upgrade
+from app.domain.deployment import FieldType, OutputFields
 from scripts.benchmarks.lines import Line, show_lines
 from scripts.benchmarks.load import Load, drive, make_post, percentile
 from scripts.benchmarks.service import service, take_turns

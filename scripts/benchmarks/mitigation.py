@@ -23,10 +23,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from app.domain.deployments import Endpoint, FieldType, OutputFields
-from app.domain.monitors import Monitor, MonitoredAttribute
-from app.domain.outcomes import OutcomeRule
-from app.store.deployments.monitors import put_monitor
+from app.deployments.monitor.queries import put_monitor
+from app.domain.deployment import Endpoint, FieldType, OutputFields
+from app.domain.monitor import Monitor, MonitoredAttribute
+from app.domain.outcome import OutcomeRule
 from scripts.benchmarks.lines import Line, show_lines
 from scripts.benchmarks.model import model_of, serve_model
 from scripts.benchmarks.service import Caller, service

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import psycopg
 
-from app.clock import utc_now
-from app.dashboard.overview import CHECKS, SHOWN
-from app.security.keys import create_key
-from app.security.principals import Role
-from app.store.database.engine import Database
-from app.views.overview import OverviewWanted, overview
+from app.access.keys.key_text import create_key
+from app.access.principals import Role
+from app.base.clock import utc_now
+from app.database.engine import Database
+from app.overview.fleet import OverviewWanted, overview
+from app.pages.overview_page import CHECKS, SHOWN
 from scripts.benchmarks.lines import Line, show_lines
 from scripts.benchmarks.service import Caller, count_statements, measure_calls, service
 from scripts.benchmarks.staging import own_database

@@ -17,17 +17,17 @@ import psutil
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from app.checks.rollups import Period
-from app.clock import utc_now
-from app.dashboard.over_time import ShownTimeline, show_timeline
-from app.domain.checks import DataSet
+from app.access.keys.key_text import create_key
+from app.access.principals import Role
+from app.base.clock import utc_now
+from app.charts.series import SeriesWanted, series_of, volume_of
+from app.charts.time_ranges import Earlier, RangeChoice, RangePreset
+from app.charts.timeline import TimelineWanted, choose_range, read_timeline
+from app.checks.days.roll_up import Period
+from app.database.engine import Database
+from app.domain.check import DataSet
 from app.domain.group_words import GroupWords
-from app.domain.time_ranges import Earlier, RangeChoice, RangePreset
-from app.security.keys import create_key
-from app.security.principals import Role
-from app.store.database.engine import Database
-from app.views.series import SeriesWanted, series_of, volume_of
-from app.views.timeline import TimelineWanted, choose_range, read_timeline
+from app.pages.deployment.over_time import ShownTimeline, show_timeline
 from scripts.benchmarks.lines import Line, show_lines
 from scripts.benchmarks.service import Caller, count_statements, measure_calls, service
 from scripts.benchmarks.staging import own_database

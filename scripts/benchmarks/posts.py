@@ -96,7 +96,7 @@ def main() -> None:
             with _bare_server() as (port, process):
                 at_bare_server = _measure(bare, port, options.seconds, process, postgres)
             with service(url, folder) as port:
-                at_service = _measure(load, port, options.seconds, find_child("app.cli.api_process"), postgres)
+                at_service = _measure(load, port, options.seconds, find_child("app.cli.service.api_process"), postgres)
             rounds.append({PGBENCH: Posting(_pgbench_rate(url, folder)), BARE: at_bare_server, OURS: at_service})
         _show(rounds)
         wrong = _count_wrong(url, load.sent)

@@ -11,14 +11,14 @@ from datetime import UTC, datetime, timedelta
 
 import psycopg
 
-from app.domain.checks import Span
-from app.domain.deployments import FieldType
-from app.domain.monitors import MonitoredAttribute
-from app.domain.values import Range
+from app.base.values import Range
+from app.database.partitions import ensure_months
+from app.domain.check import Span
+from app.domain.deployment import FieldType
+from app.domain.monitor import MonitoredAttribute
 from app.reports.document import Made
-from app.reports.regulator.making import ReportForm, make_regulator_report
 from app.reports.regulator.presets import PeriodSheet, SheetsWanted
-from app.store.database.partitions import ensure_months
+from app.reports.regulator.regulator_report import ReportForm, make_regulator_report
 from scripts.benchmarks.lines import Line, show_lines
 from scripts.benchmarks.service import find_postgres, postgres_seconds
 from scripts.benchmarks.staging import columns_of, own_database

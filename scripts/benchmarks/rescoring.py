@@ -21,11 +21,11 @@ import httpx
 import msgspec
 import numpy as np
 
+from app.calls.scoring.scoring_client import ScoringClient
 from app.cli import GARBAGE_THRESHOLD
-from app.domain.deployments import Endpoint, FieldType, OutputFields
-from app.domain.records import Prediction
+from app.domain.deployment import Endpoint, FieldType, OutputFields
+from app.domain.record import Prediction
 from app.payloads.registry import PayloadFormat, codec_for
-from app.scoring.client import ScoringClient
 from scripts.benchmarks.lines import Line, show_lines
 from scripts.benchmarks.model import model_of, serve_model
 

@@ -21,8 +21,8 @@ import psutil
 import psycopg
 from sqlalchemy import text
 
-from app.cli.service import api_specs, listening
-from app.store.database.engine import Database
+from app.cli.service.service import api_specs, listening
+from app.database.engine import Database
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 120

@@ -5,18 +5,18 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from app.clock import utc_now
-from app.domain.definitions import Definition
-from app.domain.deployments import Column, Deployment, Endpoint, FieldKind, FieldType, OutputFields, ProblemType
-from app.embedded import embedded_postgres
-from app.security.keys import create_key
-from app.security.principals import Role
-from app.security.secrets import open_secret_box
-from app.settings import Settings
-from app.store.database.engine import Database
-from app.store.database.migrate import upgrade
-from app.store.database.partitions import ensure_coming_months
-from app.store.deployments.deployments import Deployments
+from app.access.keys.key_text import create_key
+from app.access.principals import Role
+from app.access.secret_box import open_secret_box
+from app.base.clock import utc_now
+from app.base.settings import Settings
+from app.database.embedded.embedded_server import embedded_postgres
+from app.database.engine import Database
+from app.database.migrations import upgrade
+from app.database.partitions import ensure_coming_months
+from app.deployments.definition import Definition
+from app.deployments.queries import Deployments
+from app.domain.deployment import Column, Deployment, Endpoint, FieldKind, FieldType, OutputFields, ProblemType
 
 
 @contextmanager

@@ -9,12 +9,12 @@ from collections import Counter
 
 import numpy as np
 
-from app.frames.report import judged_figure
-from app.metrics import FeedbackCells, measure_feedback, measure_payload
-from app.metrics.groups import as_groups
-from app.metrics.statements import gap_statement
-from app.metrics.tables import GroupCounts
-from app.metrics.verdicts import Verdict
+from app.library.frame_report import judged_figure
+from app.statistics.group_labels import as_groups
+from app.statistics.intervals.verdicts import Verdict
+from app.statistics.measures.measure import measure_feedback, measure_payload
+from app.statistics.sentences.statements import gap_statement
+from app.statistics.tables.count_table import FeedbackCells, GroupCounts
 
 LOGGED = ("disparate_impact", "statistical_parity_difference", "odds_ratio")
 LABELLED = ("true_positive_rate_difference", "average_odds_difference")

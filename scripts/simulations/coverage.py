@@ -16,23 +16,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.metrics import (
-    CATALOGUE,
-    BalancedCells,
-    FeedbackCells,
-    GroupCounts,
-    Measured,
-    Metric,
-    Value,
-    measure_balanced,
-    measure_feedback,
-    measure_payload,
-    measure_perturbed,
-    measure_training,
-)
-from app.metrics.catalogue.metric import Across, ComparedRate, CountOf, FromScores, OfPair, OfSet, OverStrata, RateOf
-from app.metrics.groups import FloatArray, Groups, IntArray, as_groups
-from app.metrics.tables import RecordStrata
+from app.statistics.catalogue import CATALOGUE, Metric
+from app.statistics.catalogue.metric import Across, ComparedRate, CountOf, FromScores, OfPair, OfSet, OverStrata, RateOf
+from app.statistics.figure_values import Measured, Value
+from app.statistics.group_labels import FloatArray, Groups, IntArray, as_groups
+from app.statistics.measures.measure import measure_feedback, measure_payload, measure_training
+from app.statistics.measures.perturbed_data import measure_balanced, measure_perturbed
+from app.statistics.tables.count_table import FeedbackCells, GroupCounts
+from app.statistics.tables.record_kinds import BalancedCells
+from app.statistics.tables.strata_counts import RecordStrata
 
 NOMINAL = (0.93, 0.97)
 SCOPES = {"group", "reference", "attribute", "overall"}

@@ -14,8 +14,10 @@ from itertools import product
 
 import numpy as np
 
-from app.metrics import BalancedCells, Value, measure_balanced
-from app.metrics.groups import FloatArray, Groups, as_groups
+from app.statistics.figure_values import Value
+from app.statistics.group_labels import FloatArray, Groups, as_groups
+from app.statistics.measures.perturbed_data import measure_balanced
+from app.statistics.tables.record_kinds import BalancedCells
 
 SIDES = ((1, 1), (1, 2), (2, 3), (4, 4), (3, 1))
 DRAWS = (1, 2, 10)

@@ -22,11 +22,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from app.metrics import BalancedCells, GroupCounts, Value, measure_balanced, measure_payload
-from app.metrics.catalogue import CATALOGUE
-from app.metrics.groups import FloatArray, Groups, as_groups
-from app.metrics.values import Measured
-from app.metrics.worst import rank, widen_for_choice
+from app.statistics.catalogue import CATALOGUE
+from app.statistics.figure_values import Measured, Value
+from app.statistics.group_labels import FloatArray, Groups, as_groups
+from app.statistics.measures.measure import measure_payload
+from app.statistics.measures.perturbed_data import measure_balanced
+from app.statistics.measures.worst_group import rank, widen_for_choice
+from app.statistics.tables.count_table import GroupCounts
+from app.statistics.tables.record_kinds import BalancedCells
 
 METRICS = ("disparate_impact", "statistical_parity_difference")
 LIMITS = {"disparate_impact": (0.8, 1.25), "statistical_parity_difference": (-0.1, 0.1)}

@@ -13,8 +13,12 @@ from typing import TypeAlias
 
 import numpy as np
 
-from app.metrics import BalancedCells, FeedbackCells, GroupCounts, Measured, Value, measure_balanced, measure_feedback, measure_payload
-from app.metrics.groups import FloatArray, IntArray, as_groups
+from app.statistics.figure_values import Measured, Value
+from app.statistics.group_labels import FloatArray, IntArray, as_groups
+from app.statistics.measures.measure import measure_feedback, measure_payload
+from app.statistics.measures.perturbed_data import measure_balanced
+from app.statistics.tables.count_table import FeedbackCells, GroupCounts
+from app.statistics.tables.record_kinds import BalancedCells
 
 GROUPS = as_groups((("monitored", "monitored"), ("reference", "reference")))
 RATES = np.array([0.18, 0.25])

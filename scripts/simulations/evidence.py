@@ -8,12 +8,12 @@ from decimal import Decimal
 import numpy as np
 import numpy.typing as npt
 
-from app.evidence.betting import log_e_values
-from app.evidence.confidence import follow_interval
-from app.evidence.detector import HOURS_OF_A_YEAR, Detector
-from app.evidence.hours import Hours, Side
-from app.evidence.nulls import SMALLEST_RATE, Limit, Scale, UnfairSide
-from app.evidence.paired_bets import PairedHours, weigh_pairs_against_fairness
+from app.statistics.e_values.betting import log_e_values
+from app.statistics.e_values.change_detector import HOURS_OF_A_YEAR, Detector
+from app.statistics.e_values.confidence import follow_interval
+from app.statistics.e_values.hour_counts import Hours, Side
+from app.statistics.e_values.nulls import SMALLEST_RATE, Limit, Scale, UnfairSide
+from app.statistics.e_values.paired_bets import PairedHours, weigh_pairs_against_fairness
 from tests.builders.evidence_hours import ABOVE, BELOW, follow_months, simulate
 from tests.builders.exact_e_values import exact_terms
 from tests.builders.hours import count_hours

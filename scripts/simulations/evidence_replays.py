@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from app.evidence.nulls import Limit, Scale, UnfairSide
+from app.statistics.e_values.nulls import Limit, Scale, UnfairSide
 from tests.builders.evidence_hours import BELOW, follow_months
 from tests.builders.replays import ADULT, OPENSCALE, DataSource, Population, fit_and_score
 

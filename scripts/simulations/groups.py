@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.stats import kstest
 
-from app.evidence.delays import simulate_delay
-from app.evidence.detector import HOURS_OF_A_YEAR
-from app.evidence.nulls import UnfairSide
-from app.evidence.planning import Traffic
-from app.scan.results import scan_cells
+from app.statistics.e_values.change_detector import HOURS_OF_A_YEAR
+from app.statistics.e_values.detection_delays import simulate_delay
+from app.statistics.e_values.expected_hours import Traffic
+from app.statistics.e_values.nulls import UnfairSide
+from app.statistics.scan.scan_results import scan_cells
 from tests.builders.brute_force import score_every_subgroup
 from tests.builders.evidence_hours import BELOW, follow_months, simulate
 from tests.builders.planted_tables import draw_table

@@ -449,7 +449,7 @@ def _api_process(parent: int) -> int:
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             is_child = int(folder.joinpath("stat").read_text(encoding="ascii").rpartition(")")[2].split()[1]) == parent
-            if is_child and b"app.cli.api_process" in folder.joinpath("cmdline").read_bytes():
+            if is_child and b"app.cli.service.api_process" in folder.joinpath("cmdline").read_bytes():
                 return int(folder.name)
     raise SystemExit("The process of the API was not found.")
 

@@ -14,8 +14,8 @@ from unittest.mock import patch
 
 import structlog
 
-from app.clock import hour_of, utc_now
-from app.gateway import service as gateway
+from app.base.clock import hour_of, utc_now
+from app.intake.gateway import service as gateway
 from scripts.benchmarks.staging import own_database
 from tests.field.comparing import compare_doors
 from tests.field.doors import SERVICE_DOORS, ServiceDoors, TypedFile, open_doors

@@ -51,7 +51,7 @@ class Version:
     def service(self) -> Iterator[int]:
         with socket.create_server(("127.0.0.1", 0)) as listener:
             port = int(listener.getsockname()[1])
-            with self._process("app.cli.api_process", str(listener.fileno()), descriptor=listener.fileno()):
+            with self._process("app.cli.service.api_process", str(listener.fileno()), descriptor=listener.fileno()):
                 await_answer(port, "/health/live")
                 yield port
 

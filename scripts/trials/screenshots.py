@@ -9,7 +9,7 @@ from typing import get_args
 
 from playwright.sync_api import Browser, ViewportSize
 
-from app.store.database.engine import Database
+from app.database.engine import Database
 from scripts.benchmarks.staging import own_database
 from tests.browsing import DESKTOP, PHONE, Scheme, Visit, running_browser, visiting
 from tests.builders.fleets import YEAR, fill_fleet

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from app.telemetry.logs import configure_logging
+from app.base.telemetry.json_logs import configure_logging
 from scripts.benchmarks.staging import own_database
 from tests.builders.issuers import running_issuer
 from tests.security.fuzzing import fuzz_a_deployment, fuzz_every_operation, fuzz_own_key

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from app.gateway.entries import CallSide
-from app.gateway.events import STRUCTURED, EventUnclear, ReportedHalf, read_events
-from app.ingest.exchanges import Exchange, read_exchange
-from app.ingest.plan import plan_for
+from app.intake.gateway.call_events import STRUCTURED, EventUnclear, ReportedHalf, read_events
+from app.intake.gateway.spool_entries import CallSide
+from app.intake.logging.ingest_plan import plan_for
+from app.intake.logging.model_call import Exchange, read_exchange
+from app.intake.writing.write_target import Target
 from app.payloads.codec import Asking, Codec
-from app.store.writing import Target
 
 LOGGER = "org.kubeflow.serving.inference"
 TOLERANCE = 1e-12

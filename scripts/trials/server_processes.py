@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from app.clock import monotonic_seconds
-from app.domain.deployments import BodyMapping, FieldType
+from app.base.clock import monotonic_seconds
+from app.domain.deployment import BodyMapping, FieldType
 from app.payloads.registry import PayloadFormat
 from tests.models.speaking import MAPPING
 

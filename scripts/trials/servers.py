@@ -15,20 +15,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from app.checks.endpoint_tests import Question, find_format
-from app.domain.definitions import Definition
-from app.domain.deployments import Endpoint, FieldKind, FieldType, OutputFields
-from app.domain.monitors import Monitor, MonitoredAttribute
-from app.domain.outcomes import OutcomeRule
-from app.domain.values import Range, Scalar
-from app.errors import ScoringFailed
-from app.outbound.egress import OPEN
+from app.base.errors import ScoringFailed
+from app.base.values import Range, Scalar
+from app.calls.egress_policy import OPEN
+from app.checks.endpoint_test.endpoint_test import Question, find_format
+from app.database.engine import Database
+from app.deployments.definition import Definition
+from app.deployments.monitor.queries import put_monitor
+from app.deployments.queries import Deployments
+from app.domain.deployment import Endpoint, FieldKind, FieldType, OutputFields
+from app.domain.monitor import Monitor, MonitoredAttribute
+from app.domain.outcome import OutcomeRule
+from app.intake.writing.write_target import read_target
 from app.payloads.codec import Asking
 from app.payloads.registry import codec_for
-from app.store.database.engine import Database
-from app.store.deployments.deployments import Deployments
-from app.store.deployments.monitors import put_monitor
-from app.store.writing.targets import read_target
 from scripts.benchmarks.staging import define, own_database
 from scripts.trials.server_environments import PACKAGES, find_system_python, make_environment, versions
 from scripts.trials.server_events import EventQuestion, events_of

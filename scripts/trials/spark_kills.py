@@ -15,10 +15,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from app.batch.engines import open_engine
-from app.checks.sources import TablePlaces
-from app.domain.deployments import Endpoint, EndpointSource
-from app.outbound.egress import EgressPolicy
+from app.calls.egress_policy import EgressPolicy
+from app.checks.window.window_sources import TablePlaces
+from app.domain.deployment import Endpoint, EndpointSource
+from app.sources.tables.engines import open_engine
 from scripts.benchmarks.staging import own_database
 from scripts.trials.spark_processes import executors
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of

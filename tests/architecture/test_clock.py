@@ -1,4 +1,4 @@
-"""Only `app/clock.py` reads the clock: everything else is passed the moment."""
+"""Only `app/base/clock.py` reads the clock: everything else is passed the moment."""
 
 from pathlib import Path
 

@@ -29,14 +29,29 @@ PROTOCOLS = {
 """Modules that speak HTTP or Postgres' protocol, or are parts of those that do. httpx, uvicorn and psycopg are there for that."""
 
 SPEAKERS = {
-    "app/cli/http_protocol.py": {"uvicorn.protocols"},  # bounds of connections, before a key is read
-    "app/cli/service.py": {"http.client"},  # whether the service is ready, without loading httpx
-    "app/example/serving.py": {"http.server"},  # models of others, for the example and the how-to pages
-    "app/outbound/failures.py": {"http.client"},  # the names of statuses
-    "app/outbound/transport.py": {"httpcore"},  # addresses are pinned in its pool
-    "app/store/writing/session.py": {"psycopg.pq"},  # the word for a connection without a transaction
+    "app/web/http_protocol.py": {"uvicorn.protocols"},  # bounds of connections, before a key is read
+    "app/cli/service/service.py": {"http.client"},  # whether the service is ready, without loading httpx
+    "app/cli/example/model_http.py": {"http.server"},  # models of others, for the example and the how-to pages
+    "app/calls/call_failures.py": {"http.client"},  # the names of statuses
+    "app/calls/pinned_transport.py": {"httpcore"},  # addresses are pinned in its pool
+    "app/intake/writing/write_session.py": {"psycopg.pq"},  # the word for a connection without a transaction
 }
 """Uses of them by module, and why."""
+
+
+SHARED_BY_ROUTES = {
+    "access/gate/audit_requests.py",
+    "access/gate/caller.py",
+    "access/gate/gate.py",
+    "charts/figures_csv.py",
+    "deployments/deployment_in_address.py",
+    "deployments/noted_exports.py",
+    "deployments/validate_only.py",
+    "intake/gateway/known_callers.py",
+    "intake/hot_routes/body_bounds.py",
+    "records/csv_streams.py",
+}
+"""Modules that use the web framework beside routes and pages."""
 
 
 def test_modules_import_each_other_relatively() -> None:
@@ -53,6 +68,18 @@ def test_nothing_else_speaks_http_or_libpq_by_itself() -> None:
     sources = {path.relative_to(REPOSITORY).as_posix(): path.read_text("utf-8") for path in (REPOSITORY / "app").rglob("*.py")}
 
     assert {path: found for path, source in sources.items() if (found := _protocols_in(source))} == SPEAKERS
+
+
+def test_the_web_framework_is_in_routes_pages_and_what_they_share() -> None:
+    app = REPOSITORY / "app"
+    users = {
+        path.relative_to(app)
+        for path in app.rglob("*.py")
+        if re.search(r"^from (fastapi|starlette)", path.read_text("utf-8"), re.MULTILINE)
+    }
+    elsewhere = {path for path in users if path.parts[0] not in {"main.py", "face.py", "pages", "web"} and not path.stem.endswith("routes")}
+
+    assert {path.as_posix() for path in elsewhere} == SHARED_BY_ROUTES
 
 
 def test_every_form_of_using_a_protocol_is_seen() -> None:

@@ -19,7 +19,7 @@ ARCHITECTURE = DOCS / "ARCHITECTURE.md"
 CONTRIBUTING = REPOSITORY / "CONTRIBUTING.md"
 
 ABOUT_THE_CODE = [page for page in PAGES if page in (ARCHITECTURE, CONTRIBUTING) or page.parent == DOCS / "adr"]
-"""Pages that may name a file by the end of its path: `store/checks/leases.py`."""
+"""Pages that may name a file by the end of its path: `checks/lease_queries.py`."""
 
 RECIPES = ("a metric", "a payload format", "an alert channel", "a payload column", "a page", "a role", "a chart")
 """Things a contributor adds, each with its list of files."""
@@ -90,13 +90,11 @@ def missing_short_paths(text: str) -> list[str]:
 
 
 def test_a_path_that_leads_nowhere_is_seen() -> None:
-    text = (
-        "See `app/nowhere.py`, `app.metrics.nothing_here`, `app/metrics/`, app.main:app_from_environment and `tests/unit/*/test_laws.py`."
-    )
+    text = "See `app/nowhere.py`, `app.domain.nothing_here`, `app/domain/`, app.main:app_from_environment, `tests/unit/*/test_laws.py`."
 
-    assert missing_paths(text) == ["app/nowhere.py", "app.metrics.nothing_here"]
-    assert missing_short_paths("`store/checks/leases.py`, `store/nowhere.py`, `tables/`, `no_tables/`, `a.json`") == [
-        "store/nowhere.py",
+    assert missing_paths(text) == ["app/nowhere.py", "app.domain.nothing_here"]
+    assert missing_short_paths("`checks/lease_queries.py`, `checks/nowhere.py`, `tables/`, `no_tables/`, `a.json`") == [
+        "checks/nowhere.py",
         "no_tables/",
     ]
 

@@ -13,13 +13,13 @@ APP = REPOSITORY / "app"
 NAMES = {name for row in PayloadFormat for name in (row.name, row.value)} | {form.name for form in FORMS}
 
 EXCEPTIONS = {
-    "domain/deployments.py": "the format of an endpoint that names none",
-    "api/schemas/deployments.py": "the example",
-    "api/schemas/endpoints.py": "the format of an endpoint that names none, that of a loaded model, and examples",
-    "api/schemas/endpoint_tests.py": "an example",
-    "dashboard/static/examples.js": "reads columns out of a sample in the browser, from the forms that it knows",
-    "scoring/model_process.py": "the package that loads a model, which has the same name",
-    "example/small_model.py": "the example's model, which is a client's and shares no code with the service",
+    "domain/deployment.py": "the format of an endpoint that names none",
+    "deployments/bodies.py": "the example",
+    "deployments/endpoint_bodies.py": "the format of an endpoint that names none, that of a loaded model, and examples",
+    "checks/endpoint_test/bodies.py": "an example",
+    "pages/static/examples.js": "reads columns out of a sample in the browser, from the forms that it knows",
+    "calls/scoring/model_process.py": "the package that loads a model, which has the same name",
+    "cli/example/small_model.py": "the example's model, which is a client's and shares no code with the service",
 }
 
 

@@ -17,13 +17,13 @@ LIBRARY = {
 }
 
 READERS = {
-    "app/cli/metrics_files.py": "files of commands",
-    "app/domain/spreadsheets.py": "first lines, by which the separator is found",
-    "app/imports/flat.py": "files of records",
-    "app/ingest/requests.py": "feedback as CSV",
+    "app/cli/library/metrics_files.py": "files of commands",
+    "app/base/spreadsheets.py": "first lines, by which the separator is found",
+    "app/intake/imports/flat_tables.py": "files of records",
+    "app/intake/logging/log_request.py": "feedback as CSV",
     "app/payloads/csv_text.py": "requests and answers of models; of our own, because there a quoted 1 is a text and a bare one a number",
-    "app/reports/regulator/carrying.py": "our own reports, which are verified",
-    "app/training/columns.py": "training data",
+    "app/reports/regulator/embedded_data.py": "our own reports, which are verified",
+    "app/deployments/training/typed_column.py": "training data",
     "openscale/evenhand_openscale/records.py": "feedback of the OpenScale SDK",
 }
 

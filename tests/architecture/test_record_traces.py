@@ -1,7 +1,7 @@
 from collections import Counter
 
-from app.store.retention import record_traces
-from app.store.tables import Row
+from app.database.tables import Row
+from app.retention import record_traces
 
 
 def test_every_table_says_what_it_holds_of_a_record() -> None:
@@ -14,7 +14,7 @@ def test_every_table_says_what_it_holds_of_a_record() -> None:
     missing = set(Row.metadata.tables) - set(declared)
 
     assert not wrong
-    assert not missing, f"declare these in app/store/retention/record_traces.py: {sorted(missing)}"
+    assert not missing, f"declare these in app/retention/record_traces.py: {sorted(missing)}"
 
 
 def test_tables_with_the_number_of_a_record_are_erased_with_it() -> None:

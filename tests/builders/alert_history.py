@@ -7,23 +7,23 @@ from typing import Any, LiteralString
 
 from sqlalchemy import delete, insert, select, text
 
-from app.alerts.evaluating import evaluate_ended_checks, evaluate_passing_time
+from app.alerts.evaluate import evaluate_ended_checks, evaluate_passing_time
 from app.alerts.lifecycle import settle
-from app.details import Details
-from app.domain.alerts import Alert, Condition, Rule, RuleContent, VerdictCondition
-from app.domain.checks import CheckRun, CheckState, DataSet, Failure, Measurement, Scope, Span, Trigger
-from app.domain.comparisons import Comparison
-from app.domain.deployments import Column, FieldKind, FieldType
-from app.domain.monitors import Monitor, MonitoredAttribute
-from app.domain.outcomes import OutcomeRule
+from app.alerts.queries import AlertFilter, alerts_page
+from app.alerts.rules.queries import find_rule, lock_alerts, put_rule
+from app.checks.lease_queries import finish
+from app.checks.result_queries import store_measurements
+from app.checks.schedule.retry import CHECK_POLICY
+from app.database.engine import Database
+from app.database.tables import AlertChannelRow, AlertRuleRow, NotificationRow
+from app.domain.alert import Alert, Condition, Rule, RuleContent, VerdictCondition
+from app.domain.check import CheckRun, CheckState, DataSet, Failure, Measurement, Scope, Span, Trigger
+from app.domain.comparison import Comparison
+from app.domain.deployment import Column, FieldKind, FieldType
+from app.domain.figure_details import Details
+from app.domain.monitor import Monitor, MonitoredAttribute
+from app.domain.outcome import OutcomeRule
 from app.domain.paging import Paging
-from app.domain.retrying import CHECK_POLICY
-from app.store.alerts.alert_rules import find_rule, lock_alerts, put_rule
-from app.store.alerts.alerts import AlertFilter, alerts_page
-from app.store.checks.leases import finish
-from app.store.checks.results import store_measurements
-from app.store.database.engine import Database
-from app.store.tables import AlertChannelRow, AlertRuleRow, NotificationRow
 from tests.connections import connect
 from tests.scenes import HOUR, NOON, Scene, scene
 

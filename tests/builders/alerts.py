@@ -2,10 +2,10 @@
 
 from datetime import UTC, datetime
 
-from app.domain.alerts import Alert, AlertSubject, RuleContent, RuleKind, VerdictCondition
-from app.domain.checks import DataSet
-from app.store.alerts.alert_rules import put_rule
-from app.store.database.engine import Database
+from app.alerts.rules.queries import put_rule
+from app.database.engine import Database
+from app.domain.alert import Alert, AlertSubject, RuleContent, RuleKind, VerdictCondition
+from app.domain.check import DataSet
 
 OPENED_AT = datetime(2026, 7, 1, 13, tzinfo=UTC)
 FACTS: dict[str, object] = {

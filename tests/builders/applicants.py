@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from app.domain.deployments import Column, FieldKind, FieldType
-from app.domain.monitors import Monitor, MonitoredAttribute
-from app.domain.outcomes import OutcomeRule
-from app.domain.values import Range
+from app.base.values import Range
+from app.domain.deployment import Column, FieldKind, FieldType
+from app.domain.monitor import Monitor, MonitoredAttribute
+from app.domain.outcome import OutcomeRule
 from tests.models.rules import RuleScorer
 
 APPLICANT = (

@@ -3,7 +3,7 @@
 from contextlib import AbstractContextManager
 from multiprocessing.process import BaseProcess
 
-from app.store.database.engine import Database
+from app.database.engine import Database
 from tests.builders.attributions import run_all
 from tests.builders.killed_processes import killed_process
 

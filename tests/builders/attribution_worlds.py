@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from app.attribution.gap import CarriedGap, carry_gap
-from app.attribution.hybrids import Answered, HybridPlan, plan_hybrids
-from app.attribution.pairs import FloatArray, IntArray, RecordPairs, draw_pairs
-from app.attribution.parts import CellCounts
+from app.statistics.attribution.cell_parts import CellCounts
+from app.statistics.attribution.divided_gap import CarriedGap, carry_gap
+from app.statistics.attribution.hybrid_values import Answered, HybridPlan, plan_hybrids
+from app.statistics.attribution.sampled_pairs import FloatArray, IntArray, RecordPairs, draw_pairs
 
 Model = Callable[[FloatArray], FloatArray]
 

@@ -5,12 +5,12 @@ from functools import partial
 
 from sqlalchemy import text
 
-from app.checks.attributing.performing import perform_attribution
-from app.domain.attributions import AttributionRun
+from app.database.engine import Database
 from app.domain.paging import Paging
-from app.schedule.attributor import QUEUES, Attributor
-from app.store.attributions.attributions import attributions_page
-from app.store.database.engine import Database
+from app.evidence.attribution.attribution import AttributionRun
+from app.evidence.attribution.queries import attributions_page
+from app.worker.attribute import perform_attribution
+from app.worker.attributor import QUEUES, Attributor
 from tests.scenes import PlainSealer
 
 A_DAY = timedelta(days=1)

@@ -6,13 +6,16 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from app.domain.arrivals import RecordSource
-from app.domain.definitions import Definition
-from app.domain.deployments import Column, FieldKind, FieldType, OutputFields, ProblemType
-from app.ingest import Ingestion, LogRequest
-from app.store.database.engine import Database
-from app.store.deployments.deployments import Deployments
-from app.store.writing import GroupCommit, PayloadBatch, Target, read_target
+from app.database.engine import Database
+from app.deployments.definition import Definition
+from app.deployments.queries import Deployments
+from app.domain.arrival import RecordSource
+from app.domain.deployment import Column, FieldKind, FieldType, OutputFields, ProblemType
+from app.intake.logging.log_request import LogRequest
+from app.intake.logging.service import Ingestion
+from app.intake.writing.group_commit import GroupCommit
+from app.intake.writing.write_batches import PayloadBatch
+from app.intake.writing.write_target import Target, read_target
 from tests.scenes import PlainSealer
 
 NOW = datetime.now(UTC)

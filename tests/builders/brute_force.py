@@ -4,8 +4,8 @@ from itertools import combinations, product
 
 import numpy as np
 
-from app.scan.cells import CellTable
-from app.scan.search import MIN_RECORDS
+from app.statistics.scan.counted_cells import CellTable
+from app.statistics.scan.search_subgroup import MIN_RECORDS
 
 LOG_ODDS = np.linspace(-6, 0, 4_001)
 

@@ -2,11 +2,11 @@
 
 from datetime import UTC, datetime, timedelta
 
-from app.domain.checks import CheckState, DataSet, Measurement, Scope
-from app.domain.comparisons import Comparison
+from app.charts.series import Gap, GroupSeries, Series, SeriesPoint
+from app.checks.views.view_shapes import AttributeView, GroupShare, Outcomes, SubRange
+from app.domain.check import CheckState, DataSet, Measurement, Scope
+from app.domain.comparison import Comparison
 from app.domain.groups import Role
-from app.views.check_views import AttributeView, GroupShare, Outcomes, SubRange
-from app.views.series import Gap, GroupSeries, Series, SeriesPoint
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)

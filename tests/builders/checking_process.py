@@ -6,10 +6,10 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from app.checks.check import perform_check
-from app.checks.sources import TablePlaces
-from app.domain.checks import CheckRun
-from app.mitigation.window.mitigating import mitigate_window
-from app.store.database.engine import Database
+from app.checks.window.window_sources import TablePlaces
+from app.database.engine import Database
+from app.domain.check import CheckRun
+from app.mitigation.window.mitigate_window import mitigate_window
 from tests.builders.killed_processes import killed_process
 from tests.scenes import PlainSealer
 

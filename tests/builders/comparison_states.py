@@ -3,13 +3,13 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from app.domain.checks import DataSet
-from app.domain.monitors import EvidenceSettings, Monitor, MonitoredAttribute
-from app.domain.outcomes import OutcomeRule
-from app.evidence.nulls import UnfairSide
-from app.evidence.sentences import State, say_start, say_state
-from app.store.evidence.eras import Era
-from app.tracking.looking import ComparisonState, DeploymentEvidence
+from app.domain.check import DataSet
+from app.domain.monitor import EvidenceSettings, Monitor, MonitoredAttribute
+from app.domain.outcome import OutcomeRule
+from app.evidence.present_state import ComparisonState, DeploymentEvidence
+from app.evidence.queries.eras import Era
+from app.statistics.e_values.nulls import UnfairSide
+from app.statistics.e_values.state_words import State, say_start, say_state
 
 SINCE = datetime(2026, 11, 19, 7, tzinfo=UTC)
 UNTIL = datetime(2026, 11, 20, 9, tzinfo=UTC)

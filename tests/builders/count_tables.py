@@ -2,8 +2,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from app.metrics import GroupCounts
-from app.metrics.groups import as_groups
+from app.statistics.group_labels import as_groups
+from app.statistics.tables.count_table import GroupCounts
 
 
 def count_groups(groups: Iterable[Sequence[str]], counts: Iterable[Sequence[int]]) -> GroupCounts:

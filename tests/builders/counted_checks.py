@@ -10,12 +10,12 @@ from multiprocessing.process import BaseProcess
 
 from sqlalchemy import text
 
-from app.checks.asking import Report
+from app.checks.ask_model import Report
+from app.checks.lease_queries import finish
 from app.cli.database import stop_signal
-from app.domain.checks import CheckRun, CheckState, Progress
-from app.schedule.worker import Worker
-from app.store.checks.leases import finish
-from app.store.database.engine import Database
+from app.database.engine import Database
+from app.domain.check import CheckRun, CheckState, Progress
+from app.worker.worker import Worker
 from tests.builders.killed_processes import killed_process
 
 

@@ -7,17 +7,17 @@ from datetime import datetime
 import numpy as np
 from sqlalchemy import insert
 
-from app.domain.checks import CheckState, DataSet, Span, Trigger
-from app.evidence.hours import Hours
-from app.metrics.groups import ComparedGroup
-from app.metrics.tables import BalancedCells
-from app.store.deployments.monitors import monitor_of
-from app.store.evidence.eras import begin_era, find_era, followed_deployment, note_progress
-from app.store.evidence.hours import CountedHour, CountedPlace, replace_hours
-from app.store.records.noted_hours import note_changed_hours
-from app.store.tables import CheckRow, CheckTableRow
-from app.tracking.counting import FollowedEra
-from app.tracking.settling import settle_figures
+from app.database.tables import CheckRow, CheckTableRow
+from app.deployments.monitor.queries import monitor_of
+from app.domain.check import CheckState, DataSet, Span, Trigger
+from app.evidence.count_hours import FollowedEra
+from app.evidence.queries.eras import begin_era, find_era, followed_deployment, note_progress
+from app.evidence.queries.hour_counts import CountedHour, CountedPlace, replace_hours
+from app.evidence.settle import settle_figures
+from app.sources.stored.noted_hours import note_changed_hours
+from app.statistics.e_values.hour_counts import Hours
+from app.statistics.group_labels import ComparedGroup
+from app.statistics.tables.record_kinds import BalancedCells
 from tests.builders.evidence_worlds import START
 from tests.scenes import HOUR, Scene
 

@@ -2,8 +2,8 @@
 
 from datetime import datetime, timedelta
 
-from app.checks.ended_days import keep_next_day
-from app.store.database.engine import Database
+from app.checks.days.sum_days import keep_next_day
+from app.database.engine import Database
 
 LONG_AGO = timedelta(days=-20_000)
 """A pause after the last change that has always passed: changes have the time of the database, and days of tests lie anywhere."""

@@ -12,12 +12,12 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from app.batch.engines import Engine
-from app.checks.sources import TablePlaces
-from app.domain.deployments import Endpoint
-from app.domain.monitors import MonitoredAttribute
-from app.metrics.catalogue import CATALOGUE
-from app.store.database.engine import Database
+from app.checks.window.window_sources import TablePlaces
+from app.database.engine import Database
+from app.domain.deployment import Endpoint
+from app.domain.monitor import MonitoredAttribute
+from app.sources.tables.engines import Engine
+from app.statistics.catalogue import CATALOGUE
 from tests.builders.applicants import AGE, APPLICANT, monitor_of
 from tests.builders.lakes import Lake, lake_of
 from tests.scenes import HOUR, NOON, Result, scene

@@ -11,17 +11,17 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
-from app.alerts.sending import Sender
-from app.checks.attributing.performing import perform_attribution
+from app.access.secret_box import open_secret_box
+from app.alerts.channels.notifier import Notifier
+from app.alerts.channels.send import Sender
+from app.base.settings import Settings
+from app.calls.egress_policy import EgressPolicy
 from app.checks.check import perform_check
-from app.mitigation.window.mitigating import mitigate_window
-from app.outbound.egress import EgressPolicy
-from app.schedule.attributor import Attributor
-from app.schedule.notifier import Notifier
-from app.schedule.worker import Worker
-from app.security.secrets import open_secret_box
-from app.settings import Settings
-from app.store.database.engine import Database
+from app.database.engine import Database
+from app.mitigation.window.mitigate_window import mitigate_window
+from app.worker.attribute import perform_attribution
+from app.worker.attributor import Attributor
+from app.worker.worker import Worker
 from tests.builders.docs_pages import REPOSITORY, Step
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve

@@ -8,12 +8,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from app.domain.deployments import Column, FieldKind, FieldType, ProblemType, RecordSchema
+from app.base.values import GroupValue, Range, Scalar, canonical, label_of, normalised
+from app.domain.deployment import Column, FieldKind, FieldType, ProblemType, RecordSchema
+from app.domain.monitor import Monitor, MonitoredAttribute
 from app.domain.monitor_rules import monitor_problems
-from app.domain.monitors import Monitor, MonitoredAttribute
-from app.domain.outcomes import Outcome, OutcomeRule
-from app.domain.values import GroupValue, Range, Scalar, canonical, label_of, normalised
-from app.store.records.transactions import StoredRecord
+from app.domain.outcome import Outcome, OutcomeRule
+from app.sources.stored.record_queries import StoredRecord
 
 Found: TypeAlias = tuple[str, str] | None
 """A group's label and role; None where a record is in no group."""

@@ -1,16 +1,9 @@
 """Every figure of random records."""
 
-from app.metrics import (
-    Data,
-    Measured,
-    measure_balanced,
-    measure_debiased,
-    measure_debiased_feedback,
-    measure_feedback,
-    measure_payload,
-    measure_perturbed,
-    measure_training,
-)
+from app.statistics.catalogue import Data
+from app.statistics.figure_values import Measured
+from app.statistics.measures.measure import measure_feedback, measure_payload, measure_training
+from app.statistics.measures.perturbed_data import measure_balanced, measure_debiased, measure_debiased_feedback, measure_perturbed
 from tests.builders.random_records import Records
 
 DRAWS = 50

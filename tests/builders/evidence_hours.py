@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from app.evidence.following import Followed, follow
-from app.evidence.hours import FloatArray, Hours, Side
-from app.evidence.nulls import Limit, Scale, UnfairSide
+from app.statistics.e_values.follow import Followed, follow
+from app.statistics.e_values.hour_counts import FloatArray, Hours, Side
+from app.statistics.e_values.nulls import Limit, Scale, UnfairSide
 
 BELOW = Limit(Scale.RATIO, UnfairSide.BELOW, 0.8, 1.25)
 ABOVE = Limit(Scale.RATIO, UnfairSide.ABOVE, 1.25, 0.8)

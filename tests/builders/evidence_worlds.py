@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from app.domain.checks import DataSet
-from app.domain.deployments import Column, FieldKind, FieldType
-from app.domain.monitors import EvidenceSettings, Monitor, MonitoredAttribute
-from app.domain.outcomes import OutcomeRule
-from app.store.database.engine import Database
-from app.store.database.partitions import ensure_months
-from app.store.deployments.monitors import monitor_of
-from app.store.evidence.eras import Era, find_era, followed_deployment
-from app.store.evidence.figures import figures_of
-from app.store.records.noted_hours import note_changed_hours
-from app.tracking.updating import update_deployment
+from app.database.engine import Database
+from app.database.partitions import ensure_months
+from app.deployments.monitor.queries import monitor_of
+from app.domain.check import DataSet
+from app.domain.deployment import Column, FieldKind, FieldType
+from app.domain.monitor import EvidenceSettings, Monitor, MonitoredAttribute
+from app.domain.outcome import OutcomeRule
+from app.evidence.queries.eras import Era, find_era, followed_deployment
+from app.evidence.queries.figure_states import figures_of
+from app.evidence.update import update_deployment
+from app.sources.stored.noted_hours import note_changed_hours
 from tests.connections import connect
 from tests.scenes import HOUR, NOON, Scene, scene
 

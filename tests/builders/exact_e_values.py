@@ -2,7 +2,7 @@
 
 from decimal import Decimal, localcontext
 
-from app.evidence.nulls import Null
+from app.statistics.e_values.nulls import Null
 
 DIGITS = 50
 HALVINGS = 160

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from app.outbound.pacing import Timing
+from app.calls.request_pace import Timing
 
 
 @dataclass

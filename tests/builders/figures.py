@@ -4,8 +4,8 @@ import math
 from collections.abc import Collection
 from typing import Any, cast
 
-from app.checks.left_out import LEFT_OUT
-from app.metrics.catalogue import CATALOGUE
+from app.checks.counting.left_out_of_check import LEFT_OUT
+from app.statistics.catalogue import CATALOGUE
 from tests.scenes import Result
 
 Figures = dict[tuple[object, ...], tuple[float | None, int, str | None, float | None, float | None]]

@@ -5,11 +5,11 @@ from typing import Final
 
 import psycopg
 
-from app.clock import HOUR, hour_of, utc_now
-from app.store.checks.results import join_day
-from app.store.database.engine import Database
-from app.store.database.migrate import upgrade
-from app.store.database.partitions import ensure_months
+from app.base.clock import HOUR, hour_of, utc_now
+from app.checks.result_queries import join_day
+from app.database.engine import Database
+from app.database.migrations import upgrade
+from app.database.partitions import ensure_months
 from tests.builders.days import keep_days
 
 YEAR: Final = 365

@@ -7,18 +7,18 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from app.details import Details
-from app.domain.checks import DataSet, Measurement, Scope
-from app.domain.comparisons import Comparison
+from app.base.values import Range
+from app.charts.forest import STRIP_CHECKS, Forest, ForestSource, build_forest, choose_metric
+from app.checks.recent_queries import RecentCheck, RecentFigure, recent_checks, recent_figures
+from app.checks.result_queries import measurements_of
+from app.deployments.monitor.queries import monitor_of
+from app.domain.check import DataSet, Measurement, Scope
+from app.domain.comparison import Comparison
 from app.domain.display_names import DisplayNames, GroupName
-from app.domain.monitors import Monitor, MonitoredAttribute
-from app.domain.outcomes import OutcomeRule
-from app.domain.values import Range
-from app.store.checks.recent import RecentCheck, RecentFigure, recent_checks, recent_figures
-from app.store.checks.results import measurements_of
-from app.store.deployments.monitors import monitor_of
-from app.tracking.looking import ComparisonState, look_at_evidence
-from app.views.forest import STRIP_CHECKS, Forest, ForestSource, build_forest, choose_metric
+from app.domain.figure_details import Details
+from app.domain.monitor import Monitor, MonitoredAttribute
+from app.domain.outcome import OutcomeRule
+from app.evidence.present_state import ComparisonState, look_at_evidence
 from tests.builders.comparison_states import evidence_of
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)

@@ -17,17 +17,17 @@ from pathlib import Path
 import httpx
 import psycopg
 
-from app.domain.definitions import Definition
-from app.domain.deployments import Column, Endpoint, FieldKind, FieldType, OutputFields, ProblemType
-from app.embedded import EmbeddedPostgres
-from app.security.keys import create_key
-from app.security.principals import Role
-from app.security.secrets import open_secret_box
-from app.settings import Settings
-from app.store.database.engine import Database
-from app.store.database.migrate import upgrade
-from app.store.database.partitions import ensure_coming_months
-from app.store.deployments.deployments import Deployments
+from app.access.keys.key_text import create_key
+from app.access.principals import Role
+from app.access.secret_box import open_secret_box
+from app.base.settings import Settings
+from app.database.embedded.embedded_server import EmbeddedPostgres
+from app.database.engine import Database
+from app.database.migrations import upgrade
+from app.database.partitions import ensure_coming_months
+from app.deployments.definition import Definition
+from app.deployments.queries import Deployments
+from app.domain.deployment import Column, Endpoint, FieldKind, FieldType, OutputFields, ProblemType
 from tests.builders.disks import BALLAST, fill_disk, mounted_disk
 from tests.models.rules import RuleScorer
 from tests.models.serving import ModelServer, serve
@@ -65,7 +65,7 @@ class KilledGateway:
             "EVENHAND_DATA_DIR": str(self.data),
             "EVENHAND_LOG_LEVEL": "CRITICAL",
         }
-        command = [sys.executable, "-m", "app.cli.api_process", str(descriptor)]
+        command = [sys.executable, "-m", "app.cli.service.api_process", str(descriptor)]
         process = subprocess.Popen(command, env=environment, pass_fds=(descriptor,), cwd=Path(__file__).parents[2])
         try:
             yield process

@@ -3,11 +3,11 @@
 import json
 from typing import Any
 
-from app.domain.deployments import Endpoint
-from app.domain.monitors import Monitor, MonitoredAttribute
-from app.domain.outcomes import OutcomeRule
-from app.domain.values import Range
-from app.store.database.engine import Database
+from app.base.values import Range
+from app.database.engine import Database
+from app.domain.deployment import Endpoint
+from app.domain.monitor import Monitor, MonitoredAttribute
+from app.domain.outcome import OutcomeRule
 from tests.golden import golden
 from tests.models.serving import ModelServer
 from tests.scenes import Scene, golden_columns, golden_rows, scene

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import text
 
-from app.store.database.engine import Database
+from app.database.engine import Database
 
 
 def let_a_worker_answer(database: Database) -> None:

@@ -4,11 +4,11 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
-from app.domain.deployments import Column, FieldKind, FieldType
-from app.domain.monitors import MonitoredAttribute
-from app.domain.training_data import TrainingForm
-from app.store.training.training_data import store_training_data
-from app.training.processing import Upload, process_file
+from app.deployments.training.process_upload import Upload, process_file
+from app.deployments.training.queries import store_training_data
+from app.deployments.training.training_facts import TrainingForm
+from app.domain.deployment import Column, FieldKind, FieldType
+from app.domain.monitor import MonitoredAttribute
 from tests.scenes import NOON, Scene
 
 COLUMNS = (

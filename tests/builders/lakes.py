@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from app.checks.sources import TablePlaces
-from app.domain.definitions import definition_of
-from app.domain.tables_of_files import FeedbackTable, PayloadColumns, PayloadTable, TableFormat
-from app.store.deployments.deployments import Deployments
-from app.store.deployments.monitors import put_monitor
+from app.checks.window.window_sources import TablePlaces
+from app.deployments.definition import definition_of
+from app.deployments.monitor.queries import put_monitor
+from app.deployments.queries import Deployments
+from app.domain.file_tables import FeedbackTable, PayloadColumns, PayloadTable, TableFormat
 from tests.scenes import PlainSealer, Result, Scene
 
 TIMES = pa.timestamp("us", "UTC")

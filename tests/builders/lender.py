@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.domain.deployments import Column, FieldKind, FieldType
+from app.deployments.mitigation_queries import put_settings
+from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.mitigation import MitigationSettings
-from app.domain.monitors import MonitoredAttribute
-from app.store.mitigation.mitigation import put_settings
+from app.domain.monitor import MonitoredAttribute
 from tests.scenes import Result, Scene
 
 COLUMNS = (

@@ -8,18 +8,18 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from app.checks.outcomes_of_copies import CopyOutcomes, plan_copies
-from app.checks.repeats import count_repeats, draw_repeats, plan_repeats, subtract_repeats
+from app.checks.copies.copy_outcomes import CopyOutcomes, plan_copies
+from app.checks.copies.repeats import count_repeats, draw_repeats, plan_repeats, subtract_repeats
 from app.checks.subject import Subject
-from app.domain.checks import DataSet
-from app.domain.deployments import Column, FieldKind, FieldType
-from app.domain.monitors import Monitor
-from app.domain.outcomes import OutcomeRule
-from app.metrics.groups import as_groups
-from app.metrics.perturbed import measure_balanced
-from app.metrics.tables import BalancedCells
-from app.metrics.values import Value
-from app.records.grouping import Group, Grouping
+from app.domain.check import DataSet
+from app.domain.deployment import Column, FieldKind, FieldType
+from app.domain.monitor import Monitor
+from app.domain.outcome import OutcomeRule
+from app.sources.arrays.group_of_records import Group, Grouping
+from app.statistics.figure_values import Value
+from app.statistics.group_labels import as_groups
+from app.statistics.measures.perturbed_data import measure_balanced
+from app.statistics.tables.record_kinds import BalancedCells
 
 _SEX = Column(name="sex", type=FieldType.STRING, kind=FieldKind.CATEGORICAL)
 

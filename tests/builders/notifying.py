@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from app.alerts.sending import Sender
-from app.outbound.egress import EgressPolicy
-from app.schedule.notifier import Notifier
-from app.security.secrets import open_secret_box
-from app.settings import Settings
-from app.store.database.engine import Database
+from app.access.secret_box import open_secret_box
+from app.alerts.channels.notifier import Notifier
+from app.alerts.channels.send import Sender
+from app.base.settings import Settings
+from app.calls.egress_policy import EgressPolicy
+from app.database.engine import Database
 
 
 @contextmanager

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from sqlalchemy import text
 
-from app.alerts.evaluating import evaluate_ended_checks
-from app.clock import HOUR, hour_of, utc_now
-from app.domain.checks import Trigger
-from app.domain.deployments import Endpoint
-from app.store.database.engine import Database
+from app.alerts.evaluate import evaluate_ended_checks
+from app.base.clock import HOUR, hour_of, utc_now
+from app.database.engine import Database
+from app.domain.check import Trigger
+from app.domain.deployment import Endpoint
 from tests.builders.alerts import judge_single_checks
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.heartbeats import let_a_worker_answer

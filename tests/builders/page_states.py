@@ -6,13 +6,13 @@ from typing import Any
 
 from sqlalchemy import text
 
-from app.clock import HOUR, hour_of, utc_now
-from app.domain.checks import Trigger
-from app.domain.deployments import Column, FieldKind, FieldType, ProblemType
-from app.domain.monitors import Monitor, MonitoredAttribute
-from app.domain.outcomes import OutcomeRule
-from app.domain.values import Range
-from app.store.database.engine import Database
+from app.base.clock import HOUR, hour_of, utc_now
+from app.base.values import Range
+from app.database.engine import Database
+from app.domain.check import Trigger
+from app.domain.deployment import Column, FieldKind, FieldType, ProblemType
+from app.domain.monitor import Monitor, MonitoredAttribute
+from app.domain.outcome import OutcomeRule
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.scenes import Scene, scene
 

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from app.domain.deployments import Column, Endpoint, FieldKind, FieldType
-from app.domain.monitors import Monitor, MonitoredAttribute
-from app.domain.training_data import Association, TrainingForm
-from app.store.database.engine import Database
-from app.store.training.training_data import store_training_data
-from app.training.processing import Upload, process_file
+from app.database.engine import Database
+from app.deployments.training.process_upload import Upload, process_file
+from app.deployments.training.queries import store_training_data
+from app.deployments.training.training_facts import Association, TrainingForm
+from app.domain.deployment import Column, Endpoint, FieldKind, FieldType
+from app.domain.monitor import Monitor, MonitoredAttribute
 from tests.builders.applicants import monitor_of
 from tests.models.serving import serve
 from tests.scenes import NOON, Scene, scene

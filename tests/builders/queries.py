@@ -4,7 +4,7 @@ from typing import Any
 
 from sqlalchemy import text
 
-from app.store.database.engine import Database
+from app.database.engine import Database
 
 
 def rows(database: Database, statement: str) -> list[tuple[Any, ...]]:

@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy import insert, select, text
 from sqlalchemy.orm import Session
 
-from app.clock import HOUR, hour_of
-from app.domain.checks import CheckRun, Span, Trigger
-from app.store.checks.checks import get, queue_requested
-from app.store.database.engine import Database
-from app.store.tables import CheckRow, DeploymentRow, MonitorRow
+from app.base.clock import HOUR, hour_of
+from app.checks.queries import get, queue_requested
+from app.database.engine import Database
+from app.database.tables import CheckRow, DeploymentRow, MonitorRow
+from app.domain.check import CheckRun, Span, Trigger
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 

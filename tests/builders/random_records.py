@@ -5,8 +5,9 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from hypothesis import strategies as st
 
-from app.metrics import BalancedCells, DebiasedCells, DebiasedFeedback, FeedbackCells, GroupCounts
-from app.metrics.groups import FloatArray, IntArray, Role
+from app.statistics.group_labels import FloatArray, IntArray, Role
+from app.statistics.tables.count_table import DebiasedFeedback, FeedbackCells, GroupCounts
+from app.statistics.tables.record_kinds import BalancedCells, DebiasedCells
 
 LABELS = ("Female", "Male", "Black", "26-75", "")
 STRATA = ("clerk", "farmer", "")

@@ -3,10 +3,10 @@
 from dataclasses import dataclass, replace
 from random import Random
 
-from app.domain.deployments import Column, FieldKind, FieldType
-from app.domain.values import Scalar
-from app.mitigation.detector.model import BiasDetector
-from app.mitigation.detector.versions import TrainingRefusal, train
+from app.base.values import Scalar
+from app.domain.deployment import Column, FieldKind, FieldType
+from app.mitigation.detector.bias_detector import BiasDetector
+from app.mitigation.detector.detector_versions import TrainingRefusal, train
 
 CUT_OFF, BONUS_OF_MEN = 0.5, 0.15
 

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
-from app.domain.checks import CheckState, Span
-from app.store.checks.leases import VersionsUsed, finish
-from app.store.checks.results import store_measurements, store_tables
+from app.checks.lease_queries import VersionsUsed, finish
+from app.checks.result_queries import store_measurements, store_tables
+from app.domain.check import CheckState, Span
 from tests.scenes import HOUR, Result, Scene
 
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from app.domain.checks import Measurement
-from app.metrics import Measured, Undefined, Value
+from app.domain.check import Measurement
+from app.statistics.figure_values import Measured, Undefined, Value
 
 
 def only_group(results: Iterable[Measured] | Iterable[Measurement], scope: str) -> str | None:

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from app.domain.deployments import Credentials, Endpoint, OutputFields
-from app.domain.values import Scalar
-from app.outbound.egress import EgressPolicy
-from app.outbound.transport import Resolver, resolve
+from app.base.values import Scalar
+from app.calls.egress_policy import EgressPolicy
+from app.calls.pinned_transport import Resolver, resolve
+from app.calls.scoring.scoring_client import ScoringClient
+from app.domain.deployment import Credentials, Endpoint, OutputFields
 from app.payloads.registry import PayloadFormat
-from app.scoring.client import ScoringClient
 from tests.builders.fake_time import FakeTime
 from tests.models.rules import COLUMNS
 

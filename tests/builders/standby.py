@@ -11,11 +11,10 @@ from pathlib import Path
 
 import psycopg
 
-from app.embedded import EmbeddedPostgres
-from app.embedded.place import Place, settle
-from app.embedded.programs import client_program
-from app.embedded.server import SYSTEM_DIR
-from app.embedded.spawn import tied_command
+from app.database.embedded.data_folder import Place, settle
+from app.database.embedded.embedded_server import SYSTEM_DIR, EmbeddedPostgres
+from app.database.embedded.postgres_programs import client_program
+from app.database.embedded.spawn import tied_command
 
 
 @dataclass(frozen=True, slots=True)

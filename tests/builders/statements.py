@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from app.security.authenticator import Authenticator
+from app.access.authenticator import Authenticator
 
 PING = ";"
 """Statement that tries a connection which was idle before it is used again."""

@@ -20,12 +20,12 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from pyarrow import fs
 
-from app.batch import locations
-from app.batch.engines import Engine, LocalEngine
-from app.checks.sources import TablePlaces
-from app.domain.definitions import definition_of
-from app.store.deployments.deployments import Deployments
-from app.store.deployments.monitors import put_monitor
+from app.checks.window.window_sources import TablePlaces
+from app.deployments.definition import definition_of
+from app.deployments.monitor.queries import put_monitor
+from app.deployments.queries import Deployments
+from app.sources.tables import allowed_locations as locations
+from app.sources.tables.engines import Engine, LocalEngine
 from tests.builders.lakes import Lake
 from tests.ports import free_port
 from tests.scenes import PlainSealer, Scene

@@ -2,9 +2,9 @@
 
 from datetime import datetime, timedelta
 
-from app.domain.checks import Scope, Span
-from app.views.series import SeriesPoint
-from app.views.timeline import TimePanel, join_points
+from app.charts.series import SeriesPoint
+from app.charts.timeline import TimePanel, join_points
+from app.domain.check import Scope, Span
 from tests.builders.chart_data import HOUR, START, point
 
 

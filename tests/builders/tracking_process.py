@@ -4,8 +4,8 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from multiprocessing.process import BaseProcess
 
-from app.store.database.engine import Database
-from app.tracking.updating import update_deployment
+from app.database.engine import Database
+from app.evidence.update import update_deployment
 from tests.builders.killed_processes import killed_process
 
 

@@ -2,8 +2,8 @@
 
 from datetime import datetime
 
-from app.domain.training_data import Cell, Distribution, TrainingData, TrainingForm, TrainingSummary
-from app.store.training.training_data import store_training_data
+from app.deployments.training.queries import store_training_data
+from app.deployments.training.training_facts import Cell, Distribution, TrainingData, TrainingForm, TrainingSummary
 from tests.scenes import NOON, Scene
 
 

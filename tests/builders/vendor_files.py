@@ -11,11 +11,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from app.domain.arrivals import LogKind
-from app.domain.deployments import Column, FieldKind, FieldType, OutputFields, RecordSchema
+from app.domain.arrival import LogKind
+from app.domain.deployment import Column, FieldKind, FieldType, OutputFields, RecordSchema
 from app.domain.record_times import TimeRule
-from app.imports.files import InputFile
-from app.imports.subject import ImportSubject
+from app.intake.imports.import_subject import ImportSubject
+from app.intake.imports.input_file import InputFile
 
 SCHEMA = RecordSchema(
     version=1,

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
-from app.metrics import CATALOGUE, Data, Metric, metrics_on
-from app.metrics.catalogue.metric import OfPair
-from app.metrics.groups import ComparedGroup
+from app.statistics.catalogue import CATALOGUE, Data, Metric, metrics_on
+from app.statistics.catalogue.metric import OfPair
+from app.statistics.group_labels import ComparedGroup
 
 Row = tuple[str, str, str | None]
 """Metric, scope, group."""

@@ -7,12 +7,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from app.access.secret_box import open_secret_box
+from app.base.settings import Settings
 from app.checks.check import perform_check
-from app.mitigation.window.mitigating import mitigate_window
-from app.schedule.worker import Worker
-from app.security.secrets import open_secret_box
-from app.settings import Settings
-from app.store.database.engine import Database
+from app.database.engine import Database
+from app.mitigation.window.mitigate_window import mitigate_window
+from app.worker.worker import Worker
 from tests.builders.check_results import read_results
 from tests.progress import wait_until
 from tests.scenes import PlainSealer

@@ -11,7 +11,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from app.metrics import FeedbackCells, GroupCounts, Measured, Undefined, Value, measure_feedback, measure_payload, measure_training
+from app.statistics.figure_values import Measured, Undefined, Value
+from app.statistics.measures.measure import measure_feedback, measure_payload, measure_training
+from app.statistics.tables.count_table import FeedbackCells, GroupCounts
 from tests.builders.results import only_group
 from tests.golden import golden
 

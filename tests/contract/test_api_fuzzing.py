@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.store.database.engine import Database
+from app.database.engine import Database
 from tests.examples import many
 from tests.security.fuzzing import cover_the_installation, fuzz_every_operation, fuzz_own_key
 from tests.service import running_service

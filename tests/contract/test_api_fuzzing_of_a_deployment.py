@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.store.database.engine import Database
+from app.database.engine import Database
 from tests.security.fuzzing import fuzz_a_deployment
 from tests.service import running_service
 

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.checks.perturbation import copy_target
-from app.domain.deployments import Column, FieldKind, FieldType
-from app.domain.values import Range, label_of
-from app.records.grouping import Group
-from app.store.database.engine import Database
+from app.base.values import Range, label_of
+from app.checks.copies.perturb import copy_target
+from app.database.engine import Database
+from app.domain.deployment import Column, FieldKind, FieldType
+from app.sources.arrays.group_of_records import Group
 from tests.builders.workers import ended, working
 from tests.contract.parity import EXACT
 from tests.models.serving import serve

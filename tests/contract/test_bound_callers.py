@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from app.access.principals import Role
+from app.database.engine import Database
 from app.main import _create_api
-from app.security.principals import Role
-from app.store.database.engine import Database
 from tests.builders.bodies import deployment
 from tests.service import RunningService, running_service
 

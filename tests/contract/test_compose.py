@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from app import VERSION
-from app.settings import Settings
+from app.base.settings import Settings
 from tests.builders.docs_pages import REPOSITORY
 
 COMPOSE: dict[str, Any] = yaml.safe_load((REPOSITORY / "docker-compose.yml").read_text(encoding="utf-8"))

@@ -9,7 +9,7 @@ import jsonschema_rs
 import pytest
 import yaml
 
-from app.settings import Settings
+from app.base.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 CHART = ROOT / "deploy/helm/evenhand"

@@ -11,9 +11,9 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from app.metrics import CATALOGUE, Metric
-from app.settings import Settings
-from app.store.database.engine import Database
+from app.base.settings import Settings
+from app.database.engine import Database
+from app.statistics.catalogue import CATALOGUE, Metric
 from app.web.problems import INTERNAL, KINDS
 from tests.builders.docs_pages import (
     DOCS,

@@ -11,10 +11,10 @@ from sqlalchemy import select
 from starlette.routing import BaseRoute
 
 from app import main
-from app.dashboard import pages
-from app.security.principals import Role
-from app.store.tables import DeploymentRow
-from app.web.access import principal_of
+from app.access.gate.caller import principal_of
+from app.access.principals import Role
+from app.database.tables import DeploymentRow
+from app.pages import application as pages
 from tests.builders.bodies import deployment, monitor
 from tests.builders.open_routes import FOR_EVERYBODY
 from tests.service import RunningService

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.deployments import BodyMapping, OutputFields
-from app.domain.records import Prediction
-from app.payloads.mapped import MappedCodec
+from app.domain.deployment import BodyMapping, OutputFields
+from app.domain.record import Prediction
+from app.payloads.mapped_json import MappedCodec
 from app.payloads.registry import PayloadFormat
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "connect-a-model.md"

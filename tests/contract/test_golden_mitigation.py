@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from app.store.database.engine import Database
+from app.database.engine import Database
 from tests.builders.golden_http import log_native, registered
 from tests.golden import golden
 from tests.models.logistic import LogisticModel

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from app.store.database.engine import Database
+from app.database.engine import Database
 from tests.builders.golden_http import log_fields_values, log_native, registered
 from tests.builders.workers import ended, working
 from tests.golden import golden

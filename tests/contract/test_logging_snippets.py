@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from app.security.principals import Role
+from app.access.principals import Role
 from tests.builders.bodies import deployment, monitor
 from tests.service import RunningService
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.metrics import CATALOGUE
+from app.statistics.catalogue import CATALOGUE
 from tests.contract.metric_names import TOOLS, entries
 
 AIF360 = """

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from app.domain.deployments import OutputFields
+from app.domain.deployment import OutputFields
 from app.payloads.mlflow import MlflowCodec
 from tests.builders.docs_pages import blocks
 

@@ -10,9 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.metrics import CATALOGUE, FeedbackCells, Undefined, Value
-from app.metrics.formulas import differential, entropy
-from app.metrics.groups import FloatArray
+from app.statistics.catalogue import CATALOGUE
+from app.statistics.figure_values import Undefined, Value
+from app.statistics.formulas import differential_fairness as differential
+from app.statistics.formulas import generalised_entropy as entropy
+from app.statistics.group_labels import FloatArray
+from app.statistics.tables.count_table import FeedbackCells
 from tests.contract.aif360_quirks import QUIRKS
 from tests.contract.metric_names import entries, key_of
 from tests.contract.parity import (

@@ -6,10 +6,12 @@ The golden values were given by the library for these very records; with weights
 import numpy as np
 import pytest
 
-from app.metrics import FeedbackCells, measure_feedback, metrics_on
-from app.metrics.catalogue.metric import Across
-from app.metrics.groups import FloatArray, Role
-from app.metrics.sentences import sentence
+from app.statistics.catalogue import metrics_on
+from app.statistics.catalogue.metric import Across
+from app.statistics.group_labels import FloatArray, Role
+from app.statistics.measures.measure import measure_feedback
+from app.statistics.sentences.figure_sentences import sentence
+from app.statistics.tables.count_table import FeedbackCells
 from tests.builders.results import found, value
 
 GROUPS: list[tuple[str, Role]] = [("white", "reference"), ("black", "monitored"), ("asian", "monitored"), ("other", "monitored")]

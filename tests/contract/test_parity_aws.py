@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.metrics import FeedbackCells, GroupCounts, measure_feedback, measure_payload, measure_training
-from app.metrics.groups import Role
+from app.statistics.group_labels import Role
+from app.statistics.measures.measure import measure_feedback, measure_payload, measure_training
+from app.statistics.tables.count_table import FeedbackCells, GroupCounts
 from tests.contract.metric_names import entries, key_of
 from tests.contract.parity import DRAWS, EXACT, Found, golden_json, numbers, plain
 

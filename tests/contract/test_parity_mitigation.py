@@ -13,8 +13,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from app.metrics import DebiasedCells, DebiasedFeedback, Measured, measure_debiased, measure_debiased_feedback
-from app.metrics.groups import Role
+from app.statistics.figure_values import Measured
+from app.statistics.group_labels import Role
+from app.statistics.measures.perturbed_data import measure_debiased, measure_debiased_feedback
+from app.statistics.tables.count_table import DebiasedFeedback
+from app.statistics.tables.record_kinds import DebiasedCells
 from tests.builders.results import found
 from tests.contract.parity import CASES, DRAWS, EXACT, Found, golden_json, numbers, plain, records_of
 from tests.golden import golden

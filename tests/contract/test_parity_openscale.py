@@ -10,8 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.metrics import BalancedCells, GroupCounts, Measured, Value, measure_payload, measure_perturbed, verdict
-from app.metrics.groups import Role
+from app.statistics.figure_values import Measured, Value
+from app.statistics.group_labels import Role
+from app.statistics.intervals.verdicts import verdict
+from app.statistics.measures.measure import measure_payload
+from app.statistics.measures.perturbed_data import measure_perturbed
+from app.statistics.tables.count_table import GroupCounts
+from app.statistics.tables.record_kinds import BalancedCells
 from tests.builders.count_tables import count_groups
 from tests.contract.parity import DRAWS, EXACT, Number, golden_json, numbers, plain
 

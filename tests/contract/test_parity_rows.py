@@ -8,9 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from app.metrics.groups import FloatArray
-from app.metrics.rows import rich_subgroup
-from app.metrics.rows.rich_subgroup import Kind
+from app.statistics.group_labels import FloatArray
+from app.statistics.records.rich_subgroup import Kind, rich_subgroup
 from tests.builders.row_metrics import consistency, counterfactual_flip_test
 from tests.golden import golden
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from app.domain.monitors import MonitoredAttribute
-from app.domain.values import Range
-from app.store.database.engine import Database
-from app.views.check_views import AttributeView, CheckView, ViewKind
-from app.views.viewing import check_view
+from app.base.values import Range
+from app.checks.views.build_views import check_view
+from app.checks.views.view_shapes import AttributeView, CheckView, ViewKind
+from app.database.engine import Database
+from app.domain.monitor import MonitoredAttribute
 from tests.builders.golden_scenes import attribute_of, rows_of, watched
 from tests.golden import golden
 from tests.models.logistic import LogisticModel

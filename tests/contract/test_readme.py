@@ -10,8 +10,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.example.performance import COLUMNS
-from app.store.database.engine import Database
+from app.cli.example.performance import COLUMNS
+from app.database.engine import Database
 from tests.builders.docs_pages import DOCS, REPOSITORY, TUTORIAL, blocks, steps
 from tests.builders.docs_steps import TOOLS, everything, run, run_and_compare
 

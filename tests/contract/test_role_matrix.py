@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from app.security.principals import Role
-from app.store.database.engine import Database
+from app.access.principals import Role
+from app.database.engine import Database
 from tests.builders.bodies import deployment
 from tests.builders.issuers import running_issuer
 from tests.security.matrix import people_of, rules_of_people, try_every_operation

@@ -13,14 +13,14 @@ from fastapi.routing import APIRoute
 from sqlalchemy import text
 from structlog.testing import capture_logs
 
-from app.alerts.evaluating import evaluate_ended_checks
-from app.dashboard import pages
-from app.domain.checks import Trigger
-from app.domain.deployments import Column, Endpoint, FieldKind, FieldType
-from app.gateway import service as gateway
-from app.reports.regulator.making import make_next_report
-from app.security.principals import Role
-from app.store.database.engine import Database
+from app.access.principals import Role
+from app.alerts.evaluate import evaluate_ended_checks
+from app.database.engine import Database
+from app.domain.check import Trigger
+from app.domain.deployment import Column, Endpoint, FieldKind, FieldType
+from app.intake.gateway import service as gateway
+from app.pages import application as pages
+from app.reports.regulator.regulator_report import make_next_report
 from tests.builders.alerts import judge_single_checks
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.builders.attributions import run_all

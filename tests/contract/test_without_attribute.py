@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from app.cli.report import command
-from app.domain.category_schemes import CategoryMapping
-from app.impact.bounds import bound_categories
-from app.reports import pdf
+from app.cli.reports.report import command
+from app.reports import pdf_file as pdf
+from app.statistics.selections.category_schemes import CategoryMapping
+from app.statistics.selections.probability_bounds import bound_categories
 from tests.golden import golden
 
 SEX = CategoryMapping(attribute="sex", weights={"p_female": "Female", "p_male": "Male"}, reference="Male")

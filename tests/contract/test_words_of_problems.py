@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core.core_schema import ErrorType
 
 from app import main
-from app.dashboard import pages
+from app.pages import application as pages
 from app.web.problems import _WORDS, field_problems
 from tests.builders.bodies import deployment
 from tests.service import RunningService

@@ -16,15 +16,15 @@ import psycopg
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
-from app.clock import HOUR, hour_of
-from app.errors import Unavailable
-from app.evidence.betting import look_back
-from app.evidence.following import Followed, follow
-from app.evidence.hours import Hours
-from app.evidence.nulls import Limit, Scale, UnfairSide
-from app.store.database.engine import Database
-from app.store.database.partitions import ensure_months
-from app.store.records.noted_hours import note_changed_hours
+from app.base.clock import HOUR, hour_of
+from app.base.errors import Unavailable
+from app.database.engine import Database
+from app.database.partitions import ensure_months
+from app.sources.stored.noted_hours import note_changed_hours
+from app.statistics.e_values.betting import look_back
+from app.statistics.e_values.follow import Followed, follow
+from app.statistics.e_values.hour_counts import Hours
+from app.statistics.e_values.nulls import Limit, Scale, UnfairSide
 from tests.builders.hours import count_hours
 from tests.crashes.checking import deployment, monitor
 from tests.crashes.service import Service

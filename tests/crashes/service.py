@@ -15,7 +15,7 @@ from typing import Any
 
 import psycopg
 
-from app.embedded.postmaster import postmaster_of
+from app.database.embedded.postmaster import postmaster_of
 from tests.crashes.processes import command_line, descendants, lives, processes_about
 from tests.ports import free_port
 from tests.progress import wait_until
@@ -117,7 +117,7 @@ class Service:
 
     def api_pid(self) -> int | None:
         """The process that answers HTTP."""
-        return self._child("app.cli.api_process")
+        return self._child("app.cli.service.api_process")
 
     def worker_pid(self) -> int | None:
         """The process that runs checks."""

@@ -12,8 +12,8 @@ from typing import Any
 import httpx
 import psycopg
 
-from app.cli.supervisor import STEADY_SECONDS
-from app.domain.retrying import CHECK_POLICY
+from app.checks.schedule.retry import CHECK_POLICY
+from app.cli.service.supervisor import STEADY_SECONDS
 from tests.crashes.checking import MODEL_SECONDS, Asker, create, deployment, monitor
 from tests.crashes.clients import Client
 from tests.crashes.ledger import Ledger

@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 import psycopg
 import pytest
 
-from app.domain.deployments import Column, Endpoint, FieldKind, FieldType
-from app.domain.monitors import Monitor, MonitoredAttribute
-from app.domain.outcomes import OutcomeRule
-from app.store.database.engine import Database
+from app.database.engine import Database
+from app.domain.deployment import Column, Endpoint, FieldKind, FieldType
+from app.domain.monitor import Monitor, MonitoredAttribute
+from app.domain.outcome import OutcomeRule
 from tests.crashes.ledger import Ledger
 from tests.crashes.truth import RecordCounts, count_records, look_at_checks
 from tests.models.rules import RuleScorer

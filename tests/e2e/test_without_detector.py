@@ -11,14 +11,14 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.domain.deployments import Endpoint
+from app.access.keys.key_text import create_key
+from app.access.principals import Role
+from app.database.engine import Database
+from app.domain.deployment import Endpoint
 from app.domain.mitigation import DetectorUse, MitigationSettings
-from app.domain.monitors import Monitor
-from app.domain.outcomes import OutcomeRule
+from app.domain.monitor import Monitor
+from app.domain.outcome import OutcomeRule
 from app.mitigation.detector.installed import MISSING
-from app.security.keys import create_key
-from app.security.principals import Role
-from app.store.database.engine import Database
 from tests.builders.extras import DETECTOR, without_detector
 from tests.builders.lender import COLUMNS, HOUSING, UNFAIR, everybody, use
 from tests.models.serving import serve

@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 from typer.testing import CliRunner
 
-from app import clock
+from app.base import clock
 from app.cli import main
 
 LATEST = datetime(2026, 11, 29, 12, tzinfo=UTC)

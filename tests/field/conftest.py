@@ -7,9 +7,9 @@ from unittest.mock import patch
 import pytest
 import structlog
 
-from app.clock import utc_now
-from app.gateway import service as gateway
-from app.store.database.engine import Database
+from app.base.clock import utc_now
+from app.database.engine import Database
+from app.intake.gateway import service as gateway
 from tests.builders.docs_steps import background_work
 from tests.databases import Databases
 from tests.field.doors import ServiceDoors, open_doors

@@ -14,14 +14,14 @@ from typing import Any
 import pandas as pd
 from evenhand_client import Evenhand
 
+from app.base.values import label_of
 from app.checks.check import perform_check
-from app.domain.retrying import CHECK_POLICY
-from app.domain.values import label_of
-from app.frames import measure_frame
-from app.frames.evidence import follow_frame
-from app.mitigation.window.mitigating import mitigate_window
-from app.store.checks.leases import claim
-from app.tracking.updating import update_evidence
+from app.checks.lease_queries import claim
+from app.checks.schedule.retry import CHECK_POLICY
+from app.evidence.update import update_evidence
+from app.library.hours_of_groups import follow_frame
+from app.library.measurements import measure_frame
+from app.mitigation.window.mitigate_window import mitigate_window
 from tests.builders.check_results import read_results
 from tests.field.commands import evenhand
 from tests.models.serving import ModelServer, running

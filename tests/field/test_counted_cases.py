@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from app.frames import measure_frame
+from app.library.measurements import measure_frame
 from tests.field.cases import FIELD, at_hand, has_number, marks_of
 from tests.field.commands import evenhand, evenhand_at_latest, measure
 from tests.service import RunningService

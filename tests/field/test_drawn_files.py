@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from app.clock import hour_of, utc_now
+from app.base.clock import hour_of, utc_now
 from tests.examples import many
 from tests.field.comparing import FOLLOWING, compare_doors
 from tests.field.doors import SERVICE_DOORS, ServiceDoors

@@ -17,9 +17,9 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.engine import make_url
 
-from app.cli.service import listening
-from app.embedded.account import unprivileged_account
-from app.store.database.engine import Database
+from app.cli.service.service import listening
+from app.database.embedded.system_account import unprivileged_account
+from app.database.engine import Database
 from tests.crashes.service import Service
 from tests.crashes.service import folder as service_folder
 from tests.databases import address_of, execute, libpq

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 import httpx
 from sqlalchemy import select
 
-from app.security.principals import Role
-from app.store.tables import DeploymentRow
+from app.access.principals import Role
+from app.database.tables import DeploymentRow
 from tests.builders.bodies import deployment, monitor
 from tests.builders.issuers import LocalIssuer, log_in_at
 from tests.security.permissions import CALLERS, RULES, Caller

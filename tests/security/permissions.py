@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from app.security.principals import Role
+from app.access.principals import Role
 
 
 class Needed(StrEnum):

@@ -11,8 +11,8 @@ from typing import Any, BinaryIO
 
 import pytest
 
-from app.apart import Apart, SentFile, ask, limited_memory
-from app.errors import FieldProblem, InvalidInput, NotFound, TooLarge
+from app.base.apart import Apart, SentFile, ask, limited_memory
+from app.base.errors import FieldProblem, InvalidInput, NotFound, TooLarge
 
 MEGABYTE = 2**20
 

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.details import Details
-from app.metrics import CATALOGUE, Measured
+from app.domain.figure_details import Details
+from app.statistics.catalogue import CATALOGUE
+from app.statistics.figure_values import Measured
 from tests.builders.every_figure import everything
 from tests.builders.random_records import Records, records
 from tests.builders.row_data import measured, window

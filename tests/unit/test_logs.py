@@ -6,15 +6,15 @@ import sys
 
 import pytest
 
-from app.errors import InvalidInput
-from app.telemetry.logs import configure_logging
-from app.telemetry.secrets import mask_secrets, without_secrets
+from app.base.errors import InvalidInput
+from app.base.telemetry.json_logs import configure_logging
+from app.base.telemetry.mask_secrets import mask_secrets, without_secrets
 
 KEY = "evk_abcdefgh_" + "s" * 43
 
 LOG_THREE_LINES = f"""
 import logging, structlog
-from app.telemetry.logs import bind_request_id, configure_logging
+from app.base.telemetry.json_logs import bind_request_id, configure_logging
 configure_logging("info")
 bind_request_id("r1")
 structlog.get_logger().info("asked", key={KEY!r}, headers={{"Authorization": "Bearer {KEY}"}})
@@ -80,7 +80,7 @@ def test_a_token_in_the_address_of_a_spark_is_masked() -> None:
 def test_a_flood_of_bad_requests_is_no_flood_of_the_log() -> None:
     code = """
 import logging
-from app.telemetry.logs import configure_logging
+from app.base.telemetry.json_logs import configure_logging
 configure_logging("info")
 configure_logging("info")
 logging.getLogger("uvicorn.error").warning("Invalid HTTP request received.")

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from app.errors import InvalidInput
-from app.settings import api_processes_here, load_settings
+from app.base.errors import InvalidInput
+from app.base.settings import api_processes_here, load_settings
 
 VARIABLES = ("DATABASE_URL", "DATABASE_PASSWORD", "EVENHAND_SECRET_KEY", "EVENHAND_SMTP_URL")
 
@@ -78,7 +78,7 @@ def test_a_connection_outlasts_the_pauses_of_the_openscale_sdk() -> None:
 def test_on_macos_there_is_one_process_on_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVENHAND_API_PROCESSES", "2")
     assert load_settings().api_processes == 2
-    monkeypatch.setattr("app.settings.platform.system", lambda: "Darwin")
+    monkeypatch.setattr("app.base.settings.platform.system", lambda: "Darwin")
 
     assert api_processes_here() == 1
     with pytest.raises(InvalidInput, match="on macOS"):

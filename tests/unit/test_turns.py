@@ -3,9 +3,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from app.api.ingestion_bodies import Bodies
-from app.errors import Unavailable
-from app.turns import Room, Turns
+from app.base.errors import Unavailable
+from app.base.turns import Room, Turns
+from app.intake.hot_routes.body_bounds import Bodies
 
 
 def _run(act: Callable[[], Awaitable[None]]) -> None:

@@ -9,7 +9,7 @@ import re
 
 from scipy.stats import fisher_exact
 
-from app.domain.checks import DataSet
+from app.domain.check import DataSet
 from tests.worlds.reading import END, HUNDRED, NAME, NUMBER, Facts, is_hundred, is_shown_as, says, write_limit
 from tests.worlds.truths import (
     FEWEST,

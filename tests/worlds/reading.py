@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
-from app.domain.checks import Measurement
+from app.domain.check import Measurement
 from tests.worlds.world import World
 
 HUNDRED = r"(?:fewer than 0\.1|more than 99\.9|[\d.]+)"

@@ -2,8 +2,8 @@
 
 import re
 
-from app.metrics.verdicts import ON_FAIRNESS, Verdict
-from app.views.headlines import VERDICT_WORDS
+from app.checks.views.headlines import VERDICT_WORDS
+from app.statistics.intervals.verdicts import ON_FAIRNESS, Verdict
 from tests.worlds import figures
 from tests.worlds.reading import Facts, says
 from tests.worlds.world import ATTRIBUTE

@@ -7,13 +7,13 @@ from functools import cached_property
 import numpy as np
 from hypothesis import strategies as st
 
-from app.checks.measuring import measure_table
-from app.domain.checks import DataSet, Measurement
-from app.domain.comparisons import Comparison
-from app.domain.monitors import Limits, Monitor, MonitoredAttribute
-from app.domain.outcomes import OutcomeRule
-from app.metrics.groups import Role
-from app.metrics.tables import FeedbackCells
+from app.checks.measure import measure_table
+from app.domain.check import DataSet, Measurement
+from app.domain.comparison import Comparison
+from app.domain.monitor import Limits, Monitor, MonitoredAttribute
+from app.domain.outcome import OutcomeRule
+from app.statistics.group_labels import Role
+from app.statistics.tables.count_table import FeedbackCells
 from tests.builders.count_tables import count_groups
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)

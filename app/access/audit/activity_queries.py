@@ -7,13 +7,13 @@ from typing import Any
 from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
-from ...domain.deployments import Deployment
+from ...base.frozen import frozen
+from ...database.binary_rows import read_row
+from ...database.paging import equal, page_newest
+from ...database.tables import ActivityRow
+from ...domain.deployment import Deployment
 from ...domain.paging import Paging
-from ...frozen import frozen
-from ..database.paging import equal, page_newest
-from ..database.rows import read_row
-from ..tables import ActivityRow
-from .audit_events import insert_event
+from .event_queries import insert_event
 
 ENDPOINT_ANSWERED = "endpoint.answered"
 """Action of a test that a stored endpoint passed."""

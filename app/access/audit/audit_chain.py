@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from ..frozen import frozen
+from ...base.frozen import frozen
 
 FIRST_HASH = bytes(32)
 

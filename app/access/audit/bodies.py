@@ -5,8 +5,8 @@ from typing import Any
 
 from pydantic import Field, field_serializer
 
-from ...domain.audit import AuditOutcome
-from .base import NextPageCursor, Out, PageOut, example
+from ...web.body import NextPageCursor, Out, PageOut, example
+from .audit_chain import AuditOutcome
 
 _ACTIVITY = {
     "at": "2026-07-01T12:00:00Z",

@@ -11,13 +11,13 @@ from sqlalchemy import Select, insert, select, text, update
 from sqlalchemy.exc import DatabaseError, OperationalError
 from sqlalchemy.orm import Session
 
-from ...domain.audit import FIRST_HASH, AuditEvent, AuditOutcome, chain_hash
+from ...base.errors import Unavailable
+from ...base.frozen import frozen
+from ...database.binary_rows import read_row
+from ...database.paging import equal, page_newest, within
+from ...database.tables import AuditEventRow
 from ...domain.paging import Paging
-from ...errors import Unavailable
-from ...frozen import frozen
-from ..database.paging import equal, page_newest, within
-from ..database.rows import read_row
-from ..tables import AuditEventRow
+from .audit_chain import FIRST_HASH, AuditEvent, AuditOutcome, chain_hash
 
 SEALED_AT_ONCE = 10_000
 

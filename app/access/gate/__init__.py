@@ -1,1 +1,1 @@
-"""What a request passes before its route, and what every route may ask for."""
+"""The gate that a request passes before its route, and the dependencies that every route may ask for."""

@@ -13,15 +13,15 @@ from sqlalchemy.orm import Session
 from starlette.datastructures import QueryParams
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..domain.audit import AuditOutcome
-from ..errors import Unavailable
-from ..security.failed_log_ins import UNKNOWN, FailureBudget
-from ..security.principals import Permission, Principal
-from ..store.database.engine import Database
-from ..store.people.audit_events import current_origin, insert_event, originating
+from ...base.errors import Unavailable
+from ...database.engine import Database
+from ...web.problems import problem_response
+from ...web.route_template import NO_ROUTE, route_of
+from ..audit.audit_chain import AuditOutcome
+from ..audit.event_queries import current_origin, insert_event, originating
+from ..failed_log_ins import UNKNOWN, FailureBudget
+from ..principals import Permission, Principal
 from .gate import READING, is_open
-from .problems import problem_response
-from .routes import NO_ROUTE, route_of
 
 READ, MADE, REFUSED, FAILED = "records.read", "request.made", "request.refused", "request.failed"
 

@@ -12,11 +12,11 @@ from fastapi import Depends, Path, Request
 from sqlalchemy.orm import Session
 from starlette.types import Scope
 
-from ..clock import utc_now
-from ..security.principals import Permission, Principal
-from ..services import Services
-from .auditing import note_request
-from .texts import ID_PATTERN
+from ...base.clock import utc_now
+from ...web.id_and_time import ID_PATTERN
+from ..principals import Permission, Principal
+from .audit_requests import note_request
+from .services import Services
 
 DeploymentId = Annotated[
     str,

@@ -13,13 +13,13 @@ from starlette.datastructures import Headers
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ..errors import EvenhandError, Forbidden, Unauthenticated
-from ..security.authenticator import Authenticator
-from ..security.oidc import pending
-from ..security.oidc.configuration import BACK_CHANNEL, CALLBACK
-from ..security.principals import Principal
-from ..security.sessions import COOKIE, SECURE_COOKIE, TOKEN
-from .problems import problem_response
+from ...base.errors import EvenhandError, Forbidden, Unauthenticated
+from ...web.problems import problem_response
+from ..authenticator import Authenticator
+from ..issuer import pending_log_ins as pending
+from ..issuer.issuer_configuration import BACK_CHANNEL, CALLBACK
+from ..principals import Principal
+from ..users.browser_sessions import COOKIE, SECURE_COOKIE, TOKEN
 
 LOG_IN = "/login"
 ASSETS = "/assets/"

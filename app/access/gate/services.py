@@ -2,22 +2,22 @@
 
 import asyncio
 
-from ..frozen import frozen
-from ..outbound.egress import EgressPolicy, read_policy
-from ..security import passwords
-from ..security.authenticator import Authenticator
-from ..security.failed_log_ins import FailedLogIns
-from ..security.key_limits import LimitKeeper
-from ..security.oidc.bearers import BearerTokens
-from ..security.oidc.configuration import read_configuration
-from ..security.oidc.issuer import Issuer
-from ..security.secrets import SecretBox, open_secret_box
-from ..security.throttle import Throttle
-from ..settings import Settings
-from ..store.database.engine import Database
-from ..store.database.replica import Replica
-from ..turns import Room, Turns
-from .oidc import OidcLogIns, make_transport
+from ...base.frozen import frozen
+from ...base.settings import Settings
+from ...base.turns import Room, Turns
+from ...calls.egress_policy import EgressPolicy, read_policy
+from ...database.engine import Database
+from ...database.replica import Replica
+from .. import passwords
+from ..authenticator import Authenticator
+from ..failed_log_ins import FailedLogIns
+from ..issuer.bearer_tokens import BearerTokens
+from ..issuer.issuer import Issuer
+from ..issuer.issuer_configuration import read_configuration
+from ..issuer.issuer_log_in import OidcLogIns, make_transport
+from ..keys.limit_keeper import LimitKeeper
+from ..secret_box import SecretBox, open_secret_box
+from ..throttle import Throttle
 
 REQUESTS_AT_ONCE = 16
 """The rest of the pool's 20 connections serve key look-ups and readiness."""

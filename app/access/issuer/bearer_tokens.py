@@ -6,10 +6,10 @@ from typing import Final
 
 import jwt
 
-from .claims import Identity, identify
-from .configuration import OidcConfiguration
 from .issuer import Issuer
-from .verifying import MAX_TOKEN_CHARACTERS, require_access_token
+from .issuer_configuration import OidcConfiguration
+from .token_claims import Identity, identify
+from .verify_token import MAX_TOKEN_CHARACTERS, require_access_token
 
 _FORM: Final = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]*){2}", re.ASCII)
 _OWN_ALGORITHM: Final = "HS256"

@@ -11,10 +11,10 @@ import httpx
 import msgspec
 import structlog
 
-from ...clock import monotonic_seconds
-from ...errors import EndpointRefused, SetupError, Unauthenticated, Unavailable
-from .configuration import OidcConfiguration, require_secure_url
-from .verifying import UnknownKey, verify_token
+from ...base.clock import monotonic_seconds
+from ...base.errors import EndpointRefused, SetupError, Unauthenticated, Unavailable
+from .issuer_configuration import OidcConfiguration, require_secure_url
+from .verify_token import UnknownKey, verify_token
 
 FRESH_SECONDS: Final = 3600.0
 

@@ -5,10 +5,10 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from ...errors import SetupError
-from ...frozen import frozen
-from ...outbound.addresses import address_of
-from ...settings import Settings
+from ...base.errors import SetupError
+from ...base.frozen import frozen
+from ...base.settings import Settings
+from ...calls.ip_addresses import address_of
 from ..principals import Role
 
 CALLBACK = "/login/oidc/callback"

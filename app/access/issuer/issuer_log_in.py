@@ -5,25 +5,25 @@ import hashlib
 from datetime import datetime, timedelta
 from urllib.parse import urlencode
 
-from ..clock import utc_now
-from ..errors import EvenhandError, Forbidden, SetupError, Unauthenticated
-from ..frozen import frozen
-from ..outbound.egress import EgressPolicy
-from ..outbound.transport import PinnedTransport
-from ..security import sessions
-from ..security.failed_log_ins import FailedLogIns
-from ..security.oidc import pending
-from ..security.oidc.claims import Identity, identify
-from ..security.oidc.configuration import OidcConfiguration
-from ..security.oidc.issuer import Issuer
-from ..security.oidc.verifying import LEEWAY_SECONDS, require_id_token, require_logout_token
-from ..security.secrets import SecretBox
-from ..security.sessions import IssuerLogIn
-from ..store.database.engine import Database
-from ..store.people import users
-from ..store.people.activities import record_activity
-from ..store.people.sessions import id_token_of, use_state
-from ..turns import Turns
+from ...base.clock import utc_now
+from ...base.errors import EvenhandError, Forbidden, SetupError, Unauthenticated
+from ...base.frozen import frozen
+from ...base.turns import Turns
+from ...calls.egress_policy import EgressPolicy
+from ...calls.pinned_transport import PinnedTransport
+from ...database.engine import Database
+from ..audit.activity_queries import record_activity
+from ..failed_log_ins import FailedLogIns
+from ..secret_box import SecretBox
+from ..users import browser_sessions as sessions
+from ..users import queries as users
+from ..users.browser_sessions import IssuerLogIn
+from ..users.session_queries import id_token_of, use_state
+from . import pending_log_ins as pending
+from .issuer import Issuer
+from .issuer_configuration import OidcConfiguration
+from .token_claims import Identity, identify
+from .verify_token import LEEWAY_SECONDS, require_id_token, require_logout_token
 
 CONNECTIONS = 4
 """Max connections to the issuer."""

@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from ...errors import SetupError, Unauthenticated
-from ..secrets import SecretBox
+from ...base.errors import SetupError, Unauthenticated
+from ..secret_box import SecretBox
 
 LASTS = timedelta(minutes=10)
 

@@ -5,10 +5,10 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ...errors import Forbidden
-from ...frozen import frozen
+from ...base.errors import Forbidden
+from ...base.frozen import frozen
 from ..principals import Role
-from .configuration import ClaimRule, OidcConfiguration
+from .issuer_configuration import ClaimRule, OidcConfiguration
 
 _ORDER: Final = (Role.INGEST, Role.AGGREGATES, Role.READ, Role.MANAGE, Role.ADMIN)
 _OTHER = re.compile(r"[^a-z0-9._@-]+", re.ASCII)

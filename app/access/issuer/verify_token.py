@@ -8,7 +8,7 @@ from typing import Any, Final
 import jwt
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
-from ...errors import Unauthenticated
+from ...base.errors import Unauthenticated
 
 LEEWAY_SECONDS: Final = 60
 """Seconds by which the clocks of the issuer and of this machine may differ."""

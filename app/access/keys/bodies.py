@@ -5,10 +5,10 @@ from typing import Any
 
 from pydantic import Field
 
-from ...security.keys import MAX_OVERLAP, USUAL_OVERLAP_HOURS
-from ...security.principals import Permission, Role
-from ...web.texts import ID_PATTERN, Timestamp
-from .base import FromText, In, NextPageCursor, Out, PageOut, example
+from ...web.body import FromText, In, NextPageCursor, Out, PageOut, example
+from ...web.id_and_time import ID_PATTERN, Timestamp
+from ..principals import Permission, Role
+from .key_text import MAX_OVERLAP, USUAL_OVERLAP_HOURS
 
 _EXPIRES = "The key is refused from then on. Within 10 years; left out for a key that does not expire."
 

@@ -11,11 +11,11 @@ from typing import Any, Final
 
 from sqlalchemy.orm import Session
 
-from ..clock import utc_now
-from ..errors import Conflict, InvalidInput
-from ..frozen import frozen
-from ..store.people.api_keys import ApiKey, ApiKeys, NewApiKey, limits_of, put_limits
-from .principals import Role
+from ...base.clock import utc_now
+from ...base.errors import Conflict, InvalidInput
+from ...base.frozen import frozen
+from ..principals import Role
+from .queries import ApiKey, ApiKeys, NewApiKey, limits_of, put_limits
 
 KEY_PATTERN = re.compile(r"evk_([a-z2-7]{8})_[A-Za-z0-9_-]{43}", re.ASCII)
 

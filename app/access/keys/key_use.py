@@ -2,9 +2,9 @@
 
 from sqlalchemy.orm import Session
 
-from ..domain.key_limits import KeyLimits, KeyUse
-from ..frozen import frozen
-from ..store.people.api_keys import ApiKeys, all_limits, use_of
+from ...base.frozen import frozen
+from .limits import KeyLimits, KeyUse
+from .queries import ApiKeys, all_limits, use_of
 
 
 @frozen(kw_only=True)

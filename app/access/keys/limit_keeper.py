@@ -14,12 +14,12 @@ from dataclasses import dataclass
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
-from ..clock import monotonic_seconds
-from ..domain.key_limits import BURST_SECONDS, KeyLimit, KeyLimits, KeyUse
-from ..errors import QuotaReached, RateReached, Unavailable
-from ..store.database.engine import Database
-from ..store.people.api_keys import add_use, all_limits, stored_bytes
-from ..telemetry.metrics import refused_requests
+from ...base.clock import monotonic_seconds
+from ...base.errors import QuotaReached, RateReached, Unavailable
+from ...base.telemetry.prometheus import refused_requests
+from ...database.engine import Database
+from .limits import BURST_SECONDS, KeyLimit, KeyLimits, KeyUse
+from .queries import add_use, all_limits, stored_bytes
 
 SYNC_SECONDS = 5.0
 """A changed limit applies after this at the latest."""

@@ -4,7 +4,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
-from ..frozen import frozen
+from ...base.frozen import frozen
 
 BURST_SECONDS: Final = 2.0
 """Seconds' worth of a rate that may come at once after a pause."""

@@ -8,13 +8,13 @@ from sqlalchemy import delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from ...domain.key_limits import KeyLimits, KeyUse
+from ...base.errors import require_present
+from ...base.frozen import frozen
+from ...database.binary_rows import columns_of, read_row
+from ...database.paging import page_oldest
+from ...database.tables import ApiKeyRow, DeploymentRow, KeyLimitsRow, KeyUseRow
 from ...domain.paging import Paging
-from ...errors import require_present
-from ...frozen import frozen
-from ..database.paging import page_oldest
-from ..database.rows import columns_of, read_row
-from ..tables import ApiKeyRow, DeploymentRow, KeyLimitsRow, KeyUseRow
+from .limits import KeyLimits, KeyUse
 
 USE_NOTED_EVERY: Final = timedelta(minutes=1)
 """Min time between two moments of use that are stored of one key."""

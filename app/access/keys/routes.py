@@ -6,23 +6,19 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Request
 from sqlalchemy.orm import Session
 
-from ..domain.changes import changes_between
-from ..domain.key_limits import KeyLimits
-from ..domain.texts import name_problem
-from ..errors import InvalidInput, NotFound, TooManyTries
-from ..security.keys import create_key, key_facts, key_id_of, rotate_key, rotation_facts
-from ..security.sessions import LASTS
-from ..services.logging_in import log_in_with_password
-from ..store.people.activities import record_activity
-from ..store.people.api_keys import ApiKeys, limits_of, put_limits
-from ..store.people.users import name_deployment, number_of_deployment
-from ..views.key_use import read_key_use
-from ..web.access import Admin, AnyKey, NowIn, ServicesIn, SessionIn
-from ..web.addresses import client_of
-from ..web.paging import ShortNumberPaging
-from ..web.texts import in_utc
-from .answers import CONFLICT, NOT_FOUND, answers
-from .schemas.keys import (
+from ...base.errors import InvalidInput, NotFound, TooManyTries
+from ...base.texts import name_problem
+from ...web.client_address import client_of
+from ...web.id_and_time import in_utc
+from ...web.paging import ShortNumberPaging
+from ...web.problem_answers import CONFLICT, NOT_FOUND, answers
+from ..audit.activity_queries import record_activity
+from ..audit.changed_values import changes_between
+from ..gate.caller import Admin, AnyKey, NowIn, ServicesIn, SessionIn
+from ..password_log_in import log_in_with_password
+from ..users.browser_sessions import LASTS
+from ..users.queries import name_deployment, number_of_deployment
+from .bodies import (
     KeyIn,
     KeyLimitsIn,
     KeyLimitsOut,
@@ -37,6 +33,10 @@ from .schemas.keys import (
     RotationIn,
     RotationOut,
 )
+from .key_text import create_key, key_facts, key_id_of, rotate_key, rotation_facts
+from .key_use import read_key_use
+from .limits import KeyLimits
+from .queries import ApiKeys, limits_of, put_limits
 
 router = APIRouter(prefix="/v1", tags=["API keys"])
 

@@ -5,9 +5,9 @@ from typing import Any
 
 from pydantic import Field, SecretStr
 
-from ...security.principals import Role
-from ...web.texts import ID_PATTERN
-from .base import FromText, In, NextPageCursor, Out, PageOut, example
+from ...web.body import FromText, In, NextPageCursor, Out, PageOut, example
+from ...web.id_and_time import ID_PATTERN
+from ..principals import Role
 
 _USER: dict[str, Any] = {
     "name": "ada.lovelace",

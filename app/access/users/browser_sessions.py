@@ -7,18 +7,19 @@ from datetime import timedelta
 
 from sqlalchemy.orm import Session
 
-from ..errors import Forbidden, Unauthenticated
-from ..frozen import frozen
-from ..store.database.engine import Database, current_time
-from ..store.people import sessions, users
-from ..store.people.activities import record_activity
-from ..store.people.api_keys import ApiKeys
-from ..store.people.sessions import Holder
-from .keys import hash_key, key_id_of, key_refusal
-from .oidc.claims import Identity
-from .passwords import is_password
-from .principals import USER, Permission, Principal, Role
-from .users import NAME, admit_user
+from ...base.errors import Forbidden, Unauthenticated
+from ...base.frozen import frozen
+from ...database.engine import Database, current_time
+from ..audit.activity_queries import record_activity
+from ..issuer.token_claims import Identity
+from ..keys.key_text import hash_key, key_id_of, key_refusal
+from ..keys.queries import ApiKeys
+from ..passwords import is_password
+from ..principals import USER, Permission, Principal, Role
+from . import queries as users
+from . import session_queries as sessions
+from .session_queries import Holder
+from .user_rules import NAME, admit_user
 
 LASTS = timedelta(hours=12)
 """Using a session does not make it last longer."""

@@ -6,12 +6,12 @@ from sqlalchemy import func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
+from ...base.errors import Conflict, require_present
+from ...base.frozen import frozen
+from ...database.binary_rows import read_row
+from ...database.paging import page_oldest
+from ...database.tables import DeploymentRow, SessionRow, UserRow
 from ...domain.paging import Paging
-from ...errors import Conflict, require_present
-from ...frozen import frozen
-from ..database.paging import page_oldest
-from ..database.rows import read_row
-from ..tables import DeploymentRow, SessionRow, UserRow
 
 
 @frozen(kw_only=True)

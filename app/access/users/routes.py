@@ -4,17 +4,17 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path
 
-from ..domain.changes import changes_between
-from ..errors import InvalidInput
-from ..security.users import change_password, change_role, create_user
-from ..store.people import users
-from ..store.people.activities import record_activity
-from ..store.people.users import User
-from ..web.access import Admin, SessionIn
-from ..web.paging import ShortNumberPaging
-from .answers import CONFLICT, NOT_FOUND
-from .keys import bound_to
-from .schemas.users import UserIn, UserOut, UserPage, UserPatch
+from ...base.errors import InvalidInput
+from ...web.paging import ShortNumberPaging
+from ...web.problem_answers import CONFLICT, NOT_FOUND
+from ..audit.activity_queries import record_activity
+from ..audit.changed_values import changes_between
+from ..gate.caller import Admin, SessionIn
+from ..keys.routes import bound_to
+from . import queries as users
+from .bodies import UserIn, UserOut, UserPage, UserPatch
+from .queries import User
+from .user_rules import change_password, change_role, create_user
 
 router = APIRouter(prefix="/v1/users", tags=["users"])
 

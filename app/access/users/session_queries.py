@@ -6,9 +6,9 @@ from sqlalchemy import delete, func, insert, or_, select
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import Session
 
-from ...frozen import frozen
-from ..database.rows import read_row
-from ..tables import ApiKeyRow, SessionRow, UsedLogInRow, UserRow
+from ...base.frozen import frozen
+from ...database.binary_rows import read_row
+from ...database.tables import ApiKeyRow, SessionRow, UsedLogInRow, UserRow
 
 _LIVES = or_(ApiKeyRow.expires_at.is_(None), ApiKeyRow.expires_at > func.now())
 

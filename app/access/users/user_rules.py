@@ -5,15 +5,15 @@ from typing import Final
 
 from sqlalchemy.orm import Session
 
-from ..domain.changes import changes_between
-from ..domain.paging import Paging
-from ..errors import FieldProblem, Forbidden, Unauthenticated, refuse
-from ..store.people import users
-from ..store.people.activities import record_activity
-from ..store.people.users import User
-from .oidc.claims import Identity
-from .passwords import hash_password, password_problem
-from .principals import USER, Permission, Role
+from ...base.errors import FieldProblem, Forbidden, Unauthenticated, refuse
+from ...domain.paging import Paging
+from ..audit.activity_queries import record_activity
+from ..audit.changed_values import changes_between
+from ..issuer.token_claims import Identity
+from ..passwords import hash_password, password_problem
+from ..principals import USER, Permission, Role
+from . import queries as users
+from .queries import User
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._@-]{0,63}", re.ASCII)
 

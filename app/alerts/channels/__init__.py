@@ -1,1 +1,1 @@
-"""Where alerts are sent to, and how they get there."""
+"""Receivers of alerts, and the delivery to them."""

@@ -2,8 +2,8 @@
 
 from datetime import datetime, timedelta
 
-from ..frozen import frozen
-from ..outbound.pacing import retry_after_seconds
+from ...base.frozen import frozen
+from ...calls.request_pace import retry_after_seconds
 
 FIRST_PAUSE_SECONDS = 5.0
 LONGEST_PAUSE_SECONDS = 15 * 60.0

@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
-from ...alerts.catching_up import CaughtUp
-from ...domain.alerts import Event
-from ...domain.channels import MAX_ADDRESS, MAX_RECIPIENTS, MAX_URL, ChannelContent, ChannelKind
-from ...domain.notifications import NotificationState
-from .base import FromText, In, NextPageCursor, Out, PageOut, example
+from ...domain.alert import Event
+from ...web.body import FromText, In, NextPageCursor, Out, PageOut, example
+from .catch_up import CaughtUp
+from .channel import MAX_ADDRESS, MAX_RECIPIENTS, MAX_URL, ChannelContent, ChannelKind
+from .notification import NotificationState
 
 _WEBHOOK = {"name": "On-call", "kind": "webhook", "url": "https://alerts.example.com/evenhand"}
 _SLACK = {"name": "Risk officers", "kind": "slack", "url": "https://hooks.example.com/services/of-your-own"}

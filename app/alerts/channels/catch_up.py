@@ -2,14 +2,14 @@
 
 from sqlalchemy.orm import Session
 
-from ..domain.alerts import Event
-from ..domain.channels import Channel
-from ..errors import NotFound
-from ..frozen import frozen
-from ..store.alerts.alert_channels import find_channel_for_change
-from ..store.alerts.alert_rules import lock_alerts
-from ..store.alerts.notifications import queue_notification
-from ..store.alerts.open_alerts import concerned_deployments, count_open, lock_open_alerts
+from ...base.errors import NotFound
+from ...base.frozen import frozen
+from ...domain.alert import Event
+from ..rules.queries import lock_alerts
+from .channel import Channel
+from .notification_queries import queue_notification
+from .queries import find_channel_for_change
+from .unsent_queries import concerned_deployments, count_open, lock_open_alerts
 
 MOST_AT_ONCE = 500
 """Max alerts that one request queues, the oldest first."""

@@ -8,9 +8,9 @@ from datetime import datetime
 from enum import StrEnum
 from urllib.parse import urlsplit
 
-from ..errors import FieldProblem
-from ..frozen import frozen
-from .texts import character_problem, name_problem
+from ...base.errors import FieldProblem
+from ...base.frozen import frozen
+from ...base.texts import character_problem, name_problem
 
 SECRET_PREFIX = "whsec_"  # noqa: S105 - the form of a signing secret, none itself
 """Prefix of a signing secret, by Standard Webhooks; base64 of its bytes follows."""

@@ -2,8 +2,8 @@
 
 from datetime import datetime, timedelta
 
-from ..domain.alerts import Event
-from ..domain.notifications import Notification, NotificationState
+from ...domain.alert import Event
+from .notification import Notification, NotificationState
 
 NOTIFICATION_LEASE = timedelta(seconds=60)
 """Silence of a sender after which its notification is sent again: at least twice as long as an attempt may take."""

@@ -16,12 +16,12 @@ from typing import Any
 
 import httpx
 
-from ..clock import monotonic_seconds
-from ..domain.deployments import Credentials, CredentialsKind
-from ..outbound.credentials import redacted
-from .attempts import Delivered, Undelivered
+from ...base.clock import monotonic_seconds
+from ...calls.credential_headers import redacted
+from ...domain.deployment import Credentials, CredentialsKind
+from ..words import facts, headline, sentence
+from .attempt import Delivered, Undelivered
 from .mail_server import MailServer
-from .wording import facts, headline, sentence
 
 TIMEOUT_SECONDS = 20.0
 """Max seconds to connect, and again for the conversation."""

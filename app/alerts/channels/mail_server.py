@@ -3,10 +3,10 @@
 from dataclasses import field
 from urllib.parse import unquote, urlsplit
 
-from ..domain.channels import is_mail_address
-from ..errors import SetupError
-from ..frozen import frozen
-from ..settings import Settings
+from ...base.errors import SetupError
+from ...base.frozen import frozen
+from ...base.settings import Settings
+from .channel import is_mail_address
 
 _PORTS = {"smtp": 587, "smtps": 465}
 

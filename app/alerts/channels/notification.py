@@ -6,8 +6,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from ..frozen import frozen
-from .alerts import Alert, Event, display_sentence
+from ...base.frozen import frozen
+from ...domain.alert import Alert, Event, display_sentence
 
 TEST_SENTENCE = "This is a test. It says nothing about any deployment."
 

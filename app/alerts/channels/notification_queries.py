@@ -8,19 +8,19 @@ from typing import Any
 from sqlalchemy import delete, exists, func, insert, select, text, update
 from sqlalchemy.orm import Session
 
-from ...alerts.retrying import KEPT
-from ...domain.alerts import Alert, Event
-from ...domain.channels import Channel
-from ...domain.notifications import Message, Notification, NotificationState, alert_message, message_of_test
+from ...base.errors import require_present
+from ...base.frozen import frozen
+from ...database.binary_rows import read_row
+from ...database.engine import current_time
+from ...database.leased_rows import HeldRow, lease_row, write_held
+from ...database.paging import page_newest
+from ...database.tables import AlertChannelRow, AlertRow, AlertRuleChannelRow, NotificationRow
+from ...domain.alert import Alert, Event
 from ...domain.paging import Paging
-from ...errors import require_present
-from ...frozen import frozen
-from ..database.engine import current_time
-from ..database.leased_rows import HeldRow, lease_row, write_held
-from ..database.paging import page_newest
-from ..database.rows import read_row
-from ..tables import AlertChannelRow, AlertRow, AlertRuleChannelRow, NotificationRow
-from .alert_channels import channel_by_no
+from .channel import Channel
+from .delivery_retry import KEPT
+from .notification import Message, Notification, NotificationState, alert_message, message_of_test
+from .queries import channel_by_no
 
 FORGOTTEN_AT_ONCE = 1000
 

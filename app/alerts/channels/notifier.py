@@ -8,16 +8,16 @@ from typing import Protocol
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
-from ..alerts.attempts import Delivered, Undelivered, pause_after
-from ..alerts.retrying import NOTIFICATION_LEASE, state_after_failure
-from ..clock import utc_now
-from ..domain.alerts import Event
-from ..domain.notifications import NotificationState
-from ..errors import Unavailable
-from ..store.alerts.notifications import ClaimedNotification, claim, end_pauses, record_failed, record_sent
-from ..store.database.engine import Database, current_time
-from ..telemetry.metrics import notifications as counter
-from .polling import join_threads, work_until
+from ...base.clock import utc_now
+from ...base.errors import Unavailable
+from ...base.polling import join_threads, work_until
+from ...base.telemetry.prometheus import notifications as counter
+from ...database.engine import Database, current_time
+from ...domain.alert import Event
+from .attempt import Delivered, Undelivered, pause_after
+from .delivery_retry import NOTIFICATION_LEASE, state_after_failure
+from .notification import NotificationState
+from .notification_queries import ClaimedNotification, claim, end_pauses, record_failed, record_sent
 
 SENDERS = 4
 

@@ -7,14 +7,14 @@ from sqlalchemy import delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_if_absent
 from sqlalchemy.orm import Session
 
-from ...domain.channels import Channel, ChannelContent, ChannelKind
+from ...base.errors import Conflict, require_present
+from ...database.binary_rows import read_row
+from ...database.paging import page_oldest
+from ...database.reseal import begin_sealing
+from ...database.sealer import Sealer
+from ...database.tables import AlertChannelRow
 from ...domain.paging import Paging
-from ...errors import Conflict, require_present
-from ..database.paging import page_oldest
-from ..database.resealing import begin_sealing
-from ..database.rows import read_row
-from ..database.sealer import Sealer
-from ..tables import AlertChannelRow
+from .channel import Channel, ChannelContent, ChannelKind
 
 
 def get_channel(session: Session, channel_id: str) -> Channel:

@@ -4,21 +4,15 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Response
 
-from ..alerts.catching_up import send_open_alerts
-from ..alerts.mail_server import mail_server_of
-from ..domain.channels import Channel, ChannelContent, ChannelKind, content_problems, with_secret
-from ..errors import EndpointRefused, FieldProblem, refuse
-from ..outbound.egress import check_url
-from ..services import Services
-from ..store.alerts.alert_channels import change_channel, channel_page, create_channel, delete_channel, find_channel_for_change, get_channel
-from ..store.alerts.notifications import end_pauses, get_notification, notification_page, queue_test
-from ..store.alerts.open_alerts import unsent
-from ..store.people.activities import record_activity
-from ..web.access import ServicesIn, SessionIn, WholeManager
-from ..web.paging import NumberPaging, ShortNumberPaging
-from ..web.texts import ID_PATTERN, uuid_path
-from .answers import CONFLICT, NOT_FOUND, Answers, name_location
-from .schemas.alert_channels import (
+from ...access.audit.activity_queries import record_activity
+from ...access.gate.caller import ServicesIn, SessionIn, WholeManager
+from ...access.gate.services import Services
+from ...base.errors import EndpointRefused, FieldProblem, refuse
+from ...calls.egress_policy import check_url
+from ...web.id_and_time import ID_PATTERN, uuid_path
+from ...web.paging import NumberPaging, ShortNumberPaging
+from ...web.problem_answers import CONFLICT, NOT_FOUND, Answers, name_location
+from .bodies import (
     AlertChannelIn,
     AlertChannelOut,
     AlertChannelPage,
@@ -28,6 +22,12 @@ from .schemas.alert_channels import (
     OpenAlertsSentOut,
     StoredAlertChannelOut,
 )
+from .catch_up import send_open_alerts
+from .channel import Channel, ChannelContent, ChannelKind, content_problems, with_secret
+from .mail_server import mail_server_of
+from .notification_queries import end_pauses, get_notification, notification_page, queue_test
+from .queries import change_channel, channel_page, create_channel, delete_channel, find_channel_for_change, get_channel
+from .unsent_queries import unsent
 
 router = APIRouter(prefix="/v1/alert-channels", tags=["alerts"])
 

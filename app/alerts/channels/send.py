@@ -13,19 +13,19 @@ from typing import Any
 import httpx
 import msgspec
 
-from ..domain.channels import ChannelKind, secret_bytes
-from ..errors import EndpointRefused, SetupError
-from ..frozen import frozen
-from ..outbound.egress import EgressPolicy, parse_url
-from ..outbound.failures import excerpt, failure_of_error, failure_of_status
-from ..outbound.transport import PinnedTransport, Resolver, resolve
-from ..settings import Settings
-from ..store.alerts.notifications import ClaimedNotification
-from ..store.database.sealer import Sealer
-from .attempts import Delivered, Undelivered
+from ...base.errors import EndpointRefused, SetupError
+from ...base.frozen import frozen
+from ...base.settings import Settings
+from ...calls.call_failures import excerpt, failure_of_error, failure_of_status
+from ...calls.egress_policy import EgressPolicy, parse_url
+from ...calls.pinned_transport import PinnedTransport, Resolver, resolve
+from ...database.sealer import Sealer
+from ..words import facts, headline, sentence
+from .attempt import Delivered, Undelivered
+from .channel import ChannelKind, secret_bytes
 from .email import alert_mail, send_mail
 from .mail_server import MailServer, mail_server_of
-from .wording import facts, headline, sentence
+from .notification_queries import ClaimedNotification
 
 TIMEOUT_SECONDS = 10.0
 

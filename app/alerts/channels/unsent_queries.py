@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from sqlalchemy import ColumnElement, exists, func, select
 from sqlalchemy.orm import Session
 
-from ...domain.alerts import Alert
-from ...domain.channels import Channel
-from ...domain.notifications import NotificationState
-from ...frozen import frozen
-from ..tables import AlertChannelRow, AlertRow, AlertRuleChannelRow, AlertRuleRow, DeploymentRow, NotificationRow
-from .alerts import alerts_by_no
+from ...base.frozen import frozen
+from ...database.tables import AlertChannelRow, AlertRow, AlertRuleChannelRow, AlertRuleRow, DeploymentRow, NotificationRow
+from ...domain.alert import Alert
+from ..queries import alerts_by_no
+from .channel import Channel
+from .notification import NotificationState
 
 _OPEN = AlertRow.resolved_at.is_(None)
 _NAMES = AlertRuleChannelRow.rule_no == AlertRow.rule_no

@@ -1,1 +1,1 @@
-"""When an alert is opened."""
+"""Rules that open an alert."""

@@ -6,8 +6,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from pydantic import Field
 
-from ...domain.alert_rules import MAX_HOURS, MAX_IN_A_ROW
-from ...domain.alerts import (
+from ...domain.alert import (
     CONDITIONS,
     DEFAULT_REMIND_AFTER_HOURS,
     AlertingVerdict,
@@ -17,9 +16,10 @@ from ...domain.alerts import (
     RuleKind,
     VerdictCondition,
 )
-from ...domain.checks import DataSet, Scope
-from ...web.texts import ID_PATTERN
-from .base import FollowingCursor, FromText, In, Out, PageOut, example
+from ...domain.check import DataSet, Scope
+from ...web.body import FollowingCursor, FromText, In, Out, PageOut, example
+from ...web.id_and_time import ID_PATTERN
+from .rules import MAX_HOURS, MAX_IN_A_ROW
 
 _CONDITION: dict[str, Any] = {
     "kind": "verdict",

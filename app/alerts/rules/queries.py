@@ -8,15 +8,15 @@ import msgspec
 from sqlalchemy import Select, delete, func, insert, select, text, update
 from sqlalchemy.orm import Session
 
-from ...domain.alert_rules import MAX_RULES
-from ...domain.alerts import CONDITIONS, Rule, RuleContent, RuleKind
+from ...base.errors import Conflict, require_present
+from ...database.binary_rows import read_row
+from ...database.paging import page_oldest
+from ...database.tables import AlertChannelRow, AlertRuleChannelRow, AlertRuleRow
+from ...deployments.default_rules import rule_values
+from ...domain.alert import CONDITIONS, Rule, RuleContent, RuleKind
 from ...domain.paging import Paging
-from ...errors import Conflict, require_present
-from ..database.paging import page_oldest
-from ..database.rows import read_row
-from ..deployments.default_rules import rule_values
-from ..tables import AlertChannelRow, AlertRuleChannelRow, AlertRuleRow
-from .alert_channels import lock_channels
+from ..channels.queries import lock_channels
+from .rules import MAX_RULES
 
 _LOCK = 0x616C7274
 """First key of the advisory locks on the alerts of a deployment."""

@@ -5,24 +5,24 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path
 
-from ..alerts.catching_up import send_open_alerts
-from ..alerts.lifecycle import settle, withdraw
-from ..domain.alert_rules import rule_problems
-from ..domain.alerts import Rule
-from ..domain.changes import changes_between
-from ..domain.checks import DataSet
-from ..errors import FieldProblem, refuse
-from ..metrics.catalogue import CATALOGUE
-from ..store.alerts.alert_channels import get_channel
-from ..store.alerts.alert_rules import find_rule, get_rule, lock_alerts, put_rule, rules_page, unknown_channels
-from ..store.people.activities import record_activity
-from ..web.access import Manager, SessionIn
-from ..web.paging import ShortNumberPaging
-from ..web.texts import ID_PATTERN
-from .answers import CONFLICT, Answers
-from .deployment_in_address import LockedDeployment, ReadableDeployment
-from .schemas.alert_channels import OpenAlertsIn, OpenAlertsSentOut
-from .schemas.alert_rules import AlertRuleIn, AlertRuleOut, AlertRulePage, rule_json
+from ...access.audit.activity_queries import record_activity
+from ...access.audit.changed_values import changes_between
+from ...access.gate.caller import Manager, SessionIn
+from ...base.errors import FieldProblem, refuse
+from ...deployments.deployment_in_address import LockedDeployment, ReadableDeployment
+from ...domain.alert import Rule
+from ...domain.check import DataSet
+from ...statistics.catalogue import CATALOGUE
+from ...web.id_and_time import ID_PATTERN
+from ...web.paging import ShortNumberPaging
+from ...web.problem_answers import CONFLICT, Answers
+from ..channels.bodies import OpenAlertsIn, OpenAlertsSentOut
+from ..channels.catch_up import send_open_alerts
+from ..channels.queries import get_channel
+from ..lifecycle import settle, withdraw
+from .bodies import AlertRuleIn, AlertRuleOut, AlertRulePage, rule_json
+from .queries import find_rule, get_rule, lock_alerts, put_rule, rules_page, unknown_channels
+from .rules import rule_problems
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/alert-rules", tags=["alerts"])
 

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 
-from ..errors import FieldProblem
-from .alerts import EvidenceCondition, RuleContent, StaleDataCondition, VerdictCondition
-from .checks import DataSet, Scope
-from .comparisons import Comparison
-from .deployments import RecordSchema
-from .monitor_rules import unknown_metric
-from .repeated_rules import check_bounds
-from .texts import name_problem
+from ...base.errors import FieldProblem
+from ...base.texts import name_problem
+from ...domain.alert import EvidenceCondition, RuleContent, StaleDataCondition, VerdictCondition
+from ...domain.check import DataSet, Scope
+from ...domain.comparison import Comparison
+from ...domain.deployment import RecordSchema
+from ...domain.monitor_rules import unknown_metric
+from ...domain.repeated_rules import check_bounds
 
 MAX_RULES = 100
 

@@ -6,7 +6,7 @@ import sys
 import structlog
 
 from ..errors import InvalidInput
-from .secrets import mask_secrets
+from .mask_secrets import mask_secrets
 from .traces import add_trace_id
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")

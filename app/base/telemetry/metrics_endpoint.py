@@ -8,7 +8,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 import structlog
 
 from ..errors import SetupError
-from .metrics import exposition
+from .prometheus import exposition
 
 log = structlog.get_logger("evenhand.telemetry")
 

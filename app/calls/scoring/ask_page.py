@@ -7,16 +7,16 @@ from http import HTTPStatus
 
 import httpx
 
-from ..domain.deployments import Endpoint
-from ..errors import EndpointDown, PageRefused, ScoringFailed
-from ..outbound.credentials import bearer_of, encode_header, header_of, redacted, redacted_of
-from ..outbound.egress import parse_url
-from ..outbound.failures import CallFailure, crowded, excerpt, failure_of_error, failure_of_status, late, oversized, slow
-from ..outbound.pacing import Pacer, Timing, backoff_seconds, retry_after_seconds
-from ..outbound.tokens import TokenSource
-from ..payloads.codec import HttpMessage
-from ..telemetry.metrics import model_calls, model_seconds
-from ..telemetry.traces import ModelCall, model_span
+from ...base.errors import EndpointDown, PageRefused, ScoringFailed
+from ...base.telemetry.prometheus import model_calls, model_seconds
+from ...base.telemetry.traces import ModelCall, model_span
+from ...domain.deployment import Endpoint
+from ...payloads.codec import HttpMessage
+from ..call_failures import CallFailure, crowded, excerpt, failure_of_error, failure_of_status, late, oversized, slow
+from ..credential_headers import bearer_of, encode_header, header_of, redacted, redacted_of
+from ..egress_policy import parse_url
+from ..request_pace import Pacer, Timing, backoff_seconds, retry_after_seconds
+from ..token_source import TokenSource
 
 MAX_ATTEMPTS = 4
 """Max attempts per page. The first page that uses them up ends the whole."""

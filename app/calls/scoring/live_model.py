@@ -5,19 +5,19 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
-from ..domain.deployments import Endpoint, FieldType, OutputFields
-from ..errors import ScoringFailed
-from ..frozen import frozen
-from ..outbound.egress import EgressPolicy
-from ..outbound.pacing import Timing
-from ..outbound.transport import PinnedTransport, Resolver, resolve
-from ..payloads.answers import Answer, fit_probability
-from ..payloads.codec import Asking
-from ..payloads.registry import codec_of
-from ..payloads.repeated import put_in_order
-from ..payloads.wire import Rows
-from ..telemetry.metrics import model_rows
-from .asking import Asker
+from ...base.errors import ScoringFailed
+from ...base.frozen import frozen
+from ...base.telemetry.prometheus import model_rows
+from ...domain.deployment import Endpoint, FieldType, OutputFields
+from ...payloads.codec import Asking
+from ...payloads.read_predictions import Answer, fit_probability
+from ...payloads.registry import codec_of
+from ...payloads.repeated_inputs import put_in_order
+from ...payloads.wire import Rows
+from ..egress_policy import EgressPolicy
+from ..pinned_transport import PinnedTransport, Resolver, resolve
+from ..request_pace import Timing
+from .ask_page import Asker
 
 LIVE_ATTEMPTS = 3
 """Only attempts that fit into the time left are made."""

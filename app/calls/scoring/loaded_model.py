@@ -14,11 +14,11 @@ from typing import Any, TypeAlias
 
 import httpx
 
-from ..domain.texts import printable
-from ..errors import EndpointDown, ScoringFailed
-from ..outbound.model_uris import check_files
+from ...base.errors import EndpointDown, ScoringFailed
+from ...base.texts import printable
+from ..model_uris import check_files
 from . import model_process
-from .asking import MAX_ANSWER_BYTES
+from .ask_page import MAX_ANSWER_BYTES
 from .model_process import HEAD, OK, SIZE, ModelNotLoaded, PageAnswer, answer_page, load_model
 
 MOST_RESTARTS = 1

@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TypeAlias
 
-from ..domain.records import Prediction
-from ..errors import PageRefused
-from ..frozen import frozen
-from ..payloads.wire import Rows
+from ...base.errors import PageRefused
+from ...base.frozen import frozen
+from ...domain.record import Prediction
+from ...payloads.wire import Rows
 
 MOST_CALLS = 400
 """Max refused calls of a check, besides one for each page answered as a whole; beyond it the refusal counts for the check."""

@@ -8,21 +8,21 @@ from typing import TypeAlias
 
 import httpx
 
-from ..domain.deployments import Endpoint, FieldType, OutputFields
-from ..domain.records import Prediction
-from ..errors import CheckCancelled, PageRefused, ScoringFailed
-from ..outbound.egress import OPEN, EgressPolicy
-from ..outbound.pacing import Timing
-from ..outbound.transport import PinnedTransport, Resolver, resolve
-from ..payloads.answers import fit_probability
-from ..payloads.codec import Asking
-from ..payloads.registry import codec_of
-from ..payloads.repeated import put_in_order
-from ..payloads.wire import Rows
-from ..telemetry.metrics import model_rows
-from .asking import MAX_ATTEMPTS, Asker
+from ...base.errors import CheckCancelled, PageRefused, ScoringFailed
+from ...base.telemetry.prometheus import model_rows
+from ...domain.deployment import Endpoint, FieldType, OutputFields
+from ...domain.record import Prediction
+from ...payloads.codec import Asking
+from ...payloads.read_predictions import fit_probability
+from ...payloads.registry import codec_of
+from ...payloads.repeated_inputs import put_in_order
+from ...payloads.wire import Rows
+from ..egress_policy import OPEN, EgressPolicy
+from ..pinned_transport import PinnedTransport, Resolver, resolve
+from ..request_pace import Timing
+from .ask_page import MAX_ATTEMPTS, Asker
 from .loaded_model import LoadedModel, ModelProcesses
-from .refusals import Refusal, RefusalSearch, Scored
+from .refused_records import Refusal, RefusalSearch, Scored
 
 OnPage: TypeAlias = Callable[[int, int], None]
 """Called after each page: rows scored so far, rows in all."""

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from dataclasses import field
 from typing import TypeAlias
 
-from ..frozen import frozen
-from ..metrics.catalogue import CATALOGUE
+from ...base.frozen import frozen
+from ...statistics.catalogue import CATALOGUE
 
 ROOM = 1.12
 """Factor by which the axis reaches beyond the drawn values."""

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 import typst
 
-from ..frozen import frozen
+from ...base.frozen import frozen
 
 WIDTH = 640
 """Pixels of a chart in a file; in a page it is as wide as its place."""

@@ -4,14 +4,14 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Final, Literal, TypeAlias
 
-from ..domain.texts import TOGETHER
-from ..frozen import frozen
-from ..metrics.catalogue import CATALOGUE
-from ..metrics.rounding import write_minus
-from ..metrics.sides import both_sides
-from ..metrics.verdicts import Verdict
-from ..views.forest import STRIP_CHECKS, Forest, ForestFigure, ForestRow, StripPoint, is_on_ratios
-from ..views.timeline_words import write_value
+from ...base.frozen import frozen
+from ...base.texts import TOGETHER
+from ...statistics.catalogue import CATALOGUE
+from ...statistics.intervals.verdicts import Verdict
+from ...statistics.sentences.rounding import write_minus
+from ...statistics.sentences.sides import both_sides
+from ..forest import STRIP_CHECKS, Forest, ForestFigure, ForestRow, StripPoint, is_on_ratios
+from ..timeline_words import write_value
 from .axes import Axis, LinearAxis, LogAxis, number_axis
 
 ROW_HEIGHT: Final = 32

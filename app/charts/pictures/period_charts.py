@@ -8,31 +8,21 @@ from operator import attrgetter
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from ..checks.rollups import Period
-from ..clock import HOUR
-from ..domain.alerts import Alert
-from ..domain.checks import DataSet, Scope, Span
-from ..domain.time_ranges import step_of_picture
-from ..frozen import frozen
-from ..metrics.catalogue import CATALOGUE
-from ..metrics.statements import limits_in_words
-from ..store.checks.check_days import DAY, CheckStep
-from ..store.checks.timeline import ORIGIN
-from ..views.series import GroupSeries, Series, Volume
-from ..views.timeline import MAX_STEPS, TimePanel, join_points
-from ..views.timeline_words import name_step, say_steps
+from ...base.clock import HOUR
+from ...base.frozen import frozen
+from ...checks.days.day_queries import DAY, CheckStep
+from ...checks.days.roll_up import Period
+from ...checks.days.timeline_queries import ORIGIN
+from ...domain.alert import Alert
+from ...domain.check import DataSet, Scope, Span
+from ...statistics.catalogue import CATALOGUE
+from ...statistics.sentences.statements import limits_in_words
+from ..series import GroupSeries, Series, Volume
+from ..time_ranges import step_of_picture
+from ..timeline import MAX_STEPS, TimePanel, join_points
+from ..timeline_words import name_step, say_steps
 from .drawing import LINE, Chart, Drawing, ThemeLook, clip_name, write_text
-from .timeline import (
-    VOLUME_HEIGHT,
-    WIDTH,
-    LevelTick,
-    PanelPicture,
-    TimeAxis,
-    draw_panel,
-    draw_stretches,
-    draw_volume,
-    level_axis,
-)
+from .timeline_picture import VOLUME_HEIGHT, WIDTH, LevelTick, PanelPicture, TimeAxis, draw_panel, draw_stretches, draw_volume, level_axis
 
 MOST_TICKS: Final = 8
 _MOST_NARROW: Final = 4

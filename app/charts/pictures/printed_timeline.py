@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from ..domain.checks import Span
-from ..frozen import frozen
-from ..metrics.verdicts import Verdict
-from .periods import time_ticks
+from ...base.frozen import frozen
+from ...domain.check import Span
+from ...statistics.intervals.verdicts import Verdict
+from .period_charts import time_ticks
 from .ratio_pictures import BAND, FONT, LINE, SHADES, TEXT, UNJUDGED, write_svg
-from .timeline import WIDTH, PanelPicture
+from .timeline_picture import WIDTH, PanelPicture
 
 PRINTED_WIDTH, PRINTED_HEIGHT = 340, 46
 _EDGE: Final = 4

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from ..domain.groups import Role
-from ..frozen import frozen
-from ..views.check_views import AttributeView, Outcomes, SubRange, ViewKind
+from ...base.frozen import frozen
+from ...checks.views.view_shapes import AttributeView, Outcomes, SubRange, ViewKind
+from ...domain.groups import Role
 from .drawing import LINE, Chart, Drawing, ThemeLook, clip_name, write_text
 
 MOST_BARS = 60

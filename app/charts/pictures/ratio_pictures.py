@@ -5,8 +5,8 @@ They hold no name, so nothing needs escaping.
 
 from collections.abc import Iterable, Sequence
 
-from ..frozen import frozen
-from ..metrics.verdicts import Limits, Verdict
+from ...base.frozen import frozen
+from ...statistics.intervals.verdicts import Limits, Verdict
 from .axes import LogAxis
 
 AXIS = LogAxis()

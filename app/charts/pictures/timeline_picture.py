@@ -9,16 +9,16 @@ from datetime import datetime, timedelta
 from itertools import groupby, pairwise
 from typing import Final, NamedTuple
 
-from ..clock import HOUR
-from ..domain.checks import Span
-from ..frozen import frozen
-from ..metrics.catalogue import CATALOGUE
-from ..metrics.catalogue.metric import RateOf
-from ..metrics.sides import both_sides, is_ratio
-from ..metrics.verdicts import GRAVEST, Verdict
-from ..store.checks.check_days import CheckStep
-from ..views.timeline import TimePanel, TimeStep, list_values
-from ..views.timeline_words import write_value
+from ...base.clock import HOUR
+from ...base.frozen import frozen
+from ...checks.days.day_queries import CheckStep
+from ...domain.check import Span
+from ...statistics.catalogue import CATALOGUE
+from ...statistics.catalogue.metric import RateOf
+from ...statistics.intervals.verdicts import GRAVEST, Verdict
+from ...statistics.sentences.sides import both_sides, is_ratio
+from ..timeline import TimePanel, TimeStep, list_values
+from ..timeline_words import write_value
 from .axes import Axis, LogAxis, number_axis
 
 WIDTH: Final = 1000

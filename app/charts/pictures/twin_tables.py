@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TypeAlias
 
-from ..frozen import frozen
-from ..views.check_views import AttributeView, Outcomes
-from ..views.series import Series, Volume, disadvantaged_at
+from ...base.frozen import frozen
+from ...checks.views.view_shapes import AttributeView, Outcomes
+from ..series import Series, Volume, disadvantaged_at
 
 Cell: TypeAlias = str | int | float | bool | datetime | None
 

@@ -1,1 +1,1 @@
-"""Why a check or a deployment is in its state, and what to do next."""
+"""Reasons for the state of a check or a deployment, with the next step."""

@@ -5,15 +5,15 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from ..clock import HOUR, hour_of
-from ..domain.checks import CheckRun, CheckState, Failure, WindowCounts
-from ..domain.groups import MISSPELLED
-from ..domain.monitors import Schedule
-from ..domain.workers import WorkersSeen, WorkerState
-from ..frozen import frozen
-from ..metrics.verdicts import MINIMUM_GROUP_SIZE, Verdict
+from ...base.clock import HOUR, hour_of
+from ...base.frozen import frozen
+from ...domain.check import CheckRun, CheckState, Failure, WindowCounts
+from ...domain.groups import MISSPELLED
+from ...domain.monitor import Schedule
+from ...statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Verdict
+from ..schedule.words import notice_of, silence_of
+from ..schedule.worker_state import WorkersSeen, WorkerState
 from .deployment_facts import Compared, EndedCheck, GroupFigure, OverviewEntry, Success
-from .workers import notice_of, silence_of
 
 STALE_AFTER = timedelta(hours=24)
 """Time since the end of the measured span, before any carrying forward."""

@@ -2,12 +2,12 @@
 
 from sqlalchemy.orm import Session
 
-from ..domain.checks import CheckRun
-from ..domain.monitors import Schedule
-from ..store.checks.checks import under_way
-from ..store.checks.workers import workers_seen
-from ..store.database.engine import current_time
-from ..store.deployments.monitors import monitor_of
+from ...database.engine import current_time
+from ...deployments.monitor.queries import monitor_of
+from ...domain.check import CheckRun
+from ...domain.monitor import Schedule
+from ..queries import under_way
+from ..schedule.worker_queries import workers_seen
 from .advice import Advice, Outlook, advice_of, next_due, of_check
 
 

@@ -4,10 +4,10 @@ from datetime import datetime
 
 import msgspec
 
-from ..domain.checks import CheckState, DataSet, Failure, WindowCounts
-from ..domain.display_names import DisplayNames
-from ..domain.monitors import Schedule
-from ..frozen import frozen
+from ...base.frozen import frozen
+from ...domain.check import CheckState, DataSet, Failure, WindowCounts
+from ...domain.display_names import DisplayNames
+from ...domain.monitor import Schedule
 
 
 class EndedCheck(msgspec.Struct, frozen=True, kw_only=True):

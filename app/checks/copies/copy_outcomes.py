@@ -8,19 +8,19 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..domain.groups import MOST_REFERENCE_VALUES, EverybodyElse
-from ..domain.monitors import Monitor
-from ..domain.outcomes import Outcome, OutcomeRule
-from ..domain.records import Prediction
-from ..errors import InvalidInput
-from ..frozen import frozen
-from ..metrics.groups import NEITHER
-from ..records.cells import format_value
-from ..records.grouping import Grouping
-from ..records.outcomes import outcome_codes
-from ..store.records.counterfactuals import TargetKey
-from .donors import GroupDonors, require_donors
-from .perturbation import CopyTarget, copies_needed, copy_target
+from ...base.errors import InvalidInput
+from ...base.frozen import frozen
+from ...deployments.training.donor_values import GroupDonors, require_donors
+from ...domain.groups import MOST_REFERENCE_VALUES, EverybodyElse
+from ...domain.monitor import Monitor
+from ...domain.outcome import Outcome, OutcomeRule
+from ...domain.record import Prediction
+from ...sources.arrays.column_cells import format_value
+from ...sources.arrays.group_of_records import Grouping
+from ...sources.arrays.outcome_codes import outcome_codes
+from ...sources.stored.copy_answers import TargetKey
+from ...statistics.group_labels import NEITHER
+from .perturb import CopyTarget, copies_needed, copy_target
 
 Matrix = npt.NDArray[np.int64]
 

@@ -11,27 +11,27 @@ from typing import TypeAlias
 import msgspec
 import pyarrow as pa
 
-from ..batch.answers import KeptAnswers
-from ..batch.engines import Engine
-from ..batch.record_files import PayloadFiles
-from ..domain.checks import Progress, Span
-from ..domain.deployments import Deployment, Endpoint
-from ..domain.records import Prediction
-from ..domain.values import Scalar
-from ..errors import InvalidInput, PageRefused
-from ..frozen import frozen
-from ..outbound.egress import EgressPolicy
-from ..records.cells import format_value, parse_value
-from ..scoring.client import ScoringClient
-from ..scoring.loaded_model import LoadedHere
-from ..scoring.refusals import Refusal, Scored
-from ..store.database.arrow import arrow_reader
-from ..store.database.engine import Database
-from ..store.records.counterfactuals import CounterfactualLines, TargetKey, reserve_target_number
-from ..store.records.window import features_of
-from .asking import ModelOfCheck, Report
-from .outcomes_of_copies import CopyOutcomes, probability_text
-from .window import PayloadWindow
+from ...base.errors import InvalidInput, PageRefused
+from ...base.frozen import frozen
+from ...base.values import Scalar
+from ...calls.egress_policy import EgressPolicy
+from ...calls.scoring.loaded_model import LoadedHere
+from ...calls.scoring.refused_records import Refusal, Scored
+from ...calls.scoring.scoring_client import ScoringClient
+from ...database.arrow_reader import arrow_reader
+from ...database.engine import Database
+from ...domain.check import Progress, Span
+from ...domain.deployment import Deployment, Endpoint
+from ...domain.record import Prediction
+from ...sources.arrays.column_cells import format_value, parse_value
+from ...sources.stored.copy_answers import CounterfactualLines, TargetKey, reserve_target_number
+from ...sources.stored.window_queries import features_of
+from ...sources.tables.engines import Engine
+from ...sources.tables.kept_predictions import KeptAnswers
+from ...sources.tables.record_files import PayloadFiles
+from ..ask_model import ModelOfCheck, Report
+from ..window.window import PayloadWindow
+from .copy_outcomes import CopyOutcomes, probability_text
 
 MOST_WAVES = 20
 """Max waves; progress is known after each."""

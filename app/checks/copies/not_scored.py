@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..domain.checks import DataSet, Measurement
-from ..domain.deployments import Column, FieldType
-from ..frozen import frozen
-from ..scoring.refusals import Refusal
+from ...base.frozen import frozen
+from ...calls.scoring.refused_records import Refusal
+from ...domain.check import DataSet, Measurement
+from ...domain.deployment import Column, FieldType
 
 MOST_REASONS = 10
 """Max different reasons of a check, the most frequent."""

@@ -12,12 +12,12 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from ..domain.deployments import Column, FieldType
-from ..domain.outcomes import Outcome
-from ..domain.values import Range, Scalar, canonical
-from ..frozen import frozen
-from ..records.grouping import Group, Grouping, typed_value
-from .donors import GroupDonors
+from ...base.frozen import frozen
+from ...base.values import Range, Scalar, canonical
+from ...deployments.training.donor_values import GroupDonors
+from ...domain.deployment import Column, FieldType
+from ...domain.outcome import Outcome
+from ...sources.arrays.group_of_records import Group, Grouping, typed_value
 
 
 @frozen

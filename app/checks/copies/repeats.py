@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import comb
 
-from ..domain.checks import DataSet
-from ..metrics.intervals import newcombe
-from ..metrics.values import Measured, Undefined, Value
-from ..metrics.verdicts import MINIMUM_GROUP_SIZE
-from ..records.grouping import Grouping
-from .outcomes_of_copies import CopyOutcomes, Matrix
-from .perturbation import CopyTarget
-from .subject import EQUAL_CHECKS, Subject
+from ...domain.check import DataSet
+from ...sources.arrays.group_of_records import Grouping
+from ...statistics.figure_values import Measured, Undefined, Value
+from ...statistics.intervals.intervals import newcombe
+from ...statistics.intervals.verdicts import MINIMUM_GROUP_SIZE
+from ..subject import EQUAL_CHECKS, Subject
+from .copy_outcomes import CopyOutcomes, Matrix
+from .perturb import CopyTarget
 
 REPEATS = "repeats"
 """Member of a window: records asked again, and those that differ."""

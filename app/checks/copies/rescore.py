@@ -7,23 +7,23 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..domain.checks import Progress
-from ..domain.deployments import Column
-from ..domain.outcomes import Outcome
-from ..domain.records import Prediction
-from ..domain.values import spelled
-from ..errors import InvalidInput
-from ..frozen import frozen
-from ..records.outcomes import OutcomeClassifier
-from ..scoring.refusals import Refusal
-from ..store.records.counterfactuals import CounterfactualLines, TargetKey
-from .asking import ModelOfCheck
+from ...base.errors import InvalidInput
+from ...base.frozen import frozen
+from ...base.values import spelled
+from ...calls.scoring.refused_records import Refusal
+from ...domain.check import Progress
+from ...domain.deployment import Column
+from ...domain.outcome import Outcome
+from ...domain.record import Prediction
+from ...sources.arrays.outcome_codes import OutcomeClassifier
+from ...sources.stored.copy_answers import CounterfactualLines, TargetKey
+from ..ask_model import ModelOfCheck
+from ..subject import Subject
+from ..window.window import PayloadWindow
+from ..window.window_records import CheckEvidence
+from .copy_outcomes import TargetAnswers, encode_answers, target_key
 from .copy_sources import AnsweredCopy, CopySource, Row, TargetCopies
-from .evidence import CheckEvidence
 from .not_scored import RefusedRecord
-from .outcomes_of_copies import TargetAnswers, encode_answers, target_key
-from .subject import Subject
-from .window import PayloadWindow
 
 CHUNK = 50_000
 """Max copies built, scored and counted at a time."""

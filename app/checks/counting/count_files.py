@@ -13,29 +13,29 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..batch.engines import Done, Engine
-from ..batch.equal_records import merge_equal
-from ..batch.record_files import TIMES, PayloadFiles, PayloadForm
-from ..batch.table_files import FilePiece, PieceReader, pack_table
-from ..domain.checks import DataSet, Progress, Span
-from ..domain.comparisons import Comparison, comparisons_of
-from ..domain.deployments import RecordSchema
-from ..domain.groups import NEAR_TWINS, NearTwin, describe_twins
-from ..domain.monitors import Monitor, MonitoredAttribute
-from ..domain.outcomes import Outcome
-from ..frozen import frozen
-from ..metrics.groups import IntArray
-from ..metrics.left_out import CountedRecords
-from ..metrics.tables import GroupCounts
-from ..records.grouping import group_records
-from ..records.reading import RecordColumns, RecordTable, read_table
-from ..records.strata import divide
-from ..store.records.window import VALUE_PREFIX, WindowQuery, name_values
-from .asking import Report
-from .left_out import count_table
-from .picking import is_needed
-from .subject import Subject, require_attributes
-from .tabulation import Tabulated, count_payload
+from ...base.frozen import frozen
+from ...deployments.monitor.picked_metrics import is_needed
+from ...domain.check import DataSet, Progress, Span
+from ...domain.comparison import Comparison, comparisons_of
+from ...domain.deployment import RecordSchema
+from ...domain.groups import NEAR_TWINS, NearTwin, describe_twins
+from ...domain.monitor import Monitor, MonitoredAttribute
+from ...domain.outcome import Outcome
+from ...sources.arrays.group_of_records import group_records
+from ...sources.arrays.read_records import RecordColumns, RecordTable, read_table
+from ...sources.arrays.strata import divide
+from ...sources.stored.window_queries import VALUE_PREFIX, WindowQuery, name_values
+from ...sources.tables.engines import Done, Engine
+from ...sources.tables.equal_records import merge_equal
+from ...sources.tables.record_files import TIMES, PayloadFiles, PayloadForm
+from ...sources.tables.table_files import FilePiece, PieceReader, pack_table
+from ...statistics.group_labels import IntArray
+from ...statistics.sentences.left_out import CountedRecords
+from ...statistics.tables.count_table import GroupCounts
+from ..ask_model import Report
+from ..subject import Subject, require_attributes
+from .left_out_of_check import count_table
+from .tabulate import Tabulated, count_payload
 
 ALL, NONE = slice(None), slice(0)
 """Parts of a batch: nothing is topped up from before the span."""

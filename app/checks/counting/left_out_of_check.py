@@ -9,19 +9,20 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..domain.checks import DataSet
-from ..domain.comparisons import Comparison, comparisons_of
-from ..domain.group_words import GroupWords
-from ..domain.outcomes import Outcome
-from ..metrics.groups import IntArray, as_groups
-from ..metrics.left_out import WITHOUT_GROUP, CountedRecords, Marks, count_records
-from ..metrics.tables import BalancedCells, DebiasedCells, DebiasedFeedback
-from ..records.reading import RecordTable
-from .evidence import CheckEvidence
-from .feedback import Predicted
-from .labelled import Labelled
-from .subject import Subject
-from .tabulation import LOGGED_AS, Tabulated
+from ...domain.check import DataSet
+from ...domain.comparison import Comparison, comparisons_of
+from ...domain.group_words import GroupWords
+from ...domain.outcome import Outcome
+from ...sources.arrays.read_records import RecordTable
+from ...statistics.group_labels import IntArray, as_groups
+from ...statistics.sentences.left_out import WITHOUT_GROUP, CountedRecords, Marks, count_records
+from ...statistics.tables.count_table import DebiasedFeedback
+from ...statistics.tables.record_kinds import BalancedCells, DebiasedCells
+from ..subject import Subject
+from ..window.known_labels import Labelled
+from ..window.observed_labels import Predicted
+from ..window.window_records import CheckEvidence
+from .tabulate import LOGGED_AS, Tabulated
 
 LEFT_OUT = "left_out"
 """Member of a window: its counted records by data set and comparison."""

@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..domain.deployments import FieldType
-from ..domain.values import Range, canonical
-from ..frozen import frozen
-from ..metrics.groups import IntArray
-from ..metrics.tables.count_table import OUTCOMES
-from ..metrics.tables.strata import count_keys
-from ..records.grouping import Grouping
+from ...base.frozen import frozen
+from ...base.values import Range, canonical
+from ...domain.deployment import FieldType
+from ...sources.arrays.group_of_records import Grouping
+from ...statistics.group_labels import IntArray
+from ...statistics.tables.count_table import OUTCOMES
+from ...statistics.tables.strata_counts import count_keys
 
 SUB_RANGES = "sub_ranges"
 """Member of a stored payload table that holds the counts by interval."""

@@ -11,21 +11,23 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ..domain.checks import DataSet
-from ..domain.comparisons import Comparison, comparisons_of
-from ..domain.monitors import Monitor
-from ..frozen import frozen
-from ..metrics.groups import as_groups
-from ..metrics.tables import BalancedCells, DebiasedCells, DebiasedFeedback, FeedbackCells, GroupCounts, RecordStrata
-from ..records.reading import RecordTable
-from ..records.strata import Divided
-from .evidence import CheckEvidence
-from .labelled import Labelled
-from .outcomes_of_copies import CopyOutcomes
-from .repeats import count_repeats
-from .revisions import OtherRevisions
+from ...base.frozen import frozen
+from ...domain.check import DataSet
+from ...domain.comparison import Comparison, comparisons_of
+from ...domain.monitor import Monitor
+from ...sources.arrays.read_records import RecordTable
+from ...sources.arrays.strata import Divided
+from ...statistics.group_labels import as_groups
+from ...statistics.tables.count_table import DebiasedFeedback, FeedbackCells, GroupCounts
+from ...statistics.tables.record_kinds import BalancedCells, DebiasedCells
+from ...statistics.tables.strata_counts import RecordStrata
+from ..copies.copy_outcomes import CopyOutcomes
+from ..copies.repeats import count_repeats
+from ..other_revisions import OtherRevisions
+from ..window.known_labels import Labelled
+from ..window.window import Window
+from ..window.window_records import CheckEvidence
 from .sub_ranges import Part, add_inside, count_inside
-from .window import Window
 
 Table: TypeAlias = GroupCounts | BalancedCells | FeedbackCells | DebiasedCells | DebiasedFeedback
 TABLE_TYPES: dict[DataSet, type[GroupCounts] | type[BalancedCells] | type[FeedbackCells] | type[DebiasedCells] | type[DebiasedFeedback]] = {

@@ -1,6 +1,6 @@
 """Checks step by step, from days added up once they were over, else from the checks.
 
-A trigger takes a day back in the transaction that changes a check, until `app/checks/ended_days.py` adds it up again.
+A trigger takes a day back in the transaction that changes a check, until `app/checks/days/sum_days.py` adds it up again.
 """
 
 from collections.abc import Iterable, Sequence
@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
-from ...domain.checks import Span
-from ..database.rows import read_rows
-from .timeline import ORIGIN
+from ...database.binary_rows import read_rows
+from ...domain.check import Span
+from .timeline_queries import ORIGIN
 
 DAY = timedelta(days=1)
 

@@ -8,16 +8,16 @@ from psycopg.types.json import Jsonb
 from sqlalchemy import delete, insert, select, tuple_
 from sqlalchemy.orm import Session
 
-from ...domain.checks import DataSet, Measurement, Scope
-from ...domain.comparisons import Comparison
-from ...domain.outcomes import OutcomeRule, outcome_texts
+from ...base.frozen import frozen
+from ...database.binary_rows import read_rows
+from ...database.paging import equal, within
+from ...database.tables import CheckRow, MeasurementRow, TableDayRow
+from ...domain.check import DataSet, Measurement, Scope
+from ...domain.comparison import Comparison
+from ...domain.outcome import OutcomeRule, outcome_texts
 from ...domain.paging import Paging
-from ...frozen import frozen
-from ..database.paging import equal, within
-from ..database.rows import read_rows
-from ..tables import CheckRow, MeasurementRow, TableDayRow
-from .check_days import DAY, Stretch, stretches_between
-from .results import is_of_scope, measurement_from, name_columns, omit_columns, read_comparison
+from ..result_queries import is_of_scope, measurement_from, name_columns, omit_columns, read_comparison
+from .day_queries import DAY, Stretch, stretches_between
 
 
 @frozen(kw_only=True)

@@ -7,20 +7,18 @@ from enum import StrEnum
 from itertools import groupby
 from typing import cast
 
-from ..domain.checks import DataSet, Measurement
-from ..domain.comparisons import Comparison, comparisons_of, split_group
-from ..domain.group_words import GroupWords
-from ..domain.groups import NamedGroup, list_combinations
-from ..domain.mitigation import MitigationSettings
-from ..domain.monitors import Monitor
-from ..domain.values import label_of
-from ..frozen import frozen
-from ..metrics.left_out import CountedRecords
-from ..metrics.tables import FeedbackCells, GroupCounts
-from ..store.checks.measurements import HourTable
-from .left_out import leave_out_unanswered
-from .measuring import measure_table
-from .tabulation import (
+from ...base.frozen import frozen
+from ...base.values import label_of
+from ...domain.check import DataSet, Measurement
+from ...domain.comparison import Comparison, comparisons_of, split_group
+from ...domain.group_words import GroupWords
+from ...domain.groups import NamedGroup, list_combinations
+from ...domain.mitigation import MitigationSettings
+from ...domain.monitor import Monitor
+from ...statistics.sentences.left_out import CountedRecords
+from ...statistics.tables.count_table import FeedbackCells, GroupCounts
+from ..counting.left_out_of_check import leave_out_unanswered
+from ..counting.tabulate import (
     EVERYBODY,
     LOGGED_AS,
     MITIGATED,
@@ -32,6 +30,8 @@ from .tabulation import (
     merge_revisions,
     merged,
 )
+from ..measure import measure_table
+from .measurement_queries import HourTable
 
 OTHER_STRATA = "none of the hours was checked with {column} as the column of the strata; ask for checks of them again"
 

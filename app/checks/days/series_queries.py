@@ -5,9 +5,9 @@ from typing import NamedTuple, TypeAlias, cast
 
 from sqlalchemy.orm import Session
 
-from ...domain.checks import DataSet, Scope
-from ...frozen import frozen
-from ..database.rows import read_rows
+from ...base.frozen import frozen
+from ...database.binary_rows import read_rows
+from ...domain.check import DataSet, Scope
 
 HOUR = timedelta(hours=1)
 

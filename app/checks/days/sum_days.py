@@ -9,9 +9,9 @@ from itertools import groupby
 import structlog
 from sqlalchemy.orm import Session
 
-from ..store.checks.check_days import keep_checks, postpone_day, take_changed_day
-from ..store.checks.measurements import DayTable, day_tables, store_day_tables
-from .rollups import sum_days
+from .day_queries import keep_checks, postpone_day, take_changed_day
+from .measurement_queries import DayTable, day_tables, store_day_tables
+from .roll_up import sum_days
 
 SETTLED = timedelta(minutes=5)
 """Pause after the last change of a day's checks."""

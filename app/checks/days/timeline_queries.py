@@ -8,9 +8,9 @@ from typing import NamedTuple, cast
 
 from sqlalchemy.orm import Session
 
-from ...domain.checks import DataSet, Scope, Span
-from ...frozen import frozen
-from ..database.rows import read_rows
+from ...base.frozen import frozen
+from ...database.binary_rows import read_rows
+from ...domain.check import DataSet, Scope, Span
 
 ORIGIN = datetime(1970, 1, 5, tzinfo=UTC)
 """A step's beginning, whatever its length: a Monday."""

@@ -5,11 +5,11 @@ from typing import Annotated, Any
 
 from pydantic import Field, WithJsonSchema
 
-from ...checks.endpoint_tests import MOST_TEST_RECORDS, EndpointTest
+from ...deployments.bodies import DeploymentIn
 from ...payloads.registry import PayloadFormat
-from ...store.records.newest import NewestRecord
-from .base import In, Out, example
-from .deployments import DeploymentIn
+from ...sources.stored.newest_record import NewestRecord
+from ...web.body import In, Out, example
+from .endpoint_test import MOST_TEST_RECORDS, EndpointTest
 
 _RECORD = {"Age": 31, "LoanAmount": 4200.5, "Sex": "female"}
 _DEPLOYMENT = {

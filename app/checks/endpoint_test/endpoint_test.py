@@ -9,19 +9,19 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import cycle
 
-from ..clock import monotonic_seconds
-from ..domain.deployments import Column, Endpoint, OutputFields, ProblemType
-from ..domain.outcomes import Outcome, OutcomeRule, outcome_label
-from ..domain.records import ROUNDING, Prediction
-from ..domain.values import Scalar, number_of, spelled
-from ..errors import ScoringFailed
-from ..frozen import frozen
-from ..outbound.credentials import redacted_of
-from ..outbound.egress import EgressPolicy
-from ..payloads.registry import FINDABLE, codec_of
-from ..payloads.wire import Rows
-from ..scoring.live import LiveModel, ModelKey
-from .repeats import DIFFER
+from ...base.clock import monotonic_seconds
+from ...base.errors import ScoringFailed
+from ...base.frozen import frozen
+from ...base.values import Scalar, number_of, spelled
+from ...calls.credential_headers import redacted_of
+from ...calls.egress_policy import EgressPolicy
+from ...calls.scoring.live_model import LiveModel, ModelKey
+from ...domain.deployment import Column, Endpoint, OutputFields, ProblemType
+from ...domain.outcome import Outcome, OutcomeRule, outcome_label
+from ...domain.record import ROUNDING, Prediction
+from ...payloads.registry import FINDABLE, codec_of
+from ...payloads.wire import Rows
+from ..copies.repeats import DIFFER
 
 TEST_SECONDS = 10.0
 """Max seconds of the whole test; a person waits for it."""

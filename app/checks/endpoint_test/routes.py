@@ -7,24 +7,24 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.concurrency import run_in_threadpool
 
-from ..checks.endpoint_tests import Question, find_format, try_endpoint
-from ..domain.deployments import Column
-from ..domain.texts import printable
-from ..domain.values import Scalar
-from ..errors import Conflict, FieldProblem, InvalidInput
-from ..ingest.checked import RecordRefused
-from ..ingest.plan import Columns
-from ..security.principals import Principal
-from ..services import Services
-from ..store.deployments.deployments import Deployments
-from ..store.deployments.monitors import monitor_of
-from ..store.people.activities import ENDPOINT_ANSWERED, record_activity
-from ..store.records.newest import NewestRecord, newest_record
-from ..web.access import DeploymentId, Manager, ServicesIn, WholeManager
-from .answers import CONFLICT
-from .deployment_in_address import managed
-from .deployments import checked_definition
-from .schemas.endpoint_tests import EndpointTestIn, EndpointTestOut, NewEndpointTestIn
+from ...access.audit.activity_queries import ENDPOINT_ANSWERED, record_activity
+from ...access.gate.caller import DeploymentId, Manager, ServicesIn, WholeManager
+from ...access.gate.services import Services
+from ...access.principals import Principal
+from ...base.errors import Conflict, FieldProblem, InvalidInput
+from ...base.texts import printable
+from ...base.values import Scalar
+from ...deployments.deployment_in_address import managed
+from ...deployments.monitor.queries import monitor_of
+from ...deployments.queries import Deployments
+from ...deployments.routes import checked_definition
+from ...domain.deployment import Column
+from ...intake.logging.checked_records import RecordRefused
+from ...intake.logging.ingest_plan import Columns
+from ...sources.stored.newest_record import NewestRecord, newest_record
+from ...web.problem_answers import CONFLICT
+from .bodies import EndpointTestIn, EndpointTestOut, NewEndpointTestIn
+from .endpoint_test import Question, find_format, try_endpoint
 
 router = APIRouter(prefix="/v1", tags=["deployments"])
 

@@ -1,1 +1,1 @@
-"""When checks are due, and the workers that perform them."""
+"""Due checks, and the workers that perform them."""

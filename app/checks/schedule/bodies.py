@@ -2,9 +2,9 @@
 
 from datetime import datetime
 
-from ...domain.workers import WorkersSeen, WorkerState
-from ...views.workers import RUNBOOK, notice_of
-from .base import Out, example
+from ...web.body import Out, example
+from .words import RUNBOOK, notice_of
+from .worker_state import WorkersSeen, WorkerState
 
 _SILENT = {
     "state": "silent",

@@ -5,7 +5,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.orm import Session
 
-from ..tables import ListenerRow
+from ...database.tables import ListenerRow
 
 _ONLY = 1
 

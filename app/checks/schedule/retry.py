@@ -2,8 +2,8 @@
 
 from datetime import timedelta
 
-from ..frozen import frozen
-from .checks import PRESENT_TRIGGERS, CheckRun, CheckState, Trigger
+from ...base.frozen import frozen
+from ...domain.check import PRESENT_TRIGGERS, CheckRun, CheckState, Trigger
 
 
 @frozen(kw_only=True)

@@ -2,9 +2,9 @@
 
 from fastapi import APIRouter
 
-from ..store.checks.workers import workers_seen
-from ..web.access import Reader, SessionIn
-from .schemas.workers import WorkersOut
+from ...access.gate.caller import Reader, SessionIn
+from .bodies import WorkersOut
+from .worker_queries import workers_seen
 
 router = APIRouter(prefix="/v1/workers", tags=["health"])
 

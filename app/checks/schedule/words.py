@@ -2,8 +2,8 @@
 
 from datetime import UTC
 
-from ..domain.workers import WorkersSeen, WorkerState
-from ..frozen import frozen
+from ...base.frozen import frozen
+from .worker_state import WorkersSeen, WorkerState
 
 RUNBOOK = "docs/operations/runbook.md#no-worker-answers"
 """Section that says what to do."""

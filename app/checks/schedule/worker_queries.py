@@ -6,8 +6,8 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from ...domain.workers import FORGOTTEN_AFTER, SILENT_AFTER, WorkersSeen
-from ..tables import WorkerRow
+from ...database.tables import WorkerRow
+from .worker_state import FORGOTTEN_AFTER, SILENT_AFTER, WorkersSeen
 
 
 def record_beat(session: Session, worker_id: str) -> None:

@@ -5,10 +5,10 @@ from typing import Any, Literal
 
 from pydantic import AliasPath, Field, model_validator
 
-from ...domain.checks import CheckState
-from ...views.check_views import GroupShare, ViewKind
-from .base import Out, example
-from .measurements import MEASUREMENT, RECORDS, RECORDS_MEANING, MeasurementOut
+from ...domain.check import CheckState
+from ...web.body import Out, example
+from .measurement_bodies import MEASUREMENT, RECORDS, RECORDS_MEANING, MeasurementOut
+from .view_shapes import GroupShare, ViewKind
 
 _OUTCOMES: dict[str, Any] = {
     "favourable": 120,

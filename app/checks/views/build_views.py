@@ -6,11 +6,9 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from ..domain.checks import CheckRun, CheckState, DataSet
-from ..domain.deployments import Deployment
-from .check_source import CheckSource, CountedCheck, counted_check, source_of
-from .check_views import AttributeView, CheckView, ViewKind, ViewState
-from .missing_records import notes_on_records
+from ...domain.check import CheckRun, CheckState, DataSet
+from ...domain.deployment import Deployment
+from .missing_notes import notes_on_records
 from .payload_view import (
     EQUALITY,
     IMPACT,
@@ -33,6 +31,8 @@ from .payload_view import (
     why_not_perturbed,
 )
 from .training_view import fill_training_view, why_no_training
+from .view_shapes import AttributeView, CheckView, ViewKind, ViewState
+from .view_source import CheckSource, CountedCheck, counted_check, source_of
 
 CARRIED = (
     "Nothing was logged since, and the records and labels that were read are still the same;"

@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from ..details import SIDES, Details
-from ..domain.checks import DataSet, Measurement, Scope
-from ..frozen import frozen
-from ..metrics.catalogue import CATALOGUE
-from ..metrics.estimates import RESAMPLING
-from ..metrics.sides import mirror_of
-from ..metrics.statements import JudgedFigure, as_text, choice_statement, figure_sentence, gap_statement, limit_statement
-from ..store.database.rows import read_row
+from ...base.frozen import frozen
+from ...database.binary_rows import read_row
+from ...domain.check import DataSet, Measurement, Scope
+from ...domain.figure_details import SIDES, Details
+from ...statistics.catalogue import CATALOGUE
+from ...statistics.intervals.rate_estimates import RESAMPLING
+from ...statistics.sentences.sides import mirror_of
+from ...statistics.sentences.statements import JudgedFigure, as_text, choice_statement, figure_sentence, gap_statement, limit_statement
 
 DATA_SETS: Mapping[DataSet, str] = {
     DataSet.PAYLOAD: "logged records",

@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from ..details import SIDES
-from ..domain.checks import DataSet, Measurement
-from ..domain.comparisons import Comparison
-from ..frozen import frozen
-from ..metrics.sentences import find_share, format_to
-from ..metrics.sides import Disadvantaged
-from ..metrics.verdicts import GRAVEST, Verdict
-from .figures import judged_figure, limits_of, sentence_of, statements_of
+from ...base.frozen import frozen
+from ...domain.check import DataSet, Measurement
+from ...domain.comparison import Comparison
+from ...domain.figure_details import SIDES
+from ...statistics.intervals.verdicts import GRAVEST, Verdict
+from ...statistics.sentences.figure_sentences import find_share, format_to
+from ...statistics.sentences.sides import Disadvantaged
+from .explain_figure import judged_figure, limits_of, sentence_of, statements_of
 from .payload_view import notes_on_unseen
 
 IMPACT: Final = "disparate_impact"

@@ -5,12 +5,12 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from ...domain.checks import DataSet, Measurement, Scope
-from ...evidence.nulls import UnfairSide
-from ...evidence.sentences import State
-from ...metrics.sides import Disadvantaged
-from .base import FollowingCursor, Out, PageOut, example
-from .verdicts import BEYOND_LIMIT, DISADVANTAGED, DISADVANTAGED_GROUP, GAP, VERDICT, derive_members
+from ...domain.check import DataSet, Measurement, Scope
+from ...statistics.e_values.nulls import UnfairSide
+from ...statistics.e_values.state_words import State
+from ...statistics.sentences.sides import Disadvantaged
+from ...web.body import FollowingCursor, Out, PageOut, example
+from .verdict_members import BEYOND_LIMIT, DISADVANTAGED, DISADVANTAGED_GROUP, GAP, VERDICT, derive_members
 
 MEASUREMENT: dict[str, Any] = {
     "metric": "disparate_impact",

@@ -4,15 +4,15 @@ from typing import Final
 
 from sqlalchemy.orm import Session
 
-from ..checks.sampling import SAMPLING
-from ..checks.window_details import LABELS_OF_SOME
-from ..domain.checks import CheckRun, DataSet
-from ..domain.corrections import describe_corrected
-from ..domain.groups import NEAR_TWINS
-from ..metrics.left_out import list_lines
-from ..store.records.arrivals import missing_in
-from ..store.records.corrected_since import count_corrected
-from .check_source import CountedCheck, counted_check, read_left_out
+from ...domain.check import CheckRun, DataSet
+from ...domain.groups import NEAR_TWINS
+from ...intake.volume.arrival_queries import missing_in
+from ...statistics.sentences.left_out import list_lines
+from ..corrected_since import count_corrected
+from ..correction import describe_corrected
+from ..window.sampling import SAMPLING
+from ..window.window_details import LABELS_OF_SOME
+from .view_source import CountedCheck, counted_check, read_left_out
 
 SAMPLED: Final = (
     "Sampled at {rate}: the programs that log left {records} of the hours from {start} to {end} UTC out on purpose. Every figure and"

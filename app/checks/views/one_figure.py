@@ -5,18 +5,18 @@ from typing import Final
 
 from sqlalchemy.orm import Session
 
-from ..domain.checks import DataSet, Measurement, Scope
-from ..domain.deployments import Deployment
-from ..domain.group_words import GroupWords
-from ..errors import NotFound
-from ..frozen import frozen
-from ..metrics.catalogue import CATALOGUE
-from ..store.database.rows import read_row
-from .check_source import CountedCheck, source_of
-from .check_views import ViewKind
-from .figures import Explanation, explained
+from ...base.errors import NotFound
+from ...base.frozen import frozen
+from ...database.binary_rows import read_row
+from ...domain.check import DataSet, Measurement, Scope
+from ...domain.deployment import Deployment
+from ...domain.group_words import GroupWords
+from ...statistics.catalogue import CATALOGUE
+from .explain_figure import Explanation, explained
 from .payload_view import EQUALITY, OPENSCALE, RATE, RATE_AFTER, RATE_BEFORE
 from .training_view import training_figures
+from .view_shapes import ViewKind
+from .view_source import CountedCheck, source_of
 
 
 @frozen(kw_only=True)

@@ -4,16 +4,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final, cast
 
-from ..checks.doubts import notes_on_doubts
-from ..checks.gaps import NO_ENDPOINT
-from ..checks.sub_ranges import inside
-from ..domain.checks import DataSet, Scope
-from ..domain.comparisons import Comparison
-from ..domain.mitigation import ONLY_DIRECT
-from ..metrics.estimates import RESAMPLING
-from ..metrics.tables import DebiasedCells
-from .check_source import CheckSource, CountedCheck
-from .check_views import AttributeView, Change, MitigatedRecords, divide_shares, side
+from ...deployments.monitor.doubted_features import notes_on_doubts
+from ...domain.check import DataSet, Scope
+from ...domain.comparison import Comparison
+from ...domain.mitigation import ONLY_DIRECT
+from ...statistics.intervals.rate_estimates import RESAMPLING
+from ...statistics.tables.record_kinds import DebiasedCells
+from ..counting.sub_ranges import inside
+from ..not_measured import NO_ENDPOINT
+from .view_shapes import AttributeView, Change, MitigatedRecords, divide_shares, side
+from .view_source import CheckSource, CountedCheck
 
 RATE: Final = "favourable_rate"
 IMPACT: Final = "disparate_impact"

@@ -9,17 +9,17 @@ from typing import Final
 
 from sqlalchemy.orm import Session
 
-from ..checks.measuring import measure_table
-from ..domain.checks import CheckRun, DataSet, Measurement
-from ..domain.deployments import Deployment
-from ..domain.group_words import GroupWords
-from ..domain.monitors import Monitor
-from ..domain.training_data import TrainingData, TrainingSummary
-from ..metrics.left_out import CountedRecords
-from ..store.deployments.monitors import monitor_of
-from ..store.training.training_data import distributions_of, label_tables_of, training_summary_of
-from ..training.present import Present, present_tables
-from .check_views import AttributeView, CheckView, divide_shares, side
+from ...deployments.monitor.queries import monitor_of
+from ...deployments.training.queries import distributions_of, label_tables_of, training_summary_of
+from ...deployments.training.tables_of_monitor import Present, present_tables
+from ...deployments.training.training_facts import TrainingData, TrainingSummary
+from ...domain.check import CheckRun, DataSet, Measurement
+from ...domain.deployment import Deployment
+from ...domain.group_words import GroupWords
+from ...domain.monitor import Monitor
+from ...statistics.sentences.left_out import CountedRecords
+from ..measure import measure_table
+from .view_shapes import AttributeView, CheckView, divide_shares, side
 
 RATE: Final = "base_rate"
 COMPARED: Final = "difference_in_proportions_of_labels"

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from ...domain.checks import Measurement
-from ...metrics.statements import gap_statement, limit_statement
-from ...views.figures import judged_figure, sentence_of
+from ...domain.check import Measurement
+from ...statistics.sentences.statements import gap_statement, limit_statement
+from .explain_figure import judged_figure, sentence_of
 
 VERDICT = (
     "`fair`: inside the limits with the whole interval. `undecided`: inside, but the interval reaches outside. `unwatched`: inside the one"

@@ -10,16 +10,17 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..checks.sub_ranges import SubRanges
-from ..checks.tabulation import Table
-from ..details import SIDES
-from ..domain.checks import CheckRun, Measurement, Scope, Span
-from ..domain.comparisons import Comparison
-from ..domain.groups import Role
-from ..frozen import frozen
-from ..metrics.groups import Groups, IntArray, of_role
-from ..metrics.intervals import proportion
-from ..metrics.tables import BalancedCells, DebiasedCells, GroupCounts
+from ...base.frozen import frozen
+from ...domain.check import CheckRun, Measurement, Scope, Span
+from ...domain.comparison import Comparison
+from ...domain.figure_details import SIDES
+from ...domain.groups import Role
+from ...statistics.group_labels import Groups, IntArray, of_role
+from ...statistics.intervals.intervals import proportion
+from ...statistics.tables.count_table import GroupCounts
+from ...statistics.tables.record_kinds import BalancedCells, DebiasedCells
+from ..counting.sub_ranges import SubRanges
+from ..counting.tabulate import Table
 
 _POOLED: Mapping[Role, Scope] = {"monitored": Scope.POOLED, "reference": Scope.REFERENCE}
 

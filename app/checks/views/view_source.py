@@ -7,26 +7,26 @@ from typing import Any, Final, Literal, TypeAlias
 
 from sqlalchemy.orm import Session
 
-from ..checks.left_out import LEFT_OUT
-from ..checks.measuring import measure_table
-from ..checks.not_scored import with_not_scored
-from ..checks.tabulation import ADDITIONAL, TABLE_TYPES, Table, merge_revisions, merged
-from ..checks.window_details import ERASED_RECORDS
-from ..clock import HOUR, hour_of
-from ..domain.checks import CheckRun, DataSet, Measurement, Span
-from ..domain.comparisons import Comparison
-from ..domain.monitors import Monitor
-from ..domain.outcomes import OutcomeRule
-from ..errors import InvalidInput
-from ..frozen import frozen
-from ..metrics.catalogue import CATALOGUE
-from ..metrics.left_out import name_lost
-from ..store.checks.checks import get
-from ..store.checks.results import StoredTable, data_sets_of, measurements_of, tables_of
-from ..store.deployments.monitors import monitor_of
-from ..store.records.period_counts import count_not_stored
-from ..store.records.record_conditions import RecordPlace
-from ..store.records.transactions import StoredRecord, nth_newest
+from ...base.clock import HOUR, hour_of
+from ...base.errors import InvalidInput
+from ...base.frozen import frozen
+from ...deployments.monitor.queries import monitor_of
+from ...domain.check import CheckRun, DataSet, Measurement, Span
+from ...domain.comparison import Comparison
+from ...domain.monitor import Monitor
+from ...domain.outcome import OutcomeRule
+from ...sources.stored.period_counts import count_not_stored
+from ...sources.stored.record_conditions import RecordPlace
+from ...sources.stored.record_queries import StoredRecord, nth_newest
+from ...statistics.catalogue import CATALOGUE
+from ...statistics.sentences.left_out import name_lost
+from ..copies.not_scored import with_not_scored
+from ..counting.left_out_of_check import LEFT_OUT
+from ..counting.tabulate import ADDITIONAL, TABLE_TYPES, Table, merge_revisions, merged
+from ..measure import measure_table
+from ..queries import get
+from ..result_queries import StoredTable, data_sets_of, measurements_of, tables_of
+from ..window.window_details import ERASED_RECORDS
 
 _NOBODY: Final = OutcomeRule(favourable=(), unfavourable=())
 

@@ -9,10 +9,10 @@ import hashlib
 import numpy as np
 import numpy.typing as npt
 
-from ..domain.checks import Span
-from ..store.database.arrow import ArrowReader
-from ..store.records.window import WindowQuery, newest_feedback_numbers, newest_payload_numbers
-from .subject import Subject
+from ...database.arrow_reader import ArrowReader
+from ...domain.check import Span
+from ...sources.stored.window_queries import WindowQuery, newest_feedback_numbers, newest_payload_numbers
+from ..subject import Subject
 from .window import Window, read_numbers
 
 FINGERPRINT = "fingerprint"

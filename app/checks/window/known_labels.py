@@ -6,15 +6,15 @@ from dataclasses import field, replace
 import numpy as np
 import numpy.typing as npt
 
-from ..domain.comparisons import Comparison
-from ..domain.outcomes import Outcome
-from ..frozen import frozen
-from ..metrics.groups import IntArray, as_groups
-from ..metrics.tables import FeedbackCells
-from ..records.grouping import Grouping
-from ..records.reading import RecordColumns, RecordTable, read_table
-from .feedback import PROBABILITY, ComparedLabels, compare
-from .subject import Subject
+from ...base.frozen import frozen
+from ...domain.comparison import Comparison
+from ...domain.outcome import Outcome
+from ...sources.arrays.group_of_records import Grouping
+from ...sources.arrays.read_records import RecordColumns, RecordTable, read_table
+from ...statistics.group_labels import IntArray, as_groups
+from ...statistics.tables.count_table import FeedbackCells
+from ..subject import Subject
+from .observed_labels import PROBABILITY, ComparedLabels, compare
 from .window import Window
 
 

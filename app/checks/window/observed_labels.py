@@ -8,20 +8,20 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..domain.checks import Progress
-from ..domain.deployments import Deployment, ProblemType
-from ..domain.outcomes import Outcome, OutcomeRule
-from ..domain.records import Prediction
-from ..frozen import frozen
-from ..records.cells import canonical_texts, format_value, read_answers
-from ..records.outcomes import outcome_codes
-from ..scoring.refusals import Refusal
-from ..store.database.engine import Database
-from ..store.records.window import feedback_features
-from .asking import ModelOfCheck
-from .copy_sources import Row
-from .not_scored import RefusedRecord
-from .outcomes_of_copies import probability_text
+from ...base.frozen import frozen
+from ...calls.scoring.refused_records import Refusal
+from ...database.engine import Database
+from ...domain.check import Progress
+from ...domain.deployment import Deployment, ProblemType
+from ...domain.outcome import Outcome, OutcomeRule
+from ...domain.record import Prediction
+from ...sources.arrays.column_cells import canonical_texts, format_value, read_answers
+from ...sources.arrays.outcome_codes import outcome_codes
+from ...sources.stored.window_queries import feedback_features
+from ..ask_model import ModelOfCheck
+from ..copies.copy_outcomes import probability_text
+from ..copies.copy_sources import Row
+from ..copies.not_scored import RefusedRecord
 from .window import Window
 
 CHUNK = 10_000

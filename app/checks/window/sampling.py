@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..domain.checks import Measurement
-from ..metrics.groups import FloatArray
-from ..metrics.perturbed import UNEQUALLY_SAMPLED
-from ..metrics.verdicts import Verdict
+from ...domain.check import Measurement
+from ...statistics.group_labels import FloatArray
+from ...statistics.intervals.verdicts import Verdict
+from ...statistics.measures.perturbed_data import UNEQUALLY_SAMPLED
 
 SAMPLING = "sampling"
 """Member of a window that describes its sample; absent where every record represents itself."""

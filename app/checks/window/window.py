@@ -11,11 +11,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..domain.checks import Span
-from ..domain.monitors import Monitor
-from ..frozen import frozen
-from ..store.records.window import WindowQuery, name_values
-from .sources import WindowSource
+from ...base.frozen import frozen
+from ...domain.check import Span
+from ...domain.monitor import Monitor
+from ...sources.stored.window_queries import WindowQuery, name_values
+from .window_sources import WindowSource
 
 BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 """Moment before any record's time."""

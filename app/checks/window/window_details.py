@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..domain.groups import MISSPELLED, NEAR_TWINS, describe_twins
-from ..domain.outcomes import Outcome, outcome_texts
-from .evidence import CheckEvidence
+from ...domain.groups import MISSPELLED, NEAR_TWINS, describe_twins
+from ...domain.outcome import Outcome, outcome_texts
+from ..copies.copy_outcomes import CopyOutcomes
+from ..copies.not_scored import LABELS_NOT_SCORED, NOT_SCORED_BECAUSE, RECORDS_NOT_SCORED, RefusedRecord, list_reasons
+from ..subject import Subject
 from .fingerprint import FINGERPRINT, fingerprint_of
-from .not_scored import LABELS_NOT_SCORED, NOT_SCORED_BECAUSE, RECORDS_NOT_SCORED, RefusedRecord, list_reasons
-from .outcomes_of_copies import CopyOutcomes
 from .sampling import describe_sampling
-from .subject import Subject
+from .window_records import CheckEvidence
 
 ROUNDED_PROBABILITIES = "rounded_probabilities"
 """Member of a window whose model answered probabilities a hair outside [0, 1]."""

@@ -5,22 +5,22 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..domain.checks import DataSet
-from ..domain.comparisons import Comparison
-from ..errors import InvalidInput
-from ..frozen import frozen
-from ..metrics.groups import NEITHER, IntArray
-from ..records.grouping import Grouping
-from ..records.reading import RecordColumns, RecordTable, read_table
-from ..store.records.counterfactuals import TargetKey
-from ..store.records.window import WindowQuery
-from .feedback import PROBABILITY
-from .outcomes_of_copies import CopyOutcomes, fill_stored, plan_copies, target_key
-from .picking import is_needed, picked_on
-from .repeats import draw_repeats, plan_repeats
-from .sources import WindowSource
-from .subject import Subject, require_attributes
+from ...base.errors import InvalidInput
+from ...base.frozen import frozen
+from ...deployments.monitor.picked_metrics import is_needed, picked_on
+from ...domain.check import DataSet
+from ...domain.comparison import Comparison
+from ...sources.arrays.group_of_records import Grouping
+from ...sources.arrays.read_records import RecordColumns, RecordTable, read_table
+from ...sources.stored.copy_answers import TargetKey
+from ...sources.stored.window_queries import WindowQuery
+from ...statistics.group_labels import NEITHER, IntArray
+from ..copies.copy_outcomes import CopyOutcomes, fill_stored, plan_copies, target_key
+from ..copies.repeats import draw_repeats, plan_repeats
+from ..subject import Subject, require_attributes
+from .observed_labels import PROBABILITY
 from .window import PayloadWindow, Window, read_feedback_window, read_payload_window
+from .window_sources import WindowSource
 
 COPIED = (DataSet.PAYLOAD_PERTURBED, DataSet.BALANCED, DataSet.DEBIASED, DataSet.DEBIASED_FEEDBACK)
 """Data sets that need the outcomes of copies."""

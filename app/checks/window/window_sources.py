@@ -10,19 +10,19 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..batch.answers import KeptAnswers
-from ..batch.engines import Engine, LocalEngine
-from ..batch.locations import Root
-from ..batch.own_files import own_folder
-from ..batch.record_files import ALL_TIMES, FeedbackFiles, PayloadFiles, name_columns_of_labels
-from ..batch.table_files import TablePart
-from ..domain.checks import Span
-from ..domain.deployments import Deployment
-from ..domain.tables_of_files import FeedbackTable, PayloadTable
-from ..frozen import frozen
-from ..store.database.arrow import ArrowReader
-from ..store.records.counterfactuals import TargetKey, stored_outcomes, stored_targets
-from ..store.records.window import WindowQuery, count_payload, newest_cohort, newest_feedback, newest_payload
+from ...base.frozen import frozen
+from ...database.arrow_reader import ArrowReader
+from ...domain.check import Span
+from ...domain.deployment import Deployment
+from ...domain.file_tables import FeedbackTable, PayloadTable
+from ...sources.stored.copy_answers import TargetKey, stored_outcomes, stored_targets
+from ...sources.stored.window_queries import WindowQuery, count_payload, newest_cohort, newest_feedback, newest_payload
+from ...sources.tables.allowed_locations import Root
+from ...sources.tables.engines import Engine, LocalEngine
+from ...sources.tables.kept_predictions import KeptAnswers
+from ...sources.tables.own_files import own_folder
+from ...sources.tables.record_files import ALL_TIMES, FeedbackFiles, PayloadFiles, name_columns_of_labels
+from ...sources.tables.table_files import TablePart
 
 COHORT = 10_000
 """Max records of which a check counts how many have a label."""

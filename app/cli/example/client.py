@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 
-from ..errors import SetupError, Unavailable
+from ...base.errors import SetupError, Unavailable
 from .applicants import FEATURES, Applicant
 
 TIMEOUT_SECONDS = 30

@@ -14,15 +14,15 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from ..errors import EvenhandError, SetupError
-from ..example.client import Stopped
-from ..example.keys import fresh_key, revoke_keys
-from ..example.model_address import SERVER, model_listener
-from ..example.performance import Performance
-from ..settings import Settings
-from .children import ChildSpec
-from .database import python_module, service_settings, stop_signal
-from .service import reachable_host, run_service
+from ...base.errors import EvenhandError, SetupError
+from ...base.settings import Settings
+from ..database import python_module, service_settings, stop_signal
+from ..service.children import ChildSpec
+from ..service.service import reachable_host, run_service
+from .client import Stopped
+from .example_key import fresh_key, revoke_keys
+from .model_address import SERVER, model_listener
+from .performance import Performance
 
 LOG_FILE = "example.log"
 MODEL_HOST = "127.0.0.1"

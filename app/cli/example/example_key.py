@@ -1,10 +1,10 @@
 """The example's API key. Only hashes are stored, so each run creates a new one."""
 
-from ..domain.paging import Paging
-from ..security.keys import create_key
-from ..security.principals import Role
-from ..store.database.engine import Database
-from ..store.people.api_keys import ApiKeys
+from ...access.keys.key_text import create_key
+from ...access.keys.queries import ApiKeys
+from ...access.principals import Role
+from ...database.engine import Database
+from ...domain.paging import Paging
 
 NAME = "evenhand example"
 _PAGE = 500

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from ..errors import SetupError
-from ..example.serving import ModelServer
-from ..example.small_model import answer
-from .database import stop_signal
+from ...base.errors import SetupError
+from ..database import stop_signal
+from .model_http import ModelServer
+from .small_model import answer
 
 HOST = "127.0.0.1"
 

@@ -12,8 +12,8 @@ from scipy.special import expit
 
 from .applicants import BAD, FEATURES, GOOD
 from .model_address import OUTPUTS
-from .past import DECISION, training_data
-from .serving import ModelServer
+from .model_http import ModelServer
+from .past_decisions import DECISION, training_data
 
 LABELS = (GOOD, BAD)
 

@@ -16,11 +16,11 @@ from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
-from ..clock import utc_now
+from ...base.clock import utc_now
 from .applicants import applicants
 from .client import Evenhand, Http, ModelClient, Stopped
+from .console import Steps
 from .story import DEPLOYMENT_ID, Scene, catch_up, check_now, measurements_of, register
-from .telling import Steps
 from .traffic import Label, Visit, labels_of, payload_records
 
 Point: TypeAlias = Mapping[str, Any]

@@ -4,14 +4,14 @@ import threading
 from datetime import datetime
 from typing import Any
 
-from ..clock import HOUR, hour_of
-from ..errors import SetupError
-from ..frozen import frozen
+from ...base.clock import HOUR, hour_of
+from ...base.errors import SetupError
+from ...base.frozen import frozen
 from .applicants import BAD, FEATURES, GOOD
 from .client import Evenhand, ModelClient, Stopped
+from .console import Steps
 from .model_address import OUTPUTS
-from .past import DECISION, training_data
-from .telling import Steps
+from .past_decisions import DECISION, training_data
 from .traffic import Label, hour_of_visits, payload_records
 
 DEPLOYMENT_ID = "credit-risk"

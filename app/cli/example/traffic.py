@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..clock import HOUR
-from ..frozen import frozen
+from ...base.clock import HOUR
+from ...base.frozen import frozen
 from .applicants import Applicant, applicants, outcomes
 from .client import ModelClient
 

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from ..evidence.sentences import IF_OTHER_PEOPLE
-from ..frames.evidence import follow_frame
+from ...library.hours_of_groups import follow_frame
+from ...statistics.e_values.state_words import IF_OTHER_PEOPLE
 from .evidence_report import render_evidence
 from .metrics_files import (
     Attributes,

@@ -10,11 +10,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..domain.record_times import LeftOutTimes
-from ..evidence.nulls import UnfairSide
-from ..evidence.sentences import DAY, MINUTE, State, choose_form, say_start
-from ..frames.evidence import ComparisonEvidence, Evidence
-from ..frames.times import DAY_HOURS
+from ...domain.record_times import LeftOutTimes
+from ...library.frame_hours import DAY_HOURS
+from ...library.hours_of_groups import ComparisonEvidence, Evidence
+from ...statistics.e_values.nulls import UnfairSide
+from ...statistics.e_values.state_words import DAY, MINUTE, State, choose_form, say_start
 from .metrics_report import printable
 
 COLOURS = {State.UNFAIR: "red", State.SHOWN_FAIR: "green"}

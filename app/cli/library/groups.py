@@ -7,9 +7,9 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from ..evidence.nulls import UnfairSide
-from ..frames.groups import GroupSearch, find_groups
-from ..scan.results import SearchResult, say_search
+from ...library.unlisted_groups import GroupSearch, find_groups
+from ...statistics.e_values.nulls import UnfairSide
+from ...statistics.scan.scan_results import SearchResult, say_search
 from .evidence_report import fill
 from .metrics_files import (
     Earliest,
@@ -89,7 +89,7 @@ def groups(
     result = search.result
     typer.echo(render_groups(search, file.name, open_console()))
     if watch is not None and result.group is not None:
-        from .import_service import ImportService, open_client  # noqa: PLC0415 - the command asks no service otherwise
+        from ..import_service import ImportService, open_client  # noqa: PLC0415 - the command asks no service otherwise
 
         with open_client(url, key) as client:
             monitor = ImportService(client, watch).ask("POST", "/fairness-monitor/found-groups", request_watching(result, name))

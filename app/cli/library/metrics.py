@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from ..frames import DEFAULT, measure_attributes, measure_frame
+from ...library.measurements import DEFAULT, measure_attributes, measure_frame
 from .metrics_files import (
     Attributes,
     Encoding,

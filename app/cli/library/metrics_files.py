@@ -21,16 +21,16 @@ import typer
 from pandas.io.common import get_handle  # type: ignore[import-not-found]  # the stubs leave it out
 from rich.console import Console
 
-from ..domain.encodings import UTF_8, decode_parts, find_encoding
-from ..domain.groups import count_twins, describe_twins, drop_twins
-from ..domain.spreadsheets import find_separator, harmless
-from ..domain.texts import nearest, quote_names
-from ..domain.values import EXACT, exact_number, number_of
-from ..errors import InvalidInput
-from ..frames import Report
-from ..frames.columns import is_numeric, some_numbers_of
-from ..frames.outcomes import NOT_NUMBERS
-from ..frozen import frozen
+from ...base.encodings import UTF_8, decode_parts, find_encoding
+from ...base.errors import InvalidInput
+from ...base.frozen import frozen
+from ...base.spreadsheets import find_separator, harmless
+from ...base.texts import nearest, quote_names
+from ...base.values import EXACT, exact_number, number_of
+from ...domain.groups import count_twins, describe_twins, drop_twins
+from ...library.frame_columns import is_numeric, some_numbers_of
+from ...library.frame_outcomes import NOT_NUMBERS
+from ...library.frame_report import Report
 from .metrics_report import printable
 
 MAX_PACKING = 100

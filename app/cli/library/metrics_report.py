@@ -8,12 +8,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..domain.groups import collapse_blanks
-from ..frames import Report, judged, judged_figure, sentence_of
-from ..metrics import CATALOGUE, MINIMUM_GROUP_SIZE, Measured, Undefined, Value, Verdict
-from ..metrics.rounding import write_minus
-from ..metrics.sentences import format_figure, format_to
-from ..metrics.statements import UNBADGED, as_text, find_unbadged, format_p
+from ...domain.groups import collapse_blanks
+from ...library.frame_report import Report, judged, judged_figure, sentence_of
+from ...statistics.catalogue import CATALOGUE
+from ...statistics.figure_values import Measured, Undefined, Value
+from ...statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Verdict
+from ...statistics.sentences.figure_sentences import format_figure, format_to
+from ...statistics.sentences.rounding import write_minus
+from ...statistics.sentences.statements import UNBADGED, as_text, find_unbadged, format_p
 
 COLOURS = {Verdict.FAIR: "green", Verdict.UNWATCHED: "yellow", Verdict.SUSPECTED: "yellow", Verdict.UNFAIR: "red"}
 SCOPES = {

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from ..frames.planning import Plan, plan_frame
-from ..frames.times import DAY_HOURS
+from ...library.frame_hours import DAY_HOURS
+from ...library.record_plan import Plan, plan_frame
 from .evidence_report import count_blocks, fill, say_left_out
 from .metrics_files import (
     Attributes,

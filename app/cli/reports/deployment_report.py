@@ -2,18 +2,18 @@
 
 from pathlib import Path
 
-from ..clock import utc_now
-from ..domain.checks import Span
-from ..domain.record_times import parse_moment
-from ..errors import InvalidInput
-from ..frozen import frozen
-from ..reports.document import Made
-from ..reports.regulator.making import ReportForm, make_regulator_report
-from ..reports.regulator.presets import SheetsWanted
-from ..reports.regulator.verification import check_database, check_file, read_report_file
-from ..security.secrets import open_secret_box
-from ..store.deployments.deployments import Deployments
-from .database import command_settings, ready_database
+from ...access.secret_box import open_secret_box
+from ...base.clock import utc_now
+from ...base.errors import InvalidInput
+from ...base.frozen import frozen
+from ...deployments.queries import Deployments
+from ...domain.check import Span
+from ...domain.record_times import parse_moment
+from ...reports.document import Made
+from ...reports.regulator.presets import SheetsWanted
+from ...reports.regulator.regulator_report import ReportForm, make_regulator_report
+from ...reports.regulator.verify import check_database, check_file, read_report_file
+from ..database import command_settings, ready_database
 
 MOST_LINES = 50
 

@@ -6,20 +6,20 @@ from contextlib import contextmanager
 
 from sqlalchemy.orm import Session
 
-from ..domain.deployments import Deployment
-from ..domain.paging import Paging
-from ..domain.report_schedules import MAX_SCHEDULES, KeptReport, ReportRhythm, ScheduleContent
-from ..errors import InvalidInput
-from ..frozen import frozen
-from ..reports.regulator.data import choose_controls, require_monitor
-from ..reports.regulator.presets import SheetsWanted
-from ..security.secrets import open_secret_box
-from ..store.alerts.alert_rules import unknown_channels
-from ..store.deployments.deployments import Deployments
-from ..store.people.activities import record_activity
-from ..store.reports.kept import get_kept, kept_page, put_schedule, read_kept_file, schedules_page
-from ..web.texts import ID_PATTERN
-from .database import command_settings, ready_database
+from ...access.audit.activity_queries import record_activity
+from ...access.secret_box import open_secret_box
+from ...alerts.rules.queries import unknown_channels
+from ...base.errors import InvalidInput
+from ...base.frozen import frozen
+from ...deployments.queries import Deployments
+from ...domain.deployment import Deployment
+from ...domain.paging import Paging
+from ...reports.kept.queries import get_kept, kept_page, put_schedule, read_kept_file, schedules_page
+from ...reports.kept.schedules import MAX_SCHEDULES, KeptReport, ReportRhythm, ScheduleContent
+from ...reports.regulator.presets import SheetsWanted
+from ...reports.regulator.report_data import choose_controls, require_monitor
+from ...web.id_and_time import ID_PATTERN
+from ..database import command_settings, ready_database
 
 MOST_LINES = 1000
 

@@ -8,13 +8,13 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from ..domain.category_schemes import CategoryMapping, parse_mappings
-from ..errors import InvalidInput
-from ..frames.selection_report import SelectionReport, report_selections
-from ..impact.local_law_144 import LEAST_SHARE
-from ..impact.presets import PresetName
-from ..reports.regulator.presets import SheetsWanted, ToolKind, choose_sheets
-from .metrics_files import (
+from ...base.errors import InvalidInput
+from ...library.selections import SelectionReport, report_selections
+from ...reports.regulator.presets import SheetsWanted, ToolKind, choose_sheets
+from ...statistics.selections.category_schemes import CategoryMapping, parse_mappings
+from ...statistics.selections.local_law_144 import LEAST_SHARE
+from ...statistics.selections.selection_presets import PresetName
+from ..library.metrics_files import (
     Declared,
     Encoding,
     Favourable,

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Final
 
-from ..clock import utc_now
-from ..domain.spreadsheets import harmless
-from ..domain.values import number_of
-from ..frames.selection_report import SelectionReport
-from ..impact.presets import SheetName
+from ...base.clock import utc_now
+from ...base.spreadsheets import harmless
+from ...base.values import number_of
+from ...library.selections import SelectionReport
+from ...statistics.selections.selection_presets import SheetName
 
 
 class Format(StrEnum):
@@ -37,9 +37,9 @@ def render_report(report: SelectionReport, file: str, form: Format) -> bytes:
     if form is Format.CSV:
         return render_csv(report).encode()
     # Imported here: the writers of HTML and PDF take a second to import.
-    from ..reports.html import as_html  # noqa: PLC0415 - above
-    from ..reports.pdf import as_pdf  # noqa: PLC0415 - above
-    from ..reports.selections import selection_document  # noqa: PLC0415 - above
+    from ...reports.html_file import as_html  # noqa: PLC0415 - above
+    from ...reports.pdf_file import as_pdf  # noqa: PLC0415 - above
+    from ...reports.selection_report import selection_document  # noqa: PLC0415 - above
 
     document = selection_document(report, file, made_at=utc_now().replace(microsecond=0))
     return as_pdf(document) if form is Format.PDF else as_html(document).encode()

@@ -9,11 +9,11 @@ from typing import cast
 
 import uvicorn
 
-from ..dashboard.rendering import compile_templates
-from ..main import create_app
-from .database import service_settings, spare_loaded_objects
-from .http_bounds import Connections, HttpBounds, raise_open_file_limit
-from .http_protocol import BoundedProtocol
+from ...main import create_app
+from ...pages.render import compile_templates
+from ...web.http_bounds import Connections, HttpBounds, raise_open_file_limit
+from ...web.http_protocol import BoundedProtocol
+from ..database import service_settings, spare_loaded_objects
 
 STOP_SECONDS = 10  # less than the supervisor waits
 

@@ -7,8 +7,8 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import field
 
-from ..embedded.spawn import tied_command
-from ..frozen import frozen
+from ...base.frozen import frozen
+from ...database.embedded.spawn import tied_command
 
 
 @frozen(kw_only=True)

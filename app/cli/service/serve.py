@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from ..domain.paging import Paging
-from ..settings import Settings
-from ..store.database.engine import Database
-from ..store.people.api_keys import ApiKeys
-from .database import service_settings, stop_signal
+from ...access.keys.queries import ApiKeys
+from ...base.settings import Settings
+from ...database.engine import Database
+from ...domain.paging import Paging
+from ..database import service_settings, stop_signal
 from .service import run_service
 
 command = typer.Typer(add_completion=False)

@@ -12,15 +12,15 @@ from types import MappingProxyType
 
 import structlog
 
-from ..embedded import EmbeddedPostgres
-from ..errors import SetupError
-from ..security.secrets import open_secret_box
-from ..settings import Settings
-from ..store.database.engine import Database
-from ..store.deployments.deployments import Deployments
-from ..telemetry.metrics import SHARED_FOLDER
+from ...access.secret_box import open_secret_box
+from ...base.errors import SetupError
+from ...base.settings import Settings
+from ...base.telemetry.prometheus import SHARED_FOLDER
+from ...database.embedded.embedded_server import EmbeddedPostgres
+from ...database.engine import Database
+from ...deployments.queries import Deployments
+from ..database import migrate, python_module, warn_of_foreign_tables
 from .children import ChildSpec
-from .database import migrate, python_module, warn_of_foreign_tables
 from .supervisor import Supervisor
 
 BACKLOG = 2048
@@ -31,6 +31,8 @@ READY_TIMEOUT_SECONDS = 5.0
 """Max seconds of such a request, while the socket is open and the service still starts."""
 
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104 - looked up, not bound
+
+_COMMANDS = __package__.rpartition(".")[0]
 
 log = structlog.get_logger()
 
@@ -62,7 +64,7 @@ def run_service(
             _prepare_database(url, settings, prepare)
             shared = {"DATABASE_URL": url, SHARED_FOLDER: counters, **environment}
             alone = shared | {"EVENHAND_METRICS_PORT": "0"}
-            worker = ChildSpec(name="worker", command=python_module(__package__, "worker"), environment=alone)
+            worker = ChildSpec(name="worker", command=python_module(_COMMANDS, "worker"), environment=alone)
             specs = [
                 *api_specs(listeners, environment=shared),
                 *([worker] if with_worker else []),

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import structlog
 
-from ..errors import SetupError
+from ...base.errors import SetupError
 from .children import Child, ChildSpec
 
 POLL_SECONDS = 0.1

@@ -2,14 +2,14 @@
 
 import typer
 
-from .. import VERSION
-from ..errors import SetupError
-from ..outbound.egress import read_policy
-from ..schedule.worker import run_worker
-from ..store.database.migrate import require_no_months_in_files, require_suitable
-from ..telemetry.endpoint import counters_served
-from ..telemetry.traces import tracing
-from .database import lower_priority, open_database, service_settings, spare_loaded_objects, stop_signal
+from ... import VERSION
+from ...base.errors import SetupError
+from ...base.telemetry.metrics_endpoint import counters_served
+from ...base.telemetry.traces import tracing
+from ...calls.egress_policy import read_policy
+from ...database.migrations import require_no_months_in_files, require_suitable
+from ...worker.worker import run_worker
+from ..database import lower_priority, open_database, service_settings, spare_loaded_objects, stop_signal
 
 command = typer.Typer(add_completion=False)
 

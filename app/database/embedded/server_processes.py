@@ -11,8 +11,8 @@ from pathlib import Path
 
 import structlog
 
-from ..errors import SetupError
-from .place import PORT, Place
+from ...base.errors import SetupError
+from .data_folder import PORT, Place
 from .postmaster import forget_dead, postmaster_of
 from .spawn import tied_command
 

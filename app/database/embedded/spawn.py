@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from .account import Account
+from .system_account import Account
 
 LAUNCHER = Path(__file__).with_name("launch.py")
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import structlog
 
-from ..errors import SetupError
-from ..frozen import frozen
+from ...base.errors import SetupError
+from ...base.frozen import frozen
 
 OWN_NAME = "evenhand"
 NAMES = (OWN_NAME, "postgres")

@@ -1,5 +1,6 @@
 """The Row classes, and the metadata for the migrations."""
 
+from .access import ActivityRow, ApiKeyRow, AuditEventRow, KeyLimitsRow, KeyUseRow, SessionRow, UsedLogInRow, UserRow
 from .alerts import AlertChannelRow, AlertCommentRow, AlertRow, AlertRuleChannelRow, AlertRuleRow, NotificationRow
 from .base import Row
 from .checks import CheckDayRow, CheckRow, CheckTableRow, FigureDayRow, ListenerRow, MeasurementRow, TableDayRow, WorkerRow
@@ -28,7 +29,6 @@ from .evidence import (
 )
 from .mitigation import BiasDetectorRow, FlaggedRecordRow, MitigationProfileRow, MitigationSettingsRow
 from .openscale import OpenScaleFactRow
-from .people import ActivityRow, ApiKeyRow, AuditEventRow, KeyLimitsRow, KeyUseRow, SessionRow, UsedLogInRow, UserRow
 from .records import (
     RECORD_NO_BLOCK,
     ArrivalRow,

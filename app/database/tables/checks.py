@@ -6,20 +6,7 @@ from typing import Any
 from sqlalchemy import ARRAY, BigInteger, DateTime, Double, ForeignKey, ForeignKeyConstraint, Index, Integer, SmallInteger, String, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import (
-    DeploymentKey,
-    DeploymentNo,
-    Int16,
-    Int64,
-    JsonValue,
-    NotYet,
-    QueuedRow,
-    Row,
-    RowNo,
-    StoredAt,
-    TextKey,
-    TimeKey,
-)
+from .base import DeploymentKey, DeploymentNo, Int16, Int64, JsonValue, NotYet, QueuedRow, Row, RowNo, StoredAt, TextKey, TimeKey
 
 
 class CheckRow(QueuedRow):

@@ -1,1 +1,1 @@
-"""Which outcomes are favourable, and which groups are compared."""
+"""Fairness monitors: the favourable outcomes and the compared groups."""

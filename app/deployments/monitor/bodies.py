@@ -6,18 +6,10 @@ from typing import Annotated, Any
 
 from pydantic import AliasPath, BeforeValidator, Field
 
-from ...checks.picking import measured_keys
+from ...base.errors import FieldProblem
 from ...domain.display_names import DisplayNames, GroupName
 from ...domain.group_rules import ALL_OTHERS
-from ...domain.monitor_rules import (
-    MAX_ATTRIBUTED_ROWS,
-    MAX_ATTRIBUTES,
-    MAX_DRAWS,
-    MAX_FALSE_ALARM_HOURS,
-    MAX_LABEL_HORIZON_HOURS,
-    MAX_RECORDS,
-)
-from ...domain.monitors import (
+from ...domain.monitor import (
     DEFAULT_THRESHOLD,
     DRAWS_PER_ROW,
     FALSE_ALARM_HOURS,
@@ -27,14 +19,22 @@ from ...domain.monitors import (
     MonitoredAttribute,
     Schedule,
 )
-from ...domain.outcomes import OutcomeRule
+from ...domain.monitor_rules import (
+    MAX_ATTRIBUTED_ROWS,
+    MAX_ATTRIBUTES,
+    MAX_DRAWS,
+    MAX_FALSE_ALARM_HOURS,
+    MAX_LABEL_HORIZON_HOURS,
+    MAX_RECORDS,
+)
+from ...domain.outcome import OutcomeRule
 from ...domain.ruled_attributes import MOST_CONDITIONS, MOST_CONJUNCTIONS
-from ...errors import FieldProblem
-from ...metrics.catalogue import CATALOGUE, DEFAULT_METRICS
-from ...metrics.sides import mirrored_ratio
-from ...store.deployments.monitors import PlacedMonitor
-from .base import FromText, In, NextPageCursor, Out, PageOut, example
-from .values import GroupValueJson, ScalarJson
+from ...statistics.catalogue import CATALOGUE, DEFAULT_METRICS
+from ...statistics.sentences.sides import mirrored_ratio
+from ...web.body import FromText, In, NextPageCursor, Out, PageOut, example
+from ...web.value_bodies import GroupValueJson, ScalarJson
+from .picked_metrics import measured_keys
+from .queries import PlacedMonitor
 
 _EXAMPLE: dict[str, Any] = {
     "favourable": ["No Risk"],

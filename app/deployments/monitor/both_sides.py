@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from ..domain.monitors import Limits, Monitor
-from ..frozen import frozen
-from ..metrics.catalogue import CATALOGUE
-from ..metrics.sides import both_sides, mirrored_ratio
+from ...base.frozen import frozen
+from ...domain.monitor import Limits, Monitor
+from ...statistics.catalogue import CATALOGUE
+from ...statistics.sentences.sides import both_sides, mirrored_ratio
 
 THRESHOLDS_OF = "disparate_impact"
 """Metric that an attribute's thresholds apply to; other disparate impacts are compared with the same."""

@@ -4,10 +4,10 @@ from typing import Any
 
 from pydantic import Field
 
-from ...checks.doubts import warning_of
-from ...domain.training_data import Association, AssociationMeasure
-from ...training.limits import LEAST_STRENGTH
-from .base import Out, example
+from ...web.body import Out, example
+from ..training.training_facts import Association, AssociationMeasure
+from ..training.training_limits import LEAST_STRENGTH
+from .doubted_features import warning_of
 
 _FEATURES: list[dict[str, Any]] = [
     {

@@ -4,12 +4,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from ..domain.training_data import RECOMMENDED_ABOVE, TrainingForm
-from ..errors import InvalidInput, require_present
-from ..store.training.training_data import associations_of, donor_features_of, training_summary_of
-from ..web.access import SessionIn
-from .deployment_in_address import ReadableDeployment
-from .schemas.correlated_features import CorrelatedFeaturesOut, correlated_feature
+from ...access.gate.caller import SessionIn
+from ...base.errors import InvalidInput, require_present
+from ..deployment_in_address import ReadableDeployment
+from ..training.queries import associations_of, donor_features_of, training_summary_of
+from ..training.training_facts import RECOMMENDED_ABOVE, TrainingForm
+from .correlation_bodies import CorrelatedFeaturesOut, correlated_feature
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/correlated-features", tags=["training data"])
 

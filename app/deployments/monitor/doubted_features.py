@@ -5,12 +5,12 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from ..domain.deployments import Deployment
-from ..domain.monitors import Monitor
-from ..domain.training_data import Association
-from ..errors import FieldProblem
-from ..frozen import frozen
-from ..store.training.training_data import associations_of
+from ...base.errors import FieldProblem
+from ...base.frozen import frozen
+from ...domain.deployment import Deployment
+from ...domain.monitor import Monitor
+from ..training.queries import associations_of
+from ..training.training_facts import Association
 
 CHANCE = "no_stronger_than_chance"
 """Member of a window that lists such features, with strength and level of chance."""

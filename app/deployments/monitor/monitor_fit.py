@@ -4,11 +4,11 @@ from dataclasses import replace
 
 from sqlalchemy.orm import Session
 
-from ..domain.deployments import Deployment
-from ..domain.monitors import Monitor, Schedule
-from ..errors import FieldProblem, InvalidInput
-from .donors import donor_problems
-from .picking import problems_of
+from ...base.errors import FieldProblem, InvalidInput
+from ...domain.deployment import Deployment
+from ...domain.monitor import Monitor, Schedule
+from ..training.donor_values import donor_problems
+from .picked_metrics import problems_of
 
 
 def fitting_problems(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable
 
-from ..domain.checks import DataSet
-from ..domain.deployments import ProblemType, RecordSchema
-from ..domain.monitor_rules import monitor_problems
-from ..domain.monitors import Monitor
-from ..errors import FieldProblem
-from ..metrics.catalogue import CATALOGUE, DEFAULT_METRICS, Metric, metrics_on
-from ..metrics.catalogue.metric import Needs
+from ...base.errors import FieldProblem
+from ...domain.check import DataSet
+from ...domain.deployment import ProblemType, RecordSchema
+from ...domain.monitor import Monitor
+from ...domain.monitor_rules import monitor_problems
+from ...statistics.catalogue import CATALOGUE, DEFAULT_METRICS, Metric, metrics_on
+from ...statistics.catalogue.metric import Needs
 
 CONDITIONAL = tuple(key for key, metric in CATALOGUE.items() if "strata" in metric.needs)
 """Metrics that compare within the values of a column."""

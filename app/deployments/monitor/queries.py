@@ -8,13 +8,13 @@ from sqlalchemy import Text, case, delete, func, literal, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
+from ...database.binary_rows import columns_of
+from ...database.paging import page_oldest
+from ...database.tables import CheckRow, DeploymentRow, EvidenceEraRow, EvidenceFigureRow, MonitorRow
 from ...domain.display_names import DisplayNames
-from ...domain.monitors import AttributionSettings, EvidenceSettings, Limits, Monitor, MonitoredAttribute
-from ...domain.outcomes import OutcomeRule
+from ...domain.monitor import AttributionSettings, EvidenceSettings, Limits, Monitor, MonitoredAttribute
+from ...domain.outcome import OutcomeRule
 from ...domain.paging import Paging
-from ..database.paging import page_oldest
-from ..database.rows import columns_of
-from ..tables import CheckRow, DeploymentRow, EvidenceEraRow, EvidenceFigureRow, MonitorRow
 
 
 def monitor_of(session: Session, deployment_no: int) -> Monitor | None:

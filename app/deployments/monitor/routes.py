@@ -5,22 +5,22 @@ from operator import attrgetter
 from fastapi import APIRouter
 from sqlalchemy.orm import Session
 
-from ..checks.fitting import fitting_problems, keep_origins
-from ..checks.sides import watching_both_sides
-from ..domain.deployments import Deployment
-from ..domain.monitors import Monitor
-from ..errors import Conflict, refuse, require_present
-from ..security.principals import Principal
-from ..store.deployments.monitors import delete_monitor, monitor_of, page_of_monitors, put_monitor
-from ..store.people.activities import record_activity
-from ..views.monitor_warnings import monitor_warnings
-from ..web.access import Manager, Reader, SessionIn
-from ..web.paging import ShortNumberPaging
-from .answers import CONFLICT, problems
-from .changes import monitor_changes
-from .deployment_in_address import LockedDeployment, ReadableDeployment
-from .schemas.monitors import BothSidesIn, ListedMonitorOut, MonitorIn, MonitorOut, MonitorPage
-from .validating import ValidateOnly, kept_unless
+from ...access.audit.activity_queries import record_activity
+from ...access.gate.caller import Manager, Reader, SessionIn
+from ...access.principals import Principal
+from ...base.errors import Conflict, refuse, require_present
+from ...domain.deployment import Deployment
+from ...domain.monitor import Monitor
+from ...web.paging import ShortNumberPaging
+from ...web.problem_answers import CONFLICT, problems
+from ..change_texts import monitor_changes
+from ..deployment_in_address import LockedDeployment, ReadableDeployment
+from ..validate_only import ValidateOnly, kept_unless
+from .bodies import BothSidesIn, ListedMonitorOut, MonitorIn, MonitorOut, MonitorPage
+from .both_sides import watching_both_sides
+from .monitor_fit import fitting_problems, keep_origins
+from .queries import delete_monitor, monitor_of, page_of_monitors, put_monitor
+from .warnings import monitor_warnings
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/fairness-monitor", tags=["fairness monitor"])
 list_router = APIRouter(prefix="/v1/fairness-monitors", tags=["fairness monitor"])

@@ -2,11 +2,11 @@
 
 from sqlalchemy.orm import Session
 
-from ..checks.doubts import chance_warnings
-from ..domain.deployments import Deployment
-from ..domain.monitors import Monitor
-from ..errors import FieldProblem
-from ..training.unseen import find_unseen
+from ...base.errors import FieldProblem
+from ...domain.deployment import Deployment
+from ...domain.monitor import Monitor
+from ..training.unseen_groups import find_unseen
+from .doubted_features import chance_warnings
 
 
 def monitor_warnings(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:

@@ -4,13 +4,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ..domain.monitors import DEFAULT_THRESHOLD
-from ..domain.values import GroupValue, Range, label_of, number_of
-from ..frozen import frozen
-from ..metrics.intervals import log_ratio
-from .choice import MIN_RECORDS, Count, GroupChoice, NoChoice, Role, build_share, warn_of_small_groups
-from .kinds import NO_ANSWER, Split
-from .values import ENOUGH, Fit, ValueMatch, is_no_answer, list_values
+from ...base.frozen import frozen
+from ...base.values import GroupValue, Range, label_of, number_of
+from ...domain.monitor import DEFAULT_THRESHOLD
+from ...statistics.intervals.intervals import log_ratio
+from .attribute_kinds import NO_ANSWER, Split
+from .group_choice import MIN_RECORDS, Count, GroupChoice, NoChoice, Role, build_share, warn_of_small_groups
+from .value_match import ENOUGH, Fit, ValueMatch, is_no_answer, list_values
 
 OLDEST = 120
 

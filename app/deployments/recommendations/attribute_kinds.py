@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
 
-from ..frozen import frozen
+from ...base.frozen import frozen
 
 
 class Kind(StrEnum):

@@ -5,17 +5,17 @@ from typing import Any
 
 from pydantic import AliasPath, ConfigDict, Field, model_validator
 
+from ...base.errors import FieldProblem, InvalidInput
 from ...domain.monitor_rules import MAX_ATTRIBUTES
-from ...domain.outcomes import OutcomeRule
-from ...errors import FieldProblem, InvalidInput
-from ...recommendations.choice import CountsOrigin, Role
-from ...recommendations.detecting import Confidence
-from ...recommendations.kinds import Kind
-from ...recommendations.outcomes import OutcomesOrigin, RecommendedOutcomes
-from ...recommendations.recommending import Accepted, Picked
-from .base import In, Out, example
-from .monitors import FeatureName
-from .values import GroupValueJson
+from ...domain.outcome import OutcomeRule
+from ...web.body import In, Out, example
+from ...web.value_bodies import GroupValueJson
+from ..monitor.bodies import FeatureName
+from .attribute_kinds import Kind
+from .detect_kind import Confidence
+from .group_choice import CountsOrigin, Role
+from .recommend import Accepted, Picked
+from .suggested_outcomes import OutcomesOrigin, RecommendedOutcomes
 
 _GROUPS: list[dict[str, Any]] = [
     {

@@ -8,16 +8,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from ..domain.groups import drop_twins, find_twins
-from ..domain.monitor_rules import MAX_GROUPS
-from ..domain.texts import name_problem
-from ..domain.values import GroupValue, label_of
-from ..frozen import frozen
-from ..metrics.intervals import newcombe
-from .choice import MIN_RECORDS, MIN_REFERENCE_SHARE, Count, GroupChoice, NoChoice, ObservedShare, Role, build_share, warn_of_small_groups
-from .kinds import NO_ANSWER, KindRow
-from .names import fold
-from .values import ENOUGH, Fit, ValueMatch, list_values
+from ...base.frozen import frozen
+from ...base.texts import name_problem
+from ...base.values import GroupValue, label_of
+from ...domain.groups import drop_twins, find_twins
+from ...domain.monitor_rules import MAX_GROUPS
+from ...statistics.intervals.intervals import newcombe
+from .attribute_kinds import NO_ANSWER, KindRow
+from .column_names import fold
+from .group_choice import (
+    MIN_RECORDS,
+    MIN_REFERENCE_SHARE,
+    Count,
+    GroupChoice,
+    NoChoice,
+    ObservedShare,
+    Role,
+    build_share,
+    warn_of_small_groups,
+)
+from .value_match import ENOUGH, Fit, ValueMatch, list_values
 
 PAIR = 2
 

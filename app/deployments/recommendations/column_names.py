@@ -4,8 +4,8 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from ..frozen import frozen
-from .kinds import KindRow
+from ...base.frozen import frozen
+from .attribute_kinds import KindRow
 from .vocabulary import NEUTRAL, NEUTRAL_TO_CLEAR_NAMES
 
 # NFKD does not take these letters apart.

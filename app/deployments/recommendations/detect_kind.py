@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from enum import StrEnum
 
-from ..domain.values import GroupValue, Range, label_of, number_of
-from ..frozen import frozen
-from .ages import match_ages
-from .categories import match_places
-from .kinds import NO_ANSWER, KindRow, ValueNature
-from .names import NameMatch, fold, match_name, split_words, unfit_reason
-from .values import ENOUGH, MAX_VALUES, Fit, ValueMatch, holds_phrase, is_no_answer, list_values
+from ...base.frozen import frozen
+from ...base.values import GroupValue, Range, label_of, number_of
+from .age_ranges import match_ages
+from .attribute_kinds import NO_ANSWER, KindRow, ValueNature
+from .category_groups import match_places
+from .column_names import NameMatch, fold, match_name, split_words, unfit_reason
+from .value_match import ENOUGH, MAX_VALUES, Fit, ValueMatch, holds_phrase, is_no_answer, list_values
 from .vocabulary import KINDS, NO, YES
 
 MAX_CATEGORY_LENGTH = 80

@@ -5,14 +5,14 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
-from ..domain.deployments import Column
-from ..domain.outcomes import Outcome, OutcomeRule
-from ..domain.training_data import Distribution
-from ..domain.values import GroupValue, label_of
-from ..frozen import frozen
-from ..metrics.intervals import wilson
-from ..metrics.verdicts import MINIMUM_GROUP_SIZE
+from ...base.frozen import frozen
+from ...base.values import GroupValue, label_of
+from ...domain.deployment import Column
+from ...domain.outcome import Outcome, OutcomeRule
+from ...statistics.intervals.intervals import wilson
+from ...statistics.intervals.verdicts import MINIMUM_GROUP_SIZE
 from ..training.from_distributions import Inexact, classify_cell_label
+from ..training.training_facts import Distribution
 
 Role: TypeAlias = Literal["monitored", "reference", "neither"]
 

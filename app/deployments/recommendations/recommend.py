@@ -8,23 +8,23 @@ from typing import Any, Literal, TypeAlias
 
 from sqlalchemy.orm import Session
 
-from ..domain.deployments import Deployment, FieldKind, ProblemType, StorageKind
-from ..domain.monitors import DEFAULT_THRESHOLD, Monitor, MonitoredAttribute
-from ..domain.outcomes import OutcomeRule
-from ..domain.training_data import Cell, Distribution, TrainingSummary
-from ..domain.values import Range, Scalar
-from ..errors import FieldProblem, InvalidInput
-from ..frozen import frozen
-from ..metrics.sides import mirrored_ratio
-from ..store.records.newest import SampledRecord, newest_records
-from ..store.training.training_data import distributions_of, training_summary_of
-from .ages import choose_ages, is_band
-from .categories import choose_categories, choose_places
-from .choice import CountsOrigin, GroupChoice, NoChoice, Observed, Source
-from .detecting import Confidence, Detected, Dismissed, detect, is_named
-from .kinds import Kind, ValueNature
-from .outcomes import OutcomesOrigin, RecommendedOutcomes, determine_outcomes
-from .values import MAX_VALUES
+from ...base.errors import FieldProblem, InvalidInput
+from ...base.frozen import frozen
+from ...base.values import Range, Scalar
+from ...domain.deployment import Deployment, FieldKind, ProblemType, StorageKind
+from ...domain.monitor import DEFAULT_THRESHOLD, Monitor, MonitoredAttribute
+from ...domain.outcome import OutcomeRule
+from ...sources.stored.newest_record import SampledRecord, newest_records
+from ...statistics.sentences.sides import mirrored_ratio
+from ..training.queries import distributions_of, training_summary_of
+from ..training.training_facts import Cell, Distribution, TrainingSummary
+from .age_ranges import choose_ages, is_band
+from .attribute_kinds import Kind, ValueNature
+from .category_groups import choose_categories, choose_places
+from .detect_kind import Confidence, Detected, Dismissed, detect, is_named
+from .group_choice import CountsOrigin, GroupChoice, NoChoice, Observed, Source
+from .suggested_outcomes import OutcomesOrigin, RecommendedOutcomes, determine_outcomes
+from .value_match import MAX_VALUES
 
 DEFAULT_UPPER_THRESHOLD = mirrored_ratio(DEFAULT_THRESHOLD)
 

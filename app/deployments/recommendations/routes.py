@@ -4,17 +4,17 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body
 
-from ..checks.fitting import fitting_problems
-from ..errors import InvalidInput
-from ..recommendations.recommending import locate_problems, merge_into_monitor, recommend_for
-from ..store.deployments.monitors import monitor_of, put_monitor
-from ..store.people.activities import record_activity
-from ..views.monitor_warnings import monitor_warnings
-from ..web.access import Manager, SessionIn
-from .changes import monitor_changes
-from .deployment_in_address import LockedDeployment, ReadableDeployment
-from .schemas.monitors import MonitorOut
-from .schemas.recommended_monitors import AcceptRecommendationsIn, RecommendedMonitorsOut
+from ...access.audit.activity_queries import record_activity
+from ...access.gate.caller import Manager, SessionIn
+from ...base.errors import InvalidInput
+from ..change_texts import monitor_changes
+from ..deployment_in_address import LockedDeployment, ReadableDeployment
+from ..monitor.bodies import MonitorOut
+from ..monitor.monitor_fit import fitting_problems
+from ..monitor.queries import monitor_of, put_monitor
+from ..monitor.warnings import monitor_warnings
+from .bodies import AcceptRecommendationsIn, RecommendedMonitorsOut
+from .recommend import locate_problems, merge_into_monitor, recommend_for
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/recommended-monitors", tags=["fairness monitor"])
 

@@ -4,11 +4,11 @@ import re
 from collections.abc import Mapping
 from enum import StrEnum
 
-from ..domain.monitors import Monitor
-from ..domain.outcomes import Outcome, OutcomeRule
-from ..domain.values import Range, Scalar, fold, label_of
-from ..frozen import frozen
-from .names import split_words
+from ...base.frozen import frozen
+from ...base.values import Range, Scalar, fold, label_of
+from ...domain.monitor import Monitor
+from ...domain.outcome import Outcome, OutcomeRule
+from .column_names import split_words
 from .vocabulary import read_words
 
 MAX_LABELS = 20

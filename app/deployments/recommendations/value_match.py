@@ -5,9 +5,9 @@ from dataclasses import field
 from enum import IntEnum
 from functools import lru_cache
 
-from ..domain.values import GroupValue, label_of
-from ..frozen import frozen
-from .names import split_words
+from ...base.frozen import frozen
+from ...base.values import GroupValue, label_of
+from .column_names import split_words
 from .vocabulary import NO_ANSWERS
 
 ENOUGH = 0.95

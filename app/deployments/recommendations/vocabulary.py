@@ -4,7 +4,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from .kinds import Coding, Kind, KindRow, Split, ValueNature
+from .attribute_kinds import Coding, Kind, KindRow, Split, ValueNature
 
 _FOLDER = Path(__file__).with_name("words")
 

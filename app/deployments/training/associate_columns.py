@@ -6,17 +6,17 @@ from typing import Protocol
 
 import numpy as np
 
-from ..domain.deployments import Column, FieldType, RecordSchema
-from ..domain.groups import in_order
-from ..domain.training_data import Association, AssociationMeasure, Cell
-from ..domain.values import GroupValue, Range, Scalar, canonical
-from ..metrics.groups import MISSING, Codes
-from ..metrics.values import Undefined
-from ..records import association
-from ..records.association import AbsolutePearson, CorrelationRatio, CramersV
-from .columns import Numbers, is_quantity
-from .limits import MOST_CELLS, MOST_PAIR_CELLS, MOST_PAIRS
-from .pieces import Layout, Part, Piece, Survey
+from ...base.values import GroupValue, Range, Scalar, canonical
+from ...domain.deployment import Column, FieldType, RecordSchema
+from ...domain.groups import in_order
+from ...sources.arrays import association
+from ...sources.arrays.association import AbsolutePearson, CorrelationRatio, CramersV
+from ...statistics.figure_values import Undefined
+from ...statistics.group_labels import MISSING, Codes
+from .read_pieces import Layout, Part, Piece, Survey
+from .training_facts import Association, AssociationMeasure, Cell
+from .training_limits import MOST_CELLS, MOST_PAIR_CELLS, MOST_PAIRS
+from .typed_column import Numbers, is_quantity
 
 TOO_MANY_PAIRS = f"only the first {MOST_PAIRS:,} pairs of a meta field and a feature, in the order of the schema, are compared"
 TOO_MANY_CELLS = f"the pairs of columns before it hold all the {MOST_PAIR_CELLS:,} combinations of values that are counted at once"

@@ -8,13 +8,13 @@ from typing import Annotated, Any
 import msgspec
 from pydantic import AliasPath, FailFast, Field, PlainSerializer, PlainValidator, WithJsonSchema
 
-from ...domain.monitors import Monitor
-from ...domain.training_data import Cell, Distribution, TrainingForm, TrainingSummary
-from ...domain.values import Range
-from ...training.from_distributions import FEWEST_SHOWN, find_unclassified, merge_rare
-from ...training.limits import LONGEST_VALUE, MOST_COLUMNS
-from .base import In, Out, example
-from .values import group_value
+from ...base.values import Range
+from ...domain.monitor import Monitor
+from ...web.body import In, Out, example
+from ...web.value_bodies import group_value
+from .from_distributions import FEWEST_SHOWN, find_unclassified, merge_rare
+from .training_facts import Cell, Distribution, TrainingForm, TrainingSummary
+from .training_limits import LONGEST_VALUE, MOST_COLUMNS
 
 _COUNTS = [
     {"values": ["female"], "label": "No Risk", "records": 1113},

@@ -8,16 +8,16 @@ from itertools import accumulate
 
 from sqlalchemy.orm import Session
 
-from ..domain.deployments import Column, Deployment, RecordSchema
-from ..domain.groups import positions
-from ..domain.monitors import Monitor
-from ..domain.training_data import Donor, Donors
-from ..domain.values import Scalar, label_of
-from ..errors import FieldProblem, InvalidInput
-from ..frozen import frozen
-from ..metrics.groups import NEITHER
-from ..records.grouping import Group, typed_value
-from ..store.training.training_data import donor_features_of
+from ...base.errors import FieldProblem, InvalidInput
+from ...base.frozen import frozen
+from ...base.values import Scalar, label_of
+from ...domain.deployment import Column, Deployment, RecordSchema
+from ...domain.groups import positions
+from ...domain.monitor import Monitor
+from ...sources.arrays.group_of_records import Group, typed_value
+from ...statistics.group_labels import NEITHER
+from .queries import donor_features_of
+from .training_facts import Donor, Donors
 
 MOST_REPRESENTATIVES = 20
 

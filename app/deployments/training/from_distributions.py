@@ -6,19 +6,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..domain.deployments import Column, RecordSchema
-from ..domain.groups import NEITHER, Group, combine_groups, groups_of
-from ..domain.monitors import Monitor, MonitoredAttribute
-from ..domain.outcomes import Outcome, OutcomeRule
-from ..domain.training_data import Cell, Distribution
-from ..domain.values import GroupValue, Range, canonical, label_of, number_of, spelled
-from ..errors import InvalidInput
-from ..frozen import frozen
-from ..metrics.groups import Codes, as_groups, cross
-from ..metrics.tables import GroupCounts
-from ..metrics.tables.strata import MOST_STRATA, Strata, Weighting
-from ..records.cells import listed_cells
-from ..records.grouping import place
+from ...base.errors import InvalidInput
+from ...base.frozen import frozen
+from ...base.values import GroupValue, Range, canonical, label_of, number_of, spelled
+from ...domain.deployment import Column, RecordSchema
+from ...domain.groups import NEITHER, Group, combine_groups, groups_of
+from ...domain.monitor import Monitor, MonitoredAttribute
+from ...domain.outcome import Outcome, OutcomeRule
+from ...sources.arrays.column_cells import listed_cells
+from ...sources.arrays.group_of_records import place
+from ...statistics.group_labels import Codes, as_groups, cross
+from ...statistics.tables.count_table import GroupCounts
+from ...statistics.tables.strata_counts import MOST_STRATA, Strata, Weighting
+from .training_facts import Cell, Distribution
 
 FEWEST_SHOWN = 5
 """Records that a value, or a label, must have to be shown to roles that see figures only."""

@@ -10,12 +10,24 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from ..clock import monotonic_seconds
-from ..domain.deployments import Column, Deployment, RecordSchema
-from ..domain.encodings import UTF_8
-from ..domain.groups import EVERYBODY_ELSE, Group, NamedGroup, combine_groups, groups_of, in_order
-from ..domain.monitors import Monitor
-from ..domain.training_data import (
+from ...base.clock import monotonic_seconds
+from ...base.encodings import UTF_8
+from ...base.errors import InvalidInput
+from ...base.frozen import frozen
+from ...base.values import normalised
+from ...domain.deployment import Column, Deployment, RecordSchema
+from ...domain.groups import EVERYBODY_ELSE, Group, NamedGroup, combine_groups, groups_of, in_order
+from ...domain.monitor import Monitor
+from ...sources.arrays.column_cells import Coded
+from ...sources.arrays.group_of_records import place
+from ...sources.arrays.outcome_codes import classify_cells
+from ...statistics.group_labels import MISSING, Codes, as_groups, cross
+from ...statistics.tables.count_table import GroupCounts
+from ...statistics.tables.strata_counts import RecordStrata
+from .associate_columns import Axis, Correlations, CountedBins, Tally, Values
+from .from_distributions import require_outcomes
+from .read_pieces import LABEL, Layout, Part, Piece, Seen, Survey, find_layout, read_pieces, survey_file
+from .training_facts import (
     Correlated,
     CountedBy,
     Distribution,
@@ -28,18 +40,7 @@ from ..domain.training_data import (
     counted_by,
     watched,
 )
-from ..domain.values import normalised
-from ..errors import InvalidInput
-from ..frozen import frozen
-from ..metrics.groups import MISSING, Codes, as_groups, cross
-from ..metrics.tables import GroupCounts, RecordStrata
-from ..records.cells import Coded
-from ..records.grouping import place
-from ..records.outcomes import classify_cells
-from .columns import CsvFile, ParquetFile, TrainingFile, is_quantity
-from .correlations import Axis, Correlations, CountedBins, Tally, Values
-from .from_distributions import require_outcomes
-from .limits import (
+from .training_limits import (
     BINS,
     DONORS,
     LEAST_STRENGTH,
@@ -49,7 +50,7 @@ from .limits import (
     MOST_DONOR_VALUES,
     MOST_DONOR_VALUES_TOGETHER,
 )
-from .pieces import LABEL, Layout, Part, Piece, Seen, Survey, find_layout, read_pieces, survey_file
+from .typed_column import CsvFile, ParquetFile, TrainingFile, is_quantity
 
 Hashes = npt.NDArray[np.uint64]
 Numbered = npt.NDArray[np.int32]

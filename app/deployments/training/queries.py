@@ -7,8 +7,10 @@ import msgspec
 from sqlalchemy import delete, insert, select
 from sqlalchemy.orm import Session
 
-from ...domain.deployments import FieldType
-from ...domain.training_data import (
+from ...database.binary_rows import columns_of, read_row
+from ...database.tables import TrainingCorrelationRow, TrainingDataRow, TrainingDistributionRow, TrainingTableRow
+from ...domain.deployment import FieldType
+from .training_facts import (
     NOT_CORRECTED,
     Association,
     AssociationMeasure,
@@ -20,8 +22,6 @@ from ...domain.training_data import (
     TrainingData,
     TrainingSummary,
 )
-from ..database.rows import columns_of, read_row
-from ..tables import TrainingCorrelationRow, TrainingDataRow, TrainingDistributionRow, TrainingTableRow
 
 
 def store_training_data(session: Session, deployment_no: int, data: TrainingData) -> None:

@@ -7,27 +7,18 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..domain.deployments import Column, FieldKind, FieldType, ProblemType, RecordSchema, StorageKind
-from ..domain.monitors import Monitor
-from ..domain.storage_rules import group_labels
-from ..domain.stored_forms import sent_column
-from ..domain.texts import quote_names
-from ..domain.values import Scalar, canonical
-from ..errors import FieldProblem, InvalidInput, TooLarge, refuse
-from ..frozen import frozen
-from ..metrics.groups import MISSING, Codes
-from ..records.cells import Cells, Coded, NumberCells
-from .columns import (
-    Numbers,
-    TrainingFile,
-    find_type_problem,
-    is_numeric,
-    is_quantity,
-    read_categories,
-    read_classes,
-    read_numbers,
-)
-from .limits import BINS, LONGEST_VALUE, MAX_RECORDS, MAX_WEIGHT, MIN_WEIGHT, MOST_VALUES, SAMPLED
+from ...base.errors import FieldProblem, InvalidInput, TooLarge, refuse
+from ...base.frozen import frozen
+from ...base.texts import quote_names
+from ...base.values import Scalar, canonical
+from ...domain.deployment import Column, FieldKind, FieldType, ProblemType, RecordSchema, StorageKind
+from ...domain.monitor import Monitor
+from ...domain.storage_rules import group_labels
+from ...domain.stored_forms import sent_column
+from ...sources.arrays.column_cells import Cells, Coded, NumberCells
+from ...statistics.group_labels import MISSING, Codes
+from .training_limits import BINS, LONGEST_VALUE, MAX_RECORDS, MAX_WEIGHT, MIN_WEIGHT, MOST_VALUES, SAMPLED
+from .typed_column import Numbers, TrainingFile, find_type_problem, is_numeric, is_quantity, read_categories, read_classes, read_numbers
 
 LABEL = ""
 """The label's name among the columns of a sample: no column has this name."""

@@ -6,17 +6,17 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import islice
 
-from ..domain.deployments import Column, Deployment, FieldType, ProblemType
-from ..domain.monitors import Monitor
-from ..domain.repeated_rules import number_problem
-from ..domain.stored_forms import stored_form_problem
-from ..domain.texts import character_problem
-from ..domain.training_data import Cell, Distribution, TrainingData, TrainingForm, TrainingSummary
-from ..domain.values import GroupValue, Range, label_of
-from ..errors import FieldProblem, refuse
-from .columns import is_quantity
+from ...base.errors import FieldProblem, refuse
+from ...base.texts import character_problem
+from ...base.values import GroupValue, Range, label_of
+from ...domain.deployment import Column, Deployment, FieldType, ProblemType
+from ...domain.monitor import Monitor
+from ...domain.repeated_rules import number_problem
+from ...domain.stored_forms import stored_form_problem
 from .from_distributions import require_outcomes
-from .limits import LONGEST_VALUE, MOST_COLUMNS, MOST_COUNTED, MOST_PROBLEMS
+from .training_facts import Cell, Distribution, TrainingData, TrainingForm, TrainingSummary
+from .training_limits import LONGEST_VALUE, MOST_COLUMNS, MOST_COUNTED, MOST_PROBLEMS
+from .typed_column import is_quantity
 
 _FITTING: dict[FieldType, tuple[type, ...]] = {
     FieldType.STRING: (str,),

@@ -8,35 +8,30 @@ from fastapi.concurrency import run_in_threadpool
 from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
-from ..apart import Apart, SentFile
-from ..clock import utc_now
-from ..domain.deployments import Deployment
-from ..domain.monitors import Monitor
-from ..domain.strict_json import require_strict
-from ..domain.training_data import TrainingData, TrainingForm, TrainingSummary
-from ..errors import Conflict, InvalidInput, UnsupportedMediaType, require_present
-from ..security.principals import Principal
-from ..services import Services
-from ..store.deployments.deployments import Deployments
-from ..store.deployments.monitors import monitor_of
-from ..store.people.activities import record_activity
-from ..store.training.training_data import (
-    delete_training_data,
-    distributions_of,
-    store_training_data,
-    training_summary_of,
-)
-from ..training.limits import MAX_DISTRIBUTION_BYTES, MAX_FILE_BYTES
-from ..training.processing import Upload, process_file
-from ..training.ready import process_distributions
-from ..web.access import DeploymentId, Manager, Reader, ServicesIn, SessionIn
-from ..web.media import is_json, takes
-from ..web.problems import field_problems
-from .answers import CONFLICT
-from .changes import training_data_changes
-from .deployment_in_address import LockedDeployment, ReadableDeployment, locked, managed
-from .schemas.training_data import TrainingDataOut, TrainingDistributionsIn, TrainingSummaryOut
-from .uploads import read_apart, sent_type, spooled
+from ...access.audit.activity_queries import record_activity
+from ...access.gate.caller import DeploymentId, Manager, Reader, ServicesIn, SessionIn
+from ...access.gate.services import Services
+from ...access.principals import Principal
+from ...base.apart import Apart, SentFile
+from ...base.clock import utc_now
+from ...base.errors import Conflict, InvalidInput, UnsupportedMediaType, require_present
+from ...base.strict_json import require_strict
+from ...domain.deployment import Deployment
+from ...domain.monitor import Monitor
+from ...web.media_types import is_json, takes
+from ...web.problem_answers import CONFLICT
+from ...web.problems import field_problems
+from ...web.uploads import read_apart, sent_type, spooled
+from ..change_texts import training_data_changes
+from ..deployment_in_address import LockedDeployment, ReadableDeployment, locked, managed
+from ..monitor.queries import monitor_of
+from ..queries import Deployments
+from .bodies import TrainingDataOut, TrainingDistributionsIn, TrainingSummaryOut
+from .process_upload import Upload, process_file
+from .queries import delete_training_data, distributions_of, store_training_data, training_summary_of
+from .ready_distribution import process_distributions
+from .training_facts import TrainingData, TrainingForm, TrainingSummary
+from .training_limits import MAX_DISTRIBUTION_BYTES, MAX_FILE_BYTES
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/training-data", tags=["training data"])
 

@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
-from ..domain.comparisons import Comparison
-from ..domain.deployments import RecordSchema
-from ..domain.monitors import Monitor, MonitoredAttribute
-from ..domain.training_data import TrainingData, counted_by, watched
-from ..frozen import frozen
-from ..metrics.tables import GroupCounts
+from ...base.frozen import frozen
+from ...domain.comparison import Comparison
+from ...domain.deployment import RecordSchema
+from ...domain.monitor import Monitor, MonitoredAttribute
+from ...statistics.tables.count_table import GroupCounts
 from .from_distributions import Inexact, build_table
+from .training_facts import TrainingData, counted_by, watched
 
 AGAIN = "upload the training data again"
 NO_STRATA = "the monitor names no strata, within which it compares"

@@ -4,12 +4,12 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from ..frozen import frozen
-from .comparisons import Comparison, comparisons_of
-from .deployments import FieldType
-from .monitors import Monitor, MonitoredAttribute
-from .outcomes import outcome_texts
-from .values import GroupValue, Scalar, label_of
+from ...base.frozen import frozen
+from ...base.values import GroupValue, Scalar, label_of
+from ...domain.comparison import Comparison, comparisons_of
+from ...domain.deployment import FieldType
+from ...domain.monitor import Monitor, MonitoredAttribute
+from ...domain.outcome import outcome_texts
 
 
 class TrainingForm(StrEnum):

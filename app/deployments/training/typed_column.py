@@ -14,15 +14,15 @@ import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as arrow_parquet
 
-from ..apart import too_much
-from ..domain.cells import CHECKS, CellRefused, parse_label, parse_text, scalar
-from ..domain.deployments import Column, FieldKind, FieldType
-from ..domain.encodings import decode_parts
-from ..domain.values import Scalar, canonical
-from ..errors import FieldProblem, InvalidInput
-from ..metrics.groups import MISSING
-from ..records.cells import Coded
-from .limits import BATCH_ROWS, LONGEST_VALUE, MAX_LINE_BYTES
+from ...base.apart import too_much
+from ...base.encodings import decode_parts
+from ...base.errors import FieldProblem, InvalidInput
+from ...base.values import Scalar, canonical
+from ...domain.cells import CHECKS, CellRefused, parse_label, parse_text, scalar
+from ...domain.deployment import Column, FieldKind, FieldType
+from ...sources.arrays.column_cells import Coded
+from ...statistics.group_labels import MISSING
+from .training_limits import BATCH_ROWS, LONGEST_VALUE, MAX_LINE_BYTES
 
 Numbers: TypeAlias = npt.NDArray[np.float64]
 

@@ -5,17 +5,17 @@ from dataclasses import dataclass, field
 
 from sqlalchemy.orm import Session
 
-from ..domain.deployments import Column, Deployment
-from ..domain.groups import Group, count_twins, describe_twins, positions
-from ..domain.monitors import Monitor
-from ..domain.outcomes import Outcome, OutcomeRule
-from ..domain.texts import nearest
-from ..domain.values import GroupValue, Range, canonical, fold, label_of, number_of, spelled
-from ..errors import FieldProblem
-from ..frozen import frozen
-from ..store.records.newest import SampledColumn, ValueCount, newest_values
-from ..store.training.training_data import distributions_of, training_summary_of
+from ...base.errors import FieldProblem
+from ...base.frozen import frozen
+from ...base.texts import nearest
+from ...base.values import GroupValue, Range, canonical, fold, label_of, number_of, spelled
+from ...domain.deployment import Column, Deployment
+from ...domain.groups import Group, count_twins, describe_twins, positions
+from ...domain.monitor import Monitor
+from ...domain.outcome import Outcome, OutcomeRule
+from ...sources.stored.newest_record import SampledColumn, ValueCount, newest_values
 from .from_distributions import Inexact, classify_cell_label
+from .queries import distributions_of, training_summary_of
 
 MOST_SHOWN = 10
 

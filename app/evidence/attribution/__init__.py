@@ -1,1 +1,1 @@
-"""Which features drive a gap, by asking the model or by cells. Nothing here is causal."""
+"""Attribution of a gap to features, by asking the model or by cells. Nothing here is causal."""

@@ -10,22 +10,22 @@ from typing import TypeAlias
 import msgspec
 import numpy as np
 
-from ...attribution.gap import CarriedGap, carry_gap
-from ...attribution.hybrids import Answered
-from ...domain.attributions import AttributedGap, HybridShares, PartOfGap, ResampledUnits, ShareOfPlayer
-from ...domain.checks import Progress
-from ...domain.outcomes import Outcome
-from ...domain.values import Scalar
-from ...metrics.groups import FloatArray
-from ...records.outcomes import OutcomeClassifier
-from ...scoring.refusals import Refusal
-from ...store.attributions.attributions import keep_answers, read_answers
-from ...store.database.arrow import arrow_reader
-from ...store.database.engine import Database
-from ...store.records.window import features_of
-from ..asking import ModelOfCheck
-from .questions import AttributionPlan, GapQuestions
-from .records import WindowRecords
+from ...base.values import Scalar
+from ...calls.scoring.refused_records import Refusal
+from ...checks.ask_model import ModelOfCheck
+from ...database.arrow_reader import arrow_reader
+from ...database.engine import Database
+from ...domain.check import Progress
+from ...domain.outcome import Outcome
+from ...sources.arrays.outcome_codes import OutcomeClassifier
+from ...sources.stored.window_queries import features_of
+from ...statistics.attribution.divided_gap import CarriedGap, carry_gap
+from ...statistics.attribution.hybrid_values import Answered
+from ...statistics.group_labels import FloatArray
+from .attribution import AttributedGap, HybridShares, PartOfGap, ResampledUnits, ShareOfPlayer
+from .compared_records import WindowRecords
+from .model_questions import AttributionPlan, GapQuestions
+from .queries import keep_answers, read_answers
 
 Row: TypeAlias = "list[Scalar | None]"
 

@@ -3,9 +3,9 @@
 from datetime import datetime
 from enum import StrEnum
 
-from ..frozen import frozen
-from .checks import Progress, Span
-from .comparisons import Comparison
+from ...base.frozen import frozen
+from ...domain.check import Progress, Span
+from ...domain.comparison import Comparison
 
 
 class AttributionState(StrEnum):

@@ -4,18 +4,18 @@ from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
-from ...clock import hour_of
-from ...domain.attributions import AttributionCost, AttributionLimits, AttributionRun, Method
-from ...domain.checks import Span
-from ...domain.deployments import Deployment
-from ...frozen import frozen
-from ...store.attributions.attributions import find_waiting, lock_requests, queue_manual
-from ...store.checks.checks import get
-from ...store.database.arrow import arrow_reader
-from ...store.database.engine import Database, current_time
-from ..requests import require_monitor, require_past
-from .questions import attribution_seed, plan_attribution
-from .records import read_window_records, require_comparisons
+from ...base.clock import hour_of
+from ...base.frozen import frozen
+from ...checks.check_request import require_monitor, require_past
+from ...checks.queries import get
+from ...database.arrow_reader import arrow_reader
+from ...database.engine import Database, current_time
+from ...domain.check import Span
+from ...domain.deployment import Deployment
+from .attribution import AttributionCost, AttributionLimits, AttributionRun, Method
+from .compared_records import read_window_records, require_comparisons
+from .model_questions import attribution_seed, plan_attribution
+from .queries import find_waiting, lock_requests, queue_manual
 
 
 @frozen(kw_only=True)

@@ -5,15 +5,15 @@ from typing import Annotated, Any
 
 from pydantic import AliasPath, Field, model_validator
 
-from ...checks.attributing.requests import WantedAttribution
-from ...checks.attributing.sentences import say_result
-from ...domain.attributions import AttributionLimits, AttributionRun, AttributionState, AttributionTrigger, Method, ResampledUnits
-from ...domain.comparisons import Comparison
+from ...checks.bodies import ProgressOut, RangeIn
+from ...deployments.monitor.bodies import FeatureName
+from ...domain.comparison import Comparison
 from ...domain.monitor_rules import MAX_ATTRIBUTED_ROWS, MAX_ATTRIBUTES, MAX_INTERSECTIONS
-from ...web.texts import UUID_PATTERN
-from .base import FollowingCursor, Out, PageOut, example
-from .checks import ProgressOut, RangeIn
-from .monitors import FeatureName
+from ...web.body import FollowingCursor, Out, PageOut, example
+from ...web.id_and_time import UUID_PATTERN
+from .attribution import AttributionLimits, AttributionRun, AttributionState, AttributionTrigger, Method, ResampledUnits
+from .attribution_request import WantedAttribution
+from .words import say_result
 
 MAX_PAIRS = 100_000
 

@@ -8,23 +8,23 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from ...domain.attributions import SideCounts
-from ...domain.checks import Span
-from ...domain.comparisons import Comparison, comparisons_of
-from ...domain.deployments import Column, Deployment
-from ...domain.monitors import Monitor
-from ...domain.outcomes import Outcome
-from ...errors import InvalidInput
-from ...frozen import frozen
-from ...metrics.groups import FloatArray, IntArray
-from ...records.alike import choose_alike
-from ...records.cells import stored_cells
-from ...records.reading import RecordColumns, RecordTable, read_table
-from ...store.database.arrow import ArrowReader
-from ...store.records.window import WindowQuery
-from ..sources import LoggedRecords
-from ..subject import require_attributes
-from ..window import PayloadWindow, read_payload_window
+from ...base.errors import InvalidInput
+from ...base.frozen import frozen
+from ...checks.subject import require_attributes
+from ...checks.window.window import PayloadWindow, read_payload_window
+from ...checks.window.window_sources import LoggedRecords
+from ...database.arrow_reader import ArrowReader
+from ...domain.check import Span
+from ...domain.comparison import Comparison, comparisons_of
+from ...domain.deployment import Column, Deployment
+from ...domain.monitor import Monitor
+from ...domain.outcome import Outcome
+from ...sources.arrays.column_cells import stored_cells
+from ...sources.arrays.count_alike import choose_alike
+from ...sources.arrays.read_records import RecordColumns, RecordTable, read_table
+from ...sources.stored.window_queries import WindowQuery
+from ...statistics.group_labels import FloatArray, IntArray
+from .attribution import SideCounts
 
 MAX_CELLS = 1_000
 """Max cells of a feature; with more, hardly any has records of both groups."""

@@ -4,14 +4,14 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ...attribution.bins import count_cells
-from ...attribution.parts import divide_difference, resample_parts
-from ...domain.attributions import AttributedGap, CellsOfFeature
-from ...domain.comparisons import Comparison
-from ...domain.deployments import Column
-from ...metrics.groups import FloatArray, IntArray
-from .hybrids import as_part
-from .records import WindowRecords, read_cells
+from ...domain.comparison import Comparison
+from ...domain.deployment import Column
+from ...statistics.attribution.cell_parts import divide_difference, resample_parts
+from ...statistics.attribution.feature_bins import count_cells
+from ...statistics.group_labels import FloatArray, IntArray
+from .ask_hybrids import as_part
+from .attribution import AttributedGap, CellsOfFeature
+from .compared_records import WindowRecords, read_cells
 
 
 class DividedFeatures:

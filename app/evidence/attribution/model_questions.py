@@ -4,22 +4,22 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ...attribution.hybrids import MAX_PLAYERS, HybridPlan, count_hybrids, plan_hybrids, usual_pairs
-from ...attribution.intervals import MIN_UNITS
-from ...attribution.pairs import RecordPairs, count_pairs, draw_pairs
-from ...attribution.players import join_players
-from ...domain.attributions import AttributionCost, AttributionLimits
-from ...domain.deployments import Column, FieldKind
+from ...base.errors import InvalidInput
+from ...base.frozen import frozen
+from ...base.values import Scalar, canonical, number_of
+from ...database.arrow_reader import ArrowReader
+from ...domain.deployment import Column, FieldKind
+from ...domain.monitor import Monitor
 from ...domain.monitor_rules import MAX_ATTRIBUTED_ROWS
-from ...domain.monitors import Monitor
-from ...domain.values import Scalar, canonical, number_of
-from ...errors import InvalidInput
-from ...frozen import frozen
-from ...metrics.groups import MISSING, FloatArray, IntArray
-from ...records.strengths import measure_strengths
-from ...store.database.arrow import ArrowReader
-from ...store.records.window import features_of
-from .records import GapRecords, WindowRecords
+from ...sources.arrays.strengths import measure_strengths
+from ...sources.stored.window_queries import features_of
+from ...statistics.attribution.hybrid_values import MAX_PLAYERS, HybridPlan, count_hybrids, plan_hybrids, usual_pairs
+from ...statistics.attribution.pair_intervals import MIN_UNITS
+from ...statistics.attribution.players import join_players
+from ...statistics.attribution.sampled_pairs import RecordPairs, count_pairs, draw_pairs
+from ...statistics.group_labels import MISSING, FloatArray, IntArray
+from .attribution import AttributionCost, AttributionLimits
+from .compared_records import GapRecords, WindowRecords
 
 MAX_ASSOCIATED = 2_000
 """Max records, the newest, by which correlated features are found."""

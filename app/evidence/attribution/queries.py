@@ -9,22 +9,15 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from ...domain.attributions import (
-    AttributionCost,
-    AttributionLimits,
-    AttributionResult,
-    AttributionRun,
-    AttributionState,
-    AttributionTrigger,
-)
-from ...domain.checks import Progress, Span
-from ...domain.comparisons import Comparison
+from ...base.errors import Conflict, NotFound
+from ...database.binary_rows import read_row
+from ...database.leased_rows import HeldRow, lease_row, returned_values, write_held
+from ...database.paging import page_newest
+from ...database.tables import AttributionAnswerRow, AttributionRow, DeploymentRow, MonitorRow
+from ...domain.check import Progress, Span
+from ...domain.comparison import Comparison
 from ...domain.paging import Paging
-from ...errors import Conflict, NotFound
-from ..database.leased_rows import HeldRow, lease_row, returned_values, write_held
-from ..database.paging import page_newest
-from ..database.rows import read_row
-from ..tables import AttributionAnswerRow, AttributionRow, DeploymentRow, MonitorRow
+from .attribution import AttributionCost, AttributionLimits, AttributionResult, AttributionRun, AttributionState, AttributionTrigger
 
 _SELECT: Select[Any] = select(AttributionRow.__table__, DeploymentRow.id.label("deployment_id")).join(
     DeploymentRow, DeploymentRow.no == AttributionRow.deployment_no

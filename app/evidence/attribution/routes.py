@@ -4,17 +4,17 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from ..checks.attributing.requests import estimate_cost, request_attribution
-from ..domain.attributions import AttributionTrigger
-from ..store.attributions.attributions import attributions_page, cancel_attribution, delete_attribution, get_attribution
-from ..store.database.engine import current_time
-from ..store.people.activities import record_activity
-from ..web.access import Manager, ServicesIn, SessionIn
-from ..web.paging import NumberPaging
-from ..web.texts import uuid_path
-from .answers import CONFLICT, Answers
-from .deployment_in_address import NEEDS_LOGGED, ManagedDeployment, ReadableDeployment
-from .schemas.attributions import AttributionCostOut, AttributionIn, AttributionOut, AttributionPage
+from ...access.audit.activity_queries import record_activity
+from ...access.gate.caller import Manager, ServicesIn, SessionIn
+from ...database.engine import current_time
+from ...deployments.deployment_in_address import NEEDS_LOGGED, ManagedDeployment, ReadableDeployment
+from ...web.id_and_time import uuid_path
+from ...web.paging import NumberPaging
+from ...web.problem_answers import CONFLICT, Answers
+from .attribution import AttributionTrigger
+from .attribution_request import estimate_cost, request_attribution
+from .bodies import AttributionCostOut, AttributionIn, AttributionOut, AttributionPage
+from .queries import attributions_page, cancel_attribution, delete_attribution, get_attribution
 
 router = APIRouter(
     prefix="/v1/deployments/{deployment_id}/attributions", tags=["attributions"], dependencies=[NEEDS_LOGGED], responses=CONFLICT

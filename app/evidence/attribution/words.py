@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from ...domain.attributions import AttributedGap, AttributionResult, CellsOfFeature, ChangedGap, HybridShares, PartOfGap, SideCounts
-from ...metrics.rounding import round_gap, write_minus
+from ...statistics.sentences.rounding import round_gap, write_minus
+from .attribution import AttributedGap, AttributionResult, CellsOfFeature, ChangedGap, HybridShares, PartOfGap, SideCounts
 
 MAX_NAMED = 3
 """Max players of a sentence; the table has all."""

@@ -8,9 +8,9 @@ from sqlalchemy import select, text
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
-from ...domain.checks import CheckState, DataSet, Span
-from ...frozen import frozen
-from ..tables import CheckRow, CheckTableRow
+from ...base.frozen import frozen
+from ...database.tables import CheckRow, CheckTableRow
+from ...domain.check import CheckState, DataSet, Span
 from .eras import Era
 
 _WHOLE_HOUR = text("span_end = span_start + interval '1 hour' AND span_start = date_trunc('hour', span_start, 'UTC')")

@@ -10,8 +10,8 @@ from datetime import datetime
 from sqlalchemy import delete, or_, select, text
 from sqlalchemy.orm import Session
 
-from ...frozen import frozen
-from ..tables import ChangedHourRow
+from ...base.frozen import frozen
+from ...database.tables import ChangedHourRow
 from .eras import Era
 
 MOST_NOTES = 10_000

@@ -5,11 +5,11 @@ from datetime import datetime
 from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
-from ...evidence.nulls import UnfairSide
-from ...frozen import frozen
-from ..database.rows import columns_of, read_row
-from ..tables import EvidenceClosureRow
-from .figures import FigureKey, read_key
+from ...base.frozen import frozen
+from ...database.binary_rows import columns_of, read_row
+from ...database.tables import EvidenceClosureRow
+from ...statistics.e_values.nulls import UnfairSide
+from .figure_states import FigureKey, read_key
 
 
 @frozen(kw_only=True)

@@ -8,12 +8,12 @@ from sqlalchemy import Integer, and_, cast, delete, exists, func, or_, select, t
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from ...domain.deployments import ProblemType, RecordSchema
-from ...domain.tables_of_files import FeedbackTable, PayloadTable
-from ...frozen import frozen
-from ..database.rows import read_row
-from ..deployments.listed_files import read_tables
-from ..tables import ChangedHourRow, DeploymentRow, DeploymentSchemaRow, EvidenceEraRow, EvidenceLateLabelRow, MonitorRow
+from ...base.frozen import frozen
+from ...database.binary_rows import read_row
+from ...database.tables import ChangedHourRow, DeploymentRow, DeploymentSchemaRow, EvidenceEraRow, EvidenceLateLabelRow, MonitorRow
+from ...deployments.listed_file_queries import read_tables
+from ...domain.deployment import ProblemType, RecordSchema
+from ...domain.file_tables import FeedbackTable, PayloadTable
 
 _LOCK = 0x65766964
 """First key of the advisory locks on the evidence of a deployment."""

@@ -9,12 +9,12 @@ import msgspec
 from sqlalchemy import Row, delete, func, insert, select, text, update
 from sqlalchemy.orm import Session
 
-from ...domain.checks import DataSet
-from ...errors import require_present
-from ...frozen import frozen
-from ..database.rows import columns_of, read_row
-from ..tables import EvidenceEraRow, EvidenceFigureRow
-from .hours import CountedPlace
+from ...base.errors import require_present
+from ...base.frozen import frozen
+from ...database.binary_rows import columns_of, read_row
+from ...database.tables import EvidenceEraRow, EvidenceFigureRow
+from ...domain.check import DataSet
+from .hour_counts import CountedPlace
 from .summaries import LimitSummary
 
 

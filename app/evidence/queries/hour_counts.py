@@ -8,9 +8,9 @@ import msgspec
 from sqlalchemy import Row, delete, func, select, text, tuple_
 from sqlalchemy.orm import Session
 
-from ...domain.checks import DataSet, Span
-from ...frozen import frozen
-from ..tables import EvidenceEraRow, EvidenceHourRow
+from ...base.frozen import frozen
+from ...database.tables import EvidenceEraRow, EvidenceHourRow
+from ...domain.check import DataSet, Span
 
 Cells = list[list[Any]]
 """A list for each group: label, role, numbers; of payload also of records left out, as `tabulate_payload` does.

@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pyarrow as pa
 
-from ...domain.checks import Span
-from ..database.arrow import ArrowReader, Parameter
-from ..records.window import WindowQuery
+from ...database.arrow_reader import ArrowReader, Parameter
+from ...domain.check import Span
+from ...sources.stored.window_queries import WindowQuery
 
 _RECORDS = """
     FROM payload_records p

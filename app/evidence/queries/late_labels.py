@@ -8,8 +8,8 @@ from sqlalchemy import delete, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from ...domain.checks import Span
-from ..tables import EvidenceLateLabelRow, EvidencePersonRow
+from ...database.tables import EvidenceLateLabelRow, EvidencePersonRow
+from ...domain.check import Span
 from .eras import Era
 
 _IS_LATE = """f.usable_at > p.logged_at + make_interval(secs => :horizon) AND p.model_revision = :revision

@@ -7,9 +7,9 @@ import msgspec
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from ...domain.checks import DataSet
-from ...frozen import frozen
-from ..database.rows import read_row
+from ...base.frozen import frozen
+from ...database.binary_rows import read_row
+from ...domain.check import DataSet
 
 
 class Alarm(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,16 +5,16 @@ from typing import Any
 
 from pydantic import Field
 
-from ...domain.monitors import Monitor
-from ...evidence.nulls import UnfairSide
-from ...scan.results import FoundGroup
-from ...store.subgroups.scans import SubgroupScan
-from ...tracking.subgroups.looking import read_result, say_scan
-from ...tracking.subgroups.requests import SCANNED_HOURS
-from ...tracking.subgroups.watching import find_watched
-from .base import FollowingCursor, FromText, In, Out, PageOut, example
-from .measurements import RECORDS_MEANING
-from .monitors import FeatureName, GroupRuleOut
+from ...checks.views.measurement_bodies import RECORDS_MEANING
+from ...deployments.monitor.bodies import FeatureName, GroupRuleOut
+from ...domain.monitor import Monitor
+from ...statistics.e_values.nulls import UnfairSide
+from ...statistics.scan.scan_results import FoundGroup
+from ...web.body import FollowingCursor, FromText, In, Out, PageOut, example
+from .present_candidates import read_result, say_scan
+from .scan_queries import SubgroupScan
+from .scan_request import SCANNED_HOURS
+from .watch_group import find_watched
 
 _SCAN: dict[str, Any] = {
     "id": "6a1f0c9e-2b7d-4c58-9d3e-1f2a3b4c5d6e",

@@ -4,8 +4,8 @@ from typing import Any
 
 import msgspec
 
-from ...scan.results import SearchResult, say_search
-from ...store.subgroups.scans import SubgroupScan
+from ...statistics.scan.scan_results import SearchResult, say_search
+from .scan_queries import SubgroupScan
 
 FOUND_BEFORE = "It found a group, which this version of Evenhand does not show. Request the scan again."
 """Words of a scan of an earlier version, whose result does not name its group."""

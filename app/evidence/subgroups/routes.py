@@ -5,22 +5,22 @@ from typing import Annotated
 
 from fastapi import APIRouter, Response
 
-from ..domain.group_rules import FoundBy, GroupRule
-from ..errors import InvalidInput
-from ..store.database.engine import current_time
-from ..store.deployments.monitors import monitor_of
-from ..store.people.activities import record_activity
-from ..store.subgroups.scans import get_scan, scans_of
-from ..tracking.subgroups.requests import request_scan, require_features
-from ..tracking.subgroups.watching import read_found_group, watch_found_group
-from ..web.access import Manager, SessionIn
-from ..web.paging import NumberPaging
-from ..web.texts import uuid_path
-from .answers import CONFLICT, name_location
-from .deployment_in_address import NEEDS_LOGGED, LockedDeployment, ReadableDeployment
-from .monitors import require_monitor, store_monitor
-from .schemas.monitors import FoundGroupIn, MonitorOut
-from .schemas.subgroups import SubgroupScanIn, SubgroupScanOut, SubgroupScanPage
+from ...access.audit.activity_queries import record_activity
+from ...access.gate.caller import Manager, SessionIn
+from ...base.errors import InvalidInput
+from ...database.engine import current_time
+from ...deployments.deployment_in_address import NEEDS_LOGGED, LockedDeployment, ReadableDeployment
+from ...deployments.monitor.bodies import FoundGroupIn, MonitorOut
+from ...deployments.monitor.queries import monitor_of
+from ...deployments.monitor.routes import require_monitor, store_monitor
+from ...domain.group_rules import FoundBy, GroupRule
+from ...web.id_and_time import uuid_path
+from ...web.paging import NumberPaging
+from ...web.problem_answers import CONFLICT, name_location
+from .bodies import SubgroupScanIn, SubgroupScanOut, SubgroupScanPage
+from .scan_queries import get_scan, scans_of
+from .scan_request import request_scan, require_features
+from .watch_group import read_found_group, watch_found_group
 
 router = APIRouter(
     prefix="/v1/deployments/{deployment_id}",

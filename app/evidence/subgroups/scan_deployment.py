@@ -10,33 +10,33 @@ import numpy.typing as npt
 import pyarrow as pa
 from sqlalchemy.orm import Session
 
-from ...clock import HOUR
-from ...domain.checks import Span
-from ...domain.outcomes import Outcome
-from ...domain.values import Scalar, canonical
-from ...errors import Conflict
-from ...evidence.nulls import UnfairSide
-from ...frozen import frozen
-from ...metrics.groups import MISSING as NO_VALUE
-from ...metrics.groups import NEITHER
-from ...metrics.left_out import CountedRecords, count_records
-from ...records.alike import choose_alike
-from ...records.cells import stored_cells
-from ...records.outcomes import outcome_codes
-from ...scan.bins import Bins, Codes
-from ...scan.cells import MAX_FEATURES
-from ...scan.results import search_groups
-from ...scan.search import MIN_RECORDS
-from ...store.database.arrow import ArrowReader, arrow_reader
-from ...store.database.engine import Database
-from ...store.deployments.monitors import monitor_of
-from ...store.evidence.eras import find_era, followed_deployment
-from ...store.evidence.hours import count_logged
-from ...store.evidence.records import records_between
-from ...store.records.window import WindowQuery, name_values
-from ...store.subgroups.scans import SubgroupScan, claim_scan, end_scan, last_bins
-from ..counting import FollowedEra, number_hours
-from ..people import ChoosesRecords, FirstRecords
+from ...base.clock import HOUR
+from ...base.errors import Conflict
+from ...base.frozen import frozen
+from ...base.values import Scalar, canonical
+from ...database.arrow_reader import ArrowReader, arrow_reader
+from ...database.engine import Database
+from ...deployments.monitor.queries import monitor_of
+from ...domain.check import Span
+from ...domain.outcome import Outcome
+from ...sources.arrays.column_cells import stored_cells
+from ...sources.arrays.count_alike import choose_alike
+from ...sources.arrays.outcome_codes import outcome_codes
+from ...sources.stored.window_queries import WindowQuery, name_values
+from ...statistics.e_values.nulls import UnfairSide
+from ...statistics.group_labels import MISSING as NO_VALUE
+from ...statistics.group_labels import NEITHER
+from ...statistics.scan.counted_cells import MAX_FEATURES
+from ...statistics.scan.feature_ranges import Bins, Codes
+from ...statistics.scan.scan_results import search_groups
+from ...statistics.scan.search_subgroup import MIN_RECORDS
+from ...statistics.sentences.left_out import CountedRecords, count_records
+from ..count_hours import FollowedEra, number_hours
+from ..first_records import ChoosesRecords, FirstRecords
+from ..queries.eras import find_era, followed_deployment
+from ..queries.hour_counts import count_logged
+from ..queries.hour_records import records_between
+from .scan_queries import SubgroupScan, claim_scan, end_scan, last_bins
 
 MOST_RECORDS = 200_000
 """Max records that a scan reads, those of the newest hours, unless a single hour has more."""

@@ -8,13 +8,13 @@ from sqlalchemy import func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
+from ...base.errors import require_present
+from ...base.frozen import frozen
+from ...database.binary_rows import read_row
+from ...database.leased_rows import HeldRow, lease_row, write_held
+from ...database.paging import page_newest
+from ...database.tables import SubgroupScanRow
 from ...domain.paging import Paging
-from ...errors import require_present
-from ...frozen import frozen
-from ..database.leased_rows import HeldRow, lease_row, write_held
-from ..database.paging import page_newest
-from ..database.rows import read_row
-from ..tables import SubgroupScanRow
 
 LEASE = timedelta(minutes=15)
 MAX_ATTEMPTS = 3

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
-from ...domain.deployments import RecordSchema
-from ...errors import Conflict, InvalidInput
-from ...evidence.nulls import UnfairSide
-from ...scan.cells import MAX_FEATURES
-from ...store.deployments.monitors import monitor_of
-from ...store.subgroups.scans import SubgroupScan, queue_scan
+from ...base.errors import Conflict, InvalidInput
+from ...deployments.monitor.queries import monitor_of
+from ...domain.deployment import RecordSchema
+from ...statistics.e_values.nulls import UnfairSide
+from ...statistics.scan.counted_cells import MAX_FEATURES
+from .scan_queries import SubgroupScan, queue_scan
 
 SCANNED_HOURS = 720
 """Hours before a scan whose records it reads."""

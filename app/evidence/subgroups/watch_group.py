@@ -5,13 +5,13 @@ Its evidence begins with later records: those of the scan say more than later on
 
 from dataclasses import replace
 
+from ...base.errors import Conflict, InvalidInput
 from ...domain.group_rules import FoundBy, GroupRule
-from ...domain.monitors import DEFAULT_THRESHOLD, Monitor, MonitoredAttribute
+from ...domain.monitor import DEFAULT_THRESHOLD, Monitor, MonitoredAttribute
 from ...domain.ruled_attributes import MOST_CONDITIONS
-from ...errors import Conflict, InvalidInput
-from ...metrics.sides import mirrored_ratio
-from ...store.subgroups.scans import SubgroupScan
-from .looking import read_result
+from ...statistics.sentences.sides import mirrored_ratio
+from .present_candidates import read_result
+from .scan_queries import SubgroupScan
 
 
 def read_found_group(scan: SubgroupScan) -> tuple[GroupRule, FoundBy]:

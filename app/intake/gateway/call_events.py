@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from ..domain.cells import CellRefused, record_id
-from ..domain.deployments import Deployment
-from ..domain.record_times import TimeRule
-from ..errors import InvalidInput, TooLarge, UnsupportedMediaType
-from ..frozen import frozen
-from ..ingest.exchanges import CapturedBody
-from ..payloads.wire import decode_request
-from .entries import CallHalf, CallSide, CallSource
+from ...base.errors import InvalidInput, TooLarge, UnsupportedMediaType
+from ...base.frozen import frozen
+from ...domain.cells import CellRefused, record_id
+from ...domain.deployment import Deployment
+from ...domain.record_times import TimeRule
+from ...payloads.wire import decode_request
+from ..logging.model_call import CapturedBody
+from .spool_entries import CallHalf, CallSide, CallSource
 
 STRUCTURED, BATCH = "application/cloudevents+json", "application/cloudevents-batch+json"
 MAX_UNPACKED = 16 * 1024 * 1024

@@ -3,7 +3,7 @@
 from datetime import datetime
 from enum import StrEnum
 
-from ..frozen import frozen
+from ...base.frozen import frozen
 
 
 class IntakeOutcome(StrEnum):

@@ -2,18 +2,18 @@
 
 import asyncio
 
-from ..clock import monotonic_seconds
-from ..domain.deployments import Deployment, Endpoint
-from ..errors import Conflict, ScoringFailed
-from ..frozen import frozen
-from ..outbound.egress import EgressPolicy
-from ..payloads.codec import Codec
-from ..payloads.registry import codec_of
-from ..store.database.engine import Database
-from ..store.database.sealer import Sealer
-from ..store.deployments.deployments import Deployments
-from .forwarding import ForwardedModel
-from .remembering import LastAnswers
+from ...base.clock import monotonic_seconds
+from ...base.errors import Conflict, ScoringFailed
+from ...base.frozen import frozen
+from ...calls.egress_policy import EgressPolicy
+from ...database.engine import Database
+from ...database.sealer import Sealer
+from ...deployments.queries import Deployments
+from ...domain.deployment import Deployment, Endpoint
+from ...payloads.codec import Codec
+from ...payloads.registry import codec_of
+from .forward import ForwardedModel
+from .last_answers import LastAnswers
 
 KEPT_SECONDS = 1.0
 

@@ -8,15 +8,15 @@ import uuid
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from ..clock import utc_now
-from ..errors import EvenhandError, InvalidInput, QuotaReached, RateReached, TooLarge, Unavailable
-from ..gateway.entries import CallSide
-from ..gateway.events import EventUnclear, ReportedHalf, read_events
-from ..web.middleware import SAFE_HEADERS, SANE_REQUEST_ID
-from ..web.problems import only_post, problem_response
-from .ingestion import PREFIX
-from .ingestion_bodies import ClientGone
+from ...base.clock import utc_now
+from ...base.errors import EvenhandError, InvalidInput, QuotaReached, RateReached, TooLarge, Unavailable
+from ...web.middleware import SAFE_HEADERS, SANE_REQUEST_ID
+from ...web.problems import only_post, problem_response
+from ..hot_routes.body_bounds import ClientGone
+from ..hot_routes.routes import PREFIX
+from .call_events import EventUnclear, ReportedHalf, read_events
 from .known_callers import KnownCallerRoutes, read_header, read_user_name
+from .spool_entries import CallSide
 
 EVENTS = "events"
 

@@ -8,16 +8,16 @@ from typing import TypeAlias
 
 import httpx
 
-from ..clock import monotonic_seconds
-from ..domain.deployments import Endpoint
-from ..errors import EndpointDown, ScoringFailed
-from ..outbound.credentials import encode_header, header_of, redacted_of
-from ..outbound.egress import EgressPolicy, parse_url
-from ..outbound.failures import CallFailure, failure_of_error
-from ..outbound.tokens import TokenSource
-from ..outbound.transport import PinnedTransport
-from ..telemetry.metrics import model_calls, model_seconds
-from ..telemetry.traces import model_span, with_place
+from ...base.clock import monotonic_seconds
+from ...base.errors import EndpointDown, ScoringFailed
+from ...base.telemetry.prometheus import model_calls, model_seconds
+from ...base.telemetry.traces import model_span, with_place
+from ...calls.call_failures import CallFailure, failure_of_error
+from ...calls.credential_headers import encode_header, header_of, redacted_of
+from ...calls.egress_policy import EgressPolicy, parse_url
+from ...calls.pinned_transport import PinnedTransport
+from ...calls.token_source import TokenSource
+from ...domain.deployment import Endpoint
 
 Headers: TypeAlias = list[tuple[bytes, bytes]]
 

@@ -7,12 +7,12 @@ from sqlalchemy import ColumnElement, delete, select, text, tuple_
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from ...domain.records import digest_id
-from ...frozen import frozen
-from ..database.rows import columns_of, read_row
-from ..deployments.deployments import find_numbers
-from ..tables import CallHalfRow as Row
-from ..tables import ErasedIdRow
+from ...base.frozen import frozen
+from ...database.binary_rows import columns_of, read_row
+from ...database.tables import CallHalfRow as Row
+from ...database.tables import ErasedIdRow
+from ...deployments.queries import find_numbers
+from ...domain.record import digest_id
 
 MAX_HALVES, MAX_HALVES_BYTES = 50_000, 256 * 1024 * 1024
 """Of one deployment; the oldest expire."""

@@ -6,16 +6,16 @@ import hashlib
 
 from starlette.types import ASGIApp, Scope
 
-from ..clock import utc_now
-from ..errors import NotFound, Unauthenticated
-from ..gateway.plans import CallPlan
-from ..gateway.remembering import LastAnswers
-from ..gateway.service import Gateway
-from ..security.authenticator import Authenticator
-from ..security.principals import Permission, Principal
-from ..services import Services
-from ..web.gate import require_own_page
-from .ingestion_bodies import Bodies
+from ...access.authenticator import Authenticator
+from ...access.gate.gate import require_own_page
+from ...access.gate.services import Services
+from ...access.principals import Permission, Principal
+from ...base.clock import utc_now
+from ...base.errors import NotFound, Unauthenticated
+from ..hot_routes.body_bounds import Bodies
+from .call_plans import CallPlan
+from .last_answers import LastAnswers
+from .service import Gateway
 
 
 class KnownCallers:

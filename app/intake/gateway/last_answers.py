@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from ..clock import monotonic_seconds
-from ..errors import EvenhandError, Unavailable
+from ...base.clock import monotonic_seconds
+from ...base.errors import EvenhandError, Unavailable
 
 PATIENCE_SECONDS = 0.5
 """Wait for the database where an earlier answer is known."""

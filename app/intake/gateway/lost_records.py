@@ -18,13 +18,13 @@ from pathlib import Path
 from threading import Lock
 from uuid import uuid4
 
-from ..clock import hour_of
-from ..domain.missing_records import MissingTotals
-from ..durable_files import allocate
-from ..frozen import frozen
-from ..store.database.engine import Database
-from ..store.deployments.deployments import find_numbers
-from ..store.records.arrivals import put_missing
+from ...base.clock import hour_of
+from ...base.durable_files import allocate
+from ...base.frozen import frozen
+from ...database.engine import Database
+from ...deployments.queries import find_numbers
+from ..volume.arrival_queries import put_missing
+from ..volume.missing_records import MissingTotals
 
 FILE = "losses"
 

@@ -2,17 +2,17 @@
 
 from typing import Any
 
-from ..domain.values import Scalar
-from ..errors import CallLoop, Conflict, EndpointRefused, NotFound, ScoringFailed, TooLarge
-from ..gateway.events import BATCH, STRUCTURED
-from ..ingest.limits import MAX_BODY_BYTES
-from ..payloads.registry import FORMS
-from ..payloads.schemas import closed_object
-from ..web.texts import ID_PATTERN
-from .answers import problems
-from .events import AZURE_PATH, EVENTS
-from .gateway import MAX_LOGGED_ANSWER_BYTES, PREDICTIONS
-from .ingestion import PREFIX
+from ...base.errors import CallLoop, Conflict, EndpointRefused, NotFound, ScoringFailed, TooLarge
+from ...base.values import Scalar
+from ...payloads.registry import FORMS
+from ...payloads.schema_parts import closed_object
+from ...web.id_and_time import ID_PATTERN
+from ...web.problem_answers import problems
+from ..hot_routes.routes import PREFIX
+from ..logging.record_limits import MAX_BODY_BYTES
+from .call_events import BATCH, STRUCTURED
+from .event_routes import AZURE_PATH, EVENTS
+from .routes import MAX_LOGGED_ANSWER_BYTES, PREDICTIONS
 
 _FIELDS = ["Age", "Sex", "Owner"]
 _VALUES: list[list[Scalar]] = [[33, "female", True]]

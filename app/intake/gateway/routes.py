@@ -10,20 +10,20 @@ import os
 import structlog
 from starlette.types import Message, Receive, Scope, Send
 
-from ..clock import monotonic_seconds, utc_now
-from ..errors import EvenhandError, InvalidInput, QuotaReached
-from ..frozen import frozen
-from ..gateway.entries import CallSource, CompleteCall
-from ..gateway.forwarding import ForwardedModel, Headers, hold_answer, pick_answer_headers, pick_request_headers
-from ..gateway.plans import CallPlan
-from ..ingest.exchanges import CapturedBody, Exchange
-from ..outbound.failures import slow
-from ..telemetry.metrics import http_requests, http_seconds
-from ..web.middleware import SAFE_HEADERS, SANE_REQUEST_ID
-from ..web.problems import only_post, problem_response, unexpected_response
-from .ingestion import PREFIX
-from .ingestion_bodies import ClientGone
+from ...base.clock import monotonic_seconds, utc_now
+from ...base.errors import EvenhandError, InvalidInput, QuotaReached
+from ...base.frozen import frozen
+from ...base.telemetry.prometheus import http_requests, http_seconds
+from ...calls.call_failures import slow
+from ...web.middleware import SAFE_HEADERS, SANE_REQUEST_ID
+from ...web.problems import only_post, problem_response, unexpected_response
+from ..hot_routes.body_bounds import ClientGone
+from ..hot_routes.routes import PREFIX
+from ..logging.model_call import CapturedBody, Exchange
+from .call_plans import CallPlan
+from .forward import ForwardedModel, Headers, hold_answer, pick_answer_headers, pick_request_headers
 from .known_callers import KnownCallerRoutes, read_header
+from .spool_entries import CallSource, CompleteCall
 
 PREDICTIONS = "predictions"
 

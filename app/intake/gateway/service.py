@@ -7,22 +7,22 @@ from pathlib import Path
 
 import structlog
 
-from ..clock import monotonic_seconds, utc_now
-from ..domain.intake import IntakeOutcome
-from ..errors import EvenhandError, Unavailable
-from ..ingest import Ingestion
-from ..outbound.egress import EgressPolicy
-from ..payloads.codec import Codec
-from ..payloads.tables import Table
-from ..store.database.engine import Database
-from ..store.database.sealer import Sealer
-from ..telemetry.metrics import spool_entries
-from ..telemetry.outages import OutageLog
-from .entries import CallHalf, CallSource, CompleteCall, Entry, decode_entry, encode_entry
-from .losses import Losses
-from .plans import CallPlan, CallPlans
+from ...base.clock import monotonic_seconds, utc_now
+from ...base.errors import EvenhandError, Unavailable
+from ...base.telemetry.outage_lines import OutageLog
+from ...base.telemetry.prometheus import spool_entries
+from ...calls.egress_policy import EgressPolicy
+from ...database.engine import Database
+from ...database.sealer import Sealer
+from ...payloads.codec import Codec
+from ...payloads.row_shapes import Table
+from ..logging.service import Ingestion
+from .call_outcomes import IntakeOutcome
+from .call_plans import CallPlan, CallPlans
+from .lost_records import Losses
 from .spool import Spool
-from .storing import CallStore
+from .spool_entries import CallHalf, CallSource, CompleteCall, Entry, decode_entry, encode_entry
+from .store_calls import CallStore
 
 BATCH_BYTES = 1024 * 1024
 

@@ -8,7 +8,7 @@ import msgspec
 import structlog
 from msgspec import Struct
 
-from ..ingest.exchanges import CapturedBody, Exchange
+from ..logging.model_call import CapturedBody, Exchange
 
 
 class CallSource(StrEnum):

@@ -8,21 +8,21 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from ..clock import hour_of, monotonic_seconds, utc_now
-from ..domain.arrivals import LogKind, RecordSource, RejectionReason
-from ..domain.intake import IntakeCount, IntakeOutcome
-from ..errors import InvalidInput, NotFound, ScoringFailed, TooLarge, UnsupportedMediaType
-from ..frozen import frozen
-from ..ingest import Ingestion
-from ..ingest.exchanges import CapturedBody, Exchange
-from ..security.column_keys import open_body, seal_body
-from ..store.database.engine import Database
-from ..store.database.sealer import Sealer
-from ..store.deployments.deployments import Deployments
-from ..store.records.arrivals import add_counts
-from ..store.records.call_halves import CallKey, StoredHalf, add_halves, expire_halves, find_halves, remove_halves
-from .entries import CallHalf, CallSide, CallSource, CompleteCall, Entry
-from .plans import CallPlans
+from ...access.column_keys import open_body, seal_body
+from ...base.clock import hour_of, monotonic_seconds, utc_now
+from ...base.errors import InvalidInput, NotFound, ScoringFailed, TooLarge, UnsupportedMediaType
+from ...base.frozen import frozen
+from ...database.engine import Database
+from ...database.sealer import Sealer
+from ...deployments.queries import Deployments
+from ...domain.arrival import LogKind, RecordSource, RejectionReason
+from ..logging.model_call import CapturedBody, Exchange
+from ..logging.service import Ingestion
+from ..volume.arrival_queries import add_counts
+from .call_outcomes import IntakeCount, IntakeOutcome
+from .call_plans import CallPlans
+from .half_queries import CallKey, StoredHalf, add_halves, expire_halves, find_halves, remove_halves
+from .spool_entries import CallHalf, CallSide, CallSource, CompleteCall, Entry
 
 MAX_REASON_CHARACTERS = 300
 

@@ -2,9 +2,9 @@
 
 from starlette.types import Message, Receive
 
-from ..ingest.bodies import too_large
-from ..ingest.limits import MAX_BODY_BYTES
-from ..turns import Room
+from ...base.turns import Room
+from ..logging.decode_body import too_large
+from ..logging.record_limits import MAX_BODY_BYTES
 
 BYTES_AT_ONCE = 8 * MAX_BODY_BYTES
 

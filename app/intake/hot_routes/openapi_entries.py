@@ -2,20 +2,20 @@
 
 from typing import Any
 
-from ..domain.arrivals import STATED_SOURCES
-from ..domain.cells import LEAST_SAMPLE_RATE, MAX_ID_CHARACTERS
-from ..domain.deployments import OutputFields
-from ..domain.texts import MAX_TEXT
-from ..errors import Conflict, NotFound, QuotaReached, RateReached, TooLarge, UnsupportedMediaType
-from ..ingest.limits import MAX_BODY_BYTES, MAX_RECORD_BYTES, MAX_RECORDS
-from ..ingest.native import STATED_PREDICTION, STATED_PROBABILITY
-from ..payloads.pairs import LoggedTable
-from ..payloads.registry import PAIRED, PayloadFormat
-from ..payloads.schemas import CELL, CELLS, SCALAR, TABLE, Schema, closed_object, open_object
-from ..web.problems import MEDIA_TYPE
-from ..web.texts import ID_PATTERN
-from .answers import PROBLEM_SCHEMA, problems
-from .ingestion import FEEDBACK, PAYLOAD, PREFIX
+from ...base.errors import Conflict, NotFound, QuotaReached, RateReached, TooLarge, UnsupportedMediaType
+from ...base.texts import MAX_TEXT
+from ...domain.arrival import STATED_SOURCES
+from ...domain.cells import LEAST_SAMPLE_RATE, MAX_ID_CHARACTERS
+from ...domain.deployment import OutputFields
+from ...payloads.registry import PAIRED, PayloadFormat
+from ...payloads.request_pairs import LoggedTable
+from ...payloads.schema_parts import CELL, CELLS, SCALAR, TABLE, Schema, closed_object, open_object
+from ...web.id_and_time import ID_PATTERN
+from ...web.problem_answers import PROBLEM_SCHEMA, problems
+from ...web.problems import MEDIA_TYPE
+from ..logging.native_records import STATED_PREDICTION, STATED_PROBABILITY
+from ..logging.record_limits import MAX_BODY_BYTES, MAX_RECORD_BYTES, MAX_RECORDS
+from .routes import FEEDBACK, PAYLOAD, PREFIX
 
 _LIMITS = f"""At most {MAX_RECORDS:,} records and {MAX_BODY_BYTES // 2**20} MiB (after decompression) a request.
 `Content-Encoding: gzip` is taken. A text may have {MAX_TEXT:,} characters, and a record {MAX_RECORD_BYTES // 1024} KiB as JSON

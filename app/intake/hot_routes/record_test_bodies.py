@@ -1,7 +1,7 @@
 """The result of a try of payload records, as a body."""
 
-from ...domain.records import Receipt
-from .base import Out, example
+from ...domain.record import Receipt
+from ...web.body import Out, example
 
 
 class RefusedRecordOut(Out):

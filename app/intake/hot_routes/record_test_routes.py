@@ -5,11 +5,11 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body
 
-from ..errors import NotFound
-from ..ingest.requests import LogRequest
-from ..web.access import DeploymentId, Logger, NowIn
-from .ingestion import IngestionIn
-from .schemas.record_tests import RecordTestOut
+from ...access.gate.caller import DeploymentId, Logger, NowIn
+from ...base.errors import NotFound
+from ..logging.log_request import LogRequest
+from .record_test_bodies import RecordTestOut
+from .routes import IngestionIn
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/record-tests", tags=["records"])
 

@@ -18,23 +18,24 @@ from fastapi import Depends
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ..clock import monotonic_seconds, utc_now
-from ..domain.arrivals import RecordSource, stated_source
-from ..domain.encodings import UTF_8
-from ..domain.records import Receipt
-from ..errors import Conflict, EvenhandError, FieldProblem, InvalidInput, NotFound, UnsupportedMediaType
-from ..frozen import frozen
-from ..ingest import Ingestion, LogRequest
-from ..security.principals import Permission
-from ..services import Services
-from ..telemetry.metrics import http_requests, http_seconds
-from ..web.access import open_feature
-from ..web.gate import require_own_page
-from ..web.middleware import SAFE_HEADERS, SANE_REQUEST_ID
-from ..web.parameters import require_parameters
-from ..web.problems import KINDS, MEDIA_TYPE, problem_response, response_of, unexpected_response
-from .ingestion_bodies import Bodies, ClientGone
-from .uploads import parse_content_type
+from ...access.gate.caller import open_feature
+from ...access.gate.gate import require_own_page
+from ...access.gate.services import Services
+from ...access.principals import Permission
+from ...base.clock import monotonic_seconds, utc_now
+from ...base.encodings import UTF_8
+from ...base.errors import Conflict, EvenhandError, FieldProblem, InvalidInput, NotFound, UnsupportedMediaType
+from ...base.frozen import frozen
+from ...base.telemetry.prometheus import http_requests, http_seconds
+from ...domain.arrival import RecordSource, stated_source
+from ...domain.record import Receipt
+from ...web.middleware import SAFE_HEADERS, SANE_REQUEST_ID
+from ...web.problems import KINDS, MEDIA_TYPE, problem_response, response_of, unexpected_response
+from ...web.query_parameters import require_parameters
+from ...web.uploads import parse_content_type
+from ..logging.log_request import LogRequest
+from ..logging.service import Ingestion
+from .body_bounds import Bodies, ClientGone
 
 IngestionIn = Annotated[Ingestion, Depends(open_feature(Ingestion))]
 

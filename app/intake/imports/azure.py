@@ -4,11 +4,11 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from .files import InputFile, shown
-from .halves import Half
+from .call_halves import Half
+from .import_subject import ImportRow, ImportSubject, RowRefused
+from .input_file import InputFile, shown
 from .logged_calls import join_halves, rows_as_call
-from .subject import ImportRow, ImportSubject, RowRefused
-from .times import read_time
+from .row_times import read_time
 
 _INPUTS, _OUTPUTS = ("model_inputs", "inputs", "request"), ("model_outputs", "outputs", "response")
 

@@ -6,14 +6,14 @@ from datetime import UTC
 from functools import partial
 from typing import Any, Final
 
-from ..domain.arrivals import LogKind
-from ..domain.strict_json import parse_json
-from ..errors import InvalidInput
-from ..frozen import frozen
-from .files import InputFile
+from ...base.errors import InvalidInput
+from ...base.frozen import frozen
+from ...base.strict_json import parse_json
+from ...domain.arrival import LogKind
+from .import_subject import ImportRow, ImportSubject, RowRefused
+from .input_file import InputFile
 from .logged_calls import read_rows
-from .subject import ImportRow, ImportSubject, RowRefused
-from .times import read_time
+from .row_times import read_time
 
 _TYPES: Final = {"numerical": "number", "categorical": "string"}
 _ABSENT: Final = (None, "", "None", "0")

@@ -3,8 +3,8 @@
 from dataclasses import asdict
 from datetime import datetime
 
-from ...imports.report import ImportReport
-from .base import Out, example
+from ...web.body import Out, example
+from .import_report import ImportReport
 
 
 class RejectedRowOut(Out):

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from tempfile import TemporaryDirectory
 
-from ..frozen import frozen
-from .subject import ImportRow
+from ...base.frozen import frozen
+from .import_subject import ImportRow
 
 
 @frozen(kw_only=True)

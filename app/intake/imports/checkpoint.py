@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from .report import ImportReport, RejectedRow
+from .import_report import ImportReport, RejectedRow
 
 
 class Checkpoint:

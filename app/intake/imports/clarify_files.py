@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Final
 
-from ..domain.checks import DataSet, Scope
-from ..domain.deployments import Column, FieldKind, FieldType, OutputFields, ProblemType, RecordSchema
-from ..domain.values import Scalar, is_number
-from ..errors import InvalidInput
-from ..frozen import frozen
-from ..metrics.catalogue import CATALOGUE
-from ..metrics.verdicts import Verdict
+from ...base.errors import InvalidInput
+from ...base.frozen import frozen
+from ...base.values import Scalar, is_number
+from ...domain.check import DataSet, Scope
+from ...domain.deployment import Column, FieldKind, FieldType, OutputFields, ProblemType, RecordSchema
+from ...statistics.catalogue import CATALOGUE
+from ...statistics.intervals.verdicts import Verdict
 
 _PREFIX: Final = "Clarify "
 

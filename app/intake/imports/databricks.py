@@ -6,11 +6,11 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from ..domain.values import is_number
-from .files import InputFile, shown
+from ...base.values import is_number
+from .import_subject import ImportRow, ImportSubject, RowRefused
+from .input_file import InputFile, shown
 from .logged_calls import LoggedCall, LoggedCallReader, read_bytes, read_rows
-from .subject import ImportRow, ImportSubject, RowRefused
-from .times import read_time
+from .row_times import read_time
 
 _OK: Final = 200
 

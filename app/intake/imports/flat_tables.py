@@ -5,17 +5,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from ..domain.arrivals import LogKind
-from ..domain.cells import parse_label, parse_probability, parse_text
-from ..domain.deployments import Column
-from ..domain.spreadsheets import find_separator
-from ..domain.texts import quote_names
-from ..domain.values import plain_cell
-from ..errors import InvalidInput
-from .files import MAX_LINE_BYTES, InputFile
+from ...base.errors import InvalidInput
+from ...base.spreadsheets import find_separator
+from ...base.texts import quote_names
+from ...base.values import plain_cell
+from ...domain.arrival import LogKind
+from ...domain.cells import parse_label, parse_probability, parse_text
+from ...domain.deployment import Column
+from .import_subject import ImportRow, ImportSubject, RowRefused
+from .input_file import MAX_LINE_BYTES, InputFile
 from .logged_calls import read_rows
-from .subject import ImportRow, ImportSubject, RowRefused
-from .times import read_time
+from .row_times import read_time
 
 _IDS = ("id", "record_id")
 _MEMBERS = {

@@ -5,18 +5,18 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final, Self, TypeAlias
 
-from ..domain.arrivals import LogKind
-from ..domain.strict_json import parse_json
-from ..errors import InvalidInput
+from ...base.errors import InvalidInput
+from ...base.strict_json import parse_json
+from ...domain.arrival import LogKind
 from .azure import read_azure
 from .bentoml import read_bentoml
-from .captures import read_sagemaker
 from .databricks import read_databricks
-from .exports import read_export, read_head
-from .files import InputFile
-from .flat import read_csv, read_json_lines, read_parquet
+from .flat_tables import read_csv, read_json_lines, read_parquet
+from .import_subject import ImportRow, ImportSubject
+from .input_file import InputFile
 from .kserve_logs import read_kserve
-from .subject import ImportRow, ImportSubject
+from .month_files import read_export, read_head
+from .sagemaker_captures import read_sagemaker
 
 Reader: TypeAlias = Callable[[Sequence[InputFile], ImportSubject], Iterator[ImportRow]]
 

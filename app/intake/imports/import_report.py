@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from ..frozen import frozen
+from ...base.frozen import frozen
 
 MAX_LISTED: Final = 1000
 

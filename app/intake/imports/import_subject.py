@@ -7,10 +7,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from ..domain.arrivals import LogKind
-from ..domain.deployments import Endpoint, OutputFields, RecordSchema
-from ..domain.record_times import TimeRule, TimeTally
-from ..frozen import frozen
+from ...base.frozen import frozen
+from ...domain.arrival import LogKind
+from ...domain.deployment import Endpoint, OutputFields, RecordSchema
+from ...domain.record_times import TimeRule, TimeTally
 
 
 @frozen(kw_only=True)

@@ -12,12 +12,12 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from ..domain.encodings import UTF_8, decode_parts
-from ..domain.texts import printable
-from ..errors import InvalidInput, TooLarge
-from ..ingest.bodies import decoded_json, require_decodable
-from ..training.columns import ParquetFile
-from .subject import RowRefused
+from ...base.encodings import UTF_8, decode_parts
+from ...base.errors import InvalidInput, TooLarge
+from ...base.texts import printable
+from ...deployments.training.typed_column import ParquetFile
+from ..logging.decode_body import decoded_json, require_decodable
+from .import_subject import RowRefused
 
 MAX_LINE_BYTES = 8 * 2**20
 """Max bytes of a line: memory must not depend on a file without line ends."""

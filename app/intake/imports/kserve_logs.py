@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from .files import InputFile
-from .halves import Half
+from .call_halves import Half
+from .import_subject import ImportRow, ImportSubject, RowRefused
+from .input_file import InputFile
 from .logged_calls import LoggedCall, join_halves, read_bytes
-from .subject import ImportRow, ImportSubject, RowRefused
-from .times import read_time
+from .row_times import read_time
 
 
 def read_kserve(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:

@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final, TypeAlias
 
-from ..domain.deployments import OutputFields
-from ..domain.strict_json import parse_json
-from ..errors import InvalidInput, ScoringFailed, TooLarge
-from ..frozen import frozen
-from ..ingest.exchanges import ids_of_call, require_bounded
-from ..payloads.calls import CallColumns, read_call
-from ..payloads.codec import Codec
-from ..payloads.registry import FINDABLE, codec_for, codec_of
-from .files import InputFile
-from .halves import Half, open_halves
-from .subject import ImportRow, ImportSubject, RowRefused
+from ...base.errors import InvalidInput, ScoringFailed, TooLarge
+from ...base.frozen import frozen
+from ...base.strict_json import parse_json
+from ...domain.deployment import OutputFields
+from ...payloads.codec import Codec
+from ...payloads.read_call import CallColumns, read_call
+from ...payloads.registry import FINDABLE, codec_for, codec_of
+from ..logging.model_call import ids_of_call, require_bounded
+from .call_halves import Half, open_halves
+from .import_subject import ImportRow, ImportSubject, RowRefused
+from .input_file import InputFile
 
 _CSV: Final = "text/csv"
 

@@ -12,14 +12,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec import Struct
 
-from ..domain.arrivals import LogKind
-from ..domain.deployments import OutputFields, ProblemType, RecordSchema, StorageKind
-from ..durable_files import write_through
-from ..errors import InvalidInput, SetupError
-from .files import InputFile, shown
+from ...base.durable_files import write_through
+from ...base.errors import InvalidInput, SetupError
+from ...domain.arrival import LogKind
+from ...domain.deployment import OutputFields, ProblemType, RecordSchema, StorageKind
+from .import_subject import ImportRow, ImportSubject, RowRefused
+from .input_file import InputFile, shown
 from .logged_calls import read_rows
-from .subject import ImportRow, ImportSubject, RowRefused
-from .times import read_time
+from .row_times import read_time
 
 _HEAD: Final = b"evenhand"
 _VALUES: Final = ("prediction", "probability", "label")

@@ -11,32 +11,33 @@ from typing import Annotated, Any, BinaryIO, Final
 
 from fastapi import APIRouter, Query, Request
 
-from ..apart import Apart, SentFile, ask
-from ..clock import utc_now
-from ..domain.arrivals import LogKind, RecordSource
-from ..domain.missing_records import MissingTotals
-from ..domain.record_times import TimeRule
-from ..domain.records import Receipt
-from ..errors import FieldProblem, InvalidInput, NotFound, UnsupportedMediaType
-from ..frozen import frozen
-from ..imports.engine import run_import
-from ..imports.files import InputFile, reopen
-from ..imports.layouts import ImportLayout, find_layout
-from ..imports.progress import Checkpoint
-from ..imports.report import ImportReport, RejectedRow
-from ..imports.subject import ColumnNames, ImportSubject
-from ..ingest import Ingestion, LogRequest
-from ..ingest.plan import IngestPlan
-from ..ingest.rejections import RejectedPart, part_of
-from ..services import Services
-from ..store.records.arrivals import put_missing
-from ..store.writing import Target
-from ..web.access import DeploymentId, Logger, NowIn, ServicesIn
-from ..web.media import takes
-from ..web.texts import Moment, in_utc
-from .ingestion import IngestionIn
-from .schemas.imports import ImportReportOut
-from .uploads import read_apart, sent_type, spooled
+from ...access.gate.caller import DeploymentId, Logger, NowIn, ServicesIn
+from ...access.gate.services import Services
+from ...base.apart import Apart, SentFile, ask
+from ...base.clock import utc_now
+from ...base.errors import FieldProblem, InvalidInput, NotFound, UnsupportedMediaType
+from ...base.frozen import frozen
+from ...domain.arrival import LogKind, RecordSource
+from ...domain.record import Receipt
+from ...domain.record_times import TimeRule
+from ...web.id_and_time import Moment, in_utc
+from ...web.media_types import takes
+from ...web.uploads import read_apart, sent_type, spooled
+from ..hot_routes.routes import IngestionIn
+from ..logging.ingest_plan import IngestPlan
+from ..logging.log_request import LogRequest
+from ..logging.rejection_counts import RejectedPart, part_of
+from ..logging.service import Ingestion
+from ..volume.arrival_queries import put_missing
+from ..volume.missing_records import MissingTotals
+from ..writing.write_target import Target
+from .bodies import ImportReportOut
+from .checkpoint import Checkpoint
+from .import_layouts import ImportLayout, find_layout
+from .import_report import ImportReport, RejectedRow
+from .import_subject import ColumnNames, ImportSubject
+from .input_file import InputFile, reopen
+from .run_import import run_import
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/imports", tags=["records"])
 

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from ..domain.record_times import Impossible
-from .files import InputFile, shown
-from .subject import ImportSubject, RowRefused
+from ...domain.record_times import Impossible
+from .import_subject import ImportSubject, RowRefused
+from .input_file import InputFile, shown
 
 
 def read_time(value: Any, where: str, file: InputFile, subject: ImportSubject) -> str | None:  # noqa: ANN401 - any cell

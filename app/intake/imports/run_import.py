@@ -10,17 +10,17 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any, Final, Protocol
 
-from ..clock import hour_of
-from ..domain.arrivals import LogKind
-from ..domain.records import Receipt
-from ..errors import InvalidInput, TooLarge
-from ..frozen import frozen
-from ..ingest.limits import MAX_RECORD_BYTES
-from .files import InputFile, shown
-from .layouts import ImportLayout
-from .progress import Checkpoint
-from .report import ImportReport, RejectedRow
-from .subject import ImportRow, ImportSubject, RowRefused
+from ...base.clock import hour_of
+from ...base.errors import InvalidInput, TooLarge
+from ...base.frozen import frozen
+from ...domain.arrival import LogKind
+from ...domain.record import Receipt
+from ..logging.record_limits import MAX_RECORD_BYTES
+from .checkpoint import Checkpoint
+from .import_layouts import ImportLayout
+from .import_report import ImportReport, RejectedRow
+from .import_subject import ImportRow, ImportSubject, RowRefused
+from .input_file import InputFile, shown
 
 BATCH_ROWS: Final = 1000
 

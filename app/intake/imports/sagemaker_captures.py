@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from ..domain.arrivals import LogKind
-from ..ingest.exchanges import ids_of_call
-from .files import InputFile
+from ...domain.arrival import LogKind
+from ..logging.model_call import ids_of_call
+from .import_subject import ImportRow, ImportSubject, RowRefused
+from .input_file import InputFile
 from .logged_calls import LoggedCall, LoggedCallReader, read_bytes, read_labels, read_rows
-from .subject import ImportRow, ImportSubject, RowRefused
-from .times import read_time
+from .row_times import read_time
 
 _CAPTURE, _TRUTH = "captureData", "groundTruthData"
 

@@ -6,10 +6,10 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from ..domain.arrivals import RecordSource
-from ..domain.cells import CellRefused, Check, Json
-from ..domain.records import Rejection
-from ..errors import InvalidInput
+from ...base.errors import InvalidInput
+from ...domain.arrival import RecordSource
+from ...domain.cells import CellRefused, Check, Json
+from ...domain.record import Rejection
 
 Cells: TypeAlias = Sequence[Any]
 """In schema order; None where missing."""

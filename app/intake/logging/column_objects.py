@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from ..domain.cells import Json
-from .checked import Cells, RecordRefused
-from .plan import Columns
-from .tables import Refusals, check_rows
+from ...domain.cells import Json
+from .checked_records import Cells, RecordRefused
+from .ingest_plan import Columns
+from .named_rows import Refusals, check_rows
 
 
 def check_objects(objects: Sequence[Json], columns: Columns, refusals: Refusals, *, is_plain: bool) -> list[Cells]:

@@ -7,12 +7,12 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ..apart import Apart
-from ..domain.strict_json import require_strict
-from ..errors import InvalidInput, TooLarge, UnsupportedMediaType
-from ..frozen import frozen
-from .limits import MAX_BODY_BYTES, MAX_COMMAS, MAX_CONTAINERS
-from .strictness import require_strict_body
+from ...base.apart import Apart
+from ...base.errors import InvalidInput, TooLarge, UnsupportedMediaType
+from ...base.frozen import frozen
+from ...base.strict_json import require_strict
+from .record_limits import MAX_BODY_BYTES, MAX_COMMAS, MAX_CONTAINERS
+from .strict_body import require_strict_body
 
 _GZIP = zlib.MAX_WBITS | 16
 _MOST_MEMBERS = 16

@@ -6,12 +6,13 @@ from datetime import UTC, datetime
 from itertools import repeat
 from typing import Any
 
-from ..clock import hour_of, minute_of
-from ..store.records.counts import is_counted
-from ..store.writing import NULL, FeedbackBatch, PayloadBatch, copy_text, json_lines
-from .checked import CheckedFeedback, CheckedPayload
-from .limits import StatedTimes
-from .plan import IngestPlan
+from ...base.clock import hour_of, minute_of
+from ...sources.stored.minute_counts import is_counted
+from ..writing.copy_text import NULL, copy_text, json_lines
+from ..writing.write_batches import FeedbackBatch, PayloadBatch
+from .checked_records import CheckedFeedback, CheckedPayload
+from .ingest_plan import IngestPlan
+from .record_limits import StatedTimes
 
 
 def payload_batch(

@@ -8,18 +8,18 @@ from typing import Annotated, Any, TypeAlias
 import msgspec
 from msgspec import UNSET, Meta, UnsetType, structs
 
-from ..domain.cells import INT64_MAX, INT64_MIN, LEAST_SAMPLE_RATE, MAX_ID_CHARACTERS, Check, Json, number, scalar
-from ..domain.deployments import Column, FieldType, ProblemType, has_protected
-from ..domain.texts import MAX_TEXT, nearest, printable
-from ..domain.values import tidy
-from ..frozen import frozen
-from ..payloads.classes import Classes
-from ..records.outcomes import OutcomeClassifier
-from ..store.writing import Target
-from .checked import Cells, CheckedPayload, RecordRefused, checked_cell
-from .limits import StatedTimes
-from .stored_forms import check_for
-from .strictness import is_evidently_strict
+from ...base.frozen import frozen
+from ...base.texts import MAX_TEXT, nearest, printable
+from ...base.values import tidy
+from ...domain.cells import INT64_MAX, INT64_MIN, LEAST_SAMPLE_RATE, MAX_ID_CHARACTERS, Check, Json, number, scalar
+from ...domain.deployment import Column, FieldType, ProblemType, has_protected
+from ...payloads.model_classes import Classes
+from ...sources.arrays.outcome_codes import OutcomeClassifier
+from ..writing.write_target import Target
+from .checked_records import Cells, CheckedPayload, RecordRefused, checked_cell
+from .protected_values import check_for
+from .record_limits import StatedTimes
+from .strict_body import is_evidently_strict
 
 _ESCAPED_NUL = b"\\u0000"
 

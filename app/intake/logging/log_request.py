@@ -7,18 +7,18 @@ from typing import Any
 
 from msgspec import Struct
 
-from ..domain.arrivals import RecordSource
-from ..domain.cells import Json, parse_label, parse_probability, parse_text
-from ..domain.deployments import Column
-from ..domain.encodings import UTF_8, decode_parts
-from ..domain.texts import quote_names
-from ..errors import InvalidInput, TooLarge
-from .bodies import decoded_json, decompressed, require_decodable
-from .checked import CheckedFeedback, CheckedPayload, RecordRefused, require_times
-from .limits import MAX_BODY_BYTES, MAX_RECORDS, StatedTimes
-from .native import check_feedback, check_payload
-from .pairs import check_pairs
-from .plan import IngestPlan
+from ...base.encodings import UTF_8, decode_parts
+from ...base.errors import InvalidInput, TooLarge
+from ...base.texts import quote_names
+from ...domain.arrival import RecordSource
+from ...domain.cells import Json, parse_label, parse_probability, parse_text
+from ...domain.deployment import Column
+from .checked_records import CheckedFeedback, CheckedPayload, RecordRefused, require_times
+from .decode_body import decoded_json, decompressed, require_decodable
+from .ingest_plan import IngestPlan
+from .logged_pairs import check_pairs
+from .native_records import check_feedback, check_payload
+from .record_limits import MAX_BODY_BYTES, MAX_RECORDS, StatedTimes
 
 LABEL = "label"
 

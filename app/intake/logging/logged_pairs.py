@@ -9,20 +9,20 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from ..domain.cells import CellRefused, probability, record_id, sample_rate, scalar
-from ..domain.records import Rejection
-from ..domain.texts import printable
-from ..errors import FieldProblem, InvalidInput, ScoringFailed, TooLarge
-from ..payloads.calls import CallColumns, join_call, read_call
-from ..payloads.codec import JSON, Codec
-from ..payloads.pairs import LoggedTable, read_stated
-from ..payloads.registry import PAIRED, candidates, codec_named, codec_of, codec_of_form, form_of
-from ..payloads.tables import kind_of
-from .checked import CheckedPayload, RecordRefused
-from .limits import MAX_RECORDS, StatedTimes
-from .native import read_optional, stated_moment
-from .plan import IngestPlan, describe_missing
-from .tables import Refusals, check_rows, check_values, pick_columns, require_values
+from ...base.errors import FieldProblem, InvalidInput, ScoringFailed, TooLarge
+from ...base.texts import printable
+from ...domain.cells import CellRefused, probability, record_id, sample_rate, scalar
+from ...domain.record import Rejection
+from ...payloads.codec import JSON, Codec
+from ...payloads.read_call import CallColumns, join_call, read_call
+from ...payloads.registry import PAIRED, candidates, codec_named, codec_of, codec_of_form, form_of
+from ...payloads.request_pairs import LoggedTable, read_stated
+from ...payloads.row_shapes import kind_of
+from .checked_records import CheckedPayload, RecordRefused
+from .ingest_plan import IngestPlan, describe_missing
+from .named_rows import Refusals, check_rows, check_values, pick_columns, require_values
+from .native_records import read_optional, stated_moment
+from .record_limits import MAX_RECORDS, StatedTimes
 
 _BINARY = "application/octet-stream"
 

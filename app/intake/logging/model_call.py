@@ -4,17 +4,17 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from ..domain.cells import CellRefused, record_id
-from ..errors import TooLarge
-from ..payloads.calls import CallColumns, read_call
-from ..payloads.codec import Codec
-from ..payloads.registry import candidates
-from .bodies import decompressed, require_decodable
-from .checked import CheckedPayload
-from .limits import MAX_BODY_BYTES
-from .pairs import add_rows
-from .plan import IngestPlan
-from .tables import Refusals
+from ...base.errors import TooLarge
+from ...domain.cells import CellRefused, record_id
+from ...payloads.codec import Codec
+from ...payloads.read_call import CallColumns, read_call
+from ...payloads.registry import candidates
+from .checked_records import CheckedPayload
+from .decode_body import decompressed, require_decodable
+from .ingest_plan import IngestPlan
+from .logged_pairs import add_rows
+from .named_rows import Refusals
+from .record_limits import MAX_BODY_BYTES
 
 MAX_LINES = 1_000_000
 """A line of CSV is a row, however short it is."""

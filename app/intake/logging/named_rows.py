@@ -7,10 +7,10 @@ from itertools import chain
 from operator import itemgetter
 from typing import Any
 
-from ..domain.cells import INT64_MAX, INT64_MIN, CellRefused, Check, probability, scalar
-from ..domain.deployments import Column, FieldType
-from ..domain.texts import MAX_TEXT
-from ..domain.values import EXACT, tidy
+from ...base.texts import MAX_TEXT
+from ...base.values import EXACT, tidy
+from ...domain.cells import INT64_MAX, INT64_MIN, CellRefused, Check, probability, scalar
+from ...domain.deployment import Column, FieldType
 
 _NONE = type(None)
 

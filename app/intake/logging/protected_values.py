@@ -1,9 +1,9 @@
 """Checks that give protected columns their stored form."""
 
-from ..domain.cells import CHECKS, CellRefused, Check, Json
-from ..domain.deployments import Column, StorageKind
-from ..domain.storage_rules import group_labels
-from ..security.column_keys import make_pseudonym
+from ...access.column_keys import make_pseudonym
+from ...domain.cells import CHECKS, CellRefused, Check, Json
+from ...domain.deployment import Column, StorageKind
+from ...domain.storage_rules import group_labels
 
 
 def check_for(column: Column, key: bytes | None) -> Check:

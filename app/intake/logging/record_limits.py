@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
 
-from ..domain.record_times import AHEAD, TimeRule
+from ...domain.record_times import AHEAD, TimeRule
 
 MAX_BODY_BYTES = 64 * 1024 * 1024
 """After decompression."""

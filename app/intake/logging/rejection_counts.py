@@ -10,12 +10,12 @@ from typing import Final
 import structlog
 from msgspec import Struct
 
-from ..clock import hour_of
-from ..domain.arrivals import LogKind, RecordSource, RejectionCount, RejectionReason
-from ..errors import Unavailable
-from ..store.database.engine import Database
-from ..store.records.arrivals import add_rejections
-from ..store.writing import Target
+from ...base.clock import hour_of
+from ...base.errors import Unavailable
+from ...database.engine import Database
+from ...domain.arrival import LogKind, RecordSource, RejectionCount, RejectionReason
+from ..volume.arrival_queries import add_rejections
+from ..writing.write_target import Target
 
 MAX_COUNTS: Final = 20_000
 """Further counts are added to those without a field, or else lost."""

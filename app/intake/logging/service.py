@@ -11,38 +11,29 @@ from typing import Generic, TypeVar, cast
 
 from msgspec import structs
 
-from ..domain.arrivals import LogKind, RecordSource, RejectionReason
-from ..domain.records import Receipt, RecordConflict, digest_id
-from ..errors import Conflict, InvalidInput, NotFound, ScoringFailed, Unavailable
-from ..payloads.codec import Codec
-from ..store.database.engine import Database
-from ..store.database.partitions import ensure_coming_months, ensure_months, month_of
-from ..store.database.sealer import Sealer
-from ..store.writing import (
-    NOTHING_SPECIAL,
-    Batch,
-    GroupCommit,
-    NoPartition,
-    PayloadBatch,
-    RecordNumbers,
-    RowsRefused,
-    StaleTarget,
-    Target,
-    WriteOutcome,
-    read_target,
-)
-from ..telemetry.metrics import ingest_records
-from ..turns import Turns
-from .bodies import INLINE_BYTES, read_bounded
-from .checked import Checked, CheckedFeedback, CheckedPayload
-from .encode import feedback_batch, payload_batch
-from .exchanges import Exchange, read_exchange
-from .limits import StatedTimes
-from .plan import IngestPlan, plan_for
-from .rejections import RejectionLog, part_of
-from .requests import LogRequest, read_feedback, read_payload
-from .sizes import find_large, reject
-from .unlisted import find_unlisted
+from ...base.errors import Conflict, InvalidInput, NotFound, ScoringFailed, Unavailable
+from ...base.telemetry.prometheus import ingest_records
+from ...base.turns import Turns
+from ...database.engine import Database
+from ...database.partitions import ensure_coming_months, ensure_months, month_of
+from ...database.sealer import Sealer
+from ...domain.arrival import LogKind, RecordSource, RejectionReason
+from ...domain.record import Receipt, RecordConflict, digest_id
+from ...payloads.codec import Codec
+from ..writing.group_commit import GroupCommit
+from ..writing.record_numbers import RecordNumbers
+from ..writing.write_batches import NOTHING_SPECIAL, Batch, NoPartition, PayloadBatch, RowsRefused, StaleTarget, WriteOutcome
+from ..writing.write_target import Target, read_target
+from .checked_records import Checked, CheckedFeedback, CheckedPayload
+from .decode_body import INLINE_BYTES, read_bounded
+from .encode_lines import feedback_batch, payload_batch
+from .ingest_plan import IngestPlan, plan_for
+from .log_request import LogRequest, read_feedback, read_payload
+from .model_call import Exchange, read_exchange
+from .record_limits import StatedTimes
+from .rejection_counts import RejectionLog, part_of
+from .size_check import find_large, reject
+from .unlisted_groups import find_unlisted
 
 _ATTEMPTS = 5
 """A batch is checked again if its deployment changed in the meantime."""

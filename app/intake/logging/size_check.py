@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import msgspec
 
-from ..domain.records import Rejection
-from .checked import Checked
-from .limits import MAX_RECORD_BYTES
+from ...domain.record import Rejection
+from .checked_records import Checked
+from .record_limits import MAX_RECORD_BYTES
 
 _ENCODER = msgspec.json.Encoder()
 _VALUES = ("ids", "features", "meta", "predictions", "probabilities", "labels")

@@ -7,7 +7,7 @@ value.
 import re
 from typing import Any
 
-from ..domain.strict_json import require_strict
+from ...base.strict_json import require_strict
 
 _WHITESPACE = b" \t\n\r"
 _SPACES = (b" ", b"\t", b"\n", b"\r")

@@ -3,13 +3,13 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from ..domain.cells import shown
-from ..domain.outcomes import Outcome
-from ..domain.records import UnlistedAnswer
-from ..domain.texts import nearest
-from ..domain.values import Range, Scalar, label_of
-from .checked import Checked, CheckedPayload
-from .plan import IngestPlan
+from ...base.texts import nearest
+from ...base.values import Range, Scalar, label_of
+from ...domain.cells import shown
+from ...domain.outcome import Outcome
+from ...domain.record import UnlistedAnswer
+from .checked_records import Checked, CheckedPayload
+from .ingest_plan import IngestPlan
 
 MAX_WARNINGS = 10
 

@@ -2,8 +2,8 @@
 
 from pydantic import Field
 
-from .base import In, Out, example
-from .values import ScalarJson
+from ...web.body import In, Out, example
+from ...web.value_bodies import ScalarJson
 
 MAX_VALUES = 1000
 

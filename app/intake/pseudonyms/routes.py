@@ -2,15 +2,15 @@
 
 from fastapi import APIRouter
 
-from ..domain.cells import CellRefused
-from ..domain.deployments import StorageKind
-from ..errors import FieldProblem, InvalidInput, refuse
-from ..ingest.stored_forms import check_for
-from ..store.deployments.deployments import Deployments
-from ..store.people.activities import record_activity
-from ..web.access import Manager, ServicesIn, SessionIn
-from .deployment_in_address import LockedDeployment
-from .schemas.pseudonyms import PseudonymsIn, PseudonymsOut
+from ...access.audit.activity_queries import record_activity
+from ...access.gate.caller import Manager, ServicesIn, SessionIn
+from ...base.errors import FieldProblem, InvalidInput, refuse
+from ...deployments.deployment_in_address import LockedDeployment
+from ...deployments.queries import Deployments
+from ...domain.cells import CellRefused
+from ...domain.deployment import StorageKind
+from ..logging.protected_values import check_for
+from .bodies import PseudonymsIn, PseudonymsOut
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["deployments"])
 

@@ -5,8 +5,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from ...payloads.registry import PayloadFormat
-from ..snippets import CLIENT, RECORDS
-from .base import Out, example
+from ...web.body import Out, example
+from .logging_code import CLIENT, RECORDS
 
 _CODE = "curl --silent --fail-with-body http://127.0.0.1:8000/v1/deployments/credit-risk/payload-records …"
 

@@ -9,15 +9,15 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..domain.deployments import Column, Deployment, FieldType, ProblemType
-from ..domain.monitors import Monitor
-from ..domain.values import GroupValue, Range, Scalar
-from ..errors import EvenhandError
-from ..frozen import frozen
-from ..payloads.codec import JSON, Asking
-from ..payloads.pairs import LoggedTable
-from ..payloads.registry import PAIR_FORMAT, PAIRED, codec_of
-from ..store.records.newest import NewestRecord
+from ...base.errors import EvenhandError
+from ...base.frozen import frozen
+from ...base.values import GroupValue, Range, Scalar
+from ...domain.deployment import Column, Deployment, FieldType, ProblemType
+from ...domain.monitor import Monitor
+from ...payloads.codec import JSON, Asking
+from ...payloads.registry import PAIR_FORMAT, PAIRED, codec_of
+from ...payloads.request_pairs import LoggedTable
+from ...sources.stored.newest_record import NewestRecord
 
 RECORDS = "records"
 """The native form; the others are payload formats."""

@@ -2,13 +2,13 @@
 
 from fastapi import APIRouter, Request
 
-from ..store.deployments.monitors import monitor_of
-from ..store.records.newest import newest_record
-from ..web.access import SessionIn
-from ..web.auditing import READS_RECORDS
-from .deployment_in_address import ReadableDeployment
-from .schemas.logging_snippets import SnippetOut, SnippetsOut
-from .snippets import KEY, example_body, snippets_of
+from ...access.gate.audit_requests import READS_RECORDS
+from ...access.gate.caller import SessionIn
+from ...deployments.deployment_in_address import ReadableDeployment
+from ...deployments.monitor.queries import monitor_of
+from ...sources.stored.newest_record import newest_record
+from .bodies import SnippetOut, SnippetsOut
+from .logging_code import KEY, example_body, snippets_of
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/logging-snippets", tags=["deployments"])
 

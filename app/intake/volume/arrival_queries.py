@@ -8,14 +8,14 @@ from sqlalchemy import case, func, or_, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from ...domain.arrivals import KEPT, Arrivals, RejectionCount
-from ...domain.checks import Span
-from ...domain.intake import IntakeCount
-from ...domain.missing_records import MissingHour, MissingRecords, MissingTotals
-from ..database.paging import within
-from ..database.rows import columns_of, read_row
-from ..deployments.deployments import find_numbers
-from ..tables import ArrivalRow, DeploymentRow, FeedbackRecordRow, IntakeCountRow, MissingRecordRow, RejectionCountRow
+from ...database.binary_rows import columns_of, read_row
+from ...database.paging import within
+from ...database.tables import ArrivalRow, DeploymentRow, FeedbackRecordRow, IntakeCountRow, MissingRecordRow, RejectionCountRow
+from ...deployments.queries import find_numbers
+from ...domain.arrival import KEPT, Arrivals, RejectionCount
+from ...domain.check import Span
+from ..gateway.call_outcomes import IntakeCount
+from .missing_records import MissingHour, MissingRecords, MissingTotals
 
 MOST_WAITING: Final = 1000
 """Max labels without a record that are counted; more are shown as "more than"."""

@@ -4,11 +4,11 @@ from datetime import datetime
 
 from pydantic import Field
 
-from ...domain.arrivals import LogKind, RecordSource, RejectionCount, RejectionReason
-from ...domain.intake import IntakeCount, IntakeOutcome
-from ...views.ingestion import IngestionHour, IngestionView, remedy_of, sentence_of
-from ...web.texts import Timestamp
-from .base import In, Out, example
+from ...domain.arrival import LogKind, RecordSource, RejectionCount, RejectionReason
+from ...web.body import In, Out, example
+from ...web.id_and_time import Timestamp
+from ..gateway.call_outcomes import IntakeCount, IntakeOutcome
+from .hourly_view import IngestionHour, IngestionView, remedy_of, sentence_of
 
 MAX_HOURS = 1000
 """Max hours in one message."""

@@ -9,13 +9,13 @@ from typing import Final
 
 from sqlalchemy.orm import Session
 
-from ..clock import HOUR, hour_of
-from ..domain.arrivals import Arrivals, LogKind, RecordSource, RejectionCount, RejectionReason
-from ..domain.checks import Span
-from ..domain.intake import IntakeCount, IntakeOutcome
-from ..domain.missing_records import MissingHour
-from ..frozen import frozen
-from ..store.records.arrivals import MOST_WAITING, arrivals_in, intake_hours, missing_hours, rejections_in, waiting_labels
+from ...base.clock import HOUR, hour_of
+from ...base.frozen import frozen
+from ...domain.arrival import Arrivals, LogKind, RecordSource, RejectionCount, RejectionReason
+from ...domain.check import Span
+from ..gateway.call_outcomes import IntakeCount, IntakeOutcome
+from .arrival_queries import MOST_WAITING, arrivals_in, intake_hours, missing_hours, rejections_in, waiting_labels
+from .missing_records import MissingHour
 
 SOURCE_WORDS: Final[Mapping[RecordSource, str]] = MappingProxyType(
     {

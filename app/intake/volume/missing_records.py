@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from ..frozen import frozen
+from ...base.frozen import frozen
 
 
 @frozen(kw_only=True)

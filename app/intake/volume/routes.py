@@ -6,19 +6,19 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 
-from ..clock import hour_of
-from ..domain.arrivals import KEPT
-from ..domain.missing_records import MissingTotals
-from ..domain.record_times import TimeRule
-from ..errors import FieldProblem, InvalidInput, refuse
-from ..frozen import frozen
-from ..store.records.arrivals import intake_hours, missing_hours, put_missing
-from ..views.ingestion import ingestion_of
-from ..web.access import NowIn, Reader, SessionIn
-from ..web.paging import Limit, PlaceCursor, cut_at_place, read_place_cursor
-from ..web.texts import Moment, in_utc, uuid_path
-from .deployment_in_address import LoggableDeployment, ReadableDeployment
-from .schemas.arrivals import IngestionOut, IntakeHourOut, IntakeHoursPage, MissingHourOut, MissingHoursPage, MissingRecordsIn
+from ...access.gate.caller import NowIn, Reader, SessionIn
+from ...base.clock import hour_of
+from ...base.errors import FieldProblem, InvalidInput, refuse
+from ...base.frozen import frozen
+from ...deployments.deployment_in_address import LoggableDeployment, ReadableDeployment
+from ...domain.arrival import KEPT
+from ...domain.record_times import TimeRule
+from ...web.id_and_time import Moment, in_utc, uuid_path
+from ...web.paging import Limit, PlaceCursor, cut_at_place, read_place_cursor
+from .arrival_queries import intake_hours, missing_hours, put_missing
+from .bodies import IngestionOut, IntakeHourOut, IntakeHoursPage, MissingHourOut, MissingHoursPage, MissingRecordsIn
+from .hourly_view import ingestion_of
+from .missing_records import MissingTotals
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["records"])
 

@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from ...domain.arrivals import LogKind
-from .batches import Batch
+from ...domain.arrival import LogKind
+from .write_batches import Batch
 
 _SOURCES = "(sources)"
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import structlog
 
-from ...errors import Unavailable
-from ...telemetry.outages import OutageLog
-from .batches import Batch, RowsRefused, StaleTarget, WriteOutcome
+from ...base.errors import Unavailable
+from ...base.telemetry.outage_lines import OutageLog
+from .write_batches import Batch, RowsRefused, StaleTarget, WriteOutcome
 from .writer import Writer
 
 WRITERS = 3

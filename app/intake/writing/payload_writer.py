@@ -6,11 +6,11 @@ from datetime import datetime
 
 import psycopg
 
-from ...domain.arrivals import LogKind
-from ..records.counts import KEPT
-from . import arrivals
-from .batches import NOTHING_SPECIAL, PayloadBatch, WriteOutcome, outcome_of
-from .session import WriteSession
+from ...domain.arrival import LogKind
+from ...sources.stored.minute_counts import KEPT
+from . import count_arrivals as arrivals
+from .write_batches import NOTHING_SPECIAL, PayloadBatch, WriteOutcome, outcome_of
+from .write_session import WriteSession
 
 KEY_COLUMNS = ("deployment_no", "record_id", "record_no")
 RECORD_COLUMNS = (

@@ -4,8 +4,8 @@ import asyncio
 
 from sqlalchemy import func, select
 
-from ..database.engine import Database
-from ..tables.records import RECORD_NO_BLOCK, record_no_seq
+from ...database.engine import Database
+from ...database.tables.records import RECORD_NO_BLOCK, record_no_seq
 
 BLOCKS = 20
 """Blocks reserved at once; numbers left at the end are never used."""

@@ -6,8 +6,8 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from ...domain.arrivals import RecordSource
-from ...frozen import frozen
+from ...base.frozen import frozen
+from ...domain.arrival import RecordSource
 
 
 class PayloadBatch(Struct, frozen=True, kw_only=True, eq=False):

@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 import psycopg
 from psycopg.pq import TransactionStatus
 
-from ..database.engine import SESSION
-from .batches import Batch, StaleTarget
-from .targets import ROW_VERSION
+from ...database.engine import SESSION
+from .write_batches import Batch, StaleTarget
+from .write_target import ROW_VERSION
 
 WRITE_SECONDS = 10.0
 """Max seconds of a write: an hour's check waits 30 seconds for writes that began in the hour."""

@@ -5,14 +5,14 @@ from datetime import date
 
 from sqlalchemy import String, literal_column, select
 
-from ...domain.deployments import Endpoint, OutputFields, ProblemType, RecordSchema
-from ...domain.outcomes import OutcomeRule
-from ...frozen import frozen
-from ..database.engine import Database
-from ..database.rows import read_row
-from ..database.sealer import Sealer
-from ..deployments.monitors import monitor_of
-from ..tables import DeploymentRow, DeploymentSchemaRow, ErasedIdRow
+from ...base.frozen import frozen
+from ...database.binary_rows import read_row
+from ...database.engine import Database
+from ...database.sealer import Sealer
+from ...database.tables import DeploymentRow, DeploymentSchemaRow, ErasedIdRow
+from ...deployments.monitor.queries import monitor_of
+from ...domain.deployment import Endpoint, OutputFields, ProblemType, RecordSchema
+from ...domain.outcome import OutcomeRule
 
 
 @frozen(kw_only=True)
@@ -29,7 +29,7 @@ class Target:
     is_logged: bool = True
     """False if its records lie in files."""
     erased: frozenset[bytes] = frozenset()
-    """Digests of erased ids, as `app.domain.records.digest_id` gives them."""
+    """Digests of erased ids, as `app.domain.record.digest_id` gives them."""
     column_key: bytes | None = field(default=None, repr=False)
     """Key of protected columns, if there are some and it was asked for."""
     outcomes: OutcomeRule | None = None

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 import psycopg
 import structlog
 
-from ...clock import monotonic_seconds
-from ...domain.arrivals import LogKind
-from ...errors import Unavailable
-from ...telemetry.metrics import flush_records, flush_seconds
-from ...telemetry.outages import OutageLog
-from . import arrivals
-from .batches import Batch, FeedbackBatch, NoPartition, PayloadBatch, RowsRefused, WriteOutcome, outcome_of
+from ...base.clock import monotonic_seconds
+from ...base.errors import Unavailable
+from ...base.telemetry.outage_lines import OutageLog
+from ...base.telemetry.prometheus import flush_records, flush_seconds
+from ...domain.arrival import LogKind
+from . import count_arrivals as arrivals
 from .payload_writer import write_payload
-from .session import WriteSession
+from .write_batches import Batch, FeedbackBatch, NoPartition, PayloadBatch, RowsRefused, WriteOutcome, outcome_of
+from .write_session import WriteSession
 
 COLUMNS = (
     *("deployment_no", "feedback_no", "feedback_id", "schema_version", "features", "meta", "label"),

@@ -17,15 +17,15 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from ...domain.bias_detectors import DetectorCounts, DetectorQuality, QualityFigure
-from ...domain.deployments import Column, FieldKind
-from ...domain.values import Scalar, canonical, number_of
-from ...errors import InvalidInput
-from ...frozen import frozen
-from ...metrics.formulas.score_figures import ranking, ranking_limits
-from ...metrics.groups import FloatArray
-from ...metrics.intervals import wilson
-from ...metrics.tables.score_bins import ScoreBins
+from ...base.errors import InvalidInput
+from ...base.frozen import frozen
+from ...base.values import Scalar, canonical, number_of
+from ...deployments.bias_detector import DetectorCounts, DetectorQuality, QualityFigure
+from ...domain.deployment import Column, FieldKind
+from ...statistics.formulas.score_figures import ranking, ranking_limits
+from ...statistics.group_labels import FloatArray
+from ...statistics.intervals.intervals import wilson
+from ...statistics.tables.score_bins import ScoreBins
 
 MOST_CATEGORIES = 254
 """Max categories of one column: the classifier takes 255, one being NO_CATEGORY; rarer values count as that."""

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from ...domain.bias_detectors import ALL_TOGETHER, DetectorCounts, DetectorVersion
-from ...domain.deployments import Column
-from ...domain.values import Scalar
-from ...frozen import frozen
-from ...metrics.groups import FloatArray
-from ...store.mitigation.mitigation import NewDetector
-from .model import LIBRARY, BiasDetector, BoolArray, Encoding, find_threshold, limit_threads, measure_quality, predict
+from ...base.frozen import frozen
+from ...base.values import Scalar
+from ...deployments.bias_detector import ALL_TOGETHER, DetectorCounts, DetectorVersion
+from ...deployments.mitigation_queries import NewDetector
+from ...domain.deployment import Column
+from ...statistics.group_labels import FloatArray
+from .bias_detector import LIBRARY, BiasDetector, BoolArray, Encoding, find_threshold, limit_threads, measure_quality, predict
 
 if TYPE_CHECKING:
     from sklearn.ensemble import HistGradientBoostingClassifier

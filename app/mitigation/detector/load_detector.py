@@ -9,13 +9,13 @@ import numpy as np
 import structlog
 from sqlalchemy.orm import Session
 
-from ...domain.bias_detectors import ALL_TOGETHER
-from ...domain.values import Scalar
-from ...errors import InvalidInput
-from ...frozen import frozen
-from ...metrics.groups import FloatArray
-from ...store.mitigation.mitigation import model_of, usable_versions
-from .model import BiasDetector, BoolArray
+from ...base.errors import InvalidInput
+from ...base.frozen import frozen
+from ...base.values import Scalar
+from ...deployments.bias_detector import ALL_TOGETHER
+from ...deployments.mitigation_queries import model_of, usable_versions
+from ...statistics.group_labels import FloatArray
+from .bias_detector import BiasDetector, BoolArray
 
 MOST_KEPT = 64
 

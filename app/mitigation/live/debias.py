@@ -9,12 +9,12 @@ from enum import StrEnum
 
 import numpy as np
 
+from ...base.frozen import frozen
+from ...base.values import Scalar, canonical, number_of
 from ...domain.mitigation import AttributeProfile, Mode, StandIn
-from ...domain.outcomes import Outcome
-from ...domain.records import Prediction
-from ...domain.values import Scalar, canonical, number_of
-from ...frozen import frozen
-from ...metrics.groups import IntArray
+from ...domain.outcome import Outcome
+from ...domain.record import Prediction
+from ...statistics.group_labels import IntArray
 from ..rule import ALMOST, UNKNOWN, CopyAnswers, Judge, mean_numbers, mean_probabilities, outcomes_as_reference, substitute
 
 MOST_COPIES = 100

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from ...domain.mitigation import Mode
-from ...domain.outcomes import Outcome
-from ...domain.records import Prediction
+from ...domain.outcome import Outcome
+from ...domain.record import Prediction
 from ..rule import known_scores, write_probabilities
-from .debiasing import CopiedRecord, CopySet, Debiased, Debiasing, Row
-from .plan import ActivePlan
-from .requests import Asked
+from .debias import CopiedRecord, CopySet, Debiased, Debiasing, Row
+from .live_plan import ActivePlan
+from .live_request import Asked
 
 Roles: TypeAlias = dict[str, str]
 """The role of one record's group by attribute, in the order of the monitor's."""

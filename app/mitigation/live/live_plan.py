@@ -3,28 +3,28 @@
 import asyncio
 from collections.abc import Callable
 
-from ...clock import monotonic_seconds, utc_now
-from ...domain.deployments import Deployment
+from ...base.clock import monotonic_seconds, utc_now
+from ...base.errors import Conflict, InvalidInput
+from ...base.frozen import frozen
+from ...calls.scoring.live_model import ModelKey
+from ...database.engine import Database
+from ...database.sealer import Sealer
+from ...deployments.mitigation_queries import settings_of, usable_versions
+from ...deployments.monitor.queries import monitor_of
+from ...deployments.queries import Deployments
+from ...domain.deployment import Deployment
 from ...domain.mitigation import ONLY_DIRECT, AttributeProfile, DetectorUse, MitigationSettings, Profile
-from ...domain.mitigation_rules import mitigated_attributes
-from ...domain.monitors import Monitor
-from ...errors import Conflict, InvalidInput
-from ...frozen import frozen
-from ...ingest import Ingestion
-from ...ingest.plan import IngestPlan
-from ...records.grouping import ListedGroups
-from ...records.outcomes import OutcomeClassifier
-from ...scoring.live import ModelKey
-from ...store.database.engine import Database
-from ...store.database.sealer import Sealer
-from ...store.deployments.deployments import Deployments
-from ...store.deployments.monitors import monitor_of
-from ...store.mitigation.mitigation import settings_of, usable_versions
+from ...domain.monitor import Monitor
+from ...intake.logging.ingest_plan import IngestPlan
+from ...intake.logging.service import Ingestion
+from ...sources.arrays.group_of_records import ListedGroups
+from ...sources.arrays.outcome_codes import OutcomeClassifier
 from ..detector.installed import why_missing
-from ..detector.loading import Chooser, DetectorChooser, LoadedDetectors
-from ..profiles import current_profile
+from ..detector.load_detector import Chooser, DetectorChooser, LoadedDetectors
+from ..profile_in_force import current_profile
 from ..rule import Judge
-from .debiasing import CopySets, Decider
+from ..settings_rules import mitigated_attributes
+from .debias import CopySets, Decider
 
 KEPT_SECONDS = 1.0
 """Max seconds for which a change of monitor, settings or endpoint may go unnoticed."""

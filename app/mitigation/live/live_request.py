@@ -5,22 +5,22 @@ from typing import Any
 
 from msgspec import Struct
 
+from ...base.errors import FieldProblem, InvalidInput, TooLarge
+from ...base.texts import printable
 from ...domain.cells import record_id
-from ...domain.deployments import Endpoint
-from ...domain.texts import printable
-from ...errors import FieldProblem, InvalidInput, TooLarge
-from ...ingest.bodies import Decoded, decoded_json, decompressed, require_decodable
-from ...ingest.checked import Cells, RecordRefused
-from ...ingest.limits import MAX_BODY_BYTES, MAX_RECORD_BYTES
-from ...ingest.native import read_members, read_optional
-from ...ingest.objects import check_objects
-from ...ingest.plan import IngestPlan
-from ...ingest.sizes import size_of, size_problem
-from ...ingest.tables import Refusals
+from ...domain.deployment import Endpoint
+from ...intake.logging.checked_records import Cells, RecordRefused
+from ...intake.logging.column_objects import check_objects
+from ...intake.logging.decode_body import Decoded, decoded_json, decompressed, require_decodable
+from ...intake.logging.ingest_plan import IngestPlan
+from ...intake.logging.named_rows import Refusals
+from ...intake.logging.native_records import read_members, read_optional
+from ...intake.logging.record_limits import MAX_BODY_BYTES, MAX_RECORD_BYTES
+from ...intake.logging.size_check import size_of, size_problem
 from ...payloads.codec import JSON, Codec
-from ...payloads.forms import Form, Objects, Tables
 from ...payloads.registry import FORMS, codec_named, codec_of, form_of
-from ...payloads.tables import require_members
+from ...payloads.request_forms import Form, Objects, Tables
+from ...payloads.row_shapes import require_members
 
 MAX_RECORDS = 1_000
 

@@ -1,14 +1,14 @@
 """The OpenAPI entries of the debiased endpoint's bodies."""
 
-from ..domain.cells import MAX_ID_CHARACTERS
-from ..domain.mitigation import ONLY_DIRECT, Mode
-from ..domain.values import Scalar
-from ..mitigation.live.debiasing import Debiasing
-from ..mitigation.live.requests import MAX_RECORDS
-from ..mitigation.live.service import COLUMNS, CONFLICT, DUPLICATE, FACTS_HEADER, STORED
-from ..payloads.codec import JSON
-from ..payloads.registry import FORMS, PayloadFormat
-from ..payloads.schemas import CELL, CELLS, NAMES, SCALAR, Schema, closed_object, open_object
+from ...base.values import Scalar
+from ...domain.cells import MAX_ID_CHARACTERS
+from ...domain.mitigation import ONLY_DIRECT, Mode
+from ...payloads.codec import JSON
+from ...payloads.registry import FORMS, PayloadFormat
+from ...payloads.schema_parts import CELL, CELLS, NAMES, SCALAR, Schema, closed_object, open_object
+from .debias import Debiasing
+from .live_request import MAX_RECORDS
+from .service import COLUMNS, CONFLICT, DUPLICATE, FACTS_HEADER, STORED
 
 DEBIASED = "/v1/deployments/{deployment_id}/debiased-predictions"
 

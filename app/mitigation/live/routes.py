@@ -8,15 +8,15 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Scope
 
-from ..clock import monotonic_seconds
-from ..errors import InvalidInput, ScoringFailed
-from ..mitigation.live.service import FACTS_HEADER, ActiveMitigation, LiveRequest
-from ..payloads.registry import PayloadFormat
-from ..web.access import DeploymentId, Logger, NowIn, open_feature
-from ..web.media import reads_body, takes
-from .answers import CONFLICT, answers
-from .debiased_predictions_openapi import ANSWER, BODY, ENCODING, OTHER_MEDIA
-from .ingestion_bodies import Bodies, ClientGone
+from ...access.gate.caller import DeploymentId, Logger, NowIn, open_feature
+from ...base.clock import monotonic_seconds
+from ...base.errors import InvalidInput, ScoringFailed
+from ...intake.hot_routes.body_bounds import Bodies, ClientGone
+from ...payloads.registry import PayloadFormat
+from ...web.media_types import reads_body, takes
+from ...web.problem_answers import CONFLICT, answers
+from .openapi_entries import ANSWER, BODY, ENCODING, OTHER_MEDIA
+from .service import FACTS_HEADER, ActiveMitigation, LiveRequest
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["mitigation"])
 

@@ -14,26 +14,26 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from ...clock import monotonic_seconds
+from ...access.principals import Principal
+from ...base.clock import monotonic_seconds
+from ...base.errors import InvalidInput, NotFound, ScoringFailed, Unavailable
+from ...base.frozen import frozen
+from ...base.telemetry.prometheus import debiased_records
+from ...calls.scoring.live_model import LiveModel, LiveModels
 from ...domain.cells import CellRefused, probability, scalar
-from ...domain.records import Prediction
-from ...errors import InvalidInput, NotFound, ScoringFailed, Unavailable
-from ...frozen import frozen
-from ...ingest import Ingestion
-from ...ingest.bodies import INLINE_BYTES, read_bounded
-from ...ingest.checked import CheckedPayload
-from ...payloads.answers import Answer
+from ...domain.record import Prediction
+from ...intake.logging.checked_records import CheckedPayload
+from ...intake.logging.decode_body import INLINE_BYTES, read_bounded
+from ...intake.logging.service import Ingestion
+from ...intake.writing.write_batches import StaleTarget, WriteOutcome
 from ...payloads.codec import JSON, Codec
-from ...payloads.forms import Form
+from ...payloads.read_predictions import Answer
+from ...payloads.request_forms import Form
 from ...payloads.wire import decode_answer
-from ...scoring.live import LiveModel, LiveModels
-from ...security.principals import Principal
-from ...store.writing import StaleTarget, WriteOutcome
-from ...telemetry.metrics import debiased_records
-from .cases import Case, Roles, copy_rows, decide, find_roles, find_waiting, open_cases, pick_early_copies, split_answers
-from .debiasing import Debiased, Debiasing
-from .plan import ActivePlan, ActivePlans
-from .requests import Asked, read_asked
+from .debias import Debiased, Debiasing
+from .live_cases import Case, Roles, copy_rows, decide, find_roles, find_waiting, open_cases, pick_early_copies, split_answers
+from .live_plan import ActivePlan, ActivePlans
+from .live_request import Asked, read_asked
 
 PREDICTION, PROBABILITY, LABEL = "debiased_prediction", "debiased_probability", "debiased_decoded_target"
 CHANGED, CHANGED_BY, DEBIASING = "changed", "changed_by", "debiasing"

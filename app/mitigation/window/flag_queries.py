@@ -8,13 +8,13 @@ import msgspec
 from sqlalchemy import ColumnElement, Select, and_, delete, false, func, not_, or_, select, text, tuple_
 from sqlalchemy.orm import Session
 
-from ...domain.deployments import RecordSchema
+from ...base.frozen import frozen
+from ...database.binary_rows import driver_connection, read_row
+from ...database.page_size import Page, fill_page
+from ...database.paging import equal, within
+from ...database.tables import DeploymentSchemaRow, FlaggedRecordRow, PayloadRecordRow
+from ...domain.deployment import RecordSchema
 from ...domain.mitigation import FlaggedRecord
-from ...frozen import frozen
-from ..database.page_size import Page, fill_page
-from ..database.paging import equal, within
-from ..database.rows import driver_connection, read_row
-from ..tables import DeploymentSchemaRow, FlaggedRecordRow, PayloadRecordRow
 
 _AT_ONCE = 50
 

@@ -4,16 +4,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...base.frozen import frozen
 from ...checks.subject import Subject
-from ...checks.window import PayloadWindow
-from ...domain.checks import Trigger
+from ...checks.window.window import PayloadWindow
+from ...database.arrow_reader import ArrowReader
+from ...domain.check import Trigger
 from ...domain.mitigation import FlaggedRecord, Profile
-from ...frozen import frozen
-from ...metrics.groups import IntArray
-from ...store.database.arrow import ArrowReader
-from ...store.records.window import probabilities_of
+from ...sources.stored.window_queries import probabilities_of
+from ...statistics.group_labels import IntArray
 from ..rule import UNKNOWN, BoolArray, known_scores, mean_probabilities, write_probabilities
-from .treated import TreatedWindow, read_reference_answers
+from .treated_window import TreatedWindow, read_reference_answers
 
 
 @frozen

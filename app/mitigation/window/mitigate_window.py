@@ -7,40 +7,40 @@ import numpy as np
 import pyarrow as pa
 from sqlalchemy.orm import Session
 
-from ...batch.own_files import FLAGS
-from ...checks.evidence import CheckEvidence
-from ...checks.feedback import PROBABILITY
-from ...checks.further import Further
-from ...checks.labelled import Labelled
-from ...checks.measuring import measure_table
-from ...checks.picking import picked_on, stored_on
+from ...base.clock import utc_now
+from ...base.frozen import frozen
+from ...base.values import Scalar
+from ...checks.counting.tabulate import Tabulated, revisions_of
+from ...checks.further_steps import Further
+from ...checks.measure import measure_table
 from ...checks.subject import Subject
-from ...checks.tabulation import Tabulated, revisions_of
-from ...clock import utc_now
-from ...domain.bias_detectors import ALL_TOGETHER
-from ...domain.checks import DataSet, Span
-from ...domain.comparisons import Comparison
+from ...checks.window.known_labels import Labelled
+from ...checks.window.observed_labels import PROBABILITY
+from ...checks.window.window_records import CheckEvidence
+from ...database.arrow_reader import ArrowReader, arrow_reader
+from ...database.engine import Database
+from ...deployments.bias_detector import ALL_TOGETHER
+from ...deployments.mitigation_queries import NewDetector, newest_detectors, store_detectors
+from ...deployments.monitor.picked_metrics import picked_on, stored_on
+from ...domain.check import DataSet, Span
+from ...domain.comparison import Comparison
 from ...domain.mitigation import AttributeProfile, DetectorUse, FlaggedRecord, Profile, Reading
-from ...domain.outcomes import Outcome
-from ...domain.values import Scalar
-from ...frozen import frozen
-from ...metrics.groups import as_groups
-from ...metrics.tables import DebiasedCells
-from ...records.grouping import group_records
-from ...records.outcomes import outcome_codes
-from ...store.database.arrow import ArrowReader, arrow_reader
-from ...store.database.engine import Database
-from ...store.mitigation.mitigation import NewDetector, newest_detectors, store_detectors
-from ...store.records.flagged_records import clear_flags, keep_flags_of, store_flagged
-from ...store.records.window import VALUE_PREFIX, WindowQuery, features_of, newest_payload, probabilities_of
+from ...domain.outcome import Outcome
+from ...sources.arrays.group_of_records import group_records
+from ...sources.arrays.outcome_codes import outcome_codes
+from ...sources.stored.window_queries import VALUE_PREFIX, WindowQuery, features_of, newest_payload, probabilities_of
+from ...sources.tables.own_files import FLAGS
+from ...statistics.group_labels import as_groups
+from ...statistics.tables.record_kinds import DebiasedCells
+from ..detector.bias_detector import BiasDetector
+from ..detector.detector_versions import DetectorEvidence, train_detectors
 from ..detector.installed import why_missing
-from ..detector.loading import LoadedDetectors, bias_scores
-from ..detector.model import BiasDetector
-from ..detector.versions import DetectorEvidence, train_detectors
-from ..profiles import Goal, Payload, current_profile, fit_to
+from ..detector.load_detector import LoadedDetectors, bias_scores
+from ..profile_in_force import Goal, Payload, current_profile, fit_to
 from ..rule import UNKNOWN, Judge, known_scores
-from .flagging import Flags, describe_flags, find_changed, flag_records, is_flagged_already
-from .treated import LabelTables, TreatedWindow, find_monitored, tabulate_labels, treat_window
+from .flag_queries import clear_flags, keep_flags_of, store_flagged
+from .flag_records import Flags, describe_flags, find_changed, flag_records, is_flagged_already
+from .treated_window import LabelTables, TreatedWindow, find_monitored, tabulate_labels, treat_window
 
 NOTHING_FITTED = "nothing was fitted for it yet"
 

@@ -6,23 +6,23 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from ...checks.evidence import CheckEvidence
-from ...checks.labelled import Labelled
-from ...checks.outcomes_of_copies import CopyOutcomes, fill_stored, target_key
-from ...checks.revisions import OtherRevisions
+from ...base.frozen import frozen
+from ...base.values import number_of
+from ...checks.copies.copy_outcomes import CopyOutcomes, fill_stored, target_key
+from ...checks.counting.tabulate import revisions_of
+from ...checks.other_revisions import OtherRevisions
 from ...checks.subject import Subject
-from ...checks.tabulation import revisions_of
+from ...checks.window.known_labels import Labelled
+from ...checks.window.window_records import CheckEvidence
+from ...database.arrow_reader import ArrowReader
 from ...domain.mitigation import AttributeProfile, Mode
-from ...domain.outcomes import Outcome
-from ...domain.values import number_of
-from ...frozen import frozen
-from ...metrics.groups import IntArray, as_groups
-from ...metrics.tables import DebiasedFeedback
-from ...records.cells import parse_value
-from ...records.grouping import Grouping
-from ...records.outcomes import outcome_codes
-from ...store.database.arrow import ArrowReader
-from ...store.records.counterfactuals import stored_outcomes
+from ...domain.outcome import Outcome
+from ...sources.arrays.column_cells import parse_value
+from ...sources.arrays.group_of_records import Grouping
+from ...sources.arrays.outcome_codes import outcome_codes
+from ...sources.stored.copy_answers import stored_outcomes
+from ...statistics.group_labels import IntArray, as_groups
+from ...statistics.tables.count_table import DebiasedFeedback
 from ..rule import UNKNOWN, BoolArray, CopyAnswers, Judge, Probability, outcomes_as_reference, read_probability, substitute
 
 NO_RECORD = -1

@@ -6,14 +6,14 @@ from datetime import datetime
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from ...domain.checks import CheckState, Trigger
-from ...domain.workers import WorkersSeen
-from ...frozen import frozen
-from ..alerts.alerts import OpenAlerts, open_alerts
-from ..checks.workers import workers_seen
-from ..database.migrate import is_newer, newest_revision, revision_of
-from ..database.partitions import months_ahead
-from ..tables import CheckRow, DeploymentRow, ErasureRow, NotificationRow, RecordCountRow
+from ...alerts.queries import OpenAlerts, open_alerts
+from ...base.frozen import frozen
+from ...checks.schedule.worker_queries import workers_seen
+from ...checks.schedule.worker_state import WorkersSeen
+from ...database.migrations import is_newer, newest_revision, revision_of
+from ...database.partitions import months_ahead
+from ...database.tables import CheckRow, DeploymentRow, ErasureRow, NotificationRow, RecordCountRow
+from ...domain.check import CheckState, Trigger
 
 
 @frozen(kw_only=True)

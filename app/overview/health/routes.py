@@ -10,15 +10,15 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from pydantic import Field
 
-from ..domain.alerts import AlertState, RuleKind
-from ..errors import Unavailable
-from ..security.principals import Permission, Principal
-from ..store.alerts.alerts import OpenAlerts
-from ..store.overviews.vitals import Vitals, is_migrated, vitals
-from ..telemetry.metrics import exposition
-from ..web.access import NowIn, Reader, ServicesIn, SessionIn
-from .answers import Answers, answers
-from .schemas.base import Out
+from ...access.gate.caller import NowIn, Reader, ServicesIn, SessionIn
+from ...access.principals import Permission, Principal
+from ...alerts.queries import OpenAlerts
+from ...base.errors import Unavailable
+from ...base.telemetry.prometheus import exposition
+from ...domain.alert import AlertState, RuleKind
+from ...web.body import Out
+from ...web.problem_answers import Answers, answers
+from .queries import Vitals, is_migrated, vitals
 
 router = APIRouter()
 

@@ -9,15 +9,16 @@ from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from ..domain.audit import AuditEvent
-from ..domain.paging import Paging
-from ..store.people import activities, audit_events
-from ..store.people.activities import Activity, ActivityFilter
-from ..store.people.audit_events import AuditFilter
-from ..web.access import Admin, NowIn, Reader, SessionIn
-from ..web.paging import NumberCursor, cut
-from .people import people
-from .rendering import page
+from ...access.audit import activity_queries as activities
+from ...access.audit import event_queries as audit_events
+from ...access.audit.activity_queries import Activity, ActivityFilter
+from ...access.audit.audit_chain import AuditEvent
+from ...access.audit.event_queries import AuditFilter
+from ...access.gate.caller import Admin, NowIn, Reader, SessionIn
+from ...domain.paging import Paging
+from ...web.paging import NumberCursor, cut
+from ..author_names import people
+from ..render import page
 
 router = APIRouter(include_in_schema=False)
 

@@ -7,17 +7,17 @@ from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import JSONResponse, RedirectResponse
 from starlette.responses import Response
 
-from ..errors import EvenhandError, NotFound, Unauthenticated
-from ..security.oidc import pending
-from ..security.oidc.configuration import BACK_CHANNEL, CALLBACK
-from ..security.oidc.verifying import MAX_TOKEN_CHARACTERS
-from ..services.oidc import CallbackIn
-from ..web.access import NowIn, ServicesIn
-from ..web.addresses import client_of
-from ..web.gate import OIDC_LOG_IN, is_over_https, pending_cookie, pending_log_in
-from ..web.problems import kind_of
-from .login import lead_on, log_in_values, own_path
-from .rendering import page
+from ...access.gate.caller import NowIn, ServicesIn
+from ...access.gate.gate import OIDC_LOG_IN, is_over_https, pending_cookie, pending_log_in
+from ...access.issuer import pending_log_ins as pending
+from ...access.issuer.issuer_configuration import BACK_CHANNEL, CALLBACK
+from ...access.issuer.issuer_log_in import CallbackIn
+from ...access.issuer.verify_token import MAX_TOKEN_CHARACTERS
+from ...base.errors import EvenhandError, NotFound, Unauthenticated
+from ...web.client_address import client_of
+from ...web.problems import kind_of
+from ..render import page
+from .login_page import lead_on, log_in_values, own_path
 
 router = APIRouter(include_in_schema=False)
 

@@ -8,15 +8,15 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse
 from starlette.responses import Response
 
-from ..errors import EvenhandError, Forbidden, Unauthenticated
-from ..security import sessions
-from ..services import Services
-from ..services.logging_in import log_in_with_password
-from ..web.access import ServicesIn
-from ..web.addresses import client_of
-from ..web.gate import LOG_IN, is_from_our_page, is_over_https, session_cookie, session_token
-from ..web.problems import kind_of
-from .rendering import page
+from ...access.gate.caller import ServicesIn
+from ...access.gate.gate import LOG_IN, is_from_our_page, is_over_https, session_cookie, session_token
+from ...access.gate.services import Services
+from ...access.password_log_in import log_in_with_password
+from ...access.users import browser_sessions as sessions
+from ...base.errors import EvenhandError, Forbidden, Unauthenticated
+from ...web.client_address import client_of
+from ...web.problems import kind_of
+from ..render import page
 
 router = APIRouter(include_in_schema=False)
 

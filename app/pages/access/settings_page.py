@@ -6,15 +6,15 @@ from typing import Final
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from ..domain.paging import Paging
-from ..security.keys import USUAL_OVERLAP_HOURS
-from ..security.principals import Permission, Role
-from ..security.users import ROLES
-from ..store.people import users
-from ..store.people.api_keys import ApiKeys
-from ..views.key_use import read_key_use
-from ..web.access import NowIn, Reader, SessionIn
-from .rendering import page
+from ...access.gate.caller import NowIn, Reader, SessionIn
+from ...access.keys.key_text import USUAL_OVERLAP_HOURS
+from ...access.keys.key_use import read_key_use
+from ...access.keys.queries import ApiKeys
+from ...access.principals import Permission, Role
+from ...access.users import queries as users
+from ...access.users.user_rules import ROLES
+from ...domain.paging import Paging
+from ..render import page
 
 router = APIRouter(include_in_schema=False)
 

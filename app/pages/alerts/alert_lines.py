@@ -7,20 +7,20 @@ from typing import Final
 
 from sqlalchemy.orm import Session
 
-from ..domain.alerts import Alert, AlertState, AlertSubject, RuleKind
-from ..domain.checks import DataSet
-from ..errors import Conflict, InvalidInput, NotFound
-from ..frozen import frozen
-from ..metrics.catalogue import CATALOGUE
-from ..metrics.rounding import digits_apart, join_of, write_minus
-from ..metrics.verdicts import GRAVEST, Verdict
-from ..metrics.worst import how_far_out
-from ..store.alerts.alerts import counterparts_of
-from ..store.checks.recent import recent_checks, recent_figures
-from ..store.records.transactions import RecordCount
-from .forest import ForestSource, StripPoint, collect_strips
-from .headlines import DATA_NAMES
-from .transactions import Records, RecordsWanted, count_of, records_of
+from ...alerts.queries import counterparts_of
+from ...base.errors import Conflict, InvalidInput, NotFound
+from ...base.frozen import frozen
+from ...charts.forest import ForestSource, StripPoint, collect_strips
+from ...checks.recent_queries import recent_checks, recent_figures
+from ...checks.views.headlines import DATA_NAMES
+from ...domain.alert import Alert, AlertState, AlertSubject, RuleKind
+from ...domain.check import DataSet
+from ...records.record_list import Records, RecordsWanted, count_of, records_of
+from ...sources.stored.record_queries import RecordCount
+from ...statistics.catalogue import CATALOGUE
+from ...statistics.intervals.verdicts import GRAVEST, Verdict
+from ...statistics.measures.worst_group import how_far_out
+from ...statistics.sentences.rounding import digits_apart, join_of, write_minus
 
 _GRAVEST: Final = (AlertState.OPEN, AlertState.ACKNOWLEDGED, AlertState.RESOLVED)
 _HUNDREDTHS: Final = 2

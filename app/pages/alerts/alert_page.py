@@ -8,27 +8,27 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from ..checks.attributing import sentences as attribution_words
-from ..domain.alerts import ClosingReason
-from ..domain.checks import DataSet
-from ..domain.paging import Paging
-from ..errors import NotFound
-from ..security.principals import USER
-from ..security.users import list_assignees
-from ..store.alerts.alerts import comments_page, counterparts_of, get_alert
-from ..store.attributions.attributions import attribution_of_alert
-from ..store.evidence.eras import followed_deployment
-from ..store.records.transactions import RecordCount
-from ..views.alert_lines import affected_records, figure_of, read_affected, read_trend
-from ..views.transactions import RecordsWanted
-from ..web.access import NowIn, Reader, SessionIn
-from ..web.auditing import SHOWS_RECORDS
-from . import record_words
-from .people import people
-from .ranges import KEEPS_RANGE
-from .record_filters import query_of
-from .rendering import page
-from .trend import draw_trend
+from ...access.gate.audit_requests import SHOWS_RECORDS
+from ...access.gate.caller import NowIn, Reader, SessionIn
+from ...access.principals import USER
+from ...access.users.user_rules import list_assignees
+from ...alerts.queries import comments_page, counterparts_of, get_alert
+from ...base.errors import NotFound
+from ...domain.alert import ClosingReason
+from ...domain.check import DataSet
+from ...domain.paging import Paging
+from ...evidence.attribution import words as attribution_words
+from ...evidence.attribution.queries import attribution_of_alert
+from ...evidence.queries.eras import followed_deployment
+from ...records.record_list import RecordsWanted
+from ...sources.stored.record_queries import RecordCount
+from ..author_names import people
+from ..deployment.trend import draw_trend
+from ..range_bar import KEEPS_RANGE
+from ..record import words as record_words
+from ..record.filter_form import query_of
+from ..render import page
+from .alert_lines import affected_records, figure_of, read_affected, read_trend
 
 router = APIRouter(include_in_schema=False)
 

@@ -10,29 +10,30 @@ from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from ..api.deployment_in_address import ReadableDeployment
-from ..domain.alerts import AlertState, RuleKind
-from ..domain.checks import DataSet
-from ..domain.comparisons import comparisons_of
-from ..domain.paging import Paging
-from ..domain.time_ranges import RangePreset
-from ..evidence.sentences import SINGLE_CHECKS_ALARM
-from ..frozen import frozen
-from ..metrics.catalogue import CATALOGUE
-from ..security.principals import Permission
-from ..store.alerts import alerts, open_alerts
-from ..store.alerts.alert_channels import channel_page
-from ..store.alerts.alert_rules import rules_page
-from ..store.alerts.alerts import AlertFilter
-from ..store.alerts.notifications import notification_page
-from ..store.alerts.open_alerts import Unsent
-from ..store.deployments.monitors import monitor_of
-from ..views.alert_lines import AlertsOfDeployment, list_lines
-from ..web.access import NowIn, Reader, SessionIn
-from ..web.paging import NumberCursor, cut
-from .people import people
-from .ranges import KEEPS_RANGE, build_bar, chosen_span, range_of
-from .rendering import page
+from ...access.gate.caller import NowIn, Reader, SessionIn
+from ...access.principals import Permission
+from ...alerts import queries as alerts
+from ...alerts.channels import unsent_queries as open_alerts
+from ...alerts.channels.notification_queries import notification_page
+from ...alerts.channels.queries import channel_page
+from ...alerts.channels.unsent_queries import Unsent
+from ...alerts.queries import AlertFilter
+from ...alerts.rules.queries import rules_page
+from ...base.frozen import frozen
+from ...charts.time_ranges import RangePreset
+from ...deployments.deployment_in_address import ReadableDeployment
+from ...deployments.monitor.queries import monitor_of
+from ...domain.alert import AlertState, RuleKind
+from ...domain.check import DataSet
+from ...domain.comparison import comparisons_of
+from ...domain.paging import Paging
+from ...statistics.catalogue import CATALOGUE
+from ...statistics.e_values.state_words import SINGLE_CHECKS_ALARM
+from ...web.paging import NumberCursor, cut
+from ..author_names import people
+from ..range_bar import KEEPS_RANGE, build_bar, chosen_span, range_of
+from ..render import page
+from .alert_lines import AlertsOfDeployment, list_lines
 
 router = APIRouter(include_in_schema=False)
 

@@ -7,33 +7,33 @@ from fastapi import APIRouter, Request
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from ..api.deployment_in_address import ReadableDeployment
-from ..checks.sides import missing_sides
-from ..domain.deployments import Deployment, FieldKind
-from ..domain.endpoint_health import BreakerState
-from ..domain.mitigation import ONLY_DIRECT, DetectorUse, Mode
-from ..domain.mitigation_rules import mitigated_attributes, unused_attributes
-from ..domain.monitors import MAX_NIGHTLY_ROWS, Schedule
-from ..domain.outcomes import outcome_label
-from ..domain.values import GroupValue, Range, canonical
-from ..errors import NotFound
-from ..metrics.catalogue import CATALOGUE, DEFAULT_METRICS
-from ..outbound.certificates import CertificateFacts, describe_certificates
-from ..store.checks.checks import under_way
-from ..store.deployments.monitors import monitor_of
-from ..store.mitigation.mitigation import settings_of
-from ..store.records.newest import newest_record
-from ..store.training.training_data import training_summary_of
-from ..tracking.planning import WantedDetection, plan_from_counts
-from ..training.from_distributions import FEWEST_SHOWN, find_unclassified, merge_rare
-from ..views.monitor_warnings import monitor_warnings
-from ..web.access import NowIn, SessionIn
-from ..web.auditing import SHOWS_RECORDS
-from .ranges import KEEPS_RANGE
-from .records_in_files import list_tables
-from .registering import form_values
-from .rendering import page
-from .setting_up import ConfigurePart, StepName, next_step, steps_of
+from ...access.gate.audit_requests import SHOWS_RECORDS
+from ...access.gate.caller import NowIn, SessionIn
+from ...base.errors import NotFound
+from ...base.values import GroupValue, Range, canonical
+from ...calls.certificates import CertificateFacts, describe_certificates
+from ...checks.queries import under_way
+from ...deployments.deployment_in_address import ReadableDeployment
+from ...deployments.mitigation_queries import settings_of
+from ...deployments.monitor.both_sides import missing_sides
+from ...deployments.monitor.queries import monitor_of
+from ...deployments.monitor.warnings import monitor_warnings
+from ...deployments.training.from_distributions import FEWEST_SHOWN, find_unclassified, merge_rare
+from ...deployments.training.queries import training_summary_of
+from ...domain.deployment import Deployment, FieldKind
+from ...domain.endpoint_health import BreakerState
+from ...domain.mitigation import ONLY_DIRECT, DetectorUse, Mode
+from ...domain.monitor import MAX_NIGHTLY_ROWS, Schedule
+from ...domain.outcome import outcome_label
+from ...evidence.plan import WantedDetection, plan_from_counts
+from ...mitigation.settings_rules import mitigated_attributes, unused_attributes
+from ...sources.stored.newest_record import newest_record
+from ...statistics.catalogue import CATALOGUE, DEFAULT_METRICS
+from ..range_bar import KEEPS_RANGE
+from ..record.files_page import list_tables
+from ..render import page
+from .registration_page import form_values
+from .steps import ConfigurePart, StepName, next_step, steps_of
 
 router = APIRouter(prefix="/deployments/{deployment_id}", include_in_schema=False, dependencies=[KEEPS_RANGE])
 

@@ -5,12 +5,12 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from ..domain.deployments import CredentialsKind, FieldType, ProblemType
-from ..payloads.registry import PAIR_FORMAT, PayloadFormat
-from ..security.principals import Permission
-from ..web.access import Manager, SessionIn
-from .rendering import page
-from .setting_up import steps_of
+from ...access.gate.caller import Manager, SessionIn
+from ...access.principals import Permission
+from ...domain.deployment import CredentialsKind, FieldType, ProblemType
+from ...payloads.registry import PAIR_FORMAT, PayloadFormat
+from ..render import page
+from .steps import steps_of
 
 router = APIRouter(include_in_schema=False)
 

@@ -5,17 +5,17 @@ from typing import Final
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from ..api.deployment_in_address import ReadableDeployment
-from ..domain.paging import Paging
-from ..domain.retention import RetentionPreset
-from ..security.principals import Permission
-from ..store.retention.erasures import erasures_of
-from ..store.retention.holds import hold_of, policy_of
-from ..web.access import AnyKey, NowIn, SessionIn
-from ..web.paging import NumberCursor, cut
-from .people import people
-from .ranges import KEEPS_RANGE
-from .rendering import page
+from ...access.gate.caller import AnyKey, NowIn, SessionIn
+from ...access.principals import Permission
+from ...deployments.deployment_in_address import ReadableDeployment
+from ...domain.paging import Paging
+from ...retention.erasure_queries import erasures_of
+from ...retention.hold_queries import hold_of, policy_of
+from ...retention.policy import RetentionPreset
+from ...web.paging import NumberCursor, cut
+from ..author_names import people
+from ..range_bar import KEEPS_RANGE
+from ..render import page
 
 router = APIRouter(prefix="/deployments/{deployment_id}/retention", include_in_schema=False, dependencies=[KEEPS_RANGE])
 

@@ -5,14 +5,14 @@ from typing import Self
 
 from sqlalchemy.orm import Session
 
-from ..domain.checks import CheckState
-from ..domain.deployments import Deployment
-from ..domain.monitors import Monitor
-from ..domain.paging import Paging
-from ..frozen import frozen
-from ..store.checks import checks
-from ..store.people import activities
-from ..store.people.activities import ENDPOINT_ANSWERED, ActivityFilter
+from ...access.audit import activity_queries as activities
+from ...access.audit.activity_queries import ENDPOINT_ANSWERED, ActivityFilter
+from ...base.frozen import frozen
+from ...checks import queries as checks
+from ...domain.check import CheckState
+from ...domain.deployment import Deployment
+from ...domain.monitor import Monitor
+from ...domain.paging import Paging
 
 
 class ConfigurePart(StrEnum):

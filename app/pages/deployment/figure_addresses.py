@@ -3,8 +3,8 @@
 from dataclasses import asdict
 from urllib.parse import urlencode
 
-from ..domain.checks import Measurement
-from ..views.one_figure import key_of
+from ...checks.views.one_figure import key_of
+from ...domain.check import Measurement
 
 
 def figure_query(measurement: Measurement) -> str:

@@ -8,26 +8,26 @@ from urllib.parse import urlencode
 from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 
-from ..charts.forest import picture_of, strip_runs
-from ..checks.attributing import sentences as attribution_words
-from ..domain.alerts import Alert, AlertState
-from ..domain.attributions import AttributedGap, AttributionRun
-from ..domain.checks import DataSet
-from ..domain.paging import Paging
-from ..domain.texts import MAX_TEXT
-from ..evidence.sentences import State
-from ..frozen import frozen
-from ..metrics.verdicts import Verdict
-from ..store.alerts.alerts import AlertFilter, alerts_page
-from ..tracking.looking import ComparisonState
-from ..tracking.wording import list_notes, note_first_hour
-from ..views.figures import Explanation, explained
-from ..views.forest import Forest, ForestFigure, ForestRow
-from ..views.forest_headline import SHARED_RECORDS, Clause, capitalise, count_verdicts, day_of, share_records, word_figure, word_forest
-from ..views.headlines import NOT_TOGETHER, read_together
-from ..views.headlines import word_figure as worded
-from ..views.renaming import rename_gap
-from .check_words import Number, number_of
+from ...alerts.queries import AlertFilter, alerts_page
+from ...base.frozen import frozen
+from ...base.texts import MAX_TEXT
+from ...charts.forest import Forest, ForestFigure, ForestRow
+from ...charts.forest_headline import SHARED_RECORDS, Clause, capitalise, count_verdicts, day_of, share_records, word_figure, word_forest
+from ...charts.named_groups import rename_gap
+from ...charts.pictures.forest_picture import picture_of, strip_runs
+from ...checks.views.explain_figure import Explanation, explained
+from ...checks.views.headlines import NOT_TOGETHER, read_together
+from ...checks.views.headlines import word_figure as worded
+from ...domain.alert import Alert, AlertState
+from ...domain.check import DataSet
+from ...domain.paging import Paging
+from ...evidence.attribution import words as attribution_words
+from ...evidence.attribution.attribution import AttributedGap, AttributionRun
+from ...evidence.present_state import ComparisonState
+from ...evidence.words import list_notes, note_first_hour
+from ...statistics.e_values.state_words import State
+from ...statistics.intervals.verdicts import Verdict
+from ..check_words import Number, number_of
 from .figure_addresses import figure_query
 from .trend import Trend, draw_trend
 

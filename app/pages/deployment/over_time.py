@@ -8,35 +8,27 @@ from urllib.parse import urlencode
 import msgspec
 from sqlalchemy.orm import Session
 
-from ..charts.drawing import PAGE, Chart
-from ..charts.periods import TimeTick, series_chart, time_ticks, volume_chart
-from ..charts.timeline import (
-    PanelPicture,
-    TimeAxis,
-    draw_moments,
-    draw_panel,
-    draw_stretches,
-    draw_volume,
-    level_axis,
-)
-from ..checks.rollups import Period
-from ..clock import HOUR
-from ..domain.alerts import Alert
-from ..domain.checks import DataSet, Measurement, Scope, Span
-from ..domain.group_words import GroupWords
-from ..domain.monitors import Monitor
-from ..domain.time_ranges import RangeChoice
-from ..errors import InvalidInput
-from ..frozen import frozen
-from ..metrics.catalogue import CATALOGUE
-from ..metrics.catalogue.metric import CountOf, RateOf
-from ..metrics.verdicts import GRAVEST
-from ..store.alerts.alerts import alerts_between
-from ..views.renaming import rename_series
-from ..views.series import SeriesWanted, series_of, volume_of
-from ..views.timeline import ACCURACY, Timeline, TimelineWanted, TimePanel, choose_range, read_timeline
-from ..views.timeline_words import name_step, say_steps
-from .wording import data_set
+from ...alerts.queries import alerts_between
+from ...base.clock import HOUR
+from ...base.errors import InvalidInput
+from ...base.frozen import frozen
+from ...charts.named_groups import rename_series
+from ...charts.pictures.drawing import PAGE, Chart
+from ...charts.pictures.period_charts import TimeTick, series_chart, time_ticks, volume_chart
+from ...charts.pictures.timeline_picture import PanelPicture, TimeAxis, draw_moments, draw_panel, draw_stretches, draw_volume, level_axis
+from ...charts.series import SeriesWanted, series_of, volume_of
+from ...charts.time_ranges import RangeChoice
+from ...charts.timeline import ACCURACY, Timeline, TimelineWanted, TimePanel, choose_range, read_timeline
+from ...charts.timeline_words import name_step, say_steps
+from ...checks.days.roll_up import Period
+from ...domain.alert import Alert
+from ...domain.check import DataSet, Measurement, Scope, Span
+from ...domain.group_words import GroupWords
+from ...domain.monitor import Monitor
+from ...statistics.catalogue import CATALOGUE
+from ...statistics.catalogue.metric import CountOf, RateOf
+from ...statistics.intervals.verdicts import GRAVEST
+from ..words import data_set
 
 LONGEST_SINGLE: Final = timedelta(days=366)
 """Max time whose single checks a table lists; of a longer one it has months."""

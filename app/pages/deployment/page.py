@@ -10,51 +10,51 @@ from pydantic import Field
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from ..api.deployment_in_address import ReadableDeployment
-from ..checks.attributing import sentences as attribution_words
-from ..checks.rollups import Period
-from ..checks.sides import missing_sides
-from ..domain.attributions import AttributionRun, AttributionState
-from ..domain.checks import DataSet, Measurement
-from ..domain.comparisons import comparisons_of
-from ..domain.deployments import Deployment
-from ..domain.monitors import Monitor, MonitoredAttribute
-from ..domain.paging import Paging
-from ..domain.time_ranges import RangeChoice
-from ..frozen import frozen
-from ..metrics.catalogue import CATALOGUE
-from ..scan.cells import MAX_FEATURES
-from ..scan.results import SearchResult
-from ..scan.search import MIN_RECORDS
-from ..store.attributions.attributions import newest_of_gaps
-from ..store.checks.checks import get, under_way
-from ..store.checks.recent import recent_checks, recent_figures
-from ..store.checks.results import measurements_of
-from ..store.deployments.monitors import monitor_of
-from ..store.subgroups.scans import SubgroupScan, scans_of
-from ..tracking.looking import DeploymentEvidence, look_at_evidence, rename_state
-from ..tracking.subgroups.looking import read_result, say_scan
-from ..tracking.subgroups.watching import choose_name, find_watched, watching_problem
-from ..tracking.wording import describe_evidence, list_notes, name_figure, order_by_gravity, say_limit
-from ..views.advice import Cause
-from ..views.check_advice import advice_on_check, outlook_of
-from ..views.forest import STRIP_CHECKS, Forest, ForestSource, build_forest, choose_metric
-from ..views.judging import HEADLINE
-from ..views.missing_records import notes_of_check
-from ..views.overview import OverviewWanted, overview
-from ..views.renaming import rename_gap
-from ..views.timeline import ShownRange
-from ..web.access import NowIn, SessionIn
-from . import check_words
-from .check_words import number_of
-from .forest import ChosenRow, live_alerts, show_forest
-from .offered_reports import OFFERS_REPORTS
+from ...access.gate.caller import NowIn, SessionIn
+from ...base.frozen import frozen
+from ...charts.forest import STRIP_CHECKS, Forest, ForestSource, build_forest, choose_metric
+from ...charts.named_groups import rename_gap
+from ...charts.time_ranges import RangeChoice
+from ...charts.timeline import ShownRange
+from ...checks.advice.advice import Cause
+from ...checks.advice.check_advice import advice_on_check, outlook_of
+from ...checks.days.roll_up import Period
+from ...checks.queries import get, under_way
+from ...checks.recent_queries import recent_checks, recent_figures
+from ...checks.result_queries import measurements_of
+from ...checks.views.missing_notes import notes_of_check
+from ...deployments.deployment_in_address import ReadableDeployment
+from ...deployments.monitor.both_sides import missing_sides
+from ...deployments.monitor.queries import monitor_of
+from ...domain.check import DataSet, Measurement
+from ...domain.comparison import comparisons_of
+from ...domain.deployment import Deployment
+from ...domain.monitor import Monitor, MonitoredAttribute
+from ...domain.paging import Paging
+from ...evidence.attribution import words as attribution_words
+from ...evidence.attribution.attribution import AttributionRun, AttributionState
+from ...evidence.attribution.queries import newest_of_gaps
+from ...evidence.present_state import DeploymentEvidence, look_at_evidence, rename_state
+from ...evidence.subgroups.present_candidates import read_result, say_scan
+from ...evidence.subgroups.scan_queries import SubgroupScan, scans_of
+from ...evidence.subgroups.watch_group import choose_name, find_watched, watching_problem
+from ...evidence.words import describe_evidence, list_notes, name_figure, order_by_gravity, say_limit
+from ...overview.fleet import OverviewWanted, overview
+from ...overview.judge import HEADLINE
+from ...statistics.catalogue import CATALOGUE
+from ...statistics.scan.counted_cells import MAX_FEATURES
+from ...statistics.scan.scan_results import SearchResult
+from ...statistics.scan.search_subgroup import MIN_RECORDS
+from .. import check_words
+from ..author_names import people
+from ..check_words import number_of
+from ..overview_page import STATES
+from ..prepare_reports import OFFERS_REPORTS
+from ..range_bar import KEEPS_RANGE, build_bar, range_of
+from ..render import page
+from ..words import data_set
+from .forest_rows import ChosenRow, live_alerts, show_forest
 from .over_time import WantedCharts, read_over_time
-from .overview import STATES
-from .people import people
-from .ranges import KEEPS_RANGE, build_bar, range_of
-from .rendering import page
-from .wording import data_set
 
 MOST_SCANS = 20
 """Max scans whose groups are on the page."""

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from ..charts.axes import LogAxis
-from ..frozen import frozen
-from ..metrics.rounding import write_minus
-from ..views.forest import StripPoint, is_on_ratios
+from ...base.frozen import frozen
+from ...charts.forest import StripPoint, is_on_ratios
+from ...charts.pictures.axes import LogAxis
+from ...statistics.sentences.rounding import write_minus
 
 TREND_WIDTH: Final = 720
 TREND_HEIGHT: Final = 140

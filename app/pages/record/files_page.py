@@ -4,11 +4,11 @@ from fastapi import Request
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from ..domain.deployments import Deployment
-from ..domain.tables_of_files import FeedbackTable, PayloadTable, TableFormat
-from ..frozen import frozen
-from ..store.deployments.listed_files import FEEDBACK, PAYLOAD, ListingTotals, add_up_files
-from .rendering import page
+from ...base.frozen import frozen
+from ...deployments.listed_file_queries import FEEDBACK, PAYLOAD, ListingTotals, add_up_files
+from ...domain.deployment import Deployment
+from ...domain.file_tables import FeedbackTable, PayloadTable, TableFormat
+from ..render import page
 
 
 @frozen

@@ -11,22 +11,22 @@ import msgspec
 from pydantic import BaseModel, BeforeValidator, Field
 from sqlalchemy.orm import Session
 
-from ..domain.checks import CheckState, DataSet
-from ..domain.groups import EVERYBODY_ELSE
-from ..domain.monitors import Monitor
-from ..domain.paging import Paging
-from ..domain.texts import TOGETHER, character_problem
-from ..domain.values import label_of
-from ..errors import InvalidInput
-from ..frozen import frozen
-from ..store.checks import checks
-from ..store.checks.results import tables_of
-from ..store.records.record_conditions import RecordSort
-from ..views.check_source import counted_check
-from ..views.record_lens import OutcomeWord
-from ..views.transactions import ChangedFilter, RecordsWanted
-from ..web.paging import read_record_cursor
-from ..web.texts import Timestamp, in_utc
+from ...base.errors import InvalidInput
+from ...base.frozen import frozen
+from ...base.texts import TOGETHER, character_problem
+from ...base.values import label_of
+from ...checks import queries as checks
+from ...checks.result_queries import tables_of
+from ...checks.views.view_source import counted_check
+from ...domain.check import CheckState, DataSet
+from ...domain.groups import EVERYBODY_ELSE
+from ...domain.monitor import Monitor
+from ...domain.paging import Paging
+from ...records.record_lens import OutcomeWord
+from ...records.record_list import ChangedFilter, RecordsWanted
+from ...sources.stored.record_conditions import RecordSort
+from ...web.id_and_time import Timestamp, in_utc
+from ...web.paging import read_record_cursor
 
 CHECK_ID = r"^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})?$"
 

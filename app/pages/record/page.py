@@ -8,29 +8,30 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
-from ..api.deployment_in_address import ReadableDeployment
-from ..domain.checks import WindowCounts
-from ..domain.group_words import GroupWords
-from ..domain.mitigation import ONLY_DIRECT
-from ..domain.paging import Paging
-from ..domain.time_ranges import RangePreset
-from ..frozen import frozen
-from ..store.checks import checks
-from ..store.deployments.monitors import monitor_of
-from ..store.records.corrections import page as page_corrections
-from ..store.records.record_conditions import GapPlace, RecordSort
-from ..store.records.transactions import SCANNED, SCANNED_WITH_COPIES
-from ..views.one_record import record_details
-from ..views.second_look import pick_labels, totals_of
-from ..views.transactions import Records, records_of
-from ..web.access import NowIn, SessionIn
-from ..web.auditing import READS_RECORDS
-from ..web.paging import encode_place
-from . import check_words, record_words
-from .ranges import KEEPS_RANGE, RangeIn, build_bar, chosen_span
-from .record_filters import CHECK_ID, ChosenRecords, among_of, choices_of, local, query_of
-from .records_in_files import page_without_records
-from .rendering import page
+from ...access.gate.audit_requests import READS_RECORDS
+from ...access.gate.caller import NowIn, SessionIn
+from ...base.frozen import frozen
+from ...charts.time_ranges import RangePreset
+from ...checks import queries as checks
+from ...deployments.deployment_in_address import ReadableDeployment
+from ...deployments.monitor.queries import monitor_of
+from ...domain.check import WindowCounts
+from ...domain.group_words import GroupWords
+from ...domain.mitigation import ONLY_DIRECT
+from ...domain.paging import Paging
+from ...records.corrections.queries import page as page_corrections
+from ...records.one_record import record_details
+from ...records.record_list import Records, records_of
+from ...records.second_look.words import pick_labels, totals_of
+from ...sources.stored.record_conditions import GapPlace, RecordSort
+from ...sources.stored.record_queries import SCANNED, SCANNED_WITH_COPIES
+from ...web.paging import encode_place
+from .. import check_words
+from ..range_bar import KEEPS_RANGE, RangeIn, build_bar, chosen_span
+from ..render import page
+from . import words as record_words
+from .files_page import page_without_records
+from .filter_form import CHECK_ID, ChosenRecords, among_of, choices_of, local, query_of
 
 router = APIRouter(prefix="/deployments/{deployment_id}/transactions", include_in_schema=False, dependencies=[KEEPS_RANGE])
 

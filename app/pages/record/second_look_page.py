@@ -7,20 +7,20 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from ..api.deployment_in_address import ReadableDeployment
-from ..domain.group_words import GroupWords
-from ..domain.mitigation import ONLY_DIRECT
-from ..domain.outcomes import outcome_label
-from ..store.deployments.monitors import monitor_of
-from ..store.records.flagged_records import FlaggedFilter, FlagPlace, count_flags, flagged_page
-from ..store.records.transactions import labels_of
-from ..views.second_look import known_gap, pick_labels, totals_of, why
-from ..web.access import SessionIn
-from ..web.auditing import READS_RECORDS
-from . import record_words
-from .ranges import KEEPS_RANGE
-from .records_in_files import page_without_records
-from .rendering import page
+from ...access.gate.audit_requests import READS_RECORDS
+from ...access.gate.caller import SessionIn
+from ...deployments.deployment_in_address import ReadableDeployment
+from ...deployments.monitor.queries import monitor_of
+from ...domain.group_words import GroupWords
+from ...domain.mitigation import ONLY_DIRECT
+from ...domain.outcome import outcome_label
+from ...mitigation.window.flag_queries import FlaggedFilter, FlagPlace, count_flags, flagged_page
+from ...records.second_look.words import known_gap, pick_labels, totals_of, why
+from ...sources.stored.record_queries import labels_of
+from ..range_bar import KEEPS_RANGE
+from ..render import page
+from . import words as record_words
+from .files_page import page_without_records
 
 router = APIRouter(prefix="/deployments/{deployment_id}", include_in_schema=False, dependencies=[KEEPS_RANGE])
 

@@ -6,19 +6,19 @@ from itertools import groupby
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
-from ..domain.deployments import Column, RecordSchema
-from ..domain.groups import Role
-from ..domain.monitors import Monitor
-from ..domain.outcomes import Outcome
-from ..domain.texts import TOGETHER
-from ..domain.values import canonical
-from ..frozen import frozen
-from ..store.records.transactions import StoredRecord
-from ..views.check_source import WindowPart
-from ..views.one_record import Counterfactual, RecordDetails
-from ..views.record_lens import WORDS, Change, OutcomeWord, RecordGroup
-from ..views.transactions import ChangedFilter, RecordSummary
-from .wording import ABSENT
+from ...base.frozen import frozen
+from ...base.texts import TOGETHER
+from ...base.values import canonical
+from ...checks.views.view_source import WindowPart
+from ...domain.deployment import Column, RecordSchema
+from ...domain.groups import Role
+from ...domain.monitor import Monitor
+from ...domain.outcome import Outcome
+from ...records.one_record import Counterfactual, RecordDetails
+from ...records.record_lens import WORDS, Change, OutcomeWord, RecordGroup
+from ...records.record_list import ChangedFilter, RecordSummary
+from ...sources.stored.record_queries import StoredRecord
+from ..words import ABSENT
 
 OUTCOMES: Mapping[OutcomeWord, str] = {
     "favourable": "favourable",

@@ -5,19 +5,19 @@ from typing import Final
 
 from sqlalchemy.orm import Session
 
-from ..domain.cells import Json, parse_label, record_id, shown, string
-from ..domain.corrections import Corrected, Correction
-from ..domain.encodings import decode_parts
-from ..domain.records import Receipt, RecordConflict, Rejection
-from ..errors import InvalidInput
-from ..store.records.corrections import MAX_CORRECTIONS, store_correction
-from .bodies import decoded_json, require_decodable
-from .checked import Checked, RecordRefused, checked_cell
-from .limits import MAX_RECORDS
-from .native import read_members, read_optional
-from .plan import IngestPlan
-from .requests import read_lines
-from .unlisted import find_unlisted
+from ...base.encodings import decode_parts
+from ...base.errors import InvalidInput
+from ...checks.correction import Corrected, Correction
+from ...domain.cells import Json, parse_label, record_id, shown, string
+from ...domain.record import Receipt, RecordConflict, Rejection
+from ...intake.logging.checked_records import Checked, RecordRefused, checked_cell
+from ...intake.logging.decode_body import decoded_json, require_decodable
+from ...intake.logging.ingest_plan import IngestPlan
+from ...intake.logging.log_request import read_lines
+from ...intake.logging.native_records import read_members, read_optional
+from ...intake.logging.record_limits import MAX_RECORDS
+from ...intake.logging.unlisted_groups import find_unlisted
+from .queries import MAX_CORRECTIONS, store_correction
 
 MAX_REASON: Final = 500
 """Max characters of a reason."""

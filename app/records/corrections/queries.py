@@ -9,11 +9,11 @@ from psycopg.types.json import Jsonb
 from sqlalchemy import Row, text
 from sqlalchemy.orm import Session
 
-from ...domain.corrections import Corrected, Correction
+from ...access.audit.event_queries import insert_event
+from ...checks.correction import Corrected, Correction
 from ...domain.paging import Paging
-from ...domain.records import digest_id
-from ..people.audit_events import insert_event
-from ..writing import Target
+from ...domain.record import digest_id
+from ...intake.writing.write_target import Target
 
 MAX_CORRECTIONS: Final = 1_000
 """Max corrections of one value."""

@@ -6,26 +6,26 @@ from fastapi import APIRouter, Request
 from fastapi.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from ..domain.corrections import Corrected
-from ..domain.records import Receipt
-from ..errors import Conflict, InvalidInput, NotFound
-from ..ingest.corrections import correct, read_corrections
-from ..ingest.limits import MAX_BODY_BYTES
-from ..ingest.plan import IngestPlan
-from ..payloads.schemas import CELL, closed_object
-from ..services import Services
-from ..store.deployments.deployments import Deployments
-from ..store.records.corrections import count_by_day, page
-from ..web.access import DeploymentId, Manager, ServicesIn, SessionIn
-from ..web.auditing import READS_RECORDS
-from ..web.media import takes
-from ..web.paging import NumberPaging
-from ..web.texts import FilterText, Moment, in_utc
-from .answers import CONFLICT
-from .deployment_in_address import ReadableDeployment
-from .ingestion import IngestionIn, receipt_members, refuse_all
-from .schemas.feedback_records import CorrectionCounts, CorrectionPage, CorrectionReceipt
-from .uploads import SentType, sent_type, spooled
+from ...access.gate.audit_requests import READS_RECORDS
+from ...access.gate.caller import DeploymentId, Manager, ServicesIn, SessionIn
+from ...access.gate.services import Services
+from ...base.errors import Conflict, InvalidInput, NotFound
+from ...checks.correction import Corrected
+from ...deployments.deployment_in_address import ReadableDeployment
+from ...deployments.queries import Deployments
+from ...domain.record import Receipt
+from ...intake.hot_routes.routes import IngestionIn, receipt_members, refuse_all
+from ...intake.logging.ingest_plan import IngestPlan
+from ...intake.logging.record_limits import MAX_BODY_BYTES
+from ...payloads.schema_parts import CELL, closed_object
+from ...web.id_and_time import FilterText, Moment, in_utc
+from ...web.media_types import takes
+from ...web.paging import NumberPaging
+from ...web.problem_answers import CONFLICT
+from ...web.uploads import SentType, sent_type, spooled
+from ..feedback.bodies import CorrectionCounts, CorrectionPage, CorrectionReceipt
+from .correct import correct, read_corrections
+from .queries import count_by_day, page
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/corrections", tags=["records"], responses=CONFLICT)
 

@@ -3,12 +3,12 @@
 from datetime import date, datetime
 from typing import Any
 
-from ...domain.corrections import Corrected
-from ...domain.deployments import RecordSchema
-from ...domain.records import RecordConflict, Rejection, UnlistedAnswer
-from ...domain.values import shown_value
-from ...store.records.feedback import StoredFeedback
-from .base import NextPageCursor, Out, PageOut, example
+from ...base.values import shown_value
+from ...checks.correction import Corrected
+from ...domain.deployment import RecordSchema
+from ...domain.record import RecordConflict, Rejection, UnlistedAnswer
+from ...web.body import NextPageCursor, Out, PageOut, example
+from .queries import StoredFeedback
 
 _RECORD: dict[str, Any] = {
     "id": "application-1041",

@@ -6,8 +6,8 @@ from typing import Any
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from ...frozen import frozen
-from .record_conditions import RecordPlace
+from ...base.frozen import frozen
+from ...sources.stored.record_conditions import RecordPlace
 
 
 @frozen(kw_only=True)

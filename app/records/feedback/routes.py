@@ -2,18 +2,18 @@
 
 from fastapi import APIRouter
 
-from ..errors import Conflict, require_present
-from ..store.records.feedback import count_feedback, find_feedback, list_feedback
-from ..store.records.record_conditions import RecordPlace
-from ..store.records.transactions import schemas_of
-from ..web.access import SessionIn
-from ..web.auditing import READS_RECORDS
-from ..web.paging import Limit, PlaceCursor, encode_place, read_place_cursor
-from ..web.texts import Moment, in_utc
-from .answers import CONFLICT, answers
-from .deployment_in_address import NEEDS_LOGGED, ReadableDeployment
-from .payload_records import RecordId, WithCount
-from .schemas.feedback_records import FeedbackRecordOut, FeedbackRecordPage
+from ...access.gate.audit_requests import READS_RECORDS
+from ...access.gate.caller import SessionIn
+from ...base.errors import Conflict, require_present
+from ...deployments.deployment_in_address import NEEDS_LOGGED, ReadableDeployment
+from ...sources.stored.record_conditions import RecordPlace
+from ...sources.stored.record_queries import schemas_of
+from ...web.id_and_time import Moment, in_utc
+from ...web.paging import Limit, PlaceCursor, encode_place, read_place_cursor
+from ...web.problem_answers import CONFLICT, answers
+from ..routes import RecordId, WithCount
+from .bodies import FeedbackRecordOut, FeedbackRecordPage
+from .queries import count_feedback, find_feedback, list_feedback
 
 router = APIRouter(
     prefix="/v1/deployments/{deployment_id}/feedback-records", tags=["records"], dependencies=[NEEDS_LOGGED], responses=answers(Conflict)

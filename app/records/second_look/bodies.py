@@ -5,12 +5,12 @@ from typing import Any, Literal
 
 from pydantic import AliasPath, Field
 
+from ...base.values import shown_value
 from ...domain.group_words import GroupWords
 from ...domain.mitigation import ONLY_DIRECT, FlaggedRecord
-from ...domain.values import shown_value
-from ...store.records.flagged_records import FlaggedPayload
-from ...views.second_look import known_gap, why
-from .base import Out, example
+from ...mitigation.window.flag_queries import FlaggedPayload
+from ...web.body import Out, example
+from .words import known_gap, why
 
 Direction = Literal["lifted", "lowered"]
 Kind = Literal["changed", "likely"]

@@ -11,11 +11,11 @@ from typing import Any
 
 import msgspec
 
-from ..domain.deployments import RecordSchema
-from ..domain.spreadsheets import harmless
-from ..domain.values import canonical
-from ..store.records.flagged_records import FlaggedPayload
-from ..views.second_look import known_gap
+from ...base.spreadsheets import harmless
+from ...base.values import canonical
+from ...domain.deployment import RecordSchema
+from ...mitigation.window.flag_queries import FlaggedPayload
+from .words import known_gap
 
 _FLAG_COLUMNS = (
     *("logged_at", "attribute", "group", "kind", "direction"),

@@ -6,21 +6,21 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query
 from sqlalchemy.orm import Session
 
-from ..domain.group_words import GroupWords
-from ..domain.mitigation import ONLY_DIRECT
-from ..errors import Conflict
-from ..store.deployments.monitors import monitor_of
-from ..store.records.flagged_records import FlaggedFilter, FlaggedPayload, FlagPlace, flagged_page
-from ..web.access import ServicesIn, SessionIn
-from ..web.auditing import READS_RECORDS
-from ..web.paging import Limit, PlaceCursor, cut_at_place, read_place_cursor
-from ..web.texts import FilterText, Moment, in_utc
-from .answers import answers
-from .csv_streams import CsvAnswer, CsvExport, CsvPiece, Raw, RowLimit, send_csv
-from .deployment_in_address import NEEDS_LOGGED, ReadableDeployment
-from .exports import exported
+from ...access.gate.audit_requests import READS_RECORDS
+from ...access.gate.caller import ServicesIn, SessionIn
+from ...base.errors import Conflict
+from ...deployments.deployment_in_address import NEEDS_LOGGED, ReadableDeployment
+from ...deployments.monitor.queries import monitor_of
+from ...deployments.noted_exports import exported
+from ...domain.group_words import GroupWords
+from ...domain.mitigation import ONLY_DIRECT
+from ...mitigation.window.flag_queries import FlaggedFilter, FlaggedPayload, FlagPlace, flagged_page
+from ...web.id_and_time import FilterText, Moment, in_utc
+from ...web.paging import Limit, PlaceCursor, cut_at_place, read_place_cursor
+from ...web.problem_answers import answers
+from ..csv_streams import CsvAnswer, CsvExport, CsvPiece, Raw, RowLimit, send_csv
+from .bodies import Direction, FlaggedOut, FlaggedPage, Kind
 from .flagged_csv import csv_header, csv_row
-from .schemas.flagged_records import Direction, FlaggedOut, FlaggedPage, Kind
 
 router = APIRouter(
     prefix="/v1/deployments/{deployment_id}",

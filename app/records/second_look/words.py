@@ -4,18 +4,18 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy.orm import Session
 
-from ..domain.checks import CheckRun, CheckState, DataSet, Scope
-from ..domain.deployments import Deployment
-from ..domain.group_words import GroupWords
-from ..domain.mitigation import FlaggedRecord
-from ..domain.monitors import Monitor, MonitoredAttribute
-from ..domain.paging import Paging
-from ..domain.values import Range, Scalar, label_of
-from ..frozen import frozen
-from ..metrics.rounding import digits_apart
-from ..store.checks import checks
-from ..store.checks.results import measurements_of
-from .check_source import counted_check
+from ...base.frozen import frozen
+from ...base.values import Range, Scalar, label_of
+from ...checks import queries as checks
+from ...checks.result_queries import measurements_of
+from ...checks.views.view_source import counted_check
+from ...domain.check import CheckRun, CheckState, DataSet, Scope
+from ...domain.deployment import Deployment
+from ...domain.group_words import GroupWords
+from ...domain.mitigation import FlaggedRecord
+from ...domain.monitor import Monitor, MonitoredAttribute
+from ...domain.paging import Paging
+from ...statistics.sentences.rounding import digits_apart
 
 FLIPS = "flip_rate"
 """Counts unfavourable records with a favourable copy, among those with a copy."""

@@ -7,13 +7,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AliasPath, Field
 
-from ...domain.category_schemes import MAX_MAPPINGS, MAX_VALUES, CategoryMapping
-from ...domain.report_schedules import KeptReport, KeptReportState, ReportRhythm, ReportSchedule, ScheduleContent
-from ...reports.regulator.presets import Missing, PeriodSheet, ReportPreset, SheetPreset, SheetsWanted, ToolKind, choose_sheets
-from ...store.reports.kept import first_due
-from ...web.texts import Timestamp
-from .alert_rules import ChannelId
-from .base import FromText, In, NextPageCursor, Out, PageOut, example
+from ...alerts.rules.bodies import ChannelId
+from ...statistics.selections.category_schemes import MAX_MAPPINGS, MAX_VALUES, CategoryMapping
+from ...web.body import FromText, In, NextPageCursor, Out, PageOut, example
+from ...web.id_and_time import Timestamp
+from ..regulator.presets import Missing, PeriodSheet, ReportPreset, SheetPreset, SheetsWanted, ToolKind, choose_sheets
+from .queries import first_due
+from .schedules import KeptReport, KeptReportState, ReportRhythm, ReportSchedule, ScheduleContent
 
 MOST_NAMES = 20
 _SCHEDULE: dict[str, Any] = {

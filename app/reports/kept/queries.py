@@ -8,23 +8,15 @@ from sqlalchemy import Select, delete, func, insert, select, text, update
 from sqlalchemy.dialects.postgresql import insert as insert_if_absent
 from sqlalchemy.orm import Session
 
-from ...domain.checks import Span
+from ...alerts.channels.queries import lock_channels
+from ...base.errors import Conflict, require_present
+from ...database.binary_rows import columns_of, read_row
+from ...database.leased_rows import HeldRow, lease_row, write_held
+from ...database.paging import page_newest, page_oldest
+from ...database.tables import AlertChannelRow, KeptReportFileRow, KeptReportRow, ReportScheduleChannelRow, ReportScheduleRow
+from ...domain.check import Span
 from ...domain.paging import Paging
-from ...domain.report_schedules import (
-    MAX_SCHEDULES,
-    KeptReport,
-    KeptReportState,
-    ReportRhythm,
-    ReportSchedule,
-    ScheduleContent,
-    periods_between,
-)
-from ...errors import Conflict, require_present
-from ..alerts.alert_channels import lock_channels
-from ..database.leased_rows import HeldRow, lease_row, write_held
-from ..database.paging import page_newest, page_oldest
-from ..database.rows import columns_of, read_row
-from ..tables import AlertChannelRow, KeptReportFileRow, KeptReportRow, ReportScheduleChannelRow, ReportScheduleRow
+from .schedules import MAX_SCHEDULES, KeptReport, KeptReportState, ReportRhythm, ReportSchedule, ScheduleContent, periods_between
 
 MOST_OPEN = 20
 """Max reports of a deployment that are requested and not made yet."""

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from ..frozen import frozen
-from .checks import Span
+from ...base.frozen import frozen
+from ...domain.check import Span
 
 SETTLING = timedelta(hours=6)
 """Time between the end of a period and its report: its last checks end meanwhile."""

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ...frozen import frozen
-from ...impact.local_law_144 import LEAST_SHARE
-from ...metrics.left_out import list_lines
-from ...metrics.rounding import write_minus
+from ...base.frozen import frozen
+from ...statistics.selections.local_law_144 import LEAST_SHARE
+from ...statistics.sentences.left_out import list_lines
+from ...statistics.sentences.rounding import write_minus
 from ..document import ABSENT, Block, Bullets, Paragraph, ReportTable, Section, count, interval, number, p_value, share, share_interval
+from .check_chapters import MOST_ROWS, alert_blocks, alternative_blocks, evidence_blocks, flip_blocks, name_cut
 from .cover import OF_PERIOD, count_checks
-from .glossary import list_terms
-from .sections_of_checks import MOST_ROWS, alert_blocks, alternative_blocks, evidence_blocks, flip_blocks, name_cut
+from .report_terms import list_terms
 
 FLAGS = {
     "below_four_fifths": "below 4/5",

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from sqlalchemy.orm import Session
 
-from ...domain.checks import Span
-from ...domain.deployments import Deployment
-from ...frozen import frozen
-from ...store.checks.digests import digest_checks, digest_configuration
+from ...base.frozen import frozen
+from ...domain.check import Span
+from ...domain.deployment import Deployment
+from .digest_queries import digest_checks, digest_configuration
 
 CONFIGURATION = "configuration "
 """Prefix of parts that are configurations."""

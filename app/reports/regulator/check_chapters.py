@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from ...frozen import frozen
+from ...base.frozen import frozen
 from ..document import ABSENT, Block, Paragraph, ReportTable, count, interval, moment, number, points, points_interval, share
 
 MOST_ROWS = 60

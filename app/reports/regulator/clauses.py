@@ -1,6 +1,6 @@
 """Rules that sheets speak to, as read in November 2026 from secondary sources. Not legal advice."""
 
-from ...frozen import frozen
+from ...base.frozen import frozen
 
 NOT_LEGAL_ADVICE = (
     "Not legal advice. The report says what was measured, by which rule, and what is missing; it does not say that a rule is complied"

@@ -10,31 +10,31 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from ...domain.category_schemes import CategoryMapping
-from ...domain.checks import Span
-from ...domain.deployments import Column, Deployment, FieldKind
+from ...base.errors import InvalidInput
+from ...base.frozen import frozen
+from ...base.texts import quote_names
+from ...base.values import canonical, label_of
+from ...database.arrow_reader import ArrowReader
+from ...deployments.training.training_facts import RECOMMENDED_ABOVE
+from ...domain.check import Span
+from ...domain.deployment import Column, Deployment, FieldKind
 from ...domain.group_words import GroupWords
 from ...domain.groups import NEITHER, groups_of, positions
-from ...domain.monitors import Monitor, MonitoredAttribute
-from ...domain.outcomes import Outcome
-from ...domain.texts import quote_names
-from ...domain.training_data import RECOMMENDED_ABOVE
-from ...domain.values import canonical, label_of
-from ...errors import InvalidInput
-from ...frozen import frozen
-from ...impact.bounds import bound_categories
-from ...impact.people import AttributeCategories, Control, CountedPeople, divide_numbers, has_many_numbers
-from ...metrics.groups import MISSING, Codes, FloatArray, IntArray
-from ...metrics.values import Undefined
-from ...records.association import Strength
-from ...records.cells import stored_cells
-from ...records.grouping import group_records
-from ...records.outcomes import outcome_codes
-from ...records.scores import favourable_scores
-from ...records.strengths import associate
-from ...store.database.arrow import ArrowReader
-from ...store.records.period_counts import count_combinations, sample_period
-from ...store.records.window import WindowQuery, name_values
+from ...domain.monitor import Monitor, MonitoredAttribute
+from ...domain.outcome import Outcome
+from ...sources.arrays.association import Strength
+from ...sources.arrays.column_cells import stored_cells
+from ...sources.arrays.favourable_scores import favourable_scores
+from ...sources.arrays.group_of_records import group_records
+from ...sources.arrays.outcome_codes import outcome_codes
+from ...sources.arrays.strengths import associate
+from ...sources.stored.period_counts import count_combinations, sample_period
+from ...sources.stored.window_queries import WindowQuery, name_values
+from ...statistics.figure_values import Undefined
+from ...statistics.group_labels import MISSING, Codes, FloatArray, IntArray
+from ...statistics.selections.category_people import AttributeCategories, Control, CountedPeople, divide_numbers, has_many_numbers
+from ...statistics.selections.category_schemes import CategoryMapping
+from ...statistics.selections.probability_bounds import bound_categories
 
 MOST_CATEGORIES = 100
 """Max categories of one attribute; a column of ids has more."""

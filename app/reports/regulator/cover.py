@@ -8,8 +8,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from ...frozen import frozen
-from ...metrics.rounding import digits_apart
+from ...base.frozen import frozen
+from ...statistics.sentences.rounding import digits_apart
 from ..document import Fact, FirstPage, Made, count
 
 NOT_OVER = "The period was not over when this report was made: records and checks that come later are not in it."

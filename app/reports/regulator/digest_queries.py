@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from ...domain.checks import Span
+from ...domain.check import Span
 
 # Equal values are equal bytes: jsonb has one order of keys, float8 its shortest exact digits, times are seconds since 1970.
 _CHECKS = """

@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from ...errors import InvalidInput
+from ...base.errors import InvalidInput
 
 _HTML_HASH: Final = re.compile(rb"<!-- evenhand-sha256 ([0-9a-f]{64}) -->\n\Z")
 _HTML_DATA: Final = re.compile(rb"<!-- evenhand-report ([A-Za-z0-9+/=]+) -->\n")

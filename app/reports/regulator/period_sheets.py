@@ -7,25 +7,25 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ...domain.checks import DataSet, Measurement, Span
-from ...domain.comparisons import Comparison
+from ...base.frozen import frozen
+from ...base.values import label_of
+from ...charts.named_groups import rename_evidence
+from ...domain.check import DataSet, Measurement, Span
+from ...domain.comparison import Comparison
 from ...domain.group_words import GroupWords
-from ...domain.monitors import Monitor
-from ...domain.values import label_of
-from ...frozen import frozen
-from ...impact.bounds import bounds_sheet
-from ...impact.categories import Category, CategoryTable
-from ...impact.controlled import controls_sheet
-from ...impact.four_fifths import ImpactTable
-from ...impact.lending import lending_sheet
-from ...impact.local_law_144 import LEAST_SHARE, audit_tables, list_without_people
-from ...impact.people import CountedPeople, count_category, name_reference, reference_rows
-from ...impact.sheets import ImpactSheet, as_json, compare_with_reference
-from ...metrics.groups import MISSING, cross
-from ...tracking.wording import name_figure, order_by_gravity, say_limit
-from ...views.renaming import rename_evidence
-from ..second_page import alert_row, describe_alerts
-from ..source import ReportSource
+from ...domain.monitor import Monitor
+from ...evidence.words import name_figure, order_by_gravity, say_limit
+from ...statistics.group_labels import MISSING, cross
+from ...statistics.selections.category_people import CountedPeople, count_category, name_reference, reference_rows
+from ...statistics.selections.controls_sheet import controls_sheet
+from ...statistics.selections.four_fifths import ImpactTable
+from ...statistics.selections.lending_sheet import lending_sheet
+from ...statistics.selections.local_law_144 import LEAST_SHARE, audit_tables, list_without_people
+from ...statistics.selections.probability_bounds import bounds_sheet
+from ...statistics.selections.selection_categories import Category, CategoryTable
+from ...statistics.selections.selection_json import ImpactSheet, as_json, compare_with_reference
+from ..report_source import ReportSource
+from ..sections.second_page import alert_row, describe_alerts
 from .attribute_names import order_for_audit
 from .presets import PeriodSheet, SheetsWanted, ToolKind
 

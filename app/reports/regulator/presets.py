@@ -8,14 +8,14 @@ from typing import Any, Final, Self
 
 import msgspec
 
-from ...domain.category_schemes import SCHEMES, CategoryMapping
-from ...domain.deployments import Deployment
+from ...base.errors import InvalidInput
+from ...base.frozen import frozen
+from ...base.values import Range, label_of
+from ...domain.deployment import Deployment
 from ...domain.group_words import GroupWords
-from ...domain.monitors import Monitor
-from ...domain.retention import RetentionPolicy, RetentionPreset
-from ...domain.values import Range, label_of
-from ...errors import InvalidInput
-from ...frozen import frozen
+from ...domain.monitor import Monitor
+from ...retention.policy import RetentionPolicy, RetentionPreset
+from ...statistics.selections.category_schemes import SCHEMES, CategoryMapping
 from .attribute_names import RACE, SEX, split_name
 
 

@@ -9,34 +9,34 @@ from typing import Any, Final
 
 from sqlalchemy.orm import Session
 
-from ...domain.alerts import Event
-from ...domain.checks import Span
-from ...domain.deployments import Deployment
-from ...domain.notifications import Message, new_message
-from ...domain.report_schedules import KeptReport, KeptReportState
-from ...domain.spreadsheets import harmless
-from ...domain.values import number_of
-from ...errors import Conflict, InvalidInput, NotFound
-from ...frozen import frozen
-from ...store.alerts.notifications import queue_message
-from ...store.database.arrow import arrow_reader
-from ...store.database.engine import Database, current_time
-from ...store.database.sealer import Sealer
-from ...store.deployments.deployments import Deployments
-from ...store.deployments.monitors import monitor_of
-from ...store.reports.kept import channels_of_schedule, claim_report, fail_report, find_schedule, keep_report
-from ...store.retention.holds import policy_of
+from ...alerts.channels.notification import Message, new_message
+from ...alerts.channels.notification_queries import queue_message
+from ...base.errors import Conflict, InvalidInput, NotFound
+from ...base.frozen import frozen
+from ...base.spreadsheets import harmless
+from ...base.values import number_of
+from ...database.arrow_reader import arrow_reader
+from ...database.engine import Database, current_time
+from ...database.sealer import Sealer
+from ...deployments.monitor.queries import monitor_of
+from ...deployments.queries import Deployments
+from ...domain.alert import Event
+from ...domain.check import Span
+from ...domain.deployment import Deployment
+from ...retention.hold_queries import policy_of
 from ..authors import name_author
-from ..check_reports import period_report
+from ..check_report import period_report
 from ..document import Attachment, Document, Made
-from ..html import as_html
-from ..pdf import as_pdf
-from .carrying import seal_csv, seal_html, seal_pdf
-from .chain import digest_json
+from ..html_file import as_html
+from ..kept.queries import channels_of_schedule, claim_report, fail_report, find_schedule, keep_report
+from ..kept.schedules import KeptReport, KeptReportState
+from ..pdf_file import as_pdf
+from .chapters import chapters
+from .check_chain import digest_json
 from .cover import extend_cover
-from .data import read_report
+from .embedded_data import seal_csv, seal_html, seal_pdf
 from .presets import PRESETS, ReportPreset, SheetsWanted, find_missing
-from .sections import chapters
+from .report_data import read_report
 
 MAX_ATTEMPTS: Final = 3
 ABANDONED = (

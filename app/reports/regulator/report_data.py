@@ -9,27 +9,27 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from ... import VERSION
-from ...domain.category_schemes import CategoryMapping, require_mappings
-from ...domain.checks import Span
-from ...domain.deployments import Deployment, FieldKind
-from ...domain.monitors import Monitor
-from ...domain.outcomes import outcome_label
-from ...domain.texts import quote_names
-from ...errors import Conflict, InvalidInput
-from ...impact.local_law_144 import LEAST_SHARE
-from ...impact.people import CountedPeople
-from ...metrics.groups import ComparedGroup
-from ...metrics.left_out import count_records, name_lost
-from ...store.database.arrow import ArrowReader
-from ...store.deployments.monitors import monitor_of
-from ...store.records.period_counts import RevisionCount, count_not_stored, count_revisions, count_without_label
-from ...views.series import measure_requested
-from ..second_page import LIMITS as LIMITS_OF_FIGURES
-from ..source import read_period
-from .chain import head_of, make_chain
+from ...base.errors import Conflict, InvalidInput
+from ...base.texts import quote_names
+from ...charts.series import measure_requested
+from ...database.arrow_reader import ArrowReader
+from ...deployments.monitor.queries import monitor_of
+from ...domain.check import Span
+from ...domain.deployment import Deployment, FieldKind
+from ...domain.monitor import Monitor
+from ...domain.outcome import outcome_label
+from ...sources.stored.period_counts import RevisionCount, count_not_stored, count_revisions, count_without_label
+from ...statistics.group_labels import ComparedGroup
+from ...statistics.selections.category_people import CountedPeople
+from ...statistics.selections.category_schemes import CategoryMapping, require_mappings
+from ...statistics.selections.local_law_144 import LEAST_SHARE
+from ...statistics.sentences.left_out import count_records, name_lost
+from ..report_source import read_period
+from ..sections.second_page import LIMITS as LIMITS_OF_FIGURES
+from .check_chain import head_of, make_chain
 from .clauses import CLAUSES, NOT_LEGAL_ADVICE
-from .parts import ALTERNATIVES, UNEQUALLY_SAMPLED, SheetParts, make_sheet
-from .people import PeopleWanted, choose_attributes, indirect_sheet, read_people
+from .counted_people import PeopleWanted, choose_attributes, indirect_sheet, read_people
+from .period_sheets import ALTERNATIVES, UNEQUALLY_SAMPLED, SheetParts, make_sheet
 from .presets import PeriodSheet, SheetsWanted, ToolKind
 
 KIND = "evenhand-regulator-report"

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator
 
-from ...frozen import frozen
+from ...base.frozen import frozen
 
 
 @frozen

@@ -9,23 +9,34 @@ from fastapi import APIRouter, Depends, Path, Query, Response
 from fastapi.concurrency import run_in_threadpool
 from sqlalchemy.orm import Session
 
-from ..domain.category_schemes import EXAMPLE_MAPPING, MAX_MAPPING_LENGTH, parse_mappings
-from ..domain.changes import changes_between
-from ..domain.checks import Span
-from ..domain.deployments import Deployment
-from ..domain.report_schedules import ReportSchedule
-from ..errors import FieldProblem, InvalidInput, refuse
-from ..frozen import frozen
-from ..reports.making import RegulatorOrder
-from ..reports.regulator.clauses import NOT_LEGAL_ADVICE
-from ..reports.regulator.data import choose_controls, require_columns, require_monitor
-from ..reports.regulator.making import ReportForm
-from ..reports.regulator.presets import PRESETS, PeriodSheet, ReportPreset, SheetsWanted, ToolKind, choose_sheets, find_missing
-from ..store.alerts.alert_rules import unknown_channels
-from ..store.database.engine import current_time
-from ..store.deployments.monitors import monitor_of
-from ..store.people.activities import record_activity
-from ..store.reports.kept import (
+from ...access.audit.activity_queries import record_activity
+from ...access.audit.changed_values import changes_between
+from ...access.gate.caller import Manager, NowIn, Reader, SessionIn
+from ...alerts.rules.queries import unknown_channels
+from ...base.errors import FieldProblem, InvalidInput, refuse
+from ...base.frozen import frozen
+from ...database.engine import current_time
+from ...deployments.deployment_in_address import LockedDeployment, ReadableDeployment
+from ...deployments.monitor.queries import monitor_of
+from ...deployments.noted_exports import exported
+from ...domain.check import Span
+from ...domain.deployment import Deployment
+from ...retention.hold_queries import policy_of
+from ...statistics.selections.category_schemes import EXAMPLE_MAPPING, MAX_MAPPING_LENGTH, parse_mappings
+from ...web.id_and_time import ID_PATTERN, in_utc, uuid_path
+from ...web.paging import NumberPaging, ShortNumberPaging
+from ...web.problem_answers import CONFLICT, Answers, name_location
+from ..kept.bodies import (
+    KeptReportIn,
+    KeptReportOut,
+    KeptReportPage,
+    ReportPresetOut,
+    ReportPresetsOut,
+    ReportScheduleIn,
+    ReportScheduleOut,
+    ReportSchedulePage,
+)
+from ..kept.queries import (
     delete_schedule,
     find_schedule,
     get_kept,
@@ -36,24 +47,13 @@ from ..store.reports.kept import (
     request_report,
     schedules_page,
 )
-from ..store.retention.holds import policy_of
-from ..web.access import Manager, NowIn, Reader, SessionIn
-from ..web.paging import NumberPaging, ShortNumberPaging
-from ..web.texts import ID_PATTERN, in_utc, uuid_path
-from .answers import CONFLICT, Answers, name_location
-from .deployment_in_address import LockedDeployment, ReadableDeployment
-from .exports import exported
-from .reports import ReportFile, ReportsIn, describe_files, make_stamp, name_regulator_file, report_turn, send_file, wanted_period
-from .schemas.kept_reports import (
-    KeptReportIn,
-    KeptReportOut,
-    KeptReportPage,
-    ReportPresetOut,
-    ReportPresetsOut,
-    ReportScheduleIn,
-    ReportScheduleOut,
-    ReportSchedulePage,
-)
+from ..kept.schedules import ReportSchedule
+from ..report_processes import RegulatorOrder
+from ..routes import ReportFile, ReportsIn, describe_files, make_stamp, name_regulator_file, report_turn, send_file, wanted_period
+from .clauses import NOT_LEGAL_ADVICE
+from .presets import PRESETS, PeriodSheet, ReportPreset, SheetsWanted, ToolKind, choose_sheets, find_missing
+from .regulator_report import ReportForm
+from .report_data import choose_controls, require_columns, require_monitor
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["reports"])
 

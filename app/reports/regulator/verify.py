@@ -7,13 +7,13 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from ...domain.checks import Span
-from ...domain.deployments import Deployment
-from ...errors import InvalidInput
-from ...frozen import frozen
-from .carrying import is_whole, read_csv, read_html, read_pdf
-from .chain import ChainLink, Difference, check_links, compare_chains, digest_json, head_of, join_parts, make_chain, read_links
-from .data import FORMAT, KIND, READABLE_FORMATS
+from ...base.errors import InvalidInput
+from ...base.frozen import frozen
+from ...domain.check import Span
+from ...domain.deployment import Deployment
+from .check_chain import ChainLink, Difference, check_links, compare_chains, digest_json, head_of, join_parts, make_chain, read_links
+from .embedded_data import is_whole, read_csv, read_html, read_pdf
+from .report_data import FORMAT, KIND, READABLE_FORMATS
 
 CHANGED_FILE = "its hash is not that of its content: the file was changed. Opening and saving a CSV in a spreadsheet changes it, too"
 

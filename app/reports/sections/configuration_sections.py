@@ -5,19 +5,19 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from importlib.metadata import version
 
-from .. import VERSION
-from ..checks.left_out import LEFT_OUT
-from ..domain.checks import CheckRun, DataSet
-from ..domain.deployments import Deployment
-from ..domain.group_words import GroupWords
-from ..domain.monitors import Monitor, MonitoredAttribute
-from ..domain.outcomes import outcome_label
-from ..domain.texts import TOGETHER
-from ..domain.values import GroupValue, label_of
-from ..metrics.statements import limits_in_words
-from ..views.figures import DATA_SETS
-from .document import ABSENT, Block, Fact, Paragraph, ReportTable, Section, moment
-from .source import ReportSource
+from ... import VERSION
+from ...base.texts import TOGETHER
+from ...base.values import GroupValue, label_of
+from ...checks.counting.left_out_of_check import LEFT_OUT
+from ...checks.views.explain_figure import DATA_SETS
+from ...domain.check import CheckRun, DataSet
+from ...domain.deployment import Deployment
+from ...domain.group_words import GroupWords
+from ...domain.monitor import Monitor, MonitoredAttribute
+from ...domain.outcome import outcome_label
+from ...statistics.sentences.statements import limits_in_words
+from ..document import ABSENT, Block, Fact, Paragraph, ReportTable, Section, moment
+from ..report_source import ReportSource
 
 CHANGED = (
     "The monitor has changed since: the check ran under version {then}, and what is shown here is version {now}. Favourable and"

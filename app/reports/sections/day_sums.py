@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 
-from ..domain.checks import Span
-from ..frozen import frozen
-from ..metrics.verdicts import GRAVEST
-from ..views.series import SeriesPoint
+from ...base.frozen import frozen
+from ...charts.series import SeriesPoint
+from ...domain.check import Span
+from ...statistics.intervals.verdicts import GRAVEST
 
 _HOURS_UP_TO = timedelta(days=8)
 _DAYS_UP_TO = timedelta(days=731)

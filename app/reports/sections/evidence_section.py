@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from ..evidence.sentences import State
-from ..tracking.looking import DeploymentEvidence
-from ..tracking.wording import NO_MONITOR, describe_evidence, list_notes, name_figure, order_by_gravity, say_comparison, say_limit
-from .document import ABSENT, Block, Paragraph, ReportTable, Section, interval
+from ...evidence.present_state import DeploymentEvidence
+from ...evidence.words import NO_MONITOR, describe_evidence, list_notes, name_figure, order_by_gravity, say_comparison, say_limit
+from ...statistics.e_values.state_words import State
+from ..document import ABSENT, Block, Paragraph, ReportTable, Section, interval
 
 MOST_COMPARISONS = 200
 """Max comparisons that a report lists."""

@@ -4,22 +4,22 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from itertools import pairwise
 
-from ..charts.printed_timeline import PRINTED_HEIGHT, PrintedMarks, print_panel, time_axis_svg
-from ..charts.timeline import TimeAxis, draw_moments, draw_panel, draw_stretches, level_axis
-from ..checks.attributing.sentences import sum_up_gap
-from ..domain.alerts import Alert
-from ..domain.checks import CheckRun, CheckState, Scope, Span
-from ..metrics.verdicts import GRAVEST, MINIMUM_GROUP_SIZE
-from ..store.checks.timeline import ORIGIN
-from ..views.headlines import DATA_NAMES, IMPACT
-from ..views.renaming import rename_gap
-from ..views.timeline import TimePanel, join_points
-from ..views.timeline_words import say_steps
-from .configuration import list_origin, versions
-from .days import name_step, step_of
-from .document import ABSENT, Block, Bullets, Paragraph, ReportedAlert, ReportTable, SecondPage, Section, TimeRow, moment
-from .evidence import MEANING
-from .source import NONE_MEASURED, History, ReportSource
+from ...charts.named_groups import rename_gap
+from ...charts.pictures.printed_timeline import PRINTED_HEIGHT, PrintedMarks, print_panel, time_axis_svg
+from ...charts.pictures.timeline_picture import TimeAxis, draw_moments, draw_panel, draw_stretches, level_axis
+from ...charts.timeline import TimePanel, join_points
+from ...charts.timeline_words import say_steps
+from ...checks.days.timeline_queries import ORIGIN
+from ...checks.views.headlines import DATA_NAMES, IMPACT
+from ...domain.alert import Alert
+from ...domain.check import CheckRun, CheckState, Scope, Span
+from ...evidence.attribution.words import sum_up_gap
+from ...statistics.intervals.verdicts import GRAVEST, MINIMUM_GROUP_SIZE
+from ..document import ABSENT, Block, Bullets, Paragraph, ReportedAlert, ReportTable, SecondPage, Section, TimeRow, moment
+from ..report_source import NONE_MEASURED, History, ReportSource
+from .configuration_sections import list_origin, versions
+from .day_sums import name_step, step_of
+from .evidence_section import MEANING
 
 _GAP_HEIGHT = 3
 _LEAST = timedelta(microseconds=1)

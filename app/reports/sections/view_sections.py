@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from ..charts.bars import VIEW_TITLES, ranges_chart, shares_chart
-from ..domain.checks import Measurement
-from ..domain.mitigation import ONLY_DIRECT
-from ..metrics.catalogue import CATALOGUE
-from ..metrics.left_out import list_lines
-from ..views.check_views import AttributeView, CheckView, GroupShare, ViewKind
-from .document import (
+from ...charts.pictures.rate_bars import VIEW_TITLES, ranges_chart, shares_chart
+from ...checks.views.view_shapes import AttributeView, CheckView, GroupShare, ViewKind
+from ...domain.check import Measurement
+from ...domain.mitigation import ONLY_DIRECT
+from ...statistics.catalogue import CATALOGUE
+from ...statistics.sentences.left_out import list_lines
+from ..document import (
     ABSENT,
     Block,
     Paragraph,

@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv
 
-from ..frozen import frozen
-from ..metrics.groups import MISSING, Codes, FloatArray
-from ..metrics.values import Undefined
+from ...base.frozen import frozen
+from ...statistics.figure_values import Undefined
+from ...statistics.group_labels import MISSING, Codes, FloatArray
 
 SHARE_BELOW = 0.95
 

@@ -8,12 +8,12 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from ..domain.deployments import Column
-from ..domain.groups import typed
-from ..domain.outcomes import OutcomeRule
-from ..domain.values import Scalar, canonical, normalised
-from ..frozen import frozen
-from ..metrics.groups import MISSING, Codes, FloatArray
+from ...base.frozen import frozen
+from ...base.values import Scalar, canonical, normalised
+from ...domain.deployment import Column
+from ...domain.groups import typed
+from ...domain.outcome import OutcomeRule
+from ...statistics.group_labels import MISSING, Codes, FloatArray
 
 
 @frozen(eq=False)

@@ -5,7 +5,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..metrics.groups import IntArray
+from ...statistics.group_labels import IntArray
 
 
 def choose_alike(record_nos: IntArray, sample_rates: pa.ChunkedArray, part_codes: IntArray | None = None) -> npt.NDArray[np.bool_]:

@@ -11,12 +11,12 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from ..domain.mitigation import Reading
-from ..domain.outcomes import Outcome, OutcomeRule
-from ..domain.values import Range, Scalar, canonical
-from ..frozen import frozen
-from ..metrics.groups import FloatArray, IntArray
-from .cells import canonical_texts, parse_value, read_answers
+from ...base.frozen import frozen
+from ...base.values import Range, Scalar, canonical
+from ...domain.mitigation import Reading
+from ...domain.outcome import Outcome, OutcomeRule
+from ...statistics.group_labels import FloatArray, IntArray
+from .column_cells import canonical_texts, parse_value, read_answers
 
 NO_PROBABILITIES = "no record was logged with a probability"
 REAL_NUMBERS = "the model predicts real numbers, which have no probability"

@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..domain.deployments import Column, FieldType
-from ..domain.groups import MOST_REFERENCE_VALUES, NEITHER, Group, NamedGroup, combine_groups, find_twins, group_test, groups_of, positions
-from ..domain.monitors import MonitoredAttribute
-from ..domain.values import Scalar, canonical, label_of
-from ..frozen import frozen
-from ..metrics.groups import Codes, cross
-from .cells import Cells, stored_cells
-from .outcomes import are_ranges, in_ranges
+from ...base.frozen import frozen
+from ...base.values import Scalar, canonical, label_of
+from ...domain.deployment import Column, FieldType
+from ...domain.groups import MOST_REFERENCE_VALUES, NEITHER, Group, NamedGroup, combine_groups, find_twins, group_test, groups_of, positions
+from ...domain.monitor import MonitoredAttribute
+from ...statistics.group_labels import Codes, cross
+from .column_cells import Cells, stored_cells
+from .outcome_codes import are_ranges, in_ranges
 
 __all__ = ["Group", "Grouping", "ListedGroups", "group_records", "intersect", "place", "typed_value"]
 

@@ -7,11 +7,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..domain.outcomes import Outcome, OutcomeRule
-from ..domain.value_tests import ValueTest
-from ..domain.values import Scalar
-from ..metrics.groups import Codes, FloatArray
-from .cells import Cells, JsonCells
+from ...base.values import Scalar
+from ...domain.outcome import Outcome, OutcomeRule
+from ...domain.value_tests import ValueTest
+from ...statistics.group_labels import Codes, FloatArray
+from .column_cells import Cells, JsonCells
 
 
 def outcome_codes(json_texts: pa.ChunkedArray, rule: OutcomeRule) -> Codes:

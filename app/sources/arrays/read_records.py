@@ -8,19 +8,19 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..domain.comparisons import Comparison
-from ..domain.deployments import FieldType, RecordSchema
-from ..domain.group_rules import Condition, GroupRule
-from ..domain.groups import NEITHER, NamedGroup, NearTwin, count_twins, describe_misspelled
-from ..domain.monitors import Monitor, MonitoredAttribute
-from ..domain.values import label_of
-from ..errors import InvalidInput
-from ..frozen import frozen
-from ..metrics.groups import MISSING, Codes, IntArray
-from .cells import stored_cells
-from .grouping import Grouping, group_records, intersect
-from .outcomes import outcome_codes
-from .scores import Scores, favourable_scores
+from ...base.errors import InvalidInput
+from ...base.frozen import frozen
+from ...base.values import label_of
+from ...domain.comparison import Comparison
+from ...domain.deployment import FieldType, RecordSchema
+from ...domain.group_rules import Condition, GroupRule
+from ...domain.groups import NEITHER, NamedGroup, NearTwin, count_twins, describe_misspelled
+from ...domain.monitor import Monitor, MonitoredAttribute
+from ...statistics.group_labels import MISSING, Codes, IntArray
+from .column_cells import stored_cells
+from .favourable_scores import Scores, favourable_scores
+from .group_of_records import Grouping, group_records, intersect
+from .outcome_codes import outcome_codes
 from .strata import Divided, divide
 
 

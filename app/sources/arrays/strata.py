@@ -3,11 +3,11 @@
 import numpy as np
 import pyarrow as pa
 
-from ..domain.values import canonical
-from ..frozen import frozen
-from ..metrics.groups import NEITHER, IntArray
-from ..metrics.tables.strata import MOST_STRATA
-from .cells import stored_cells
+from ...base.frozen import frozen
+from ...base.values import canonical
+from ...statistics.group_labels import NEITHER, IntArray
+from ...statistics.tables.strata_counts import MOST_STRATA
+from .column_cells import stored_cells
 
 
 @frozen(eq=False)

@@ -6,8 +6,8 @@ from typing import TypeGuard
 
 import numpy as np
 
-from ..metrics.groups import Codes, FloatArray
-from ..metrics.values import Undefined
+from ...statistics.figure_values import Undefined
+from ...statistics.group_labels import Codes, FloatArray
 from .association import AbsolutePearson, AssociationCounts, CorrelationRatio, CramersV
 
 

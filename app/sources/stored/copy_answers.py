@@ -7,12 +7,12 @@ import pyarrow as pa
 from sqlalchemy import insert, text
 from sqlalchemy.orm import Session
 
-from ...domain.records import Prediction
-from ...domain.values import normalised
-from ...frozen import frozen
-from ..database.arrow import ArrowReader
-from ..database.rows import columns_of, driver_connection
-from ..tables import CopyTargetRow
+from ...base.frozen import frozen
+from ...base.values import normalised
+from ...database.arrow_reader import ArrowReader
+from ...database.binary_rows import columns_of, driver_connection
+from ...database.tables import CopyTargetRow
+from ...domain.record import Prediction
 
 
 @frozen

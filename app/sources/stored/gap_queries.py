@@ -8,10 +8,10 @@ import msgspec
 from sqlalchemy import RowMapping, text
 from sqlalchemy.orm import Session
 
-from ...frozen import frozen
-from ..database.page_size import fill_page
+from ...base.frozen import frozen
+from ...database.page_size import fill_page
 from .record_conditions import GapPlace, RecordFilter, RecordPlace, add_filters, bound_statement
-from .transactions import RECORD_COLUMNS, SCANNED_WITH_COPIES, VALUE_COLUMNS, StoredRecord, find_records
+from .record_queries import RECORD_COLUMNS, SCANNED_WITH_COPIES, VALUE_COLUMNS, StoredRecord, find_records
 
 _AT_ONCE = 50
 

@@ -6,10 +6,10 @@ from typing import Final
 
 import pyarrow as pa
 
-from ...domain.arrivals import LogKind
-from ...domain.checks import Span
-from ...domain.deployments import FieldType, RecordSchema
-from ..database.arrow import ArrowReader
+from ...database.arrow_reader import ArrowReader
+from ...domain.arrival import LogKind
+from ...domain.check import Span
+from ...domain.deployment import FieldType, RecordSchema
 
 TYPES: Final = {FieldType.STRING: "text", FieldType.INTEGER: "bigint", FieldType.NUMBER: "float8", FieldType.BOOLEAN: "boolean"}
 

@@ -6,12 +6,12 @@ from datetime import datetime
 from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
-from ...domain.deployments import Deployment
-from ...domain.records import Prediction
-from ...domain.values import Scalar
-from ...frozen import frozen
-from ..database.rows import read_row
-from ..tables import PayloadRecordRow
+from ...base.frozen import frozen
+from ...base.values import Scalar
+from ...database.binary_rows import read_row
+from ...database.tables import PayloadRecordRow
+from ...domain.deployment import Deployment
+from ...domain.record import Prediction
 
 
 @frozen(kw_only=True)

@@ -6,7 +6,7 @@ from datetime import datetime
 from sqlalchemy import insert
 from sqlalchemy.orm import Session
 
-from ..tables import ChangedHourRow
+from ...database.tables import ChangedHourRow
 
 
 def note_changed_hours(session: Session, deployment_no: int, hours: Iterable[datetime]) -> None:

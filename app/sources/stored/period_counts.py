@@ -4,11 +4,11 @@ import pyarrow as pa
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from ...domain.checks import Span
-from ...errors import InvalidInput
-from ...frozen import frozen
-from ..database.arrow import ArrowReader
-from .window import VALUE_PREFIX, WindowQuery
+from ...base.errors import InvalidInput
+from ...base.frozen import frozen
+from ...database.arrow_reader import ArrowReader
+from ...domain.check import Span
+from .window_queries import VALUE_PREFIX, WindowQuery
 
 MOST_ROWS = 2_000_000
 """A report holds them in memory."""

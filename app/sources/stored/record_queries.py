@@ -8,13 +8,13 @@ from typing import Any
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from ...domain.deployments import RecordSchema
+from ...base.frozen import frozen
+from ...base.values import shown_value
+from ...database.binary_rows import read_row
+from ...database.page_size import MAX_PAGE_BYTES
+from ...domain.deployment import RecordSchema
 from ...domain.mitigation import FlaggedRecord
-from ...domain.values import shown_value
-from ...frozen import frozen
-from ..database.page_size import MAX_PAGE_BYTES
-from ..database.rows import read_row
-from .counterfactuals import TargetKey
+from .copy_answers import TargetKey
 from .record_conditions import RecordFilter, RecordPlace, Statement, add_filters, bound_statement
 
 SCANNED = 20_000

@@ -1,4 +1,4 @@
-"""Reads the records of a check's window; `app/checks/window.py` says which these are."""
+"""Reads the records of a check's window; `app/checks/window/window.py` says which these are."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -8,14 +8,14 @@ import pyarrow as pa
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from ...clock import minute_of
-from ...domain.checks import Span
-from ...domain.deployments import FieldKind, RecordSchema
-from ...domain.values import Scalar
-from ...frozen import frozen
-from ..database.arrow import ArrowReader, Parameter
-from .counts import KEPT
-from .months import TYPES
+from ...base.clock import minute_of
+from ...base.frozen import frozen
+from ...base.values import Scalar
+from ...database.arrow_reader import ArrowReader, Parameter
+from ...domain.check import Span
+from ...domain.deployment import FieldKind, RecordSchema
+from .minute_counts import KEPT
+from .month_queries import TYPES
 
 VALUE_PREFIX = "value_"
 """Names of features never reach the SQL."""

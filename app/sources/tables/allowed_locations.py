@@ -15,11 +15,11 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 from pyarrow import fs
 
-from ..apart import Apart
-from ..domain.tables_of_files import NOT_READ, FeedbackTable, PayloadTable, TableFormat
-from ..domain.texts import character_problem, printable
-from ..errors import FieldProblem, InvalidInput, SetupError, TooLarge, refuse
-from ..telemetry.secrets import without_secrets
+from ...base.apart import Apart
+from ...base.errors import FieldProblem, InvalidInput, SetupError, TooLarge, refuse
+from ...base.telemetry.mask_secrets import without_secrets
+from ...base.texts import character_problem, printable
+from ...domain.file_tables import NOT_READ, FeedbackTable, PayloadTable, TableFormat
 
 STORES = "s3://, gs:// or abfs://"
 

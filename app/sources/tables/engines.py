@@ -6,8 +6,8 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from enum import StrEnum
 from typing import Protocol, TypeAlias
 
-from ..apart import Apart
-from ..errors import SetupError
+from ...base.apart import Apart
+from ...base.errors import SetupError
 
 Task: TypeAlias = Callable[[bytes], bytes]
 """Pickled for Spark: holds no open file or connection."""

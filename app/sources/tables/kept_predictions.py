@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ..domain.records import Prediction
-from ..errors import SetupError
-from ..records.cells import format_value
-from ..store.records.counterfactuals import TargetKey
+from ...base.errors import SetupError
+from ...domain.record import Prediction
+from ..arrays.column_cells import format_value
+from ..stored.copy_answers import TargetKey
 
 OWN_FOLDER = "_evenhand"
 """Engines take no name that begins with `_` for data."""

@@ -14,12 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ..domain.checks import CheckRun
-from ..domain.tables_of_files import PayloadTable
-from ..errors import SetupError
-from ..frozen import frozen
-from .answers import OWN_FOLDER
-from .locations import SUFFIX, Root, is_in_store, location_problems
+from ...base.errors import SetupError
+from ...base.frozen import frozen
+from ...domain.check import CheckRun
+from ...domain.file_tables import PayloadTable
+from .allowed_locations import SUFFIX, Root, is_in_store, location_problems
+from .kept_predictions import OWN_FOLDER
 from .record_files import TIMES
 
 _KIND = re.compile(r"[0-9a-f]{32}")

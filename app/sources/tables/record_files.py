@@ -8,14 +8,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..clock import HOUR, hour_of
-from ..domain.checks import Span
-from ..domain.deployments import RecordSchema
-from ..domain.tables_of_files import FeedbackTable, PayloadTable
-from ..domain.values import Scalar
-from ..store.records.window import VALUE_PREFIX, WindowQuery
-from .locations import Root
-from .stored_form import json_codes, json_texts, probability_texts, read_cells, stored_values, text_codes
+from ...base.clock import HOUR, hour_of
+from ...base.values import Scalar
+from ...domain.check import Span
+from ...domain.deployment import RecordSchema
+from ...domain.file_tables import FeedbackTable, PayloadTable
+from ..stored.window_queries import VALUE_PREFIX, WindowQuery
+from .allowed_locations import Root
+from .stored_columns import json_codes, json_texts, probability_texts, read_cells, stored_values, text_codes
 from .table_files import BATCH_ROWS, WHOLE, FilePiece, TableFiles, TablePart, has_id
 
 TIMES = pa.timestamp("us", "UTC")

@@ -20,11 +20,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import spark_partition_id
 
-from ..errors import EndpointDown, EndpointRefused, EvenhandError, FieldProblem, InvalidInput, ScoringFailed, SetupError
-from ..telemetry.secrets import without_secrets
+from ...base.errors import EndpointDown, EndpointRefused, EvenhandError, FieldProblem, InvalidInput, ScoringFailed, SetupError
+from ...base.telemetry.mask_secrets import without_secrets
 from .engines import POLL_SECONDS, Done, Task
 
-PACKAGE = Path(__file__).resolve().parents[1]
+PACKAGE = Path(__file__).resolve().parents[2]
 
 _LOCK = threading.Lock()
 _OPEN: dict[str, SparkSession] = {}

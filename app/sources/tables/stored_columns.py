@@ -6,10 +6,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..domain.deployments import Column, FieldKind, FieldType
-from ..domain.values import Scalar, canonical, normalised
-from ..errors import InvalidInput
-from ..records.cells import format_value
+from ...base.errors import InvalidInput
+from ...base.values import Scalar, canonical, normalised
+from ...domain.deployment import Column, FieldKind, FieldType
+from ..arrays.column_cells import format_value
 
 ARROW_TYPES = {
     FieldType.STRING: pa.string(),

@@ -10,12 +10,12 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..apart import Apart
-from ..domain.checks import Span
-from ..domain.tables_of_files import FeedbackTable, PayloadTable
-from ..errors import InvalidInput
-from ..frozen import frozen
-from .locations import Root, batch_of, list_table, open_folder, text_of
+from ...base.apart import Apart
+from ...base.errors import InvalidInput
+from ...base.frozen import frozen
+from ...domain.check import Span
+from ...domain.file_tables import FeedbackTable, PayloadTable
+from .allowed_locations import Root, batch_of, list_table, open_folder, text_of
 
 if TYPE_CHECKING:
     import pyarrow.dataset as ds

@@ -7,9 +7,9 @@ a counterpart. Equal rates in all cells leave all parts at 0.
 
 import numpy as np
 
-from ..frozen import frozen
-from .intervals import LEVEL, Ends
-from .pairs import FloatArray
+from ...base.frozen import frozen
+from .pair_intervals import LEVEL, Ends
+from .sampled_pairs import FloatArray
 
 
 @frozen(eq=False)

@@ -5,8 +5,8 @@ Descriptive only: the part after an alarm was selected by the alarm, so that its
 
 from math import log1p
 
-from ..frozen import frozen
-from .parts import CellCounts, divide_difference
+from ...base.frozen import frozen
+from .cell_parts import CellCounts, divide_difference
 
 
 @frozen

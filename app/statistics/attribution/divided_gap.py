@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from ..frozen import frozen
-from .hybrids import Answered, HybridPlan
-from .intervals import Ends, resample_means
-from .pairs import FloatArray, RecordPairs
+from ...base.frozen import frozen
+from .hybrid_values import Answered, HybridPlan
+from .pair_intervals import Ends, resample_means
+from .sampled_pairs import FloatArray, RecordPairs
 
 SUM_TOLERANCE = 1e-12
 """Max difference between the sum of all shares and the gap of the pairs."""

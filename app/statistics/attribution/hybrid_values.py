@@ -10,8 +10,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ..frozen import frozen
-from .pairs import FloatArray, IntArray
+from ...base.frozen import frozen
+from .sampled_pairs import FloatArray, IntArray
 
 MAX_EXACT_PLAYERS = 6
 """Max players whose hybrids are all computed: 62 a pair."""

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ..frozen import frozen
-from .pairs import FloatArray, IntArray
+from ...base.frozen import frozen
+from .sampled_pairs import FloatArray, IntArray
 
 MIN_UNITS = 20
 """Min resampled units; with fewer the interval would be too narrow."""

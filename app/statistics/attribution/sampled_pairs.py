@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from ..frozen import frozen
+from ...base.frozen import frozen
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]

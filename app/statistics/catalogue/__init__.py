@@ -4,7 +4,15 @@ from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 
-from . import distributions, entropy, errors, mitigation, odds, quality, records, scores, selection
+from . import entropy_metrics as entropy
+from . import error_metrics as errors
+from . import mitigation_metrics as mitigation
+from . import odds_metrics as odds
+from . import pretraining_metrics as distributions
+from . import quality_metrics as quality
+from . import record_metrics as records
+from . import score_metrics as scores
+from . import selection_metrics as selection
 from .metric import Data, Direction, FromRows, FromScores, Metric
 
 __all__ = ["CATALOGUE", "DEFAULT_METRICS", "Data", "Direction", "FromRows", "FromScores", "Metric", "metrics_on"]

@@ -4,13 +4,14 @@ from functools import partial
 
 import numpy as np
 
-from ..estimates import DIFFERENCE, RATIO, REVERSED_DIFFERENCE, ShareComparison
-from ..formulas import pairs, spread
-from ..values import Scope
-from ..verdicts import Limits
+from ..figure_values import Scope
+from ..formulas import paired_cells as pairs
+from ..formulas import rate_spread as spread
+from ..intervals.rate_estimates import DIFFERENCE, RATIO, REVERSED_DIFFERENCE, ShareComparison
+from ..intervals.verdicts import Limits
 from .metric import Across, ComparedRate, Direction, Metric, OfPair, Order, PairFunction, Side
-from .needed import judged, parts
-from .selection import PAIRS
+from .needed_cells import judged, parts
+from .selection_metrics import PAIRS
 
 _PAIRS_OF_CELLS: tuple[Scope, ...] = ("group", "pooled", "worst")
 TPR_DIFFERENCE: PairFunction = partial(pairs.rate_difference, "true_positive")

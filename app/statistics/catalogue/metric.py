@@ -8,12 +8,12 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ...frozen import frozen
-from ..cautions import no_caution
-from ..estimates import ShareComparison
-from ..formulas.conditional import StrataOutcomes
-from ..groups import FloatArray
-from ..values import Scope
+from ...base.frozen import frozen
+from ..figure_values import Scope
+from ..formulas.conditional_disparity import StrataOutcomes
+from ..group_labels import FloatArray
+from ..intervals.cautions import no_caution
+from ..intervals.rate_estimates import ShareComparison
 
 Data: TypeAlias = Literal["payload", "payload_perturbed", "balanced", "feedback", "training", "debiased", "debiased_feedback"]
 Needs: TypeAlias = Literal["predictions", "labels", "scores", "strata", "rows", "copies"]

@@ -5,14 +5,15 @@ from typing import Any
 
 import numpy.typing as npt
 
-from ..confusion import LABELLED, PARTS
-from ..estimates import RATIO
-from ..formulas import changes, pairs
-from ..values import Scope
+from ..figure_values import Scope
+from ..formulas import mitigation_change as changes
+from ..formulas import paired_cells as pairs
+from ..intervals.confusion_cells import LABELLED, PARTS
+from ..intervals.rate_estimates import RATIO
 from .metric import ComparedRate, Data, Direction, Measure, Metric, Need, Needs, OfPair, OfSet, Over, RateOf
-from .needed import parts
-from .quality import EVERYONE
-from .selection import GROUPS
+from .needed_cells import parts
+from .quality_metrics import EVERYONE
+from .selection_metrics import GROUPS
 
 _IMPACT: tuple[Scope, ...] = ("group", "pooled", "worst")
 _MONITORED: tuple[Scope, ...] = ("group", "pooled")

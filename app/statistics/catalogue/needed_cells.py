@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from ..confusion import PARTS
+from ..intervals.confusion_cells import PARTS
 from .metric import Need
 
 

@@ -2,10 +2,10 @@
 
 from functools import partial
 
-from ..cautions import caution_of_terms
 from ..formulas import strata_odds
+from ..intervals.cautions import caution_of_terms
 from .metric import Direction, Metric, OfPair, OverStrata
-from .needed import PREDICTIONS
+from .needed_cells import PREDICTIONS
 
 _ENDLESS = "within every stratum all records{of} are favourable, or none of the reference group is, so the odds ratio has no finite value"
 

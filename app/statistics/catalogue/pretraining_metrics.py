@@ -1,12 +1,13 @@
 """Differences of labels and group sizes."""
 
-from ..cautions import caution_of_strata
-from ..estimates import REVERSED_DIFFERENCE
-from ..formulas import conditional, distributions
-from ..values import Scope
+from ..figure_values import Scope
+from ..formulas import conditional_disparity as conditional
+from ..formulas import distribution_distances as distributions
+from ..intervals.cautions import caution_of_strata
+from ..intervals.rate_estimates import REVERSED_DIFFERENCE
 from .metric import ComparedRate, Data, Direction, Metric, OfPair, Order, OverStrata, PairFunction
-from .needed import LABELS
-from .selection import PAIRS
+from .needed_cells import LABELS
+from .selection_metrics import PAIRS
 
 _LABELLED: tuple[Data, ...] = ("training", "feedback")
 _PAIRS_OF_CELLS: tuple[Scope, ...] = ("group", "pooled", "worst")

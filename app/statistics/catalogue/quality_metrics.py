@@ -1,10 +1,10 @@
 """Quality of the predictions, overall and for each group."""
 
-from ..formulas import pairs
-from ..values import Scope
+from ..figure_values import Scope
+from ..formulas import paired_cells as pairs
 from .metric import CountOf, Data, Direction, Metric, Need, OfSet, RateOf, SetFunction
-from .needed import judged, parts
-from .selection import GROUPS
+from .needed_cells import judged, parts
+from .selection_metrics import GROUPS
 
 EVERYONE: tuple[Scope, ...] = ("overall", *GROUPS)
 _LABELLED: tuple[Data, ...] = ("feedback",)

@@ -2,9 +2,9 @@
 
 from functools import partial
 
-from ..formulas.score_gaps import QUANTILES
+from ..formulas.score_distances import QUANTILES
 from .metric import Direction, FromScores, Metric, Order
-from .quality import EVERYONE
+from .quality_metrics import EVERYONE
 
 _score = partial(
     Metric,

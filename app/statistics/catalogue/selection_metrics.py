@@ -1,7 +1,7 @@
 """Favourable outcomes by group."""
 
-from ..estimates import DIFFERENCE, RATIO, REVERSED_DIFFERENCE
-from ..values import Scope
+from ..figure_values import Scope
+from ..intervals.rate_estimates import DIFFERENCE, RATIO, REVERSED_DIFFERENCE
 from .metric import ComparedRate, Direction, Metric, RateOf
 
 GROUPS: tuple[Scope, ...] = ("group", "pooled", "reference")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .betting import compare_with_line
-from .hours import FloatArray, Hours, join_hours
+from .hour_counts import FloatArray, Hours, join_hours
 from .nulls import Lines, Scale
 
 ALPHA = 0.05

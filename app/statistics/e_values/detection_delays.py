@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 
-from ..frozen import frozen
+from ...base.frozen import frozen
 from .betting import RATE_HOURS, log_e_values
-from .hours import Hours, Side
+from .expected_hours import Traffic, expect_growth
+from .hour_counts import Hours, Side
 from .nulls import SMALLEST_RATE, Limit
-from .planning import Traffic, expect_growth
 
 RUNS = 1_000
 """Simulated detectors."""

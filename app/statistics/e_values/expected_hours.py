@@ -5,12 +5,12 @@ import math
 import numpy as np
 from scipy.special import ndtri
 
-from ..frozen import frozen
+from ...base.frozen import frozen
 from .betting import project
-from .hours import Hours
+from .hour_counts import Hours
 from .nulls import Limit, Null, UnfairSide
 from .paired_bets import PairedHours, weigh_pairs_against_fairness, weigh_pairs_against_unfairness
-from .proofs import SHOWN_FAIR
+from .proof_of_fairness import SHOWN_FAIR
 
 FURTHEST_HOURS = 87_600.0
 """Max hours that are shown."""

@@ -10,13 +10,13 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..frozen import frozen
+from ...base.frozen import frozen
 from .betting import Past, weigh_against_fairness, weigh_against_unfairness
-from .detector import HOURS_OF_A_YEAR, Detector
-from .hours import FloatArray, Hours
+from .change_detector import HOURS_OF_A_YEAR, Detector
+from .hour_counts import FloatArray, Hours
 from .nulls import Limit
 from .onset import Onset, find_onset
-from .proofs import FairnessProof
+from .proof_of_fairness import FairnessProof
 
 _LOG_YEAR = math.log(HOURS_OF_A_YEAR)
 

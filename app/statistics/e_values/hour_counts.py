@@ -6,7 +6,7 @@ from dataclasses import InitVar, field
 import numpy as np
 import numpy.typing as npt
 
-from ..frozen import frozen
+from ...base.frozen import frozen
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -4,8 +4,8 @@ from enum import StrEnum
 
 import numpy as np
 
-from ..frozen import frozen
-from .hours import FloatArray
+from ...base.frozen import frozen
+from .hour_counts import FloatArray
 
 RATIO_FACTORS = (0.975, 0.9, 0.8125, 0.6875, 0.5)
 """Alternatives outside a limit of a ratio, as parts of it."""

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from ..frozen import frozen
+from ...base.frozen import frozen
 from .betting import project
-from .hours import FloatArray, Hours
+from .hour_counts import FloatArray, Hours
 from .nulls import Limit, Lines, Scale, UnfairSide
 
 ONSET_HOURS = 720

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..frozen import frozen
+from ...base.frozen import frozen
 from .confidence import find_crossings
-from .hours import FloatArray, Hours, Side
+from .hour_counts import FloatArray, Hours, Side
 from .nulls import UnfairSide
 
 STAKES = np.array([0.05, 0.1, 0.2, 0.4, 0.7])

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import isnan
 
-from .detector import log_mean, mean_reaches
+from .change_detector import log_mean, mean_reaches
 
 SHOWN_FAIR = 20.0
 """Min evidence (a factor) against unfairness for being shown fair."""

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from .detector import log_mean
-from .hours import FloatArray
-from .proofs import SHOWN_FAIR
+from .change_detector import log_mean
+from .hour_counts import FloatArray
+from .proof_of_fairness import SHOWN_FAIR
 
 QUIET_HOURS = 168
 """Hours without new evidence after which an open alarm is marked."""

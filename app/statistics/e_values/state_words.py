@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from .detector import HOURS_OF_A_YEAR
+from .change_detector import HOURS_OF_A_YEAR
 
 SINGLE_CHECKS_ALARM = (
     "Each check is judged by itself, so a rule about verdicts opens alerts on fair models, too: in simulations with 300 records an hour"

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .hours import FloatArray, Hours
+from .hour_counts import FloatArray, Hours
 
 UNSTEADINESS_HOURS = 168
 """Hours before an hour that are looked at."""

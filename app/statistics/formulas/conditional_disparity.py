@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..groups import FloatArray, IntArray, divide_or
-from ..intervals import Z
+from ..group_labels import FloatArray, IntArray, divide_or
+from ..intervals.intervals import Z
 
 METHOD = "posterior_moments"
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from scipy.special import betaincinv
 
-from ..groups import FloatArray
+from ..group_labels import FloatArray
 
 CONCENTRATION = 1.0
 """Pseudo-count that keeps rates away from 0 and 1; AIF360's default."""

@@ -6,7 +6,7 @@ for its facet a and `monitored` for its facet d.
 
 import numpy as np
 
-from ..groups import FloatArray, divide
+from ..group_labels import FloatArray, divide
 
 
 def kl_divergence(monitored: FloatArray, reference: FloatArray) -> FloatArray:

@@ -6,8 +6,8 @@ Speicher et al. 2018; AIF360 (whose alpha 0 and rows outside the groups are not 
 
 import numpy as np
 
-from ..confusion import PARTS, false_negatives, false_positives
-from ..groups import FloatArray, divide
+from ..group_labels import FloatArray, divide
+from ..intervals.confusion_cells import PARTS, false_negatives, false_positives
 
 ROUNDING = 8 * np.finfo(np.float64).eps
 

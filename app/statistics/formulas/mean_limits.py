@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
-from ..groups import FloatArray, divide_or
+from ..group_labels import FloatArray, divide_or
 
 BEYOND = 0.025
 """Probability outside each limit."""

@@ -3,7 +3,7 @@
 NaN or infinite where a denominator is empty. Source: Evenhand, mitigation.
 """
 
-from ..groups import FloatArray
+from ..group_labels import FloatArray
 
 
 def rate_change(cells: FloatArray) -> FloatArray:

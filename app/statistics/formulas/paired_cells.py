@@ -5,8 +5,8 @@ NaN or infinite where a denominator is empty. Sources: AIF360 ClassificationMetr
 
 import numpy as np
 
-from ..confusion import PARTS, rate
-from ..groups import FloatArray, divide
+from ..group_labels import FloatArray, divide
+from ..intervals.confusion_cells import PARTS, rate
 
 
 def rate_difference(name: str, monitored: FloatArray, reference: FloatArray) -> FloatArray:

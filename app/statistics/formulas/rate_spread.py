@@ -5,8 +5,8 @@ Cells are [..., G, actual 2, predicted 2]. Groups without a label take no part i
 
 import numpy as np
 
-from ..groups import FloatArray, divide
-from .differential import BEYOND, limits_of_spans
+from ..group_labels import FloatArray, divide
+from .differential_fairness import BEYOND, limits_of_spans
 
 
 def odds_difference(cells: FloatArray) -> FloatArray:

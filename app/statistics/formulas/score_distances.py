@@ -9,12 +9,12 @@ from functools import partial
 
 import numpy as np
 
-from ...frozen import frozen
-from ..groups import FloatArray, IntArray
-from ..intervals import log_ratio
+from ...base.frozen import frozen
+from ..group_labels import FloatArray, IntArray
+from ..intervals.intervals import log_ratio
 from ..tables.score_bins import MOST, scores_of
 from ..tables.score_sums import ScoreSums
-from .means import Bounded, IntervalEnds, difference_limits, share_limits
+from .mean_limits import Bounded, IntervalEnds, difference_limits, share_limits
 
 SCORE = 0
 """Position of the scores among the QUANTITIES."""

@@ -11,12 +11,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ...frozen import frozen
-from ..groups import FloatArray, IntArray
+from ...base.frozen import frozen
+from ..group_labels import FloatArray, IntArray
 from ..tables.score_bins import MOST, ScoreBins
 from ..tables.score_sums import LARGEST_LOSS, QUANTITIES, ScoreSums, losses_of
 from .calibration import calibration_error, calibration_gap, error_limits, gap_limits
-from .means import BEYOND, UNSEEN, Bounded, IntervalEnds, difference_limits, likened_limits, loss_limits, share_limits
+from .mean_limits import BEYOND, UNSEEN, Bounded, IntervalEnds, difference_limits, likened_limits, loss_limits, share_limits
 
 MOST_ERROR = 0.01
 """Max error of an area through the bins; beyond, none is given."""

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import chdtrc
 
-from ..groups import FloatArray, divide, divide_or
-from ..intervals import Z
-from .conditional import StrataOutcomes
+from ..group_labels import FloatArray, divide, divide_or
+from ..intervals.intervals import Z
+from .conditional_disparity import StrataOutcomes
 
 METHOD_OF_COMMON, METHOD_OF_ADJUSTED = "robins_breslow_greenland", "wald_logit"
 

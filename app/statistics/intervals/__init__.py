@@ -1,1 +1,1 @@
-"""How sure a figure is."""
+"""Intervals and verdicts: how sure a figure is."""

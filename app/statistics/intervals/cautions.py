@@ -1,6 +1,6 @@
 """Cautions for measurements of too few records for their interval."""
 
-from .formulas.conditional import StrataOutcomes
+from ..formulas.conditional_disparity import StrataOutcomes
 from .verdicts import MINIMUM_GROUP_SIZE
 
 MOST_LACKING = 0.1

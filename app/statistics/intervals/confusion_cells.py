@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..frozen import frozen
-from .estimates import Words
-from .groups import FloatArray, IntArray, divide
+from ...base.frozen import frozen
+from ..group_labels import FloatArray, IntArray, divide
+from .rate_estimates import Words
 
 LABELLED = "no record{of} has a label and a prediction that are both among the outcomes"
 

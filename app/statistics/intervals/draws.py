@@ -13,16 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chndtr, chndtrinc
 
-from ..frozen import frozen
-from .catalogue.metric import Over
-from .estimates import Counted, Resampled, Words
-from .groups import FloatArray, Groups, IntArray, divide_or
+from ...base.frozen import frozen
+from ..catalogue.metric import Over
+from ..group_labels import FloatArray, Groups, IntArray, divide_or
+from ..measures.paired_rates import Paired
+from ..measures.worst_group import AllLimits
+from ..tables.count_table import FeedbackCells
+from ..tables.score_table import ScoreTable
+from ..tables.strata_counts import Strata, Weighting
 from .intervals import Interval
-from .paired import Paired
-from .tables import FeedbackCells
-from .tables.score_table import ScoreTable
-from .tables.strata import Strata, Weighting
-from .worst import AllLimits
+from .rate_estimates import Counted, Resampled, Words
 
 PRIOR = 0.5
 """Pseudo-records in each cell of a set (Jeffreys)."""

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..frozen import frozen
-from .groups import FloatArray, IntArray, divide
+from ...base.frozen import frozen
+from ..group_labels import FloatArray, IntArray, divide
 from .intervals import Interval, Z, log_ratio, newcombe, paired_difference, paired_ratio, proportion
 
 _PAIRS = "pairs_"

@@ -4,7 +4,7 @@ import math
 from enum import StrEnum
 from typing import TypeAlias
 
-from .values import Undefined, Value
+from ..figure_values import Undefined, Value
 
 MINIMUM_GROUP_SIZE = 10
 """Min original records in each compared group for a verdict."""

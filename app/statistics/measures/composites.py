@@ -9,9 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..details import Details
-from .catalogue.metric import Across, Metric, Need, OfPair, OfSet, Over, OverStrata, PairFunction
-from .drawing import (
+from ...domain.figure_details import Details
+from ..catalogue.metric import Across, Metric, Need, OfPair, OfSet, Over, OverStrata, PairFunction
+from ..figure_values import Measured, Undefined, Value
+from ..formulas.conditional_disparity import StrataOutcomes
+from ..formulas.strata_odds import measure_homogeneity, odds_ratio
+from ..group_labels import FloatArray, IntArray
+from ..intervals.draws import (
     LIMITS,
     DrawnCells,
     TableEvidence,
@@ -21,14 +25,10 @@ from .drawing import (
     limits_around,
     sum_of_squares_interval,
 )
-from .formulas.conditional import StrataOutcomes
-from .formulas.strata_odds import measure_homogeneity, odds_ratio
-from .groups import FloatArray, IntArray
-from .intervals import Interval
-from .members import Member, build_result, members, monitored, reference
-from .tables.strata import Strata
-from .values import Measured, Undefined, Value
-from .verdicts import MINIMUM_GROUP_SIZE
+from ..intervals.intervals import Interval
+from ..intervals.verdicts import MINIMUM_GROUP_SIZE
+from ..tables.strata_counts import Strata
+from .figure_members import Member, build_result, members, monitored, reference
 
 NO_STRATA = "the records are not divided into strata; name the column whose values say which records are alike"
 _ROUNDING = 1e-12

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from ..details import SIDES, Details
-from .groups import Groups, of_role
-from .values import Measured, Scope, Undefined, Value
+from ...domain.figure_details import SIDES, Details
+from ..figure_values import Measured, Scope, Undefined, Value
+from ..group_labels import Groups, of_role
 
 NAMED = 3
 """Max values that name a pooled group; the rest become `…`."""

@@ -5,15 +5,15 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Any, Self
 
-from ..frozen import frozen
-from .catalogue import CATALOGUE, Metric
-from .catalogue.metric import ComparedRate, CountOf, RateOf
-from .estimates import Share
-from .groups import Groups, IntArray
-from .members import members, reference
-from .rates import significance
-from .tables import FeedbackCells
-from .values import Measured, Undefined, Value
+from ...base.frozen import frozen
+from ..catalogue import CATALOGUE, Metric
+from ..catalogue.metric import ComparedRate, CountOf, RateOf
+from ..figure_values import Measured, Undefined, Value
+from ..group_labels import Groups, IntArray
+from ..intervals.rate_estimates import Share
+from ..tables.count_table import FeedbackCells
+from .figure_members import members, reference
+from .measure_rates import significance
 
 FEWEST, LEAST_OF_OTHER, LEAST_OF_EVEN, CERTAIN = 10, 0.02, 0.8, 0.01
 """Labels of a decision; its share of labels, against the other decision's, for any figure and for an even state; p value of uneven."""

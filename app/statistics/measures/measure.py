@@ -5,20 +5,20 @@ from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
-from .catalogue import CATALOGUE, Data, FromScores, Metric, metrics_on
-from .catalogue.metric import Across, ComparedRate, CountOf, OfPair, OfSet, Over, OverStrata, RateOf
-from .cautions import caution
+from ..catalogue import CATALOGUE, Data, FromScores, Metric, metrics_on
+from ..catalogue.metric import Across, ComparedRate, CountOf, OfPair, OfSet, Over, OverStrata, RateOf
+from ..figure_values import Measured, Value
+from ..intervals.cautions import caution
+from ..intervals.confusion_cells import LABELLED, PARTS, RATES
+from ..intervals.draws import DrawnCells, Estimate, TableEvidence, build_cells, build_counted
+from ..intervals.rate_estimates import DRAWS, Words
+from ..tables.count_table import FeedbackCells, GroupCounts
 from .composites import measure_across, measure_pairs, measure_sets, measure_strata
-from .confusion import LABELLED, PARTS, RATES
-from .drawing import DrawnCells, Estimate, TableEvidence, build_cells, build_counted
-from .estimates import DRAWS, Words
-from .formulas.scores import measure_scores
-from .labels import judge_labels
-from .members import omit_repeats
-from .rates import measure_closed
-from .tables import FeedbackCells, GroupCounts
-from .values import Measured, Value
-from .worst import NO_LIMITS, AllLimits, mark_worst
+from .figure_members import omit_repeats
+from .labelled_figures import judge_labels
+from .measure_rates import measure_closed
+from .measure_scores import measure_scores
+from .worst_group import NO_LIMITS, AllLimits, mark_worst
 
 FAVOURABLE = Words(
     noun="favourable",

@@ -4,16 +4,16 @@ import math
 
 from scipy.special import ndtri
 
-from ..details import Details
-from ..frozen import frozen
-from .catalogue.metric import ComparedRate, CountOf, Metric, RateOf
-from .confusion import PARTS, RATES
-from .drawing import Estimate, TableEvidence
-from .estimates import Counted, Share
-from .intervals import Interval, proportion
-from .members import Member, build_result, members, monitored, reference
-from .values import Measured, Undefined, Value
-from .verdicts import MINIMUM_GROUP_SIZE
+from ...base.frozen import frozen
+from ...domain.figure_details import Details
+from ..catalogue.metric import ComparedRate, CountOf, Metric, RateOf
+from ..figure_values import Measured, Undefined, Value
+from ..intervals.confusion_cells import PARTS, RATES
+from ..intervals.draws import Estimate, TableEvidence
+from ..intervals.intervals import Interval, proportion
+from ..intervals.rate_estimates import Counted, Share
+from ..intervals.verdicts import MINIMUM_GROUP_SIZE
+from .figure_members import Member, build_result, members, monitored, reference
 
 SMALLEST_EXPECTED = 5
 """Min expected records in a cell for the normal approximation (Cochran 1954)."""

@@ -4,15 +4,15 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ...details import Details
-from ..cautions import caution
-from ..groups import FloatArray, Groups, IntArray
-from ..members import Member, build_result, members, monitored, reference
+from ...domain.figure_details import Details
+from ..figure_values import Measured, Undefined, Value
+from ..formulas.mean_limits import IntervalEnds
+from ..formulas.score_distances import GAPS, Gap
+from ..formulas.score_figures import FIGURES, Figures, Known, equalized_odds, odds
+from ..group_labels import FloatArray, Groups, IntArray
+from ..intervals.cautions import caution
 from ..tables.score_table import ScoreTable
-from ..values import Measured, Undefined, Value
-from .means import IntervalEnds
-from .score_figures import FIGURES, Figures, Known, equalized_odds, odds
-from .score_gaps import GAPS, Gap
+from .figure_members import Member, build_result, members, monitored, reference
 
 EQUALIZED_ODDS = "generalized_equalized_odds_difference"
 WITHOUT_SCORES = "no record{of} has a probability of the favourable outcome"

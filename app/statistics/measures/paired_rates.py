@@ -12,12 +12,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..frozen import frozen
-from .estimates import ComparedShares, Pairs, Share, ShareComparison, Words
-from .formulas.means import likened_limits
-from .groups import FloatArray, IntArray, divide_or, of_role
-from .intervals import Interval, Z
-from .tables import BalancedCells
+from ...base.frozen import frozen
+from ..formulas.mean_limits import likened_limits
+from ..group_labels import FloatArray, IntArray, divide_or, of_role
+from ..intervals.intervals import Interval, Z
+from ..intervals.rate_estimates import ComparedShares, Pairs, Share, ShareComparison, Words
+from ..tables.record_kinds import BalancedCells
 
 
 class _Figures(NamedTuple):

@@ -12,14 +12,15 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from .drawing import PRIOR, Estimate, TableEvidence, build_cells
-from .estimates import DRAWS, Counted, Resampled, Words, resample
-from .groups import IntArray, of_role
+from ..figure_values import Measured, Undefined
+from ..group_labels import IntArray, of_role
+from ..intervals.draws import PRIOR, Estimate, TableEvidence, build_cells
+from ..intervals.rate_estimates import DRAWS, Counted, Resampled, Words, resample
+from ..tables.count_table import DebiasedFeedback
+from ..tables.record_kinds import BalancedCells, DebiasedCells
 from .measure import CORRECT, FAVOURABLE, measure_all
-from .paired import Paired
-from .tables import BalancedCells, DebiasedCells, DebiasedFeedback
-from .values import Measured, Undefined
-from .worst import NO_LIMITS, AllLimits
+from .paired_rates import Paired
+from .worst_group import NO_LIMITS, AllLimits
 
 UNSEEN = 1.0
 """Weight of a kind not seen in a group in a second resampling, which may only widen the first: the rule of three.

@@ -8,11 +8,11 @@ from typing import TypeAlias
 
 from scipy.special import ndtri
 
-from .catalogue.metric import Metric
-from .intervals import LARGEST, Z
-from .sides import both_sides, is_ratio
-from .values import Measured, Value
-from .verdicts import MINIMUM_GROUP_SIZE, Limits, is_inside
+from ..catalogue.metric import Metric
+from ..figure_values import Measured, Value
+from ..intervals.intervals import LARGEST, Z
+from ..intervals.verdicts import MINIMUM_GROUP_SIZE, Limits, is_inside
+from ..sentences.sides import both_sides, is_ratio
 
 AllLimits: TypeAlias = Mapping[str, Limits]
 """Limits by metric key; others use those of the catalogue."""

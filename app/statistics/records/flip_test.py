@@ -15,9 +15,9 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.special import binom
 
-from ...frozen import frozen
-from ..groups import FloatArray, IntArray
-from ..intervals import Interval, Z
+from ...base.frozen import frozen
+from ..group_labels import FloatArray, IntArray
+from ..intervals.intervals import Interval, Z
 from .neighbours import TIE, Points, neighbour_shares
 
 NEIGHBOURS = 5

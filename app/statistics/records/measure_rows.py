@@ -9,19 +9,19 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from ...details import Details
-from ...frozen import frozen
+from ...base.frozen import frozen
+from ...domain.figure_details import Details
 from ..catalogue import CATALOGUE, Data
-from ..cautions import caution
-from ..groups import FloatArray, IntArray
-from ..intervals import Interval, wilson
-from ..members import Member, build_result, members, monitored, omit_repeats, reference
-from ..values import Measured, Undefined, Value
-from ..worst import NO_LIMITS, AllLimits, mark_worst
-from .data import UNCLASSIFIED, RowData, most_records
+from ..figure_values import Measured, Undefined, Value
+from ..group_labels import FloatArray, IntArray
+from ..intervals.cautions import caution
+from ..intervals.intervals import Interval, wilson
+from ..measures.figure_members import Member, build_result, members, monitored, omit_repeats, reference
+from ..measures.worst_group import NO_LIMITS, AllLimits, mark_worst
 from .flip_test import flips
 from .neighbours import Points, neighbour_shares, standardise
 from .rich_subgroup import Kind, rich_subgroup
+from .row_data import UNCLASSIFIED, RowData, most_records
 
 NEIGHBOURS = 5
 METHOD = "wilson_of_effective_size"

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.sparse import csr_array
 
-from ...frozen import frozen
-from ..groups import FloatArray, IntArray
+from ...base.frozen import frozen
+from ..group_labels import FloatArray, IntArray
 
 TIE = 1e-9
 CHUNK = 1 << 21

@@ -14,9 +14,9 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ...frozen import frozen
-from ..groups import FloatArray, IntArray
-from ..intervals import Interval, Z
+from ...base.frozen import frozen
+from ..group_labels import FloatArray, IntArray
+from ..intervals.intervals import Interval, Z
 from .neighbours import TIE, Points, standardise
 
 METHOD = "wald_with_drawn_null"

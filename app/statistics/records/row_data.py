@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from ..groups import NEITHER, FloatArray, Groups, IntArray, check_codes
+from ..group_labels import NEITHER, FloatArray, Groups, IntArray, check_codes
 
 UNCLASSIFIED = 2
 """Outcome code that is neither favourable (1) nor unfavourable (0)."""

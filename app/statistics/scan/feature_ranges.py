@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..domain.group_rules import Condition, NumberInterval
-from ..domain.values import Scalar, canonical, is_number
-from ..frozen import frozen
-from .cells import FloatArray
-from .search import MIN_RECORDS
+from ...base.frozen import frozen
+from ...base.values import Scalar, canonical, is_number
+from ...domain.group_rules import Condition, NumberInterval
+from .counted_cells import FloatArray
+from .search_subgroup import MIN_RECORDS
 
 BINS = 4
 """Ranges of a column of numbers."""

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..domain.group_rules import GroupRule
-from ..evidence.nulls import UnfairSide
-from ..frozen import frozen
-from .bins import Bins, Codes
-from .cells import BoolArray, CellTable, IntArray, count_cells, count_subsets
-from .search import GAIN, MIN_RECORDS, RESTARTS, search_tables
+from ...base.frozen import frozen
+from ...domain.group_rules import GroupRule
+from ..e_values.nulls import UnfairSide
+from .counted_cells import BoolArray, CellTable, IntArray, count_cells, count_subsets
+from .feature_ranges import Bins, Codes
+from .search_subgroup import GAIN, MIN_RECORDS, RESTARTS, search_tables
 
 BOOTSTRAPS = 199
 """Tables drawn under the claim that no subgroup differs; the smallest p value is 1 / 200."""

@@ -5,8 +5,8 @@ from math import prod
 
 import numpy as np
 
-from ..frozen import frozen
-from .cells import BoolArray, CellTable, FloatArray, IntArray
+from ...base.frozen import frozen
+from .counted_cells import BoolArray, CellTable, FloatArray, IntArray
 
 LOWEST = -30.0
 """Smallest logarithm of a multiplier, that of a set without favourable records."""

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..domain.outcomes import Outcome
-from ..frozen import frozen
-from ..metrics.groups import MISSING, Codes, FloatArray, IntArray, cross
-from .categories import Category
+from ...base.frozen import frozen
+from ...domain.outcome import Outcome
+from ..group_labels import MISSING, Codes, FloatArray, IntArray, cross
+from .selection_categories import Category
 
 MOST_CONTROL_VALUES = 20
 """Max different values of a numeric control that is not divided into fifths."""

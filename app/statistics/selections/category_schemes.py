@@ -6,8 +6,8 @@ from dataclasses import field
 from types import MappingProxyType
 from typing import Any
 
-from ..errors import FieldProblem, InvalidInput, refuse
-from ..frozen import frozen
+from ...base.errors import FieldProblem, InvalidInput, refuse
+from ...base.frozen import frozen
 
 SCHEMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {

@@ -9,14 +9,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import chdtrc, expit
 
-from ..frozen import frozen
-from ..metrics.formulas.conditional import StrataOutcomes
-from ..metrics.formulas.strata_odds import common_odds_limits, common_odds_ratio, measure_homogeneity
-from ..metrics.groups import MISSING, FloatArray
-from ..metrics.intervals import Z
-from .categories import Category
+from ...base.frozen import frozen
+from ..formulas.conditional_disparity import StrataOutcomes
+from ..formulas.strata_odds import common_odds_limits, common_odds_ratio, measure_homogeneity
+from ..group_labels import MISSING, FloatArray
+from ..intervals.intervals import Z
+from .category_people import AttributeCategories, CountedPeople, count_category, name_reference, reference_rows, strata_of
 from .four_fifths import ImpactRow, OddsRatio
-from .people import AttributeCategories, CountedPeople, count_category, name_reference, reference_rows, strata_of
+from .selection_categories import Category
 
 NOBODY = "no value of the controls has people of both categories and both outcomes"
 SEPARATED = "category and controls divide the selected from the others without overlap, so the adjusted odds ratio has no finite value"

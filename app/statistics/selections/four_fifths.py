@@ -12,10 +12,10 @@ from itertools import combinations
 
 import numpy as np
 
-from ..frozen import frozen
-from ..metrics.intervals import Interval, Z, log_ratio
-from .categories import Category, CategoryTable, highest_rate
+from ...base.frozen import frozen
+from ..intervals.intervals import Interval, Z, log_ratio
 from .local_law_144 import LEAST_SHARE
+from .selection_categories import Category, CategoryTable, highest_rate
 
 SIGNIFICANT = 0.05
 """p-value below which a difference is significant: two standard deviations."""

@@ -8,11 +8,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ..frozen import frozen
-from ..metrics.groups import MISSING, FloatArray
-from ..metrics.intervals import Z, log_ratio
+from ...base.frozen import frozen
+from ..group_labels import MISSING, FloatArray
+from ..intervals.intervals import Z, log_ratio
+from .category_people import AttributeCategories, CountedPeople, count_category, name_reference, reference_rows, strata_of
 from .four_fifths import ImpactRow
-from .people import AttributeCategories, CountedPeople, count_category, name_reference, reference_rows, strata_of
 
 QUANTILES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 """Shares of everybody below the cut."""

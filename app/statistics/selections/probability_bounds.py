@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
-from ..domain.category_schemes import CategoryMapping
-from ..errors import InvalidInput
-from ..metrics.groups import FloatArray, IntArray
-from ..metrics.intervals import Z
+from ...base.errors import InvalidInput
+from ..group_labels import FloatArray, IntArray
+from ..intervals.intervals import Z
+from .category_schemes import CategoryMapping
 
 CAUTION = (
     "Probabilities do not say who is in a category. If they are right (among people with equal probabilities, the share of a category is"

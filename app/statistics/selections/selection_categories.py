@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from ..domain.comparisons import Comparison
-from ..frozen import frozen
+from ...base.frozen import frozen
+from ...domain.comparison import Comparison
 
 
 @frozen

@@ -2,11 +2,11 @@
 
 from typing import Any, TypeAlias
 
-from ..frozen import frozen
-from .categories import Category, CategoryTable
+from ...base.frozen import frozen
 from .four_fifths import ImpactRow, ImpactTable
 from .local_law_144 import AuditSheet
-from .presets import SheetName
+from .selection_categories import Category, CategoryTable
+from .selection_presets import SheetName
 
 Row: TypeAlias = dict[str, Any]
 

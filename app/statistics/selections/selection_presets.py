@@ -5,7 +5,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
-from ..frozen import frozen
+from ...base.frozen import frozen
 
 NOTICE: Final = (
     "This report says what was counted, and by which rule. It is not legal advice, and does not say that a rule is complied with."

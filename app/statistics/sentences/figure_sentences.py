@@ -3,15 +3,15 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from ..details import SIDES, Counts, Details, Side
-from ..frozen import frozen
-from .catalogue import CATALOGUE, Metric
-from .catalogue.metric import ComparedRate, CountOf, RateOf
-from .confusion import PARTS, RATES
-from .estimates import REVERSED_DIFFERENCE
-from .labels import describe_mark
+from ...base.frozen import frozen
+from ...domain.figure_details import SIDES, Counts, Details, Side
+from ..catalogue import CATALOGUE, Metric
+from ..catalogue.metric import ComparedRate, CountOf, RateOf
+from ..intervals.confusion_cells import PARTS, RATES
+from ..intervals.rate_estimates import REVERSED_DIFFERENCE
+from ..intervals.verdicts import MINIMUM_GROUP_SIZE, TOLERANCE
+from ..measures.labelled_figures import describe_mark
 from .rounding import MINUS, MOST_OF_GAP, RoundedGap, round_gap, write_minus
-from .verdicts import MINIMUM_GROUP_SIZE, TOLERANCE
 
 SMALLEST = 1e-9
 

@@ -7,12 +7,12 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ..frozen import frozen
-from .estimates import Share
-from .groups import NEITHER, ComparedGroup, Groups, IntArray, as_groups, of_role
-from .rates import significance
-from .tables.count_table import OUTCOMES, FeedbackCells, GroupCounts
-from .tables.strata import count_keys, slices
+from ...base.frozen import frozen
+from ..group_labels import NEITHER, ComparedGroup, Groups, IntArray, as_groups, of_role
+from ..intervals.rate_estimates import Share
+from ..measures.measure_rates import significance
+from ..tables.count_table import OUTCOMES, FeedbackCells, GroupCounts
+from ..tables.strata_counts import count_keys, slices
 
 Marks: TypeAlias = npt.NDArray[np.bool_]
 

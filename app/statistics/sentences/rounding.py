@@ -3,8 +3,8 @@
 import math
 from collections.abc import Iterable
 
-from ..frozen import frozen
-from .verdicts import TOLERANCE
+from ...base.frozen import frozen
+from ..intervals.verdicts import TOLERANCE
 
 MINUS = "\u2212"
 

@@ -3,10 +3,10 @@
 from dataclasses import replace
 from enum import StrEnum
 
-from ..frozen import frozen
-from .catalogue.metric import Direction, Metric
-from .values import Measured, Undefined
-from .verdicts import ON_FAIRNESS, Limits, Verdict, is_inside, keeps_to, reaches, verdict
+from ...base.frozen import frozen
+from ..catalogue.metric import Direction, Metric
+from ..figure_values import Measured, Undefined
+from ..intervals.verdicts import ON_FAIRNESS, Limits, Verdict, is_inside, keeps_to, reaches, verdict
 
 
 class Disadvantaged(StrEnum):

@@ -3,14 +3,14 @@
 import math
 from collections.abc import Hashable, Sequence
 
-from ..details import Details, Side
-from ..frozen import frozen
-from .catalogue import CATALOGUE
-from .catalogue.metric import ComparedRate, Metric, OfPair, OverStrata
+from ...base.frozen import frozen
+from ...domain.figure_details import Details, Side
+from ..catalogue import CATALOGUE
+from ..catalogue.metric import ComparedRate, Metric, OfPair, OverStrata
+from ..intervals.verdicts import MINIMUM_GROUP_SIZE, ON_FAIRNESS, OPEN, Limits, Verdict, is_inside, keeps_to, reaches
+from .figure_sentences import format_figure, sentence
 from .rounding import digits_apart, write_minus
-from .sentences import format_figure, sentence
 from .sides import Disadvantaged, disadvantaged, is_ratio, mirror_of, turned
-from .verdicts import MINIMUM_GROUP_SIZE, ON_FAIRNESS, OPEN, Limits, Verdict, is_inside, keeps_to, reaches
 
 NO_VERDICT = "No verdict: no limit is set for this figure."
 NOT_ITS_OWN = "No verdict: the model gives other answers to the same record."

@@ -8,9 +8,20 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 import numpy.typing as npt
 
-from ..groups import NEITHER, ComparedGroup, Groups, IntArray, align, as_groups, check_codes, check_counts
+from ..group_labels import NEITHER, ComparedGroup, Groups, IntArray, align, as_groups, check_codes, check_counts
 from .score_table import ScoreTable
-from .strata import PlacedCells, RecordStrata, Strata, Weighting, check_each, check_weights, count_keys, merge_strata, slices, sum_cells
+from .strata_counts import (
+    PlacedCells,
+    RecordStrata,
+    Strata,
+    Weighting,
+    check_each,
+    check_weights,
+    count_keys,
+    merge_strata,
+    slices,
+    sum_cells,
+)
 
 OUTCOMES = 3
 """Unfavourable 0, favourable 1, unclassified 2."""

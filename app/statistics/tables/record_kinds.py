@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from ..groups import NEITHER, ComparedGroup, FloatArray, Groups, IntArray, align, as_groups, check_codes, check_counts
+from ..group_labels import NEITHER, ComparedGroup, FloatArray, Groups, IntArray, align, as_groups, check_codes, check_counts
 from .count_table import OUTCOMES
-from .strata import check_each, check_weights
+from .strata_counts import check_each, check_weights
 
 KEY_SPACE = 2**62
 """Max packed key that fits in an int64."""

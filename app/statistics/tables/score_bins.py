@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from ..groups import FloatArray, IntArray
+from ..group_labels import FloatArray, IntArray
 
 MOST = 4096
 """Max bins of a table; up to so many distinct scores each has its own."""

@@ -6,8 +6,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from ...frozen import frozen
-from ..groups import FloatArray, IntArray, check_counts
+from ...base.frozen import frozen
+from ..group_labels import FloatArray, IntArray, check_counts
 from .score_bins import ScoreBins
 
 QUANTITIES = ("score", "squared_error", "log_loss")

@@ -6,10 +6,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from ...frozen import frozen
-from ..groups import NEITHER, ComparedGroup, Groups, IntArray, align, as_groups, check_codes, check_counts
+from ...base.frozen import frozen
+from ..group_labels import NEITHER, ComparedGroup, Groups, IntArray, align, as_groups, check_codes, check_counts
 from .score_sums import ScoreSums
-from .strata import check_weights
+from .strata_counts import check_weights
 
 
 @frozen(eq=False)

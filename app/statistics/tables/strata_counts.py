@@ -6,8 +6,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from ...frozen import frozen
-from ..groups import NEITHER, FloatArray, IntArray, check_codes, check_counts
+from ...base.frozen import frozen
+from ..group_labels import NEITHER, FloatArray, IntArray, check_codes, check_counts
 
 MOST_STRATA = 1000
 """Max distinct values of a stratum column."""

@@ -3,7 +3,7 @@
 import pandas as pd
 from measuring import REFERENCE_RACE, REFERENCE_SEX, run_side
 
-from app.frames import measure_attributes
+from app.library.measurements import measure_attributes
 
 DRAWS = 1000
 REFERENCES = {"sex": REFERENCE_SEX, "race": REFERENCE_RACE}

@@ -10,8 +10,8 @@ from pathlib import Path
 import psycopg
 from alembic import command
 
-from app.store.database.engine import Database
-from app.store.database.migrate import alembic_config
+from app.database.engine import Database
+from app.database.migrations import alembic_config
 
 REVISION = "0049"
 

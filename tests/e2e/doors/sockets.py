@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.security.keys import create_key
-from app.security.principals import Role
-from app.store.database.engine import Database
+from app.access.keys.key_text import create_key
+from app.access.principals import Role
+from app.database.engine import Database
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 PATIENCE_SECONDS = 100
@@ -83,7 +83,7 @@ def api_process(database: Database, folder: Path, **settings: object) -> Iterato
     environment = {**os.environ, "DATABASE_URL": database.url, "EVENHAND_DATA_DIR": str(folder), "EVENHAND_LOG_LEVEL": "ERROR", **values}
     with socket.create_server(("127.0.0.1", 0), backlog=2048) as listener:
         process = subprocess.Popen(
-            [sys.executable, "-m", "app.cli.api_process", str(listener.fileno())],
+            [sys.executable, "-m", "app.cli.service.api_process", str(listener.fileno())],
             cwd=REPOSITORY,
             env=environment,
             pass_fds=(listener.fileno(),),

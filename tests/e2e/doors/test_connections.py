@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.store.database.engine import Database
+from app.database.engine import Database
 from tests.e2e.doors.sockets import api_process, one_answer, rest, statuses
 from tests.progress import wait_until
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.cli.http_bounds import MAX_HEAD_BYTES, MAX_HEADERS, MAX_PIPELINED
-from app.store.database.engine import Database
+from app.database.engine import Database
+from app.web.http_bounds import MAX_HEAD_BYTES, MAX_HEADERS, MAX_PIPELINED
 from tests.databases import Databases
 from tests.e2e.doors.sockets import Door, api_process, one_answer, rest, statuses
 

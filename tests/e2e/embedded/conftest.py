@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from app.embedded import EmbeddedPostgres
-from app.embedded.postmaster import postmaster_of
+from app.database.embedded.embedded_server import EmbeddedPostgres
+from app.database.embedded.postmaster import postmaster_of
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import psycopg
 
-from app.embedded.postmaster import Postmaster, postmaster_of
+from app.database.embedded.postmaster import Postmaster, postmaster_of
 
 
 def ask(url: str, statement: str) -> object:

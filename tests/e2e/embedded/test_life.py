@@ -9,9 +9,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from app.embedded import EmbeddedPostgres, embedded_postgres
-from app.embedded.postmaster import postmaster_of
-from app.errors import SetupError
+from app.base.errors import SetupError
+from app.database.embedded.embedded_server import EmbeddedPostgres, embedded_postgres
+from app.database.embedded.postmaster import postmaster_of
 from tests.e2e.embedded.servers import ask, running_on, tell
 from tests.progress import wait_until
 

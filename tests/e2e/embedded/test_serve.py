@@ -14,15 +14,15 @@ import httpx
 import psutil
 import pytest
 
-from app.domain.definitions import Definition
-from app.domain.deployments import Column, Credentials, CredentialsKind, Endpoint, FieldKind, FieldType, OutputFields, ProblemType
-from app.embedded import embedded_postgres
-from app.embedded.postmaster import postmaster_of
-from app.security.secrets import open_secret_box
-from app.settings import Settings
-from app.store.database.engine import Database
-from app.store.database.migrate import upgrade
-from app.store.deployments.deployments import Deployments
+from app.access.secret_box import open_secret_box
+from app.base.settings import Settings
+from app.database.embedded.embedded_server import embedded_postgres
+from app.database.embedded.postmaster import postmaster_of
+from app.database.engine import Database
+from app.database.migrations import upgrade
+from app.deployments.definition import Definition
+from app.deployments.queries import Deployments
+from app.domain.deployment import Column, Credentials, CredentialsKind, Endpoint, FieldKind, FieldType, OutputFields, ProblemType
 from tests.e2e.embedded.commands import EVENHAND, REPOSITORY, environment
 from tests.e2e.embedded.servers import running_on
 from tests.ports import free_port
@@ -223,7 +223,7 @@ def _children_of(pid: int) -> set[int]:
 
 
 def _api_processes(pids: set[int]) -> list[int]:
-    return [pid for pid in pids if _lives(pid) and "app.cli.api_process" in Path(f"/proc/{pid}/cmdline").read_text()]
+    return [pid for pid in pids if _lives(pid) and "app.cli.service.api_process" in Path(f"/proc/{pid}/cmdline").read_text()]
 
 
 def _connections(pid: int, port: int) -> int:

@@ -19,10 +19,10 @@ import httpx
 import psycopg
 import pytest
 
-from app.clock import hour_of
-from app.embedded import embedded_postgres
-from app.embedded.postmaster import postmaster_of
-from app.example.past import TRAINING_ROWS
+from app.base.clock import hour_of
+from app.cli.example.past_decisions import TRAINING_ROWS
+from app.database.embedded.embedded_server import embedded_postgres
+from app.database.embedded.postmaster import postmaster_of
 from tests.progress import wait_until
 
 REPOSITORY = Path(__file__).resolve().parents[3]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.store.database.engine import Database
+from app.database.engine import Database
 from tests.builders.bodies import deployment
 from tests.builders.queries import rows
 from tests.progress import wait_until

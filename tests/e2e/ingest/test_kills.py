@@ -19,13 +19,13 @@ import httpx
 import psycopg
 import pytest
 
-from app.embedded import EmbeddedPostgres
-from app.embedded.postmaster import postmaster_of
-from app.security.keys import create_key
-from app.security.principals import Role
-from app.store.database.engine import Database
-from app.store.database.migrate import upgrade
-from app.store.database.partitions import ensure_coming_months
+from app.access.keys.key_text import create_key
+from app.access.principals import Role
+from app.database.embedded.embedded_server import EmbeddedPostgres
+from app.database.embedded.postmaster import postmaster_of
+from app.database.engine import Database
+from app.database.migrations import upgrade
+from app.database.partitions import ensure_coming_months
 from tests.builders.batches import make_target
 from tests.progress import wait_until
 
@@ -114,7 +114,7 @@ def test_two_processes_on_one_socket_share_the_load_and_one_answers_while_the_ot
 def _service(scene: Scene) -> Iterator["subprocess.Popen[bytes]"]:
     descriptor = scene.listener.fileno()
     environment = {**os.environ, "DATABASE_URL": scene.server.url, "EVENHAND_DATA_DIR": str(scene.data), "EVENHAND_LOG_LEVEL": "CRITICAL"}
-    command = [sys.executable, "-m", "app.cli.api_process", str(descriptor)]
+    command = [sys.executable, "-m", "app.cli.service.api_process", str(descriptor)]
     process = subprocess.Popen(command, env=environment, pass_fds=(descriptor,), cwd=Path(__file__).parents[3])
     try:
         yield process

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from app.store.database.engine import Database
+from app.database.engine import Database
 from tests.browsing import Visit, running_browser, visiting_as
 from tests.builders.open_alerts import service_with_open_alerts
 from tests.example_run import Example, running_example

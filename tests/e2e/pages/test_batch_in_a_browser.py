@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from app.alerts.evaluating import evaluate_ended_checks
-from app.domain.checks import Trigger
-from app.domain.deployments import Endpoint
-from app.schedule.late_files import look_for_late_files
-from app.store.database.engine import Database
+from app.alerts.evaluate import evaluate_ended_checks
+from app.database.engine import Database
+from app.domain.check import Trigger
+from app.domain.deployment import Endpoint
+from app.worker.late_files import look_for_late_files
 from tests.browsing import DESKTOP, PHONE, running_browser, visiting
 from tests.builders.alerts import judge_single_checks
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of

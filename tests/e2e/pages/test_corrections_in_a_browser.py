@@ -4,7 +4,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser
 
-from app.store.database.engine import Database
+from app.database.engine import Database
 from tests.browsing import visiting_as
 from tests.builders.evidence_worlds import START, Logged, log, watched
 from tests.service import running_service

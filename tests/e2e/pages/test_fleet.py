@@ -8,9 +8,9 @@ import pytest
 from playwright.sync_api import Browser, Page, ViewportSize, expect
 from sqlalchemy import text
 
-from app.clock import HOUR, hour_of, utc_now
-from app.domain.checks import Trigger
-from app.store.database.engine import Database
+from app.base.clock import HOUR, hour_of, utc_now
+from app.database.engine import Database
+from app.domain.check import Trigger
 from tests.browsing import DESKTOP, HEIGHTS, PHONE, WINDOWS, Scheme, Visit, visiting
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.bodies import deployment

@@ -7,13 +7,13 @@ from urllib.parse import quote
 
 import pytest
 
-from app.alerts.evaluating import evaluate_ended_checks
-from app.clock import HOUR, hour_of, utc_now
-from app.domain.checks import Trigger
-from app.domain.deployments import Column, Deployment, Endpoint, FieldKind, FieldType
-from app.domain.monitors import Monitor, MonitoredAttribute
-from app.domain.outcomes import OutcomeRule
-from app.store.database.engine import Database
+from app.alerts.evaluate import evaluate_ended_checks
+from app.base.clock import HOUR, hour_of, utc_now
+from app.database.engine import Database
+from app.domain.check import Trigger
+from app.domain.deployment import Column, Deployment, Endpoint, FieldKind, FieldType
+from app.domain.monitor import Monitor, MonitoredAttribute
+from app.domain.outcome import OutcomeRule
 from tests.browsing import Visit, running_browser, visiting
 from tests.builders.alerts import judge_single_checks
 from tests.models.serving import serve

@@ -5,9 +5,9 @@ from pathlib import Path
 from playwright.sync_api import Browser
 from sqlalchemy import text
 
-from app.clock import hour_of, utc_now
-from app.domain.arrivals import RecordSource
-from app.store.database.engine import Database
+from app.base.clock import hour_of, utc_now
+from app.database.engine import Database
+from app.domain.arrival import RecordSource
 from tests.browsing import DESKTOP, PHONE, visiting
 from tests.builders.bodies import deployment
 from tests.service import running_service

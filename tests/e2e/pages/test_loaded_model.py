@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from app.store.database.engine import Database
+from app.database.engine import Database
 from tests.browsing import running_browser, visiting
 from tests.builders.bodies import deployment
 from tests.service import running_service

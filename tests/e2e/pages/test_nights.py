@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from app.example.story import DEPLOYMENT, MONITOR
+from app.cli.example.story import DEPLOYMENT, MONITOR
 from tests.browsing import DESKTOP, HEIGHTS, PHONE, Visit
 from tests.example_run import Example
 from tests.layout import layout_faults

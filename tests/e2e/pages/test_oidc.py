@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
-from app.store.database.engine import Database
+from app.database.engine import Database
 from tests.browsing import DESKTOP, PHONE, Visit, visiting
 from tests.builders.issuers import LocalIssuer, running_issuer
 from tests.service import RunningService, running_service

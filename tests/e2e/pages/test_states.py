@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from app.store.database.engine import Database
+from app.database.engine import Database
 from tests.browsing import DESKTOP, HEIGHTS, PHONE, visiting
 from tests.builders.heartbeats import let_a_worker_answer
 from tests.builders.page_states import build_states

@@ -9,13 +9,13 @@ from functools import partial
 import pytest
 from playwright.sync_api import Browser, expect
 
+from app.access.principals import Role
 from app.checks.check import perform_check
-from app.dashboard import assets
-from app.domain.workers import SILENT_AFTER
-from app.mitigation.window.mitigating import mitigate_window
-from app.schedule.worker import Worker
-from app.security.principals import Role
-from app.store.database.engine import Database
+from app.checks.schedule.worker_state import SILENT_AFTER
+from app.database.engine import Database
+from app.mitigation.window.mitigate_window import mitigate_window
+from app.pages import assets
+from app.worker.worker import Worker
 from tests.browsing import DESKTOP, PHONE, Scheme, Visit, visiting, visiting_as
 from tests.builders.heartbeats import let_a_worker_answer, silence_workers
 from tests.page_list import DEPLOYMENT, pages

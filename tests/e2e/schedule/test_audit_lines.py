@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from app.store.database.engine import Database
-from app.store.people.activities import record_activity
+from app.access.audit.activity_queries import record_activity
+from app.database.engine import Database
 from tests.progress import wait_until
 
 pytestmark = pytest.mark.thorough

@@ -10,10 +10,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from app.domain.deployments import Column, FieldKind, FieldType
-from app.domain.monitors import MonitoredAttribute
-from app.reports.regulator.verification import check_database, check_file, read_report_file
-from app.store.database.engine import Database
+from app.database.engine import Database
+from app.domain.deployment import Column, FieldKind, FieldType
+from app.domain.monitor import MonitoredAttribute
+from app.reports.regulator.verify import check_database, check_file, read_report_file
 from tests.builders.applicants import monitor_of
 from tests.progress import wait_until
 from tests.scenes import NOON, Scene, scene
@@ -32,12 +32,12 @@ PEOPLE = [
 MAKE_ALL_FORMS = """
 import hashlib, sys
 from datetime import UTC, datetime
-from app.domain.checks import Span
+from app.domain.check import Span
 from app.reports.document import Made
 from app.reports.regulator.presets import PeriodSheet, SheetsWanted
-from app.reports.regulator.making import ReportForm, make_regulator_report
-from app.store.database.engine import Database
-from app.store.deployments.deployments import Deployments
+from app.reports.regulator.regulator_report import ReportForm, make_regulator_report
+from app.database.engine import Database
+from app.deployments.queries import Deployments
 from tests.scenes import HOUR, NOON, PlainSealer
 
 database = Database(sys.argv[1])

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from app.store.database.engine import Database
+from app.database.engine import Database
 from tests.builders.heartbeats import silence_workers
 from tests.progress import wait_until
 from tests.service import RunningService, running_service

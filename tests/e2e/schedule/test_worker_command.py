@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.deployments import Column, Endpoint, FieldKind, FieldType
-from app.domain.monitors import Monitor, MonitoredAttribute
-from app.domain.outcomes import OutcomeRule
-from app.embedded import EmbeddedPostgres
-from app.store.database.engine import Database
-from app.store.database.migrate import upgrade
-from app.store.database.partitions import ensure_coming_months
+from app.database.embedded.embedded_server import EmbeddedPostgres
+from app.database.engine import Database
+from app.database.migrations import upgrade
+from app.database.partitions import ensure_coming_months
+from app.domain.deployment import Column, Endpoint, FieldKind, FieldType
+from app.domain.monitor import Monitor, MonitoredAttribute
+from app.domain.outcome import OutcomeRule
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve
 from tests.scenes import scene

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.cli.database import NICENESS
-from app.store.database.engine import Database
+from app.database.engine import Database
 from tests.progress import wait_until
 
 

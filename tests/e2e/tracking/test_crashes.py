@@ -10,8 +10,8 @@ import psycopg
 import pytest
 from sqlalchemy import event
 
-from app.domain.monitors import EvidenceSettings
-from app.store.database.engine import Database
+from app.database.engine import Database
+from app.domain.monitor import EvidenceSettings
 from tests.builders.counted_hours import add_checks, draw_pairs
 from tests.builders.evidence_worlds import START, Logged, import_labels, log, present_era, states, update, watched, world
 from tests.builders.tracking_process import tracking_process

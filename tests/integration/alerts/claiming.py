@@ -6,16 +6,11 @@ from datetime import timedelta
 
 from sqlalchemy import text
 
-from app.alerts.retrying import NOTIFICATION_LEASE, state_after_failure
-from app.domain.channels import Channel
-from app.domain.notifications import NotificationState
-from app.store.alerts.notifications import (
-    ClaimedNotification,
-    claim,
-    record_failed,
-    record_sent,
-)
-from app.store.database.engine import Database, current_time
+from app.alerts.channels.channel import Channel
+from app.alerts.channels.delivery_retry import NOTIFICATION_LEASE, state_after_failure
+from app.alerts.channels.notification import NotificationState
+from app.alerts.channels.notification_queries import ClaimedNotification, claim, record_failed, record_sent
+from app.database.engine import Database, current_time
 from tests.integration.alerts.telling import (
     sent_to,
 )

@@ -7,20 +7,20 @@ from datetime import timedelta
 
 from sqlalchemy import insert, select, text
 
-from app.alerts.retrying import NOTIFICATION_LEASE
-from app.alerts.sending import Sender
-from app.domain.alerts import Alert, Event
-from app.domain.channels import Channel, ChannelContent, ChannelKind, with_secret
-from app.domain.notifications import Notification
+from app.access.secret_box import SecretBox
+from app.alerts.channels.channel import Channel, ChannelContent, ChannelKind, with_secret
+from app.alerts.channels.delivery_retry import NOTIFICATION_LEASE
+from app.alerts.channels.notification import Notification
+from app.alerts.channels.notification_queries import notification_page, queue_notifications
+from app.alerts.channels.notifier import Notifier, Send
+from app.alerts.channels.queries import create_channel
+from app.alerts.channels.send import Sender
+from app.base.settings import Settings
+from app.calls.egress_policy import EgressPolicy
+from app.database.engine import Database
+from app.database.tables import AlertRow, AlertRuleChannelRow, AlertRuleRow
+from app.domain.alert import Alert, Event
 from app.domain.paging import Paging
-from app.outbound.egress import EgressPolicy
-from app.schedule.notifier import Notifier, Send
-from app.security.secrets import SecretBox
-from app.settings import Settings
-from app.store.alerts.alert_channels import create_channel
-from app.store.alerts.notifications import notification_page, queue_notifications
-from app.store.database.engine import Database
-from app.store.tables import AlertRow, AlertRuleChannelRow, AlertRuleRow
 from tests.builders.alerts import OPENED_AT, alert_of
 from tests.builders.queued_checks import add_deployments
 

@@ -4,16 +4,16 @@ from datetime import timedelta
 
 import pytest
 
-from app.alerts.evaluating import evaluate_ended_checks, evaluate_passing_time
-from app.clock import HOUR, hour_of, utc_now
-from app.domain.alerts import Alert, Resolution
-from app.domain.checks import Trigger
-from app.domain.deployments import Endpoint
+from app.alerts.evaluate import evaluate_ended_checks, evaluate_passing_time
+from app.alerts.queries import AlertFilter, alerts_page
+from app.base.clock import HOUR, hour_of, utc_now
+from app.checks.lease_queries import claim
+from app.checks.schedule.retry import CHECK_POLICY
+from app.database.engine import Database
+from app.domain.alert import Alert, Resolution
+from app.domain.check import Trigger
+from app.domain.deployment import Endpoint
 from app.domain.paging import Paging
-from app.domain.retrying import CHECK_POLICY
-from app.store.alerts.alerts import AlertFilter, alerts_page
-from app.store.checks.leases import claim
-from app.store.database.engine import Database
 from tests.builders.applicants import APPLICANT, applicants, monitor_of
 from tests.builders.queued_checks import add_hours, let_pass
 from tests.connections import connect

@@ -13,20 +13,18 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from app.alerts.attempts import Delivered, Undelivered
-from app.alerts.sending import signature
-from app.alerts.wording import facts
-from app.domain.alerts import Event
-from app.domain.channels import ChannelContent, ChannelKind, with_secret
-from app.domain.notifications import NotificationState
-from app.errors import LeaseLost
-from app.schedule.worker import run_worker
-from app.settings import Settings
-from app.store.alerts.alert_channels import change_channel, delete_channel, get_channel
-from app.store.alerts.notifications import (
-    ClaimedNotification,
-)
-from app.store.database.engine import Database
+from app.alerts.channels.attempt import Delivered, Undelivered
+from app.alerts.channels.channel import ChannelContent, ChannelKind, with_secret
+from app.alerts.channels.notification import NotificationState
+from app.alerts.channels.notification_queries import ClaimedNotification
+from app.alerts.channels.queries import change_channel, delete_channel, get_channel
+from app.alerts.channels.send import signature
+from app.alerts.words import facts
+from app.base.errors import LeaseLost
+from app.base.settings import Settings
+from app.database.engine import Database
+from app.domain.alert import Event
+from app.worker.worker import run_worker
 from tests.builders.alert_history import CHANNEL, History
 from tests.integration.alerts.claiming import claimed_by, end, fail, nothing_to_claim, states, wait_without_pauses
 from tests.integration.alerts.telling import (

@@ -9,21 +9,16 @@ import pytest
 from sqlalchemy import text
 from syrupy.assertion import SnapshotAssertion
 
-from app.alerts.attempts import Delivered
-from app.checks.asking import Report
-from app.domain.alerts import Event
-from app.domain.channels import ChannelContent, ChannelKind
-from app.domain.checks import CheckRun, CheckState
-from app.domain.notifications import NotificationState
-from app.schedule.worker import Worker
-from app.store.alerts.notifications import (
-    ClaimedNotification,
-    get_notification,
-    queue_notifications,
-    queue_test,
-)
-from app.store.checks.leases import finish
-from app.store.database.engine import Database
+from app.alerts.channels.attempt import Delivered
+from app.alerts.channels.channel import ChannelContent, ChannelKind
+from app.alerts.channels.notification import NotificationState
+from app.alerts.channels.notification_queries import ClaimedNotification, get_notification, queue_notifications, queue_test
+from app.checks.ask_model import Report
+from app.checks.lease_queries import finish
+from app.database.engine import Database
+from app.domain.alert import Event
+from app.domain.check import CheckRun, CheckState
+from app.worker.worker import Worker
 from tests.builders.page_words import says
 from tests.builders.queued_checks import ask, reread
 from tests.builders.workers import running

@@ -20,16 +20,16 @@ from aiosmtpd.smtp import AuthResult, Envelope, LoginPassword
 from cryptography import x509
 from syrupy.assertion import SnapshotAssertion
 
-from app.alerts import email
-from app.alerts.attempts import Delivered, Undelivered
-from app.alerts.email import alert_mail, send_mail
-from app.alerts.mail_server import mail_server_of
-from app.domain.alerts import Event
-from app.domain.channels import ChannelContent, ChannelKind
-from app.domain.notifications import NotificationState, alert_message
-from app.settings import Settings
-from app.store.database.engine import Database
-from app.store.database.rows import plain_json
+from app.alerts.channels import email
+from app.alerts.channels.attempt import Delivered, Undelivered
+from app.alerts.channels.channel import ChannelContent, ChannelKind
+from app.alerts.channels.email import alert_mail, send_mail
+from app.alerts.channels.mail_server import mail_server_of
+from app.alerts.channels.notification import NotificationState, alert_message
+from app.base.settings import Settings
+from app.database.binary_rows import plain_json
+from app.database.engine import Database
+from app.domain.alert import Event
 from tests.builders.alerts import alert_of
 from tests.builders.page_words import says
 from tests.integration.alerts.telling import add_alert, add_channels, notifying, sender, sent_to, tell

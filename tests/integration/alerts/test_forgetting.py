@@ -7,18 +7,18 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import text
 
-from app.alerts.retrying import KEPT, NOTIFICATION_LEASE
-from app.domain.alerts import Event, Resolution, VerdictCondition
-from app.domain.checks import CheckState, DataSet
-from app.domain.deployments import Endpoint
-from app.domain.notifications import NotificationState
-from app.errors import NotFound
-from app.schedule.ticker import tick
-from app.store.alerts.alert_channels import delete_channel
-from app.store.alerts.notifications import FORGOTTEN_AT_ONCE, claim, forget_old, queue_test, record_sent
-from app.store.checks.leases import finish
-from app.store.checks.results import store_measurements
-from app.store.database.engine import Database
+from app.alerts.channels.delivery_retry import KEPT, NOTIFICATION_LEASE
+from app.alerts.channels.notification import NotificationState
+from app.alerts.channels.notification_queries import FORGOTTEN_AT_ONCE, claim, forget_old, queue_test, record_sent
+from app.alerts.channels.queries import delete_channel
+from app.base.errors import NotFound
+from app.checks.lease_queries import finish
+from app.checks.result_queries import store_measurements
+from app.database.engine import Database
+from app.domain.alert import Event, Resolution, VerdictCondition
+from app.domain.check import CheckState, DataSet
+from app.domain.deployment import Endpoint
+from app.worker.ticker import tick
 from tests.builders.alert_history import CHANNEL, COLUMNS, MONITOR, History, figure
 from tests.integration.alerts.telling import add_alert, add_channels, let_pass, sent_to, tell, webhook
 from tests.progress import wait_until

@@ -8,10 +8,10 @@ from threading import Barrier
 
 import pytest
 
-from app.domain.alerts import AlertState, Resolution, VerdictCondition
-from app.domain.monitors import MonitoredAttribute
-from app.store.database.engine import Database
-from app.store.deployments.monitors import delete_monitor
+from app.database.engine import Database
+from app.deployments.monitor.queries import delete_monitor
+from app.domain.alert import AlertState, Resolution, VerdictCondition
+from app.domain.monitor import MonitoredAttribute
 from tests.builders.alert_history import MONITOR, SEX, History
 
 

@@ -11,9 +11,16 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 from syrupy.assertion import SnapshotAssertion
 
-from app.alerts import evaluating
+from app.alerts import evaluate as evaluating
+from app.alerts.ended_check_queries import deployments_with_ended_checks
+from app.alerts.rules.queries import delete_rule, rules_page
+from app.base.errors import Unavailable
 from app.checks.check import perform_check
-from app.domain.alerts import (
+from app.checks.queries import get, queue_requested
+from app.database.engine import Database
+from app.deployments.monitor.queries import delete_monitor
+from app.deployments.queries import Deployments
+from app.domain.alert import (
     AlertState,
     EvidenceCondition,
     FailedChecksCondition,
@@ -22,22 +29,15 @@ from app.domain.alerts import (
     StaleDataCondition,
     VerdictCondition,
 )
-from app.domain.checks import CheckState, Failure, Span, Trigger
-from app.domain.deployments import Column, Endpoint, FieldKind, FieldType
-from app.domain.monitors import Monitor, MonitoredAttribute
-from app.domain.outcomes import OutcomeRule
+from app.domain.check import CheckState, Failure, Span, Trigger
+from app.domain.deployment import Column, Endpoint, FieldKind, FieldType
+from app.domain.monitor import Monitor, MonitoredAttribute
+from app.domain.outcome import OutcomeRule
 from app.domain.paging import Paging
-from app.errors import Unavailable
-from app.mitigation.window.mitigating import mitigate_window
-from app.schedule.looks import look_at_the_clock, look_for_ended_checks
-from app.schedule.ticker import start_ticker
-from app.schedule.worker import Worker
-from app.store.alerts.alert_rules import delete_rule, rules_page
-from app.store.checks.checks import get, queue_requested
-from app.store.checks.ended_checks import deployments_with_ended_checks
-from app.store.database.engine import Database
-from app.store.deployments.deployments import Deployments
-from app.store.deployments.monitors import delete_monitor
+from app.mitigation.window.mitigate_window import mitigate_window
+from app.worker.looks import look_at_the_clock, look_for_ended_checks
+from app.worker.ticker import start_ticker
+from app.worker.worker import Worker
 from tests.builders.alert_history import History, moment, utc
 from tests.builders.page_words import says
 from tests.builders.queued_checks import add_deployments, ask

@@ -8,11 +8,11 @@ from ipaddress import ip_address
 
 import pytest
 
-from app.alerts import sending
-from app.alerts.attempts import Delivered, Undelivered
-from app.alerts.sending import post_json
-from app.outbound.addresses import Address
-from app.outbound.egress import EgressPolicy
+from app.alerts.channels import send as sending
+from app.alerts.channels.attempt import Delivered, Undelivered
+from app.alerts.channels.send import post_json
+from app.calls.egress_policy import EgressPolicy
+from app.calls.ip_addresses import Address
 from tests.models.receiving import Receiver, receiving
 
 

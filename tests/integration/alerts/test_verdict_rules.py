@@ -5,15 +5,15 @@ from threading import Barrier
 
 import pytest
 
-from app.alerts.evaluating import apply_rule
-from app.domain.alerts import AlertingVerdict, AlertState, Resolution, VerdictCondition
-from app.domain.checks import CheckState, Scope, Trigger
-from app.domain.retrying import CHECK_POLICY
-from app.store.alerts.alert_rules import get_rule, try_lock_alerts
-from app.store.checks.checks import read_run
-from app.store.checks.ended_checks import take_ended_check
-from app.store.checks.leases import finish
-from app.store.database.engine import Database
+from app.alerts.ended_check_queries import take_ended_check
+from app.alerts.evaluate import apply_rule
+from app.alerts.rules.queries import get_rule, try_lock_alerts
+from app.checks.lease_queries import finish
+from app.checks.queries import read_run
+from app.checks.schedule.retry import CHECK_POLICY
+from app.database.engine import Database
+from app.domain.alert import AlertingVerdict, AlertState, Resolution, VerdictCondition
+from app.domain.check import CheckState, Scope, Trigger
 from tests.builders.alert_history import History, utc
 
 
@@ -259,7 +259,7 @@ def test_figures_that_break_a_rule_are_left_behind_and_the_check_keeps_its_resul
 ) -> None:
     check = history.ends(0, {"female": "unfair"})
     with monkeypatch.context() as patched:
-        patched.setattr("app.alerts.evaluating.facts_of_figure", _divide)
+        patched.setattr("app.alerts.evaluate.facts_of_figure", _divide)
         done = history.evaluate()
     history.ends(1, {"female": "unfair"})
     history.evaluate()

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from app.store.database.engine import Database
+from app.database.engine import Database
 from tests.service import RunningService, running_service
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import httpx
 from sqlalchemy import select
 
-from app.domain.checks import Span, Trigger
+from app.checks.queries import queue_requested
+from app.database.tables import DeploymentRow, PayloadKeyRow
+from app.domain.check import Span, Trigger
 from app.domain.mitigation import FlaggedRecord
-from app.store.checks.checks import queue_requested
-from app.store.records.flagged_records import store_flagged
-from app.store.tables import DeploymentRow, PayloadKeyRow
+from app.mitigation.window.flag_queries import store_flagged
 from tests.scenes import HOUR, NOON
 from tests.service import RunningService
 

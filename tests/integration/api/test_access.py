@@ -5,11 +5,11 @@ import httpx
 import pytest
 from sqlalchemy import text
 
-from app.errors import Unauthenticated
-from app.security.authenticator import Authenticator
-from app.security.keys import create_key
-from app.security.principals import Role
-from app.store.database.engine import Database
+from app.access.authenticator import Authenticator
+from app.access.keys.key_text import create_key
+from app.access.principals import Role
+from app.base.errors import Unauthenticated
+from app.database.engine import Database
 from tests.builders.bodies import deployment, monitor
 from tests.service import RunningService
 

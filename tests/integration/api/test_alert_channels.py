@@ -8,9 +8,9 @@ import pytest
 from sqlalchemy import text
 from syrupy.assertion import SnapshotAssertion
 
-from app.alerts.sending import signature
-from app.security.principals import Role
-from app.store.database.engine import Database
+from app.access.principals import Role
+from app.alerts.channels.send import signature
+from app.database.engine import Database
 from tests.builders.bodies import deployment
 from tests.builders.notifying import notifying
 from tests.builders.page_words import says

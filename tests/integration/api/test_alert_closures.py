@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.alerts.accumulated import evaluate_evidence
-from app.domain.alerts import VerdictCondition
-from app.security.principals import Role
-from app.store.database.engine import Database
-from app.store.records.noted_hours import note_changed_hours
+from app.access.principals import Role
+from app.alerts.evidence_rules import evaluate_evidence
+from app.database.engine import Database
+from app.domain.alert import VerdictCondition
+from app.sources.stored.noted_hours import note_changed_hours
 from tests.builders.alert_history import History
 from tests.builders.evidence_worlds import START, log, update, watched, world
 from tests.builders.page_words import says

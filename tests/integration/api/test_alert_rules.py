@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from app.alerts.evaluating import evaluate_ended_checks
-from app.security.principals import Role
-from app.store.database.engine import Database
+from app.access.principals import Role
+from app.alerts.evaluate import evaluate_ended_checks
+from app.database.engine import Database
 from tests.builders.bodies import deployment
 from tests.service import RunningService
 

@@ -9,8 +9,8 @@ import httpx
 import pytest
 from sqlalchemy import text
 
-from app.security.principals import Role
-from app.store.database.engine import Database
+from app.access.principals import Role
+from app.database.engine import Database
 from tests.builders.alert_history import History
 from tests.builders.bodies import deployment
 from tests.scenes import SceneMemory

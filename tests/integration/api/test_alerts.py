@@ -9,11 +9,11 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import text
 
-from app.api.health import MOST_DEPLOYMENTS, OTHERS, alert_gauge
-from app.domain.alerts import AlertState, FailedChecksCondition, RuleKind
-from app.security.principals import Role
-from app.store.alerts.alerts import OpenAlerts
-from app.store.database.engine import Database
+from app.access.principals import Role
+from app.alerts.queries import OpenAlerts
+from app.database.engine import Database
+from app.domain.alert import AlertState, FailedChecksCondition, RuleKind
+from app.overview.health.routes import MOST_DEPLOYMENTS, OTHERS, alert_gauge
 from tests.builders.alert_history import CHANNEL, History
 from tests.builders.bodies import deployment
 from tests.scenes import SceneMemory

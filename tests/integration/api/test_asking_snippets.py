@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from app.access.principals import Role
 from app.payloads.codec import JSON
 from app.payloads.registry import PayloadFormat
-from app.security.principals import Role
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve
 from tests.service import RunningService

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.clock import hour_of
-from app.store.tables import AttributionRow
+from app.base.clock import hour_of
+from app.database.tables import AttributionRow
 from tests.builders.attributions import run_all
 from tests.builders.page_words import says
 from tests.models.serving import ModelServer, serve

@@ -6,11 +6,11 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from app.domain.audit import check_chain
-from app.security.principals import Role
-from app.store.database.engine import Database
-from app.store.people.activities import record_activity
-from app.store.people.audit_events import seal_events, sealed_events
+from app.access.audit.activity_queries import record_activity
+from app.access.audit.audit_chain import check_chain
+from app.access.audit.event_queries import seal_events, sealed_events
+from app.access.principals import Role
+from app.database.engine import Database
 from tests.builders.bodies import deployment, monitor
 from tests.service import RunningService
 

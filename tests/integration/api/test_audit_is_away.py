@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 from sqlalchemy import text
 
-from app.security.principals import Role
+from app.access.principals import Role
 from tests.builders.bodies import deployment
 from tests.service import RunningService
 

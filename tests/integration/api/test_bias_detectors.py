@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from app.domain.bias_detectors import ALL_TOGETHER, DetectorCounts
-from app.mitigation.detector.versions import DetectorEvidence, train_detectors
-from app.security.principals import Role
-from app.store.mitigation.mitigation import NewDetector, store_detectors
+from app.access.principals import Role
+from app.deployments.bias_detector import ALL_TOGETHER, DetectorCounts
+from app.deployments.mitigation_queries import NewDetector, store_detectors
+from app.mitigation.detector.detector_versions import DetectorEvidence, train_detectors
 from tests.builders.bodies import deployment
 from tests.builders.extras import NEEDS_DETECTOR
 from tests.builders.queued_checks import ask

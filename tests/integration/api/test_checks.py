@@ -4,12 +4,12 @@ from typing import Any
 import httpx
 import pytest
 
-from app.domain.checks import CheckRun, CheckState, DataSet, Failure, Measurement, Progress, Scope
-from app.domain.comparisons import Comparison
-from app.domain.retrying import CHECK_POLICY
-from app.security.principals import Role
-from app.store.checks.leases import VersionsUsed, claim, finish, renew
-from app.store.checks.results import StoredTable, store_measurements, store_tables
+from app.access.principals import Role
+from app.checks.lease_queries import VersionsUsed, claim, finish, renew
+from app.checks.result_queries import StoredTable, store_measurements, store_tables
+from app.checks.schedule.retry import CHECK_POLICY
+from app.domain.check import CheckRun, CheckState, DataSet, Failure, Measurement, Progress, Scope
+from app.domain.comparison import Comparison
 from tests.builders.bodies import deployment, monitor
 from tests.builders.check_results import read_results
 from tests.service import RunningService

@@ -5,7 +5,7 @@ from dataclasses import replace
 import psycopg
 import pytest
 
-from app.store.database.engine import Database
+from app.database.engine import Database
 from tests.builders.evidence_worlds import START, log, update, watched, world
 from tests.crashes.history import follow_again
 from tests.scenes import HOUR

@@ -8,18 +8,18 @@ from typing import Any
 import httpx
 import pytest
 
-from app.domain.checks import Trigger
-from app.domain.corrections import CorrectedCount, describe_corrected
-from app.domain.deployments import Column, FieldKind, FieldType
-from app.domain.monitors import Monitor
-from app.domain.outcomes import OutcomeRule
-from app.domain.records import digest_id
-from app.domain.retention import RecordSelector, RetentionPolicy
-from app.retention.erasing import perform_erasures
-from app.retention.expiring import apply_policies
-from app.security.principals import Role
-from app.store.retention.erasures import request_erasure
-from app.store.retention.holds import place_hold, put_policy
+from app.access.principals import Role
+from app.checks.correction import CorrectedCount, describe_corrected
+from app.domain.check import Trigger
+from app.domain.deployment import Column, FieldKind, FieldType
+from app.domain.monitor import Monitor
+from app.domain.outcome import OutcomeRule
+from app.domain.record import digest_id
+from app.retention.erase import perform_erasures
+from app.retention.erasure_queries import request_erasure
+from app.retention.expire import apply_policies
+from app.retention.hold_queries import place_hold, put_policy
+from app.retention.policy import RecordSelector, RetentionPolicy
 from tests.builders.bodies import deployment
 from tests.builders.evidence_worlds import SEX, START, Logged, log, update, watched
 from tests.builders.queries import rows

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import func, select, text
 from sqlalchemy import table as table_named
 
-from app.security.principals import Role
+from app.access.principals import Role
 from tests.builders.bodies import deployment, monitor
 from tests.service import RunningService
 

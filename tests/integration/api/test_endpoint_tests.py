@@ -6,7 +6,7 @@ import httpx
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.security.principals import Role
+from app.access.principals import Role
 from tests.builders.bodies import deployment, monitor
 from tests.builders.page_words import says
 from tests.builders.row_server import row_server

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.clock import hour_of
-from app.tracking.updating import update_evidence
+from app.base.clock import hour_of
+from app.evidence.update import update_evidence
 from tests.builders.page_words import says
 from tests.service import RunningService
 

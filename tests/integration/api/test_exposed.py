@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from app.schedule.worker import egress_of
-from app.settings import Settings
-from app.store.database.engine import Database
-from app.store.database.listener import exposed_on, record_listener
+from app.base.settings import Settings
+from app.checks.schedule.listener import exposed_on, record_listener
+from app.database.engine import Database
+from app.worker.worker import egress_of
 from tests.service import running_service
 
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - said, not bound

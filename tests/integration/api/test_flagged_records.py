@@ -11,9 +11,9 @@ import httpx
 import pytest
 from sqlalchemy import select
 
+from app.access.principals import Role
+from app.database.tables import DeploymentRow, FeedbackRecordRow, PayloadKeyRow
 from app.domain.mitigation import ONLY_DIRECT
-from app.security.principals import Role
-from app.store.tables import DeploymentRow, FeedbackRecordRow, PayloadKeyRow
 from tests.builders.bodies import deployment, monitor
 from tests.integration.api.flagging import flag, lines_of
 from tests.service import RunningService

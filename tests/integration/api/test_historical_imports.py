@@ -8,12 +8,12 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from app.checks.check import perform_check
-from app.domain.checks import CheckRun
-from app.domain.retrying import CHECK_POLICY
-from app.mitigation.window.mitigating import mitigate_window
-from app.schedule.due import queue_due_checks
-from app.store.checks.leases import claim
-from app.tracking.updating import update_evidence
+from app.checks.lease_queries import claim
+from app.checks.schedule.retry import CHECK_POLICY
+from app.domain.check import CheckRun
+from app.evidence.update import update_evidence
+from app.mitigation.window.mitigate_window import mitigate_window
+from app.worker.due_work import queue_due_checks
 from tests.builders.check_results import read_results
 from tests.builders.page_words import says
 from tests.scenes import HOUR, PlainSealer

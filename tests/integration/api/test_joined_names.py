@@ -6,10 +6,10 @@ import re
 import httpx
 import pytest
 
-from app.domain.comparisons import Comparison
-from app.domain.deployments import Column, FieldKind, FieldType
-from app.domain.monitors import MonitoredAttribute
-from app.store.database.engine import Database
+from app.database.engine import Database
+from app.domain.comparison import Comparison
+from app.domain.deployment import Column, FieldKind, FieldType
+from app.domain.monitor import MonitoredAttribute
 from tests.builders.applicants import monitor_of
 from tests.builders.check_results import read_results
 from tests.scenes import HOUR, NOON, Result, Scene, scene

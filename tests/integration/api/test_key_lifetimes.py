@@ -5,15 +5,15 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import select, text
 
-from app.errors import Forbidden, Unauthenticated
-from app.security import authenticator
-from app.security.authenticator import Authenticator
-from app.security.keys import create_key, key_id_of
-from app.security.principals import Role
-from app.security.sessions import log_in_with_key
-from app.store.database.engine import Database
-from app.store.people.api_keys import USE_NOTED_EVERY, ApiKeys
-from app.store.tables import ActivityRow, ApiKeyRow
+from app.access import authenticator
+from app.access.authenticator import Authenticator
+from app.access.keys.key_text import create_key, key_id_of
+from app.access.keys.queries import USE_NOTED_EVERY, ApiKeys
+from app.access.principals import Role
+from app.access.users.browser_sessions import log_in_with_key
+from app.base.errors import Forbidden, Unauthenticated
+from app.database.engine import Database
+from app.database.tables import ActivityRow, ApiKeyRow
 from tests.builders.statements import counted
 from tests.service import RunningService
 

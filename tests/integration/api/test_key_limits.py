@@ -8,12 +8,12 @@ from unittest.mock import patch
 import httpx
 import pytest
 
-from app.domain.key_limits import KeyLimits
-from app.errors import QuotaReached, RateReached, Unavailable
-from app.security import key_limits
-from app.security.key_limits import LimitKeeper
-from app.store.database.engine import Database
-from app.store.people.api_keys import put_limits, use_of
+from app.access.keys import limit_keeper as key_limits
+from app.access.keys.limit_keeper import LimitKeeper
+from app.access.keys.limits import KeyLimits
+from app.access.keys.queries import put_limits, use_of
+from app.base.errors import QuotaReached, RateReached, Unavailable
+from app.database.engine import Database
 from tests.progress import wait_until
 from tests.service import RunningService
 

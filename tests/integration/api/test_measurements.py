@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.domain.deployments import Endpoint
-from app.security.principals import Role
-from app.store.database.engine import Database
+from app.access.principals import Role
+from app.database.engine import Database
+from app.domain.deployment import Endpoint
 from tests.builders.applicants import APPLICANT, applicants, monitor_of
 from tests.builders.check_results import read_measurements
 from tests.builders.page_words import says

@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.metrics.catalogue import CATALOGUE
-from app.security.principals import Role
+from app.access.principals import Role
+from app.statistics.catalogue import CATALOGUE
 from tests.service import RunningService
 
 

@@ -6,9 +6,9 @@ from typing import Any
 import httpx
 import pytest
 
-from app.clock import HOUR, hour_of
-from app.security.principals import Role
-from app.store.tables import MissingRecordRow
+from app.access.principals import Role
+from app.base.clock import HOUR, hour_of
+from app.database.tables import MissingRecordRow
 from tests.builders.bodies import deployment
 from tests.service import RunningService
 

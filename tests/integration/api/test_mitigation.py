@@ -5,8 +5,8 @@ from typing import Any
 import httpx
 import pytest
 
+from app.access.principals import Role
 from app.domain.mitigation import ONLY_DIRECT
-from app.security.principals import Role
 from tests.builders.bodies import deployment, monitor
 from tests.builders.extras import NEEDS_DETECTOR
 from tests.service import RunningService

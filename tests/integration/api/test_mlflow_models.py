@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.store.database.engine import Database
+from app.database.engine import Database
 from tests.builders.bodies import deployment
 from tests.builders.page_words import says
 from tests.service import RunningService, running_service

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from sqlalchemy import insert, text
 
-from app.alerts import catching_up
-from app.security.principals import Role
-from app.store.tables import AlertChannelRow
+from app.access.principals import Role
+from app.alerts.channels import catch_up as catching_up
+from app.database.tables import AlertChannelRow
 from tests.builders.alert_history import CHANNEL, History
 from tests.builders.notifying import notifying
 from tests.builders.page_words import says, words

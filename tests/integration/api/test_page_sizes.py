@@ -6,8 +6,8 @@ from urllib.parse import quote
 import pytest
 from sqlalchemy import text
 
-from app.domain.texts import MAX_TEXT
-from app.store.database.page_size import MAX_PAGE_BYTES
+from app.base.texts import MAX_TEXT
+from app.database.page_size import MAX_PAGE_BYTES
 from tests.builders.bodies import deployment, monitor
 from tests.integration.api.flagging import flag, lines_of
 from tests.service import RunningService

@@ -8,8 +8,8 @@ from urllib.parse import quote
 import pytest
 from sqlalchemy import select
 
-from app.security.principals import Role
-from app.store.tables import DeploymentRow
+from app.access.principals import Role
+from app.database.tables import DeploymentRow
 from tests.builders.bodies import deployment, monitor
 from tests.service import RunningService
 

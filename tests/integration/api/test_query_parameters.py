@@ -13,11 +13,11 @@ from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
-from app.api.ingestion import PARAMETERS, PREFIX
-from app.api.ingestion_paths import ingestion_paths
+from app.base.settings import Settings
+from app.intake.hot_routes.openapi_entries import ingestion_paths
+from app.intake.hot_routes.routes import PARAMETERS, PREFIX
 from app.main import create_app
-from app.settings import Settings
-from app.web.parameters import declared_parameters
+from app.web.query_parameters import declared_parameters
 from tests.builders.bodies import deployment, monitor
 from tests.builders.open_routes import FOR_EVERYBODY
 from tests.service import RunningService

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import select
 from syrupy.assertion import SnapshotAssertion
 
-from app.store.tables import ActivityRow
+from app.database.tables import ActivityRow
 from tests.builders.bodies import deployment, monitor
 from tests.builders.page_words import says
 from tests.golden import dataset

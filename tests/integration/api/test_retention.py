@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from app.retention.erasing import perform_erasures
-from app.security.principals import Role
-from app.store.database.engine import Database
+from app.access.principals import Role
+from app.database.engine import Database
+from app.retention.erase import perform_erasures
 from tests.builders.bodies import deployment
 from tests.service import RunningService
 

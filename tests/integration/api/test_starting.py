@@ -3,13 +3,13 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.definitions import Definition
-from app.domain.deployments import Column, Credentials, CredentialsKind, Endpoint, FieldKind, FieldType, OutputFields, ProblemType
-from app.errors import SetupError
+from app.base.errors import SetupError
+from app.base.settings import Settings
+from app.database.engine import Database
+from app.deployments.definition import Definition
+from app.deployments.queries import Deployments
+from app.domain.deployment import Column, Credentials, CredentialsKind, Endpoint, FieldKind, FieldType, OutputFields, ProblemType
 from app.main import create_app, open_features
-from app.settings import Settings
-from app.store.database.engine import Database
-from app.store.deployments.deployments import Deployments
 
 WATCHED = Definition(
     name="Credit risk",

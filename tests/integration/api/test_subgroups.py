@@ -13,15 +13,15 @@ from sqlalchemy import text
 from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner
 
-from app.cli.groups import command as groups
-from app.clock import HOUR, hour_of
-from app.errors import LeaseLost
-from app.store.deployments.deployments import Deployments
-from app.store.subgroups.scans import ABANDONED, MAX_ATTEMPTS, claim_scan
-from app.tracking.subgroups import scanning
-from app.tracking.subgroups.looking import FOUND_BEFORE
-from app.tracking.subgroups.scanning import run_next_scan
-from app.tracking.updating import update_deployment
+from app.base.clock import HOUR, hour_of
+from app.base.errors import LeaseLost
+from app.cli.library.groups import command as groups
+from app.deployments.queries import Deployments
+from app.evidence.subgroups import scan_deployment as scanning
+from app.evidence.subgroups.present_candidates import FOUND_BEFORE
+from app.evidence.subgroups.scan_deployment import run_next_scan
+from app.evidence.subgroups.scan_queries import ABANDONED, MAX_ATTEMPTS, claim_scan
+from app.evidence.update import update_deployment
 from tests.builders.page_words import says
 from tests.scenes import PlainSealer, Scene
 from tests.service import RunningService

@@ -6,10 +6,10 @@ import httpx
 import pytest
 from structlog.testing import capture_logs
 
-from app.security import failed_log_ins
-from app.security.principals import Role
-from app.security.users import create_user
-from app.store.database.engine import Database
+from app.access import failed_log_ins
+from app.access.principals import Role
+from app.access.users.user_rules import create_user
+from app.database.engine import Database
 from tests.builders.bodies import deployment, monitor
 from tests.service import RunningService, running_service
 

@@ -12,8 +12,9 @@ import pytest
 from sqlalchemy import text
 from syrupy.assertion import SnapshotAssertion
 
-from app.api import training_data, uploads
-from app.security.principals import Role
+from app.access.principals import Role
+from app.deployments.training import routes as training_data
+from app.web import uploads
 from tests.builders.bodies import deployment, monitor
 from tests.builders.page_words import says
 from tests.service import RunningService

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from app.security.principals import Role
+from app.access.principals import Role
 from tests.service import RunningService
 
 ADA: dict[str, Any] = {"name": "ada", "password": "four plain words here", "role": "read"}

@@ -7,10 +7,10 @@ from pathlib import Path
 import deltalake
 import pytest
 
-from app.batch.locations import list_files
-from app.domain.tables_of_files import PayloadTable, TableFormat
-from app.errors import InvalidInput
-from app.store.database.engine import Database
+from app.base.errors import InvalidInput
+from app.database.engine import Database
+from app.domain.file_tables import PayloadTable, TableFormat
+from app.sources.tables.allowed_locations import list_files
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.figures import assert_same_payload
 from tests.builders.lakes import lake_of

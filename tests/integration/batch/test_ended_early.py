@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.checks import CheckState, Failure, Progress, Span
-from app.domain.deployments import Endpoint
-from app.errors import CheckCancelled
-from app.store.database.engine import Database
+from app.base.errors import CheckCancelled
+from app.database.engine import Database
+from app.domain.check import CheckState, Failure, Progress, Span
+from app.domain.deployment import Endpoint
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.builders.checking_process import QueuedCheck, checking_process
 from tests.builders.lakes import Lake, lake_of

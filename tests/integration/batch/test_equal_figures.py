@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from app.checks.counting_files import COUNTED_WITHOUT_SCORES
-from app.domain.deployments import Endpoint
-from app.domain.monitors import MonitoredAttribute
-from app.metrics.catalogue import CATALOGUE
-from app.store.database.engine import Database
+from app.checks.counting.count_files import COUNTED_WITHOUT_SCORES
+from app.database.engine import Database
+from app.domain.deployment import Endpoint
+from app.domain.monitor import MonitoredAttribute
+from app.statistics.catalogue import CATALOGUE
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.builders.lakes import Lake, lake_of
 from tests.models.rules import RuleScorer

@@ -14,15 +14,15 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select
 
-from app.alerts.accumulated import evaluate_evidence
-from app.domain.monitors import EvidenceSettings
-from app.schedule.late_files import look_for_late_files
-from app.store.database.engine import Database
-from app.store.evidence.eras import find_era
-from app.store.evidence.figures import figures_of
-from app.store.tables import ChangedHourRow, EvidenceHourRow
-from app.tracking.looking import look_at_evidence
-from app.tracking.updating import update_deployment, update_evidence
+from app.alerts.evidence_rules import evaluate_evidence
+from app.database.engine import Database
+from app.database.tables import ChangedHourRow, EvidenceHourRow
+from app.domain.monitor import EvidenceSettings
+from app.evidence.present_state import look_at_evidence
+from app.evidence.queries.eras import find_era
+from app.evidence.queries.figure_states import figures_of
+from app.evidence.update import update_deployment, update_evidence
+from app.worker.late_files import look_for_late_files
 from tests.builders.evidence_worlds import SEX, START, import_labels, present_era, update, watched, world
 from tests.builders.lakes import Lake, lake_of
 from tests.examples import many

@@ -11,13 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 from sqlalchemy import text
 
-from app.batch.answers import KeptAnswers
-from app.batch.own_files import FLAGS, FlagFile
-from app.domain.checks import CheckState, Span
-from app.domain.deployments import Column, Endpoint
-from app.domain.monitors import MonitoredAttribute
-from app.errors import LeaseLost, SetupError
-from app.store.database.engine import Database
+from app.base.errors import LeaseLost, SetupError
+from app.database.engine import Database
+from app.domain.check import CheckState, Span
+from app.domain.deployment import Column, Endpoint
+from app.domain.monitor import MonitoredAttribute
+from app.sources.tables.kept_predictions import KeptAnswers
+from app.sources.tables.own_files import FLAGS, FlagFile
 from tests.builders import lender
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.builders.lakes import Lake, lake_of

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from app.batch.engines import Engine, LocalEngine
-from app.checks.sources import TablePlaces
-from app.domain.deployments import Column, FieldKind, FieldType
-from app.domain.monitors import Monitor, MonitoredAttribute
-from app.domain.outcomes import OutcomeRule
-from app.store.database.engine import Database
+from app.checks.window.window_sources import TablePlaces
+from app.database.engine import Database
+from app.domain.deployment import Column, FieldKind, FieldType
+from app.domain.monitor import Monitor, MonitoredAttribute
+from app.domain.outcome import OutcomeRule
+from app.sources.tables.engines import Engine, LocalEngine
 from tests.builders.lakes import lake_of
 from tests.builders.spark_engines import SPARK_WARNINGS, spark_engine
 from tests.golden import golden

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from app.errors import InvalidInput
-from app.store.database.engine import Database
+from app.base.errors import InvalidInput
+from app.database.engine import Database
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.lakes import lake_of
 from tests.scenes import NOON, scene

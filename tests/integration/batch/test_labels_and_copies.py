@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.batch import table_files
-from app.batch.engines import LocalEngine
-from app.domain.deployments import Endpoint
-from app.store.database.engine import Database
+from app.database.engine import Database
+from app.domain.deployment import Endpoint
+from app.sources.tables import table_files
+from app.sources.tables.engines import LocalEngine
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.divided import FEW, DividedRecords, assert_same_everywhere, records_with_nulls
 from tests.builders.lakes import lake_of

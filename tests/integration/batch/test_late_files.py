@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 from sqlalchemy import select, text, update
 
-from app.checks.requests import request_check_of_batch
-from app.domain.checks import CheckRun, CheckState, Span, Trigger
-from app.domain.monitors import Schedule
-from app.errors import InvalidInput
-from app.schedule.due import queue_due_checks
-from app.schedule.late_files import look_for_late_files
-from app.store.checks.checks import read_run
-from app.store.checks.ended_checks import is_overtaken, newest_record_at
-from app.store.database.engine import Database
-from app.store.tables import CheckRow
+from app.alerts.ended_check_queries import is_overtaken, newest_record_at
+from app.base.errors import InvalidInput
+from app.checks.check_request import request_check_of_batch
+from app.checks.queries import read_run
+from app.database.engine import Database
+from app.database.tables import CheckRow
+from app.domain.check import CheckRun, CheckState, Span, Trigger
+from app.domain.monitor import Schedule
+from app.worker.due_work import queue_due_checks
+from app.worker.late_files import look_for_late_files
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.lakes import Lake, lake_of
 from tests.scenes import HOUR, NOON, Scene, scene

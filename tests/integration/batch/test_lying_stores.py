@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from app.apart import Apart
-from app.batch import locations
-from app.batch.locations import list_files
-from app.batch.table_files import WHOLE, TableFiles
-from app.domain.tables_of_files import PayloadTable
-from app.errors import InvalidInput
-from app.schedule.late_files import look_for_late_files
-from app.store.database.engine import Database
-from app.store.tables import ListedFileRow
+from app.base.apart import Apart
+from app.base.errors import InvalidInput
+from app.database.engine import Database
+from app.database.tables import ListedFileRow
+from app.domain.file_tables import PayloadTable
+from app.sources.tables import allowed_locations as locations
+from app.sources.tables.allowed_locations import list_files
+from app.sources.tables.table_files import WHOLE, TableFiles
+from app.worker.late_files import look_for_late_files
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.lakes import lake_of
 from tests.builders.stores import variables

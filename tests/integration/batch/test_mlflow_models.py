@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from app.domain.deployments import Endpoint, EndpointSource
-from app.outbound.egress import EgressPolicy
-from app.scoring import model_process
-from app.store.database.engine import Database
+from app.calls.egress_policy import EgressPolicy
+from app.calls.scoring import model_process
+from app.database.engine import Database
+from app.domain.deployment import Endpoint, EndpointSource
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.builders.lakes import Lake, lake_of
 from tests.models.mlflow_stub import put_mlflow_on_path, register_rule_model, rows_asked, rule_model, save_rule_model

@@ -11,21 +11,21 @@ import deltalake
 import pyarrow.parquet as pq
 import pytest
 
-from app.batch import locations
-from app.batch.listing import find_changes
-from app.batch.locations import list_files, location_problems
-from app.batch.own_files import OwnPlaces
-from app.batch.record_files import PayloadFiles
-from app.batch.table_files import WHOLE, TableFiles
-from app.checks.sources import TablePlaces
-from app.domain.checks import CheckState, Span
-from app.domain.deployments import Endpoint
-from app.domain.monitors import MonitoredAttribute
-from app.domain.tables_of_files import PayloadTable, TableFormat
-from app.errors import InvalidInput, SetupError
-from app.metrics.catalogue import CATALOGUE
-from app.settings import Settings
-from app.store.database.engine import Database
+from app.base.errors import InvalidInput, SetupError
+from app.base.settings import Settings
+from app.checks.window.window_sources import TablePlaces
+from app.database.engine import Database
+from app.deployments.list_table_files import find_changes
+from app.domain.check import CheckState, Span
+from app.domain.deployment import Endpoint
+from app.domain.file_tables import PayloadTable, TableFormat
+from app.domain.monitor import MonitoredAttribute
+from app.sources.tables import allowed_locations as locations
+from app.sources.tables.allowed_locations import list_files, location_problems
+from app.sources.tables.own_files import OwnPlaces
+from app.sources.tables.record_files import PayloadFiles
+from app.sources.tables.table_files import WHOLE, TableFiles
+from app.statistics.catalogue import CATALOGUE
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.builders.lakes import lake_of
 from tests.builders.log_tables import as_table, iceberg

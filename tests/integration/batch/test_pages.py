@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from app.alerts.evaluating import evaluate_ended_checks
-from app.checks.sources import TablePlaces
-from app.domain.checks import Trigger
-from app.domain.deployments import Endpoint
-from app.schedule.late_files import look_for_late_files
-from app.store.database.engine import Database
-from app.store.deployments.deployments import Deployments
+from app.alerts.evaluate import evaluate_ended_checks
+from app.checks.window.window_sources import TablePlaces
+from app.database.engine import Database
+from app.deployments.queries import Deployments
+from app.domain.check import Trigger
+from app.domain.deployment import Endpoint
+from app.worker.late_files import look_for_late_files
 from tests.builders.alerts import judge_single_checks
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.builders.lakes import lake_of

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.batch import table_files
-from app.domain.monitors import MonitoredAttribute
-from app.store.database.engine import Database
+from app.database.engine import Database
+from app.domain.monitor import MonitoredAttribute
+from app.sources.tables import table_files
 from tests.builders.applicants import AGE, APPLICANT, applicants, monitor_of
 from tests.builders.figures import left_out_of
 from tests.builders.lakes import Lake, lake_of

@@ -21,16 +21,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.batch.engines import Engine
-from app.checks.sources import TablePlaces
-from app.domain.checks import Failure
-from app.domain.deployments import Endpoint, EndpointSource
-from app.domain.monitors import MonitoredAttribute
-from app.domain.tables_of_files import TableFormat
-from app.errors import InvalidInput, SetupError
-from app.metrics.catalogue import CATALOGUE
-from app.outbound.egress import EgressPolicy
-from app.store.database.engine import Database
+from app.base.errors import InvalidInput, SetupError
+from app.calls.egress_policy import EgressPolicy
+from app.checks.window.window_sources import TablePlaces
+from app.database.engine import Database
+from app.domain.check import Failure
+from app.domain.deployment import Endpoint, EndpointSource
+from app.domain.file_tables import TableFormat
+from app.domain.monitor import MonitoredAttribute
+from app.sources.tables.engines import Engine
+from app.statistics.catalogue import CATALOGUE
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.builders.divided import DividedRecords, assert_same_everywhere, records_with_nulls
 from tests.builders.figures import assert_same_payload, payload_figures

@@ -7,14 +7,15 @@ from unittest.mock import Mock, patch
 import pytest
 from structlog.testing import capture_logs
 
-from app.batch.engines import Engine
-from app.errors import SetupError
+from app.base.errors import SetupError
+from app.sources.tables.engines import Engine
 from tests.builders.spark_engines import SPARK_URL, SPARK_WARNINGS, require_spark, spark_engine
 
 require_spark()
 pytestmark = SPARK_WARNINGS
 # They import pyspark, which few installations have.
-spark_engines, sessions, errors = (import_module(name) for name in ("app.batch.spark_engine", "app.batch.spark_engine", "pyspark.errors"))
+spark_engines = sessions = import_module("app.sources.tables.spark_engine")
+errors = import_module("pyspark.errors")
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.domain.deployments import Endpoint
-from app.store.database.engine import Database
+from app.database.engine import Database
+from app.domain.deployment import Endpoint
 from tests.builders.applicants import APPLICANT, monitor_of
 from tests.models.rules import RuleScorer
 from tests.models.serving import ModelServer, serve

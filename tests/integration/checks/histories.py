@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from random import Random
 
-from app.domain.checks import Trigger
+from app.domain.check import Trigger
 from tests.builders.applicants import applicants
 from tests.connections import connect
 from tests.scenes import NOON, Result, Scene

@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.checks.asking import Calls, ModelOfCheck
-from app.checks.attributing.cells import DividedFeatures, divide_gaps
-from app.checks.attributing.hybrids import HybridScorer
-from app.checks.attributing.questions import AttributionPlan, plan_attribution
-from app.checks.attributing.records import read_window_records
-from app.domain.attributions import AttributedGap, AttributionLimits
-from app.domain.checks import Span, Trigger
-from app.domain.deployments import Endpoint
-from app.errors import InvalidInput
-from app.outbound.egress import EgressPolicy
-from app.store.database.arrow import arrow_reader
-from app.store.database.engine import Database
+from app.base.errors import InvalidInput
+from app.calls.egress_policy import EgressPolicy
+from app.checks.ask_model import Calls, ModelOfCheck
+from app.database.arrow_reader import arrow_reader
+from app.database.engine import Database
+from app.domain.check import Span, Trigger
+from app.domain.deployment import Endpoint
+from app.evidence.attribution.ask_hybrids import HybridScorer
+from app.evidence.attribution.attribution import AttributedGap, AttributionLimits
+from app.evidence.attribution.compared_records import read_window_records
+from app.evidence.attribution.feature_cells import DividedFeatures, divide_gaps
+from app.evidence.attribution.model_questions import AttributionPlan, plan_attribution
 from tests.builders.applicants import APPLICANT, monitor_of
 from tests.models.rules import RuleScorer
 from tests.models.serving import ModelServer, serve

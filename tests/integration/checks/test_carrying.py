@@ -6,13 +6,13 @@ from datetime import timedelta
 
 import pytest
 
-from app.checks.rollups import Period, roll_up
-from app.domain.checks import CheckRun, DataSet, Progress, Trigger
-from app.domain.definitions import definition_of
-from app.domain.deployments import Endpoint
+from app.checks.days.measurement_queries import SeriesFilter, summed_tables
+from app.checks.days.roll_up import Period, roll_up
+from app.deployments.definition import definition_of
+from app.deployments.queries import Deployments
+from app.domain.check import CheckRun, DataSet, Progress, Trigger
+from app.domain.deployment import Endpoint
 from app.domain.mitigation import MitigationSettings
-from app.store.checks.measurements import SeriesFilter, summed_tables
-from app.store.deployments.deployments import Deployments
 from tests.builders.applicants import applicants, monitor_of
 from tests.connections import connect
 from tests.models.serving import ModelServer

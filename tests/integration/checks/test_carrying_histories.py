@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.domain.deployments import Endpoint
-from app.store.database.engine import Database
+from app.database.engine import Database
+from app.domain.deployment import Endpoint
 from tests.builders.applicants import APPLICANT, monitor_of
 from tests.integration.checks.histories import History
 from tests.models.serving import ModelServer

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.domain.checks import Failure, Progress, Trigger
-from app.domain.definitions import definition_of
-from app.domain.deployments import Column, Endpoint, FieldKind, FieldType
-from app.domain.monitors import MonitoredAttribute
-from app.domain.values import Range
-from app.errors import CheckCancelled, ScoringFailed
-from app.store.database.engine import Database
-from app.store.deployments.deployments import Deployments
+from app.base.errors import CheckCancelled, ScoringFailed
+from app.base.values import Range
+from app.database.engine import Database
+from app.deployments.definition import definition_of
+from app.deployments.queries import Deployments
+from app.domain.check import Failure, Progress, Trigger
+from app.domain.deployment import Column, Endpoint, FieldKind, FieldType
+from app.domain.monitor import MonitoredAttribute
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.models.faulty import Fault, closed_url, faulty
 from tests.models.rules import RuleScorer

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from app.checks.rollups import Period
-from app.domain.checks import DataSet, Scope
-from app.metrics.catalogue import CATALOGUE
-from app.store.overviews.overview import GroupKey, trends
-from app.views.series import Series, SeriesWanted, series_of
+from app.charts.series import Series, SeriesWanted, series_of
+from app.checks.days.roll_up import Period
+from app.domain.check import DataSet, Scope
+from app.overview.queries import GroupKey, trends
+from app.statistics.catalogue import CATALOGUE
 from tests.builders.applicants import applicants
 from tests.scenes import HOUR, NOON, Scene
 

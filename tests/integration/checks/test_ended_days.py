@@ -10,19 +10,20 @@ import numpy as np
 import pytest
 from sqlalchemy import delete, insert, text, update
 
-from app.checks.ended_days import keep_next_day
-from app.checks.rollups import Period, roll_up
-from app.domain.checks import CheckState, DataSet, Span
+from app.charts.series import SeriesWanted, series_of
+from app.checks.days.day_queries import DAY, CheckStep, VersionChange, ended_checks, join_steps, version_changes
+from app.checks.days.measurement_queries import SeriesFilter, summed_tables
+from app.checks.days.roll_up import Period, roll_up
+from app.checks.days.sum_days import keep_next_day
+from app.database.engine import Database
+from app.database.tables import CheckDayRow, CheckRow, CheckTableRow, TableDayRow
+from app.deployments.queries import Deployments
+from app.domain.check import CheckState, DataSet, Span
 from app.domain.mitigation import MitigationSettings
-from app.domain.monitors import Monitor, MonitoredAttribute
-from app.metrics.groups import ComparedGroup
-from app.metrics.tables import GroupCounts, RecordStrata
-from app.store.checks.check_days import DAY, CheckStep, VersionChange, ended_checks, join_steps, version_changes
-from app.store.checks.measurements import SeriesFilter, summed_tables
-from app.store.database.engine import Database
-from app.store.deployments.deployments import Deployments
-from app.store.tables import CheckDayRow, CheckRow, CheckTableRow, TableDayRow
-from app.views.series import SeriesWanted, series_of
+from app.domain.monitor import Monitor, MonitoredAttribute
+from app.statistics.group_labels import ComparedGroup
+from app.statistics.tables.count_table import GroupCounts
+from app.statistics.tables.strata_counts import RecordStrata
 from tests.builders.applicants import APPLICANT, SEX, monitor_of
 from tests.builders.days import keep_days, keep_next
 from tests.builders.statements import counted

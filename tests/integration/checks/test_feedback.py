@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.domain.definitions import definition_of
-from app.domain.deployments import Endpoint, OutputFields
-from app.store.database.engine import Database
-from app.store.deployments.deployments import Deployments
-from app.store.records.window import match_pending_feedback
+from app.database.engine import Database
+from app.deployments.definition import definition_of
+from app.deployments.queries import Deployments
+from app.domain.deployment import Endpoint, OutputFields
+from app.sources.stored.window_queries import match_pending_feedback
 from tests.builders.applicants import APPLICANT, applicants, monitor_of
 from tests.builders.figures import left_out_of
 from tests.models.rules import RuleScorer

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from app.domain.deployments import BodyMapping, Column, Endpoint, FieldKind, FieldType
-from app.domain.monitors import Monitor, MonitoredAttribute
+from app.database.engine import Database
+from app.domain.deployment import BodyMapping, Column, Endpoint, FieldKind, FieldType
+from app.domain.monitor import Monitor, MonitoredAttribute
 from app.payloads.registry import PayloadFormat
-from app.store.database.engine import Database
 from tests.builders.applicants import APPROVED
 from tests.builders.row_server import RowServer, row_server
 from tests.models.speaking import MAPPING

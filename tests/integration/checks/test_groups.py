@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy.engine import make_url
 
-from app.domain.deployments import Column, FieldKind, FieldType
-from app.domain.monitors import MonitoredAttribute
-from app.domain.values import Scalar, canonical, normalised
-from app.store.database.engine import Database
+from app.base.values import Scalar, canonical, normalised
+from app.database.engine import Database
+from app.domain.deployment import Column, FieldKind, FieldType
+from app.domain.monitor import MonitoredAttribute
 from tests.builders.applicants import monitor_of
 from tests.scenes import NOON, scene
 

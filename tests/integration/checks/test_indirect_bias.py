@@ -5,10 +5,10 @@ from datetime import timedelta
 
 import pytest
 
-from app.domain.checks import Trigger
-from app.domain.deployments import Endpoint
-from app.store.database.engine import Database
-from app.store.training.training_data import delete_training_data
+from app.database.engine import Database
+from app.deployments.training.queries import delete_training_data
+from app.domain.check import Trigger
+from app.domain.deployment import Endpoint
 from tests.builders.applicants import monitor_of
 from tests.builders.husbands import COLUMNS, PLAIN, ROWS, SEX, SINGLE, THROUGH_ROLE, HusbandsFirst, people, train
 from tests.models.serving import ModelServer, serve

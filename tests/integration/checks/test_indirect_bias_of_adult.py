@@ -11,15 +11,15 @@ pytest.importorskip("sklearn", reason="scikit-learn, which fits the model, is no
 
 from sklearn.linear_model import LogisticRegression
 
-from app.checks.donors import donors_of_groups
-from app.checks.perturbation import uniform
-from app.domain.deployments import Column, Endpoint, FieldKind, FieldType
-from app.domain.monitors import Monitor, MonitoredAttribute
-from app.domain.training_data import TrainingData, TrainingForm
-from app.records.grouping import Group
-from app.store.database.engine import Database
-from app.store.training.training_data import store_training_data
-from app.training.processing import Upload, process_file
+from app.checks.copies.perturb import uniform
+from app.database.engine import Database
+from app.deployments.training.donor_values import donors_of_groups
+from app.deployments.training.process_upload import Upload, process_file
+from app.deployments.training.queries import store_training_data
+from app.deployments.training.training_facts import TrainingData, TrainingForm
+from app.domain.deployment import Column, Endpoint, FieldKind, FieldType
+from app.domain.monitor import Monitor, MonitoredAttribute
+from app.sources.arrays.group_of_records import Group
 from tests.builders.applicants import monitor_of
 from tests.golden import dataset
 from tests.models.logistic import LogisticModel

@@ -9,16 +9,16 @@ from hypothesis import HealthCheck, given, settings
 from sqlalchemy import text
 from syrupy.assertion import SnapshotAssertion
 
-from app.domain.monitors import MonitoredAttribute
-from app.domain.outcomes import Outcome, OutcomeRule
+from app.base.values import Scalar
+from app.database.arrow_reader import arrow_reader
+from app.database.engine import Database
+from app.domain.monitor import MonitoredAttribute
+from app.domain.outcome import Outcome, OutcomeRule
 from app.domain.value_tests import outcome_test
-from app.domain.values import Scalar
-from app.frames.measuring import measure_attributes, measure_frame
-from app.records.cells import format_value
-from app.records.outcomes import outcome_codes
-from app.store.database.arrow import arrow_reader
-from app.store.database.engine import Database
-from app.store.records.record_conditions import RecordFilter, Statement, add_filters
+from app.library.measurements import measure_attributes, measure_frame
+from app.sources.arrays.column_cells import format_value
+from app.sources.arrays.outcome_codes import outcome_codes
+from app.sources.stored.record_conditions import RecordFilter, Statement, add_filters
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.outcome_rules import rules, values
 from tests.builders.page_words import says

@@ -5,13 +5,13 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from app.clock import hour_of, utc_now
-from app.domain.checks import Span
-from app.domain.definitions import definition_of
-from app.domain.deployments import Column, FieldKind, FieldType
-from app.store.database.arrow import arrow_reader
-from app.store.deployments.deployments import Deployments
-from app.store.records.window import WindowQuery, count_payload
+from app.base.clock import hour_of, utc_now
+from app.database.arrow_reader import arrow_reader
+from app.deployments.definition import definition_of
+from app.deployments.queries import Deployments
+from app.domain.check import Span
+from app.domain.deployment import Column, FieldKind, FieldType
+from app.sources.stored.window_queries import WindowQuery, count_payload
 from tests.builders.applicants import applicants
 from tests.builders.queries import rows
 from tests.connections import connect

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.checks.gaps import NO_ENDPOINT, NO_LABELS
-from app.checks.rollups import Period, roll_up
-from app.domain.deployments import Column, FieldKind, FieldType
+from app.base.errors import InvalidInput
+from app.checks.days.measurement_queries import SeriesFilter, summed_tables
+from app.checks.days.roll_up import Period, roll_up
+from app.checks.not_measured import NO_ENDPOINT, NO_LABELS
+from app.database.engine import Database
+from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.mitigation import MitigationSettings
-from app.domain.monitors import Limits, Monitor, MonitoredAttribute
-from app.domain.outcomes import OutcomeRule
-from app.errors import InvalidInput
-from app.metrics.catalogue import CATALOGUE, DEFAULT_METRICS
-from app.records import scores
-from app.store.checks.measurements import SeriesFilter, summed_tables
-from app.store.database.engine import Database
+from app.domain.monitor import Limits, Monitor, MonitoredAttribute
+from app.domain.outcome import OutcomeRule
+from app.sources.arrays import favourable_scores as scores
+from app.statistics.catalogue import CATALOGUE, DEFAULT_METRICS
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.page_words import says
 from tests.builders.row_metrics import consistency, counterfactual_flip_test

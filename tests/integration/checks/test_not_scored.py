@@ -5,17 +5,17 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from app.checks.outcomes_of_copies import plan_copies
-from app.domain.checks import CheckState, DataSet, Trigger
-from app.domain.deployments import Column, Endpoint, FieldKind, FieldType
+from app.checks.copies.copy_outcomes import plan_copies
+from app.checks.views.build_views import check_view
+from app.checks.views.view_shapes import ViewKind
+from app.database.engine import Database
+from app.deployments.mitigation_queries import put_settings
+from app.domain.check import CheckState, DataSet, Trigger
+from app.domain.deployment import Column, Endpoint, FieldKind, FieldType
 from app.domain.mitigation import MitigationSettings, Mode
-from app.metrics.groups import NEITHER
 from app.payloads.registry import PayloadFormat
-from app.records.grouping import Group, Grouping
-from app.store.database.engine import Database
-from app.store.mitigation.mitigation import put_settings
-from app.views.check_views import ViewKind
-from app.views.viewing import check_view
+from app.sources.arrays.group_of_records import Group, Grouping
+from app.statistics.group_labels import NEITHER
 from tests.builders.applicants import APPLICANT, applicants, monitor_of
 from tests.models.faulty import Fault, faulty
 from tests.models.strict import StrictServer, strict

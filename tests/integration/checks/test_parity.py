@@ -5,9 +5,9 @@ from datetime import timedelta
 
 import pytest
 
-from app.domain.monitors import Monitor, MonitoredAttribute
-from app.domain.values import Range
-from app.store.database.engine import Database
+from app.base.values import Range
+from app.database.engine import Database
+from app.domain.monitor import Monitor, MonitoredAttribute
 from tests.builders.golden_scenes import FAVOURABLE_IS_ONE, attribute_of, rows_of, watched
 from tests.golden import golden
 from tests.models.logistic import LogisticModel

@@ -7,11 +7,11 @@ import pytest
 from sqlalchemy import text
 from syrupy.assertion import SnapshotAssertion
 
-from app.domain.checks import Trigger
-from app.store.database.engine import Database
-from app.views.check_views import CheckView, ViewKind
-from app.views.payload_view import INTERVALS_DIFFER
-from app.views.viewing import check_view
+from app.checks.views.build_views import check_view
+from app.checks.views.payload_view import INTERVALS_DIFFER
+from app.checks.views.view_shapes import CheckView, ViewKind
+from app.database.engine import Database
+from app.domain.check import Trigger
 from tests.builders.page_words import says
 from tests.builders.proxies import proxied_world, train, watched_through
 from tests.scenes import HOUR, NOON, Result, Scene

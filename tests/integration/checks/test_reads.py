@@ -5,10 +5,10 @@ from itertools import pairwise
 
 from sqlalchemy import text
 
-from app.domain.checks import Span
-from app.store.database.arrow import ArrowReader, arrow_reader
-from app.store.database.engine import Database
-from app.store.records.window import WindowQuery, features_of, match_pending_feedback, newest_feedback, newest_payload
+from app.database.arrow_reader import ArrowReader, arrow_reader
+from app.database.engine import Database
+from app.domain.check import Span
+from app.sources.stored.window_queries import WindowQuery, features_of, match_pending_feedback, newest_feedback, newest_payload
 from tests.builders.applicants import APPLICANT, applicants, monitor_of
 from tests.scenes import HOUR, NOON, Scene, scene
 

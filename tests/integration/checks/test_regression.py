@@ -1,10 +1,10 @@
 from typing import Any
 
-from app.domain.deployments import ProblemType
-from app.domain.monitors import Monitor
-from app.domain.outcomes import OutcomeRule
-from app.domain.values import Range
-from app.store.database.engine import Database
+from app.base.values import Range
+from app.database.engine import Database
+from app.domain.deployment import ProblemType
+from app.domain.monitor import Monitor
+from app.domain.outcome import OutcomeRule
 from tests.builders.applicants import APPLICANT, SEX
 from tests.scenes import NOON, Scene, scene
 

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from app.checks.rollups import Period, roll_up
-from app.domain.checks import Trigger
-from app.domain.deployments import Column, Endpoint, FieldKind, FieldType
+from app.checks.days.measurement_queries import SeriesFilter, summed_tables
+from app.checks.days.roll_up import Period, roll_up
+from app.checks.views.explain_figure import statements_of
+from app.database.engine import Database
+from app.deployments.mitigation_queries import put_settings
+from app.domain.check import Trigger
+from app.domain.deployment import Column, Endpoint, FieldKind, FieldType
 from app.domain.mitigation import MitigationSettings, Mode
-from app.domain.monitors import Limits, Monitor, MonitoredAttribute
-from app.domain.outcomes import OutcomeRule
-from app.store.checks.measurements import SeriesFilter, summed_tables
-from app.store.database.engine import Database
-from app.store.mitigation.mitigation import put_settings
-from app.views.figures import statements_of
+from app.domain.monitor import Limits, Monitor, MonitoredAttribute
+from app.domain.outcome import OutcomeRule
 from tests.models.serving import ModelServer, serve
 from tests.scenes import HOUR, NOON, Scene, scene
 

@@ -3,11 +3,11 @@
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.checks.rollups import Period, roll_up
-from app.domain.checks import DataSet, Measurement
+from app.checks.days.measurement_queries import SeriesFilter, summed_tables
+from app.checks.days.roll_up import Period, roll_up
+from app.domain.check import DataSet, Measurement
 from app.domain.mitigation import MitigationSettings
-from app.metrics import CATALOGUE
-from app.store.checks.measurements import SeriesFilter, summed_tables
+from app.statistics.catalogue import CATALOGUE
 from tests.builders.applicants import applicants, monitor_of
 from tests.builders.page_words import says
 from tests.scenes import HOUR, NOON, Scene

@@ -3,13 +3,13 @@ from datetime import timedelta
 
 import pytest
 
-from app.checks.rollups import Period, period_start, roll_up
-from app.domain.checks import DataSet, Trigger
+from app.base.values import Range
+from app.checks.days.measurement_queries import SeriesFilter, summed_tables
+from app.checks.days.roll_up import Period, period_start, roll_up
+from app.domain.check import DataSet, Trigger
 from app.domain.mitigation import MitigationSettings
-from app.domain.monitors import MonitoredAttribute
-from app.domain.outcomes import OutcomeRule
-from app.domain.values import Range
-from app.store.checks.measurements import SeriesFilter, summed_tables
+from app.domain.monitor import MonitoredAttribute
+from app.domain.outcome import OutcomeRule
 from tests.builders.applicants import SEX, applicants, monitor_of
 from tests.scenes import HOUR, NOON, Scene
 

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.domain.checks import DataSet, Measurement
-from app.domain.comparisons import Comparison
-from app.domain.deployments import Column, Endpoint, FieldKind, FieldType
+from app.database.engine import Database
+from app.domain.check import DataSet, Measurement
+from app.domain.comparison import Comparison
+from app.domain.deployment import Column, Endpoint, FieldKind, FieldType
 from app.domain.group_rules import ALL_OTHERS, Condition, GroupRule, NumberInterval
-from app.domain.monitors import Monitor, MonitoredAttribute
-from app.domain.outcomes import OutcomeRule
-from app.store.database.engine import Database
+from app.domain.monitor import Monitor, MonitoredAttribute
+from app.domain.outcome import OutcomeRule
 from tests.models.serving import serve
 from tests.scenes import NOON, scene
 

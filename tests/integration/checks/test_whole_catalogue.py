@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from app.domain.checks import DataSet
-from app.domain.monitors import MonitoredAttribute
-from app.metrics import CATALOGUE
-from app.metrics.groups import ComparedGroup
+from app.domain.check import DataSet
+from app.domain.monitor import MonitoredAttribute
+from app.statistics.catalogue import CATALOGUE
+from app.statistics.group_labels import ComparedGroup
 from tests.builders.applicants import applicants, monitor_of
 from tests.builders.whole_catalogue import Row, every_row
 from tests.scenes import NOON, Result, Scene

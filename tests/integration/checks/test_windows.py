@@ -4,10 +4,10 @@ from datetime import timedelta
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.domain.checks import Trigger
-from app.domain.definitions import definition_of
-from app.errors import LeaseLost
-from app.store.deployments.deployments import Deployments
+from app.base.errors import LeaseLost
+from app.deployments.definition import definition_of
+from app.deployments.queries import Deployments
+from app.domain.check import Trigger
 from tests.builders.applicants import applicants, monitor_of
 from tests.builders.figures import left_out_of
 from tests.builders.page_words import says

@@ -5,10 +5,10 @@ import pytest
 from sqlalchemy import text
 from typer.testing import CliRunner, Result
 
+from app.access.audit.activity_queries import record_activity
+from app.access.audit.event_queries import seal_events
 from app.cli.audit import command
-from app.store.database.engine import Database
-from app.store.people.activities import record_activity
-from app.store.people.audit_events import seal_events
+from app.database.engine import Database
 from tests.builders.page_words import says
 
 

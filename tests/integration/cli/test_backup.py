@@ -13,19 +13,19 @@ from sqlalchemy import text
 from sqlalchemy.engine import make_url
 from typer.testing import CliRunner
 
+from app.access.secret_box import SecretBox
+from app.alerts.channels.channel import ChannelContent, ChannelKind, with_secret
+from app.alerts.channels.queries import create_channel
 from app.cli import evenhand
-from app.domain.channels import ChannelContent, ChannelKind, with_secret
-from app.domain.definitions import Definition
-from app.domain.deployments import Column, Credentials, CredentialsKind, Endpoint, FieldKind, FieldType, OutputFields, ProblemType
-from app.domain.monitors import Monitor, MonitoredAttribute
-from app.domain.outcomes import OutcomeRule
-from app.embedded import dump
-from app.security.secrets import SecretBox
-from app.store.alerts.alert_channels import create_channel
-from app.store.database.engine import Database, libpq_url
-from app.store.deployments.deployments import Deployments
-from app.store.overviews.vitals import is_migrated
-from app.store.tables import OpenScaleFactRow
+from app.database.embedded.dumps import dump
+from app.database.engine import Database, libpq_url
+from app.database.tables import OpenScaleFactRow
+from app.deployments.definition import Definition
+from app.deployments.queries import Deployments
+from app.domain.deployment import Column, Credentials, CredentialsKind, Endpoint, FieldKind, FieldType, OutputFields, ProblemType
+from app.domain.monitor import Monitor, MonitoredAttribute
+from app.domain.outcome import OutcomeRule
+from app.overview.health.queries import is_migrated
 from tests.builders.commit_7ba08965 import create_filled
 from tests.builders.page_words import says
 from tests.integration.cli.refusals import DATABASE_COMMANDS, Refusal

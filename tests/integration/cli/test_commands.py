@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from app import VERSION
 from app.cli import COMMANDS, evenhand
-from app.store.database.engine import Database
+from app.database.engine import Database
 from tests.integration.cli.refusals import DATABASE_COMMANDS, Refusal
 
 READERS = sorted(set(DATABASE_COMMANDS) - {"serve", "worker", "example"})

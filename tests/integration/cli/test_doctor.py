@@ -7,13 +7,13 @@ from pydantic import SecretStr
 from sqlalchemy import text
 from syrupy.assertion import SnapshotAssertion
 
+from app.base.settings import Settings
+from app.checks.schedule.worker_queries import record_beat
 from app.cli.doctor import ExamResult, Finding, examine, look_at_days
-from app.domain.deployments import Endpoint
-from app.domain.monitors import Monitor
-from app.domain.outcomes import OutcomeRule
-from app.settings import Settings
-from app.store.checks.workers import record_beat
-from app.store.database.engine import Database
+from app.database.engine import Database
+from app.domain.deployment import Endpoint
+from app.domain.monitor import Monitor
+from app.domain.outcome import OutcomeRule
 from tests.builders.days import keep_days
 from tests.builders.lender import COLUMNS, HOUSING, UNFAIR
 from tests.scenes import HOUR, NOON, scene

@@ -9,9 +9,9 @@ from typer.testing import CliRunner
 
 from app.cli.database import NICENESS
 from app.cli.retention import command
-from app.domain.monitors import Monitor
-from app.domain.outcomes import OutcomeRule
-from app.store.database.engine import Database
+from app.database.engine import Database
+from app.domain.monitor import Monitor
+from app.domain.outcome import OutcomeRule
 from tests.builders.lender import COLUMNS, HOUSING
 from tests.integration.cli.refusals import Refusal
 from tests.scenes import scene

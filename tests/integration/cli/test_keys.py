@@ -5,11 +5,11 @@ import pytest
 from sqlalchemy import select
 from typer.testing import CliRunner, Result
 
+from app.access.authenticator import Authenticator
+from app.access.principals import Role
 from app.cli.keys import command
-from app.security.authenticator import Authenticator
-from app.security.principals import Role
-from app.store.database.engine import Database
-from app.store.tables import ActivityRow, ApiKeyRow
+from app.database.engine import Database
+from app.database.tables import ActivityRow, ApiKeyRow
 
 
 @pytest.fixture(autouse=True)

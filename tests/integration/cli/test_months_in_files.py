@@ -5,7 +5,7 @@ import pytest
 from typer.testing import CliRunner
 
 from app.cli.migrate import command as migrate
-from app.store.database.engine import Database
+from app.database.engine import Database
 from tests.builders.commit_7ba08965 import create_filled
 from tests.builders.page_words import says
 from tests.builders.traces import rows_of

@@ -8,19 +8,19 @@ import pytest
 from sqlalchemy import select
 from typer.testing import CliRunner, Result
 
-from app.api.schemas.deployments import DeploymentIn
+from app.access.secret_box import KEY_FILE, KeyFileBox, SecretBox, open_secret_box, read_key_file, write_key_file
+from app.alerts.channels.channel import ChannelContent, ChannelKind
+from app.alerts.channels.queries import create_channel
+from app.base.errors import SetupError
+from app.base.settings import Settings
 from app.cli.rotate_secret_key import command
-from app.domain.channels import ChannelContent, ChannelKind
-from app.domain.definitions import Definition
-from app.errors import SetupError
-from app.security.secrets import KEY_FILE, KeyFileBox, SecretBox, open_secret_box, read_key_file, write_key_file
-from app.settings import Settings
-from app.store.alerts.alert_channels import create_channel
-from app.store.database import resealing
-from app.store.database.engine import Database
-from app.store.database.sealer import Sealer
-from app.store.deployments.deployments import Deployments
-from app.store.tables import AlertChannelRow, DeploymentRow, OpenScaleFactRow
+from app.database import reseal as resealing
+from app.database.engine import Database
+from app.database.sealer import Sealer
+from app.database.tables import AlertChannelRow, DeploymentRow, OpenScaleFactRow
+from app.deployments.bodies import DeploymentIn
+from app.deployments.definition import Definition
+from app.deployments.queries import Deployments
 from tests.builders.bodies import deployment
 
 

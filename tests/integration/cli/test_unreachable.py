@@ -6,7 +6,7 @@ import psycopg
 import pytest
 from sqlalchemy.engine import make_url
 
-from app.store.database.engine import public_address
+from app.database.engine import public_address
 from tests.builders.page_words import says
 from tests.integration.cli.refusals import DATABASE_COMMANDS, PASSWORD, Refusal
 from tests.ports import free_port

@@ -4,11 +4,11 @@ import pytest
 from sqlalchemy import select
 from typer.testing import CliRunner, Result
 
+from app.access.passwords import is_password
+from app.access.users import queries as users
 from app.cli.users import command
-from app.security.passwords import is_password
-from app.store.database.engine import Database
-from app.store.people import users
-from app.store.tables import ActivityRow
+from app.database.engine import Database
+from app.database.tables import ActivityRow
 
 PASSWORD = "four plain words here"  # noqa: S105 - of a user that the tests make
 

@@ -4,7 +4,7 @@ from collections import Counter
 
 from sqlalchemy import text
 
-from app.store.database.engine import Database
+from app.database.engine import Database
 
 
 def stored_ids(database: Database) -> Counter[str]:

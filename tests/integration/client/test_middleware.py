@@ -9,7 +9,7 @@ from evenhand_client import Evenhand, EvenhandMiddleware, Report
 from fastapi import FastAPI
 from fastapi.responses import StreamingResponse
 
-from app.security.principals import Role
+from app.access.principals import Role
 from tests.service import RunningService
 
 from .stored import stored_ids

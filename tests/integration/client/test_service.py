@@ -12,7 +12,7 @@ import pytest
 from evenhand_client import Evenhand, Report
 from sqlalchemy import text
 
-from app.security.principals import Role
+from app.access.principals import Role
 from tests.progress import wait_until
 from tests.service import RunningService
 

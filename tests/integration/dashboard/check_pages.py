@@ -5,8 +5,8 @@ import re
 
 from sqlalchemy import update
 
-from app.domain.checks import CheckRun
-from app.store.tables import CheckRow
+from app.database.tables import CheckRow
+from app.domain.check import CheckRun
 from tests.builders.applicants import applicants
 from tests.scenes import NOON, Scene
 

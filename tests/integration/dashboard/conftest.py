@@ -4,8 +4,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.domain.deployments import Endpoint
-from app.store.database.engine import Database
+from app.database.engine import Database
+from app.domain.deployment import Endpoint
 from tests.builders.applicants import AGE, APPLICANT, SEX, monitor_of
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve

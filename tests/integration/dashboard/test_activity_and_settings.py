@@ -4,7 +4,7 @@ import httpx
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.security.principals import Role
+from app.access.principals import Role
 from tests.builders.bodies import deployment, monitor
 from tests.builders.page_words import words
 from tests.service import RunningService

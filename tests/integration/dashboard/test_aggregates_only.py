@@ -8,10 +8,10 @@ import pytest
 from fastapi.routing import APIRoute
 
 from app import main
-from app.dashboard import pages
-from app.domain.deployments import Endpoint
-from app.security.principals import Role
-from app.store.database.engine import Database
+from app.access.principals import Role
+from app.database.engine import Database
+from app.domain.deployment import Endpoint
+from app.pages import application as pages
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve

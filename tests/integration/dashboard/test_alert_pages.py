@@ -10,13 +10,13 @@ import pytest
 from sqlalchemy import text
 from syrupy.assertion import SnapshotAssertion
 
-from app.alerts.evaluating import evaluate_ended_checks
-from app.clock import HOUR, hour_of, utc_now
-from app.domain.checks import Trigger
-from app.domain.deployments import Endpoint
+from app.access.principals import Role
+from app.alerts.evaluate import evaluate_ended_checks
+from app.base.clock import HOUR, hour_of, utc_now
+from app.database.engine import Database
+from app.domain.check import Trigger
+from app.domain.deployment import Endpoint
 from app.domain.display_names import DisplayNames, GroupName
-from app.security.principals import Role
-from app.store.database.engine import Database
 from tests.builders.alerts import judge_single_checks
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.page_words import says, words

@@ -8,16 +8,16 @@ import httpx
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.clock import HOUR, hour_of, utc_now
-from app.domain.attributions import AttributionLimits
-from app.domain.checks import Span
-from app.domain.deployments import Endpoint
+from app.access.principals import Role
+from app.base.clock import HOUR, hour_of, utc_now
+from app.base.values import Range
+from app.database.engine import Database
+from app.domain.check import Span
+from app.domain.deployment import Endpoint
 from app.domain.display_names import DisplayNames, GroupName
-from app.domain.monitors import MonitoredAttribute
-from app.domain.values import Range
-from app.security.principals import Role
-from app.store.attributions.attributions import queue_manual
-from app.store.database.engine import Database
+from app.domain.monitor import MonitoredAttribute
+from app.evidence.attribution.attribution import AttributionLimits
+from app.evidence.attribution.queries import queue_manual
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.attributions import run_all
 from tests.builders.page_words import says, words

@@ -13,16 +13,16 @@ import pytest
 from sqlalchemy import text
 from syrupy.assertion import SnapshotAssertion
 
+from app.base.clock import HOUR, hour_of, utc_now
 from app.checks.check import perform_check
 from app.cli.check import command
-from app.clock import HOUR, hour_of, utc_now
-from app.domain.checks import CheckState, Trigger
-from app.domain.deployments import Endpoint
-from app.domain.monitors import MonitoredAttribute, Schedule
-from app.mitigation.window.mitigating import mitigate_window
-from app.schedule.worker import Worker
-from app.store.database.engine import Database
-from app.store.deployments.monitors import delete_monitor
+from app.database.engine import Database
+from app.deployments.monitor.queries import delete_monitor
+from app.domain.check import CheckState, Trigger
+from app.domain.deployment import Endpoint
+from app.domain.monitor import MonitoredAttribute, Schedule
+from app.mitigation.window.mitigate_window import mitigate_window
+from app.worker.worker import Worker
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.heartbeats import let_a_worker_answer, silence_workers
 from tests.builders.page_words import says, words

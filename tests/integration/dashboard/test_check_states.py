@@ -8,8 +8,8 @@ import httpx
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.domain.checks import CheckState, Failure
-from app.security.principals import Role
+from app.access.principals import Role
+from app.domain.check import CheckState, Failure
 from tests.builders.applicants import applicants, monitor_of
 from tests.builders.heartbeats import let_a_worker_answer
 from tests.builders.page_words import says, words

@@ -10,12 +10,12 @@ import pytest
 from sqlalchemy import text
 from syrupy.assertion import SnapshotAssertion
 
-from app.domain.checks import CheckRun, CheckState, Trigger
-from app.domain.deployments import Endpoint
-from app.domain.monitors import MonitoredAttribute
-from app.security.principals import Role
-from app.store.checks.checks import read_run
-from app.store.database.engine import Database
+from app.access.principals import Role
+from app.checks.queries import read_run
+from app.database.engine import Database
+from app.domain.check import CheckRun, CheckState, Trigger
+from app.domain.deployment import Endpoint
+from app.domain.monitor import MonitoredAttribute
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.builders.check_results import read_measurements
 from tests.builders.page_words import says, words

@@ -6,12 +6,12 @@ import pytest
 from sqlalchemy import select
 from syrupy.assertion import SnapshotAssertion
 
+from app.access.principals import Role
+from app.database.engine import Database
+from app.database.tables import DeploymentRow
+from app.deployments.endpoint_health_queries import record_no_answer
 from app.domain.endpoint_health import OPENS_AFTER
-from app.security.principals import Role
-from app.store.database.engine import Database
-from app.store.deployments.endpoint_health import record_no_answer
-from app.store.tables import DeploymentRow
-from app.tracking.updating import update_evidence
+from app.evidence.update import update_evidence
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.page_words import says, words
 from tests.builders.row_server import RowServer, row_server

@@ -9,10 +9,10 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from app.domain.deployments import Endpoint
+from app.database.engine import Database
+from app.domain.deployment import Endpoint
 from app.domain.display_names import DisplayNames, GroupName
-from app.store.database.engine import Database
-from app.views.overview import DeploymentState
+from app.overview.fleet import DeploymentState
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.page_words import says, words
 from tests.models.rules import RuleScorer

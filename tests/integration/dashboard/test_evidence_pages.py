@@ -6,12 +6,12 @@ import httpx
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.alerts.accumulated import evaluate_evidence
-from app.domain.monitors import EvidenceSettings
-from app.evidence.sentences import SINGLE_CHECKS_ALARM
-from app.security.principals import Role
-from app.store.database.engine import Database
-from app.tracking.wording import QUIET
+from app.access.principals import Role
+from app.alerts.evidence_rules import evaluate_evidence
+from app.database.engine import Database
+from app.domain.monitor import EvidenceSettings
+from app.evidence.words import QUIET
+from app.statistics.e_values.state_words import SINGLE_CHECKS_ALARM
 from tests.builders.alerts import judge_single_checks
 from tests.builders.evidence_worlds import START, log, update, watched, world
 from tests.builders.page_words import says, words

@@ -10,16 +10,16 @@ import httpx
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.alerts.evaluating import evaluate_ended_checks
-from app.clock import HOUR, hour_of, utc_now
-from app.domain.checks import Trigger
-from app.domain.deployments import Column, Endpoint, FieldKind, FieldType, ProblemType
-from app.domain.monitors import MonitoredAttribute
-from app.domain.outcomes import OutcomeRule
-from app.domain.values import Range
-from app.security.principals import Role
-from app.store.database.engine import Database
-from app.views.forest_headline import SHARED_RECORDS
+from app.access.principals import Role
+from app.alerts.evaluate import evaluate_ended_checks
+from app.base.clock import HOUR, hour_of, utc_now
+from app.base.values import Range
+from app.charts.forest_headline import SHARED_RECORDS
+from app.database.engine import Database
+from app.domain.check import Trigger
+from app.domain.deployment import Column, Endpoint, FieldKind, FieldType, ProblemType
+from app.domain.monitor import MonitoredAttribute
+from app.domain.outcome import OutcomeRule
 from tests.builders.alerts import judge_single_checks
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.builders.page_words import says, words

@@ -4,9 +4,9 @@ from importlib.resources import files
 
 import httpx
 
-from app.dashboard.terms import TERMS
-from app.metrics.catalogue import CATALOGUE
-from app.security.principals import Role
+from app.access.principals import Role
+from app.pages.terms import TERMS
+from app.statistics.catalogue import CATALOGUE
 from tests.service import RunningService
 
 
@@ -35,7 +35,7 @@ def test_activity_names_keys_and_users_as_people_call_them(service: RunningServi
 
 
 def test_every_word_of_the_vocabulary_opens_where_some_page_uses_it() -> None:
-    templates = [file.read_text("utf-8") for file in (files("app.dashboard") / "templates").iterdir()]
+    templates = [file.read_text("utf-8") for file in (files("app.pages") / "templates").iterdir()]
     opened = {key for text in templates for key in re.findall(r"\bterm\('([\w-]+)'", text)}
 
     assert {one.key for one in TERMS} <= opened

@@ -9,14 +9,14 @@ from urllib.parse import quote
 import httpx
 import pytest
 
+from app.access.gate.services import LOG_INS_OF_ADDRESS
+from app.access.keys.key_text import make_key
+from app.access.passwords import AT_ONCE
+from app.access.principals import Role
+from app.access.throttle import FAILURES
+from app.access.users import queries as users
+from app.access.users.user_rules import change_password, create_user
 from app.main import MAX_FORM_BYTES
-from app.security.keys import make_key
-from app.security.passwords import AT_ONCE
-from app.security.principals import Role
-from app.security.throttle import FAILURES
-from app.security.users import change_password, create_user
-from app.services.open import LOG_INS_OF_ADDRESS
-from app.store.people import users
 from tests.service import RunningService
 
 PASSWORD = "four plain words here"  # noqa: S105 - of a user that the tests make
@@ -155,7 +155,7 @@ def test_tries_of_one_address_wait_in_a_short_queue_that_keeps_no_other_address_
     service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     may_go_on = threading.Event()
-    monkeypatch.setattr("app.security.sessions.is_password", lambda _password, _stored: not may_go_on.wait())
+    monkeypatch.setattr("app.access.users.browser_sessions.is_password", lambda _password, _stored: not may_go_on.wait())
     taken_on = AT_ONCE + LOG_INS_OF_ADDRESS
 
     def log_in(address: str) -> httpx.Response:
@@ -183,7 +183,7 @@ def test_a_password_that_is_changed_while_it_is_compared_begins_no_session(
             change_password(session, users.get(session, "ada"), "another plain sentence")
         return True
 
-    monkeypatch.setattr("app.security.sessions.is_password", changed_meanwhile)
+    monkeypatch.setattr("app.access.users.browser_sessions.is_password", changed_meanwhile)
 
     assert browser.post("/login", data=ADA).status_code == 401
 

@@ -11,11 +11,11 @@ import pytest
 from fastapi.routing import APIRoute
 
 from app import main
-from app.dashboard import pages
-from app.domain.deployments import Endpoint
-from app.store.database.engine import Database
-from app.web.gate import ASSETS, is_of_programs
-from app.web.parameters import declared_parameters
+from app.access.gate.gate import ASSETS, is_of_programs
+from app.database.engine import Database
+from app.domain.deployment import Endpoint
+from app.pages import application as pages
+from app.web.query_parameters import declared_parameters
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.builders.training import put_training
 from tests.models.rules import RuleScorer

@@ -4,11 +4,11 @@ import httpx
 import pytest
 from sqlalchemy import func, select, update
 
-from app.security.principals import Role
-from app.security.throttle import FAILURES
-from app.security.users import create_user
-from app.store.people import users
-from app.store.tables import SessionRow
+from app.access.principals import Role
+from app.access.throttle import FAILURES
+from app.access.users import queries as users
+from app.access.users.user_rules import create_user
+from app.database.tables import SessionRow
 from tests.service import RunningService
 
 PAGE = {"Accept": "text/html"}

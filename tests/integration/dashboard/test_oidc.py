@@ -8,9 +8,9 @@ import httpx
 import pytest
 from sqlalchemy import text
 
-from app.security.oidc import issuer as issuers
-from app.security.sessions import token_hash
-from app.store.database.engine import Database
+from app.access.issuer import issuer as issuers
+from app.access.users.browser_sessions import token_hash
+from app.database.engine import Database
 from tests.builders.bodies import deployment
 from tests.builders.issuers import AUDIENCE, CLIENT, LocalIssuer, make_key, running_issuer, sign
 from tests.builders.issuers import begin_log_in as begin

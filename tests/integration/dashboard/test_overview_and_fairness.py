@@ -9,12 +9,12 @@ import httpx
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.clock import HOUR, hour_of, utc_now
-from app.domain.checks import Trigger
-from app.domain.deployments import Endpoint
-from app.domain.monitors import MonitoredAttribute
-from app.security.principals import Role
-from app.store.database.engine import Database
+from app.access.principals import Role
+from app.base.clock import HOUR, hour_of, utc_now
+from app.database.engine import Database
+from app.domain.check import Trigger
+from app.domain.deployment import Endpoint
+from app.domain.monitor import MonitoredAttribute
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.builders.heartbeats import let_a_worker_answer
 from tests.builders.page_words import says, words

@@ -9,11 +9,11 @@ import httpx
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.clock import hour_of, utc_now
-from app.dashboard.ranges import keep_range
-from app.domain.deployments import Endpoint
-from app.domain.time_ranges import read_choice
-from app.store.database.engine import Database
+from app.base.clock import hour_of, utc_now
+from app.charts.time_ranges import read_choice
+from app.database.engine import Database
+from app.domain.deployment import Endpoint
+from app.pages.range_bar import keep_range
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.builders.page_words import says, words
 from tests.builders.statements import counted

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from app.retention.erasing import perform_erasures
-from app.security.principals import Role
+from app.access.principals import Role
+from app.retention.erase import perform_erasures
 from tests.builders.bodies import deployment
 from tests.service import RunningService
 

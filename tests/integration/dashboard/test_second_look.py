@@ -10,13 +10,13 @@ import httpx
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.dashboard.second_look import MOST_COUNTED, say_flags
-from app.domain.deployments import Endpoint
+from app.access.principals import Role
+from app.base.values import Range
+from app.database.engine import Database
+from app.domain.deployment import Endpoint
 from app.domain.display_names import DisplayNames, GroupName
-from app.domain.monitors import MonitoredAttribute
-from app.domain.values import Range
-from app.security.principals import Role
-from app.store.database.engine import Database
+from app.domain.monitor import MonitoredAttribute
+from app.pages.record.second_look_page import MOST_COUNTED, say_flags
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.page_words import says, words
 from tests.builders.statements import counted

@@ -8,11 +8,11 @@ import httpx
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.dashboard.fairness import NO_MONITOR, NO_SCAN, NO_WORKER, NOTHING_COUNTED
-from app.domain.monitors import EvidenceSettings
-from app.security.principals import Role
-from app.store.database.engine import Database
-from app.tracking.subgroups.scanning import run_next_scan
+from app.access.principals import Role
+from app.database.engine import Database
+from app.domain.monitor import EvidenceSettings
+from app.evidence.subgroups.scan_deployment import run_next_scan
+from app.pages.deployment.page import NO_MONITOR, NO_SCAN, NO_WORKER, NOTHING_COUNTED
 from tests.builders.evidence_worlds import START, Logged, log, update, watched, world
 from tests.builders.heartbeats import let_a_worker_answer
 from tests.builders.page_words import says, words

@@ -11,16 +11,16 @@ import pytest
 from sqlalchemy import text, update
 from syrupy.assertion import SnapshotAssertion
 
-from app.domain.checks import CheckState
-from app.domain.deployments import Column, Endpoint, FieldKind, FieldType
+from app.access.principals import Role
+from app.base.values import Range
+from app.database.engine import Database
+from app.database.tables import CheckRow
+from app.deployments.monitor.queries import delete_monitor
+from app.domain.check import CheckState
+from app.domain.deployment import Column, Endpoint, FieldKind, FieldType
 from app.domain.mitigation import ONLY_DIRECT
-from app.domain.monitors import MonitoredAttribute
-from app.domain.values import Range
-from app.security.principals import Role
-from app.store.database.engine import Database
-from app.store.deployments.monitors import delete_monitor
-from app.store.records import transactions as stored
-from app.store.tables import CheckRow
+from app.domain.monitor import MonitoredAttribute
+from app.sources.stored import record_queries as stored
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.bodies import deployment
 from tests.builders.husbands import COLUMNS, THROUGH_ROLE, HusbandsFirst, people, train

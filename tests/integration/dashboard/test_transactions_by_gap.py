@@ -9,11 +9,11 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from app.api import payload_exports
-from app.domain.deployments import Endpoint
-from app.store.database.engine import Database
-from app.store.records import transactions as stored
-from app.views.transactions import Records, RecordsWanted, records_of
+from app.database.engine import Database
+from app.domain.deployment import Endpoint
+from app.records import export_routes as payload_exports
+from app.records.record_list import Records, RecordsWanted, records_of
+from app.sources.stored import record_queries as stored
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.models.rules import RuleScorer
 from tests.models.serving import ModelServer, serve

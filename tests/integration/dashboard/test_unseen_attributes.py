@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from app.clock import HOUR, hour_of, utc_now
-from app.store.database.engine import Database
+from app.base.clock import HOUR, hour_of, utc_now
+from app.database.engine import Database
 from tests.builders.page_words import says, words
 from tests.builders.proxies import proxied_world, watched_through
 from tests.scenes import Scene

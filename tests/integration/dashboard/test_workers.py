@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import httpx
 import pytest
 
-from app.security.principals import Role
+from app.access.principals import Role
 from tests.builders.bodies import deployment
 from tests.builders.heartbeats import let_a_worker_answer, silence_workers
 from tests.service import RunningService

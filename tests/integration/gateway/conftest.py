@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from app.store.database.engine import Database
+from app.database.engine import Database
 from tests.integration.gateway.scene import GatewayScene, open_scene
 from tests.models.rules import RuleScorer
 from tests.models.serving import ModelServer, serve

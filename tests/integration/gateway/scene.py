@@ -9,8 +9,8 @@ from unittest.mock import patch
 
 import httpx
 
-from app.gateway import service as gateway
-from app.store.database.engine import Database
+from app.database.engine import Database
+from app.intake.gateway import service as gateway
 from tests.models.serving import ModelServer
 from tests.progress import wait_until
 from tests.service import RunningService, running_service

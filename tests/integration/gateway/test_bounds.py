@@ -6,9 +6,9 @@ from unittest.mock import patch
 import pytest
 from sqlalchemy import text
 
-from app.api import gateway as route
-from app.gateway import service as gateway
-from app.store.database.engine import Database
+from app.database.engine import Database
+from app.intake.gateway import routes as route
+from app.intake.gateway import service as gateway
 from tests.integration.gateway.scene import MAN, WOMAN, GatewayScene, loans, open_scene
 from tests.models.faulty import Fault, closed_url, faulty
 from tests.models.serving import ModelServer

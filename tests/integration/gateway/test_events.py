@@ -11,11 +11,11 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from app.clock import utc_now
-from app.gateway import storing
-from app.security.principals import Role
-from app.store.records import call_halves
-from app.store.tables import CallHalfRow
+from app.access.principals import Role
+from app.base.clock import utc_now
+from app.database.tables import CallHalfRow
+from app.intake.gateway import half_queries as call_halves
+from app.intake.gateway import store_calls as storing
 from tests.builders.docs_pages import DOCS, blocks
 from tests.integration.gateway.scene import FIELDS, MAN, V2_ANSWER, V2_REQUEST, WOMAN, GatewayScene
 from tests.progress import wait_until

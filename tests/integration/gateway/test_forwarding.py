@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from app.security.principals import Role
+from app.access.principals import Role
 from tests.integration.gateway.scene import MAN, WOMAN, GatewayScene, loans
 from tests.models.certificates import Authority, behind_mutual_tls
 from tests.models.rules import RuleScorer

@@ -8,8 +8,8 @@ from unittest.mock import patch
 
 import pytest
 
-from app.security import key_limits
-from app.store.database.engine import Database
+from app.access.keys import limit_keeper as key_limits
+from app.database.engine import Database
 from tests.integration.gateway.scene import FIELDS, WOMAN, GatewayScene, open_scene
 from tests.models.serving import ModelServer
 from tests.progress import wait_until

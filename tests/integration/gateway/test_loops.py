@@ -5,14 +5,14 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.alerts.sending import post_json
-from app.domain.deployments import Endpoint, OutputFields
-from app.errors import SetupError
-from app.outbound import hops
-from app.outbound.egress import OPEN
-from app.outbound.transport import PinnedTransport
-from app.scoring.client import ScoringClient
-from app.store.database.engine import Database
+from app.alerts.channels.send import post_json
+from app.base.errors import SetupError
+from app.calls import hops
+from app.calls.egress_policy import OPEN
+from app.calls.pinned_transport import PinnedTransport
+from app.calls.scoring.scoring_client import ScoringClient
+from app.database.engine import Database
+from app.domain.deployment import Endpoint, OutputFields
 from tests.integration.gateway.scene import FIELDS, WOMAN, GatewayScene, loans
 from tests.models.serving import ModelServer
 from tests.service import RunningService, running_service

@@ -8,10 +8,10 @@ import pytest
 from structlog.testing import capture_logs
 
 from app import VERSION
-from app.outbound.egress import read_policy
-from app.settings import Settings
-from app.store.database.engine import Database
-from app.telemetry.traces import tracing
+from app.base.settings import Settings
+from app.base.telemetry.traces import tracing
+from app.calls.egress_policy import read_policy
+from app.database.engine import Database
 from tests.builders.collectors import TraceCollector, trace_collector
 from tests.builders.workers import ended, working
 from tests.integration.gateway.scene import MAN, WOMAN, GatewayScene, open_scene

@@ -8,9 +8,9 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner, Result
 
+from app.base.errors import InvalidInput
 from app.cli import evenhand, import_service
 from app.cli.imports import list_files
-from app.errors import InvalidInput
 from tests.builders.page_words import says
 from tests.builders.queries import rows
 from tests.builders.vendor_files import BENTO_SCHEMA, bento_line, capture_line, json_lines, truth_line

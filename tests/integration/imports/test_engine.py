@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
+from app.base.errors import InvalidInput
 from app.cli.import_service import ImportService
-from app.domain.arrivals import LogKind
-from app.domain.records import Receipt
-from app.errors import InvalidInput
-from app.imports import engine
-from app.imports.engine import run_import, subject_members
-from app.imports.files import InputFile
-from app.imports.layouts import ImportLayout, find_layout
-from app.imports.progress import Checkpoint, CheckpointFile
-from app.imports.report import ImportReport, RejectedRow
+from app.domain.arrival import LogKind
+from app.domain.record import Receipt
+from app.intake.imports import run_import as engine
+from app.intake.imports.checkpoint import Checkpoint, CheckpointFile
+from app.intake.imports.import_layouts import ImportLayout, find_layout
+from app.intake.imports.import_report import ImportReport, RejectedRow
+from app.intake.imports.input_file import InputFile
+from app.intake.imports.run_import import run_import, subject_members
 from tests.builders.queries import rows
 from tests.builders.vendor_files import NAMES, ROWS, SCHEMA, TIME, capture_line, inference_row, input_file, json_lines, subject, truth_line
 from tests.service import RunningService

@@ -18,10 +18,10 @@ from sqlalchemy import text
 from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner, Result
 
+from app.base.errors import InvalidInput, NotFound, SetupError
 from app.cli import evenhand
-from app.errors import InvalidInput, NotFound, SetupError
-from app.imports.exports import read_head, write_export
-from app.imports.files import InputFile
+from app.intake.imports.input_file import InputFile
+from app.intake.imports.month_files import read_head, write_export
 from tests.builders.page_words import says
 from tests.builders.queries import rows
 from tests.examples import many

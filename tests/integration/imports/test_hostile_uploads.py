@@ -8,7 +8,7 @@ import httpx
 import pyarrow as pa
 import pytest
 
-from app.api import imports
+from app.intake.imports import routes as imports
 from scripts.trials.uploads import CSV, HEADER, IMPORTS, PARQUET, RIGHT, ROW, TRAINING, Kind, kinds, write_parquet
 from tests.builders.bodies import deployment
 from tests.progress import wait_until

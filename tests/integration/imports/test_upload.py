@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from app.api import imports
+from app.intake.imports import routes as imports
 from tests.builders.bodies import monitor
 from tests.builders.queries import rows
 from tests.builders.vendor_files import ROWS, TIME, capture_line, inference_row, json_lines

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from app.store.database.engine import Database
+from app.database.engine import Database
 from tests.builders.queries import rows
 from tests.service import RunningService
 

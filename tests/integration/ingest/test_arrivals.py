@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from app.clock import hour_of, utc_now
-from app.domain.arrivals import KEPT, LogKind, RecordSource
-from app.domain.checks import Span
-from app.store.database.engine import Database
-from app.store.database.resealing import begin_sealing
-from app.store.records.arrivals import arrivals_in, fold_arrivals, rejections_in, waiting_labels
-from app.store.writing import GroupCommit
+from app.base.clock import hour_of, utc_now
+from app.database.engine import Database
+from app.database.reseal import begin_sealing
+from app.domain.arrival import KEPT, LogKind, RecordSource
+from app.domain.check import Span
+from app.intake.volume.arrival_queries import arrivals_in, fold_arrivals, rejections_in, waiting_labels
+from app.intake.writing.group_commit import GroupCommit
 from tests.builders.batches import batch, make_target, with_commits
 from tests.builders.bodies import deployment
 from tests.builders.queries import rows

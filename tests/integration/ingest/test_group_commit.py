@@ -7,13 +7,14 @@ import psycopg
 import pytest
 from structlog.testing import capture_logs
 
-from app.domain.records import Receipt
-from app.errors import NotFound, Unavailable
-from app.ingest import Ingestion
-from app.store.database.engine import Database
-from app.store.deployments.deployments import Deployments
-from app.store.writing import GroupCommit, RowsRefused, StaleTarget, WriteOutcome
-from app.store.writing.session import WriteSession
+from app.base.errors import NotFound, Unavailable
+from app.database.engine import Database
+from app.deployments.queries import Deployments
+from app.domain.record import Receipt
+from app.intake.logging.service import Ingestion
+from app.intake.writing.group_commit import GroupCommit
+from app.intake.writing.write_batches import RowsRefused, StaleTarget, WriteOutcome
+from app.intake.writing.write_session import WriteSession
 from tests.builders.batches import NOW, batch, make_target, request, with_commits, with_ingestions
 from tests.builders.queries import rows
 from tests.builders.writers import CUT_A_WRITER, held_up
@@ -209,7 +210,7 @@ def test_a_database_that_is_away_is_logged_once_and_once_when_it_is_back(databas
         monkeypatch.setattr(WriteSession, "open", opened)
         return await commits.write(batch(target, "z"))
 
-    monkeypatch.setattr("app.store.writing.writer.PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr("app.intake.writing.writer.PATIENCE_SECONDS", 0.0)
     monkeypatch.setattr(WriteSession, "open", refuse)
     with capture_logs() as lines:
         assert with_commits(database, work) == WriteOutcome()

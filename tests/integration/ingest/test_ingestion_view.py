@@ -7,12 +7,12 @@ import pytest
 from sqlalchemy import text
 from syrupy.assertion import SnapshotAssertion
 
-from app.clock import hour_of, utc_now
-from app.domain.arrivals import LogKind, RecordSource, RejectionCount, RejectionReason
-from app.domain.intake import IntakeCount, IntakeOutcome
-from app.store.database.engine import Database
-from app.store.records.arrivals import add_counts, add_rejections
-from app.views.ingestion import REASON_WORDS, REMEDIES, SOURCE_WORDS
+from app.base.clock import hour_of, utc_now
+from app.database.engine import Database
+from app.domain.arrival import LogKind, RecordSource, RejectionCount, RejectionReason
+from app.intake.gateway.call_outcomes import IntakeCount, IntakeOutcome
+from app.intake.volume.arrival_queries import add_counts, add_rejections
+from app.intake.volume.hourly_view import REASON_WORDS, REMEDIES, SOURCE_WORDS
 from tests.builders.page_words import says
 from tests.builders.queries import rows
 from tests.builders.statements import counted

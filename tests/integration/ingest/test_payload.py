@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.security.principals import Role
+from app.access.principals import Role
 from tests.builders.bodies import deployment
 from tests.builders.queries import rows
 from tests.integration.ingest.logging import FEEDBACK, PAYLOAD, counts, features, log_payload, record, stored_ids

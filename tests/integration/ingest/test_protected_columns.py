@@ -8,12 +8,12 @@ import pytest
 from sqlalchemy import text
 from syrupy.assertion import SnapshotAssertion
 
-from app.retention.erasing import perform_erasures
-from app.security.column_keys import make_pseudonym
-from app.security.principals import Role
-from app.security.secrets import SecretBox
-from app.store.database.engine import Database
-from app.store.database.resealing import SealedColumn, reseal_batch
+from app.access.column_keys import make_pseudonym
+from app.access.principals import Role
+from app.access.secret_box import SecretBox
+from app.database.engine import Database
+from app.database.reseal import SealedColumn, reseal_batch
+from app.retention.erase import perform_erasures
 from tests.builders.queries import rows
 from tests.builders.workers import ended, working
 from tests.progress import wait_until

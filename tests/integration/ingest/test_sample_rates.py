@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import text
 from syrupy.assertion import SnapshotAssertion
 
-from app.store.database.engine import Database
+from app.database.engine import Database
 from tests.builders.applicants import APPLICANT, SEX, monitor_of
 from tests.builders.page_words import says
 from tests.scenes import scene

@@ -12,15 +12,16 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from app.domain.arrivals import RecordSource
-from app.ingest.checked import CheckedPayload
-from app.ingest.encode import payload_batch
-from app.ingest.limits import StatedTimes
-from app.ingest.plan import plan_for
-from app.store.database.engine import Database
-from app.store.writing import StaleTarget, Target
-from app.store.writing.payload_writer import write_payload
-from app.store.writing.session import WriteSession
+from app.database.engine import Database
+from app.domain.arrival import RecordSource
+from app.intake.logging.checked_records import CheckedPayload
+from app.intake.logging.encode_lines import payload_batch
+from app.intake.logging.ingest_plan import plan_for
+from app.intake.logging.record_limits import StatedTimes
+from app.intake.writing.payload_writer import write_payload
+from app.intake.writing.write_batches import StaleTarget
+from app.intake.writing.write_session import WriteSession
+from app.intake.writing.write_target import Target
 from tests.builders.batches import NOW, batch, make_target
 from tests.builders.queries import rows
 

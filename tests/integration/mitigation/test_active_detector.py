@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from app.clock import utc_now
-from app.domain.deployments import Column, FieldKind, FieldType
-from app.mitigation.detector.versions import DetectorEvidence, train_detectors
-from app.store.database.engine import Database
-from app.store.mitigation.mitigation import newest_profile, store_detectors
-from app.store.tables import DeploymentRow
+from app.base.clock import utc_now
+from app.database.engine import Database
+from app.database.tables import DeploymentRow
+from app.deployments.mitigation_queries import newest_profile, store_detectors
+from app.domain.deployment import Column, FieldKind, FieldType
+from app.mitigation.detector.detector_versions import DetectorEvidence, train_detectors
 from tests.builders.extras import NEEDS_DETECTOR
 from tests.builders.queries import rows
 from tests.builders.queued_checks import ask as ask_for_check

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from app.domain.deployments import BodyMapping, Endpoint, FieldType, OutputFields
+from app.domain.deployment import BodyMapping, Endpoint, FieldType, OutputFields
 from app.payloads.codec import Asking, Codec
 from app.payloads.registry import PayloadFormat, codec_of
 from tests.builders.row_server import row_server

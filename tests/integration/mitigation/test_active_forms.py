@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.security.principals import Role
+from app.access.principals import Role
 from tests.builders.queries import rows
 from tests.builders.row_server import credit, row_server
 from tests.integration.mitigation.live import ADDRESS, FEATURES, SEX, applicant, ask, register

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from app.clock import monotonic_seconds, utc_now
-from app.domain.values import Scalar
-from app.ingest import Ingestion
-from app.ingest.plan import IngestPlan
-from app.mitigation.live.plan import ActivePlan, ActivePlans, PlanReader
+from app.access.principals import Principal, Role
+from app.base.clock import monotonic_seconds, utc_now
+from app.base.values import Scalar
+from app.calls.egress_policy import EgressPolicy
+from app.calls.scoring.live_model import LiveModels
+from app.database.engine import Database
+from app.intake.logging.ingest_plan import IngestPlan
+from app.intake.logging.service import Ingestion
+from app.mitigation.live.live_plan import ActivePlan, ActivePlans, PlanReader
 from app.mitigation.live.service import ActiveMitigation, LiveRequest
-from app.outbound.egress import EgressPolicy
-from app.scoring.live import LiveModels
-from app.security.principals import Principal, Role
-from app.store.database.engine import Database
 from tests.builders.row_server import row_server
 from tests.integration.mitigation.live import SEX, register
 from tests.scenes import PlainSealer

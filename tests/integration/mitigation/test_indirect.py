@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.clock import utc_now
-from app.domain.deployments import Endpoint
+from app.base.clock import utc_now
+from app.database.engine import Database
+from app.domain.deployment import Endpoint
 from app.domain.mitigation import MitigationSettings, StandIn
-from app.mitigation.profiles import current_profile
-from app.store.database.engine import Database
+from app.mitigation.profile_in_force import current_profile
 from tests.builders.applicants import monitor_of
 from tests.builders.husbands import COLUMNS, PLAIN, ROWS, SEX, SINGLE, THROUGH_ROLE, HusbandsFirst, people, train
 from tests.models.serving import ModelServer, serve

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from app.domain.checks import Trigger
-from app.domain.deployments import Endpoint
+from app.database.engine import Database
+from app.deployments.mitigation_queries import newest_detectors, newest_profile, put_settings
+from app.domain.check import Trigger
+from app.domain.deployment import Endpoint
 from app.domain.mitigation import DetectorUse, MitigationSettings, Mode
-from app.domain.monitors import Monitor
-from app.domain.outcomes import OutcomeRule
-from app.mitigation.profiles import fit_again
-from app.store.database.engine import Database
-from app.store.mitigation.mitigation import newest_detectors, newest_profile, put_settings
+from app.domain.monitor import Monitor
+from app.domain.outcome import OutcomeRule
+from app.mitigation.profile_in_force import fit_again
 from tests.builders.extras import NEEDS_DETECTOR
 from tests.builders.lender import COLUMNS, HOUSING, UNFAIR, counts, everybody, use
 from tests.models.faulty import Fault, faulty

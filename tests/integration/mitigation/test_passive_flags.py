@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from app.domain.checks import Trigger
-from app.domain.deployments import Endpoint
+from app.database.engine import Database
+from app.domain.check import Trigger
+from app.domain.deployment import Endpoint
 from app.domain.mitigation import MitigationSettings
-from app.domain.monitors import Monitor
-from app.domain.outcomes import OutcomeRule
-from app.store.database.engine import Database
+from app.domain.monitor import Monitor
+from app.domain.outcome import OutcomeRule
 from tests.builders.lender import COLUMNS, HOUSING, UNFAIR, counts, everybody, use
 from tests.models.serving import serve
 from tests.scenes import HOUR, NOON, Scene, scene

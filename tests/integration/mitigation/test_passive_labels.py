@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from app.domain.deployments import Column, Endpoint, FieldKind, FieldType
-from app.domain.monitors import Monitor, MonitoredAttribute
-from app.domain.outcomes import OutcomeRule
-from app.store.database.engine import Database
+from app.database.engine import Database
+from app.domain.deployment import Column, Endpoint, FieldKind, FieldType
+from app.domain.monitor import Monitor, MonitoredAttribute
+from app.domain.outcome import OutcomeRule
 from tests.models.serving import ModelServer, serve
 from tests.scenes import HOUR, NOON, Result, Scene, scene
 

@@ -1,10 +1,10 @@
 import pytest
 
-from app.domain.deployments import Endpoint
-from app.domain.monitors import Monitor, MonitoredAttribute
-from app.domain.outcomes import OutcomeRule
-from app.store.database.engine import Database
-from app.store.mitigation.mitigation import newest_profile
+from app.database.engine import Database
+from app.deployments.mitigation_queries import newest_profile
+from app.domain.deployment import Endpoint
+from app.domain.monitor import Monitor, MonitoredAttribute
+from app.domain.outcome import OutcomeRule
 from tests.builders.lender import BLIND, COLUMNS
 from tests.models.serving import serve
 from tests.scenes import HOUR, NOON, scene

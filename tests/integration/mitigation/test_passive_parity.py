@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from app.database.engine import Database
+from app.deployments.mitigation_queries import put_settings
 from app.domain.mitigation import MitigationSettings, Mode
-from app.store.database.engine import Database
-from app.store.mitigation.mitigation import put_settings
 from tests.builders.golden_scenes import CASES, staged
 from tests.golden import golden
 from tests.models.logistic import LogisticModel

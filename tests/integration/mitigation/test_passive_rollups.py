@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from app.checks.rollups import Period, RolledUp, roll_up
-from app.domain.checks import DataSet
-from app.domain.deployments import Endpoint
+from app.base.values import Range
+from app.checks.days.measurement_queries import SeriesFilter, summed_tables
+from app.checks.days.roll_up import Period, RolledUp, roll_up
+from app.database.engine import Database
+from app.domain.check import DataSet
+from app.domain.deployment import Endpoint
 from app.domain.mitigation import MitigationSettings, Mode
-from app.domain.monitors import Monitor, MonitoredAttribute
-from app.domain.outcomes import OutcomeRule
-from app.domain.values import Range
-from app.store.checks.measurements import SeriesFilter, summed_tables
-from app.store.database.engine import Database
+from app.domain.monitor import Monitor, MonitoredAttribute
+from app.domain.outcome import OutcomeRule
 from tests.builders.lender import COLUMNS, HOUSING, UNFAIR, everybody, use
 from tests.models.serving import serve
 from tests.scenes import HOUR, NOON, Scene, scene

@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from app.clock import utc_now
-from app.domain.deployments import Column, FieldKind, FieldType
+from app.base.clock import utc_now
+from app.base.errors import NotFound
+from app.base.values import Range
+from app.database.engine import Database
+from app.deployments.queries import Deployments
+from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.mitigation import MitigationSettings, Profile, StandIn
-from app.domain.monitors import Monitor, MonitoredAttribute
-from app.domain.outcomes import OutcomeRule
-from app.domain.values import Range
-from app.errors import NotFound
-from app.mitigation.profiles import current_profile, fit_again
-from app.store.database.engine import Database
-from app.store.deployments.deployments import Deployments
+from app.domain.monitor import Monitor, MonitoredAttribute
+from app.domain.outcome import OutcomeRule
+from app.mitigation.profile_in_force import current_profile, fit_again
 from tests.scenes import NOON, PlainSealer, Scene, scene
 
 HOUSING = MonitoredAttribute(feature="housing", monitored=("rent", "free"), reference=("own", "family", "barge"))

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from app.database.engine import Database
+from app.deployments.mitigation_queries import put_settings
 from app.domain.mitigation import MitigationSettings, Mode
-from app.store.database.engine import Database
-from app.store.mitigation.mitigation import put_settings
 from tests.builders.docs_pages import REPOSITORY, table
 from tests.builders.golden_scenes import staged
 from tests.golden import golden

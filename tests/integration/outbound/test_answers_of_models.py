@@ -15,10 +15,10 @@ import uvloop
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.domain.deployments import EndpointTls
-from app.outbound.addresses import Address
-from app.outbound.egress import EgressPolicy
-from app.outbound.transport import PinnedTransport
+from app.calls.egress_policy import EgressPolicy
+from app.calls.ip_addresses import Address
+from app.calls.pinned_transport import PinnedTransport
+from app.domain.deployment import EndpointTls
 from tests.models.certificates import Authority
 
 LENGTH = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-Model:  v1 \r\n\r\nhello"

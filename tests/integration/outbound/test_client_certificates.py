@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.domain.deployments import EndpointTls
-from app.errors import ScoringFailed
+from app.base.errors import ScoringFailed
+from app.domain.deployment import EndpointTls
 from tests.builders.scoring_clients import MAN, client_of
 from tests.models.certificates import Authority, behind_mutual_tls
 from tests.models.rules import RuleScorer

@@ -4,8 +4,8 @@ from ipaddress import ip_address
 
 import pytest
 
-from app.errors import EndpointRefused, ScoringFailed
-from app.outbound.addresses import Address
+from app.base.errors import EndpointRefused, ScoringFailed
+from app.calls.ip_addresses import Address
 from tests.builders.fake_time import FakeTime
 from tests.builders.scoring_clients import MAN, client_of
 from tests.models.faulty import Fault, faulty

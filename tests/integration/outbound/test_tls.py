@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from app.errors import ScoringFailed
-from app.outbound import transport
-from app.outbound.addresses import Address
+from app.base.errors import ScoringFailed
+from app.calls import pinned_transport as transport
+from app.calls.ip_addresses import Address
 from tests.builders.fake_time import FakeTime
 from tests.builders.scoring_clients import MAN, client_of
 from tests.models.certificates import write_certificate

@@ -6,12 +6,12 @@ import msgspec
 import pytest
 from sqlalchemy import Connection, text
 
-from app.domain.monitors import Monitor
-from app.domain.outcomes import Outcome
-from app.store.database.engine import Database
-from app.store.records.record_conditions import Statement, add_filters
-from app.views.record_lens import Lens
-from app.views.transactions import RecordsWanted, filter_of
+from app.database.engine import Database
+from app.domain.monitor import Monitor
+from app.domain.outcome import Outcome
+from app.records.record_lens import Lens
+from app.records.record_list import RecordsWanted, filter_of
+from app.sources.stored.record_conditions import Statement, add_filters
 from tests.builders.drawn_records import SCHEMA, Drawn, draw, stored_record
 
 MONITORS, RECORDS = 110, 100

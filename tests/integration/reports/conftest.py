@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from app.apart import Apart
-from app.domain.checks import Trigger
-from app.domain.deployments import Endpoint
-from app.domain.monitors import MonitoredAttribute
-from app.domain.values import Range
-from app.reports import making
-from app.store.checks.checks import read_run
-from app.store.database.engine import Database
-from app.store.tables import CheckRow
+from app.base.apart import Apart
+from app.base.values import Range
+from app.checks.queries import read_run
+from app.database.engine import Database
+from app.database.tables import CheckRow
+from app.domain.check import Trigger
+from app.domain.deployment import Endpoint
+from app.domain.monitor import MonitoredAttribute
+from app.reports import report_processes as making
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.integration.reports.reported import HOSTILE, Reported
 from tests.models.rules import RuleScorer

@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from app.domain.attributions import AttributionLimits
-from app.domain.checks import Span
-from app.store.attributions.attributions import queue_manual
+from app.domain.check import Span
+from app.evidence.attribution.attribution import AttributionLimits
+from app.evidence.attribution.queries import queue_manual
 from tests.builders.attributions import run_all
 from tests.builders.pdf_files import page_count
 from tests.integration.reports.reported import Reported

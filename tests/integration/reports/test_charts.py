@@ -4,8 +4,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from app.api.figures_csv import csv_file
-from app.charts.twins import Twin
+from app.charts.figures_csv import csv_file
+from app.charts.pictures.twin_tables import Twin
 from tests.integration.reports.reported import Reported
 from tests.scenes import HOUR, NOON
 

@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.domain.checks import Span, Trigger
-from app.reports.check_reports import check_report, period_report
+from app.database.engine import Database
+from app.deployments.monitor.queries import delete_monitor
+from app.domain.check import Span, Trigger
+from app.reports.check_report import check_report, period_report
 from app.reports.document import Document, Made, Paragraph, ReportTable, Section
-from app.store.database.engine import Database
-from app.store.deployments.monitors import delete_monitor
 from tests.builders.evidence_worlds import START, log, update, watched, world
 from tests.builders.page_words import says
 from tests.scenes import HOUR

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.domain.checks import Span
-from app.domain.deployments import Column, FieldKind, FieldType
-from app.domain.monitors import MonitoredAttribute
+from app.database.engine import Database
+from app.deployments.queries import Deployments
+from app.domain.check import Span
+from app.domain.deployment import Column, FieldKind, FieldType
+from app.domain.monitor import MonitoredAttribute
 from app.reports.document import Made
-from app.reports.regulator import people as module
-from app.reports.regulator.making import ReportForm, make_regulator_report
+from app.reports.regulator import counted_people as module
 from app.reports.regulator.presets import PeriodSheet, SheetsWanted
-from app.store.database.engine import Database
-from app.store.deployments.deployments import Deployments
+from app.reports.regulator.regulator_report import ReportForm, make_regulator_report
 from tests.builders.applicants import monitor_of
 from tests.connections import connect
 from tests.scenes import HOUR, NOON, PlainSealer, scene

@@ -13,14 +13,14 @@ from sqlalchemy import text
 from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner
 
-from app.cli.report import command
-from app.domain.report_schedules import ReportRhythm, periods_between
-from app.errors import LeaseLost
-from app.reports.regulator import making
-from app.reports.regulator.making import make_next_report
-from app.reports.regulator.verification import check_file, read_report_file
-from app.schedule.looks import look_for_reports
-from app.store.reports.kept import queue_due_reports
+from app.base.errors import LeaseLost
+from app.cli.reports.report import command
+from app.reports.kept.queries import queue_due_reports
+from app.reports.kept.schedules import ReportRhythm, periods_between
+from app.reports.regulator import regulator_report as making
+from app.reports.regulator.regulator_report import make_next_report
+from app.reports.regulator.verify import check_file, read_report_file
+from app.worker.looks import look_for_reports
 from tests.builders.page_words import says
 from tests.integration.reports.reported import Reported
 from tests.scenes import HOUR, NOON, PlainSealer

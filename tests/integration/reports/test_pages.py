@@ -9,10 +9,10 @@ import re
 
 import pytest
 
-from app.domain.checks import Span
+from app.charts.forest_headline import word_forest
+from app.domain.check import Span
 from app.reports.document import Made
-from app.reports.making import Form, Order, make_report
-from app.views.forest_headline import word_forest
+from app.reports.report_processes import Form, Order, make_report
 from tests.builders.check_results import read_results
 from tests.builders.forests import read_forest
 from tests.builders.page_words import says

@@ -16,23 +16,23 @@ import psycopg
 import pytest
 from typer.testing import CliRunner
 
-from app.checks.rollups import Period, roll_up
-from app.cli.report import command
-from app.domain.category_schemes import CategoryMapping
-from app.domain.checks import Span
-from app.domain.deployments import Column, FieldKind, FieldType
+from app.base.errors import InvalidInput
+from app.base.values import Range
+from app.checks.days.measurement_queries import SeriesFilter, summed_tables
+from app.checks.days.roll_up import Period, roll_up
+from app.cli.reports.report import command
+from app.database.engine import Database
+from app.domain.check import Span
+from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.mitigation import MitigationSettings
-from app.domain.monitors import MonitoredAttribute
-from app.domain.values import Range
-from app.errors import InvalidInput
-from app.frames.selection_report import report_selections
-from app.reports import pdf
+from app.domain.monitor import MonitoredAttribute
+from app.library.selections import report_selections
+from app.reports import pdf_file as pdf
 from app.reports.document import Made, written
-from app.reports.regulator.making import ReportForm, make_regulator_report
 from app.reports.regulator.presets import PeriodSheet, SheetsWanted, ToolKind
-from app.reports.regulator.verification import check_database, check_file, read_report_file
-from app.store.checks.measurements import SeriesFilter, summed_tables
-from app.store.database.engine import Database
+from app.reports.regulator.regulator_report import ReportForm, make_regulator_report
+from app.reports.regulator.verify import check_database, check_file, read_report_file
+from app.statistics.selections.category_schemes import CategoryMapping
 from tests.builders.applicants import monitor_of
 from tests.builders.page_words import says
 from tests.builders.pdf_files import page_count

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.domain.checks import Span
-from app.domain.deployments import Column, FieldKind, FieldType
-from app.domain.monitors import MonitoredAttribute
+from app.database.engine import Database
+from app.domain.check import Span
+from app.domain.deployment import Column, FieldKind, FieldType
+from app.domain.monitor import MonitoredAttribute
 from app.reports.authors import name_author
 from app.reports.document import Document, Made
+from app.reports.regulator.chapters import chapters
 from app.reports.regulator.cover import extend_cover
-from app.reports.regulator.making import read_content
 from app.reports.regulator.presets import PeriodSheet, SheetsWanted
-from app.reports.regulator.sections import chapters
-from app.store.database.engine import Database
+from app.reports.regulator.regulator_report import read_content
 from tests.builders.applicants import monitor_of
 from tests.builders.page_words import says
 from tests.scenes import HOUR, NOON, Scene, SceneMemory, scene

@@ -7,9 +7,9 @@ from urllib.parse import quote_plus
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.domain.checks import Span
-from app.errors import InvalidInput
-from app.reports.regulator.verification import check_file, read_report_file
+from app.base.errors import InvalidInput
+from app.domain.check import Span
+from app.reports.regulator.verify import check_file, read_report_file
 from tests.builders.page_words import says
 from tests.integration.reports.reported import Reported
 from tests.scenes import HOUR, NOON

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from app.domain.monitors import MonitoredAttribute
-from app.security.principals import Role
-from app.store.tables import AlertRow
+from app.access.principals import Role
+from app.database.tables import AlertRow
+from app.domain.monitor import MonitoredAttribute
 from tests.builders.applicants import applicants, monitor_of
 from tests.builders.check_results import read_results
 from tests.builders.page_words import says
@@ -212,7 +212,7 @@ def test_whoever_may_only_log_gets_no_report(reported: Reported) -> None:
 
 @pytest.mark.thorough
 def test_the_measurements_of_a_check_and_of_a_period_are_the_same_as_in_json(reported: Reported, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.api.csv_streams.PIECE", 90)
+    monkeypatch.setattr("app.records.csv_streams.PIECE", 90)
     of_check = _rows(reported.text(f"{reported.address}/measurements.csv"))
     of_period = _rows(reported.text("/measurements.csv", **PERIOD))
     details = read_results(reported.service.client, f"/v1/deployments/a-model{reported.address}")

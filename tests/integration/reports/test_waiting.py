@@ -12,13 +12,13 @@ from typing import cast
 import httpx
 import pytest
 
-from app.domain.checks import CheckRun
-from app.errors import ReportNotMade
-from app.reports import making
+from app.access.gate.services import REQUESTS_AT_ONCE
+from app.base.errors import ReportNotMade
+from app.database.engine import Database
+from app.domain.check import CheckRun
+from app.reports import report_processes as making
 from app.reports.document import Made
-from app.reports.making import AT_ONCE, WAITING_OF_KEY, Order, ReportMaker
-from app.services.open import REQUESTS_AT_ONCE
-from app.store.database.engine import Database
+from app.reports.report_processes import AT_ONCE, WAITING_OF_KEY, Order, ReportMaker
 from app.web.problems import problem_response
 from tests.builders.bodies import deployment
 from tests.integration.reports.reported import Reported
@@ -114,7 +114,7 @@ def test_a_page_that_offers_reports_is_shown_where_the_machine_refuses_their_pro
         raise BlockingIOError("Resource temporarily unavailable")
 
     monkeypatch.setattr(forkserver, "connect_to_new_process", refuse)
-    monkeypatch.setattr("app.dashboard.offered_reports.ensure_running", refuse)
+    monkeypatch.setattr("app.pages.prepare_reports.ensure_running", refuse)
 
     page = reported.service.client.get("/deployments/a-model").status_code
     with pytest.raises(ReportNotMade, match="The machine refused the process that makes reports: Resource temporarily unavailable"):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.store.database.engine import Database
+from app.database.engine import Database
 from tests.builders.kept_records import make_kept_records
 from tests.builders.lender import UNFAIR
 from tests.models.serving import serve

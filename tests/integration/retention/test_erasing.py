@@ -10,14 +10,14 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from app.domain.records import digest_id
-from app.domain.retention import Erasure, RecordSelector, hash_receipt, receipt_document
-from app.retention import erasing
-from app.retention.erasing import perform_erasures
-from app.store.records.call_halves import StoredHalf, add_halves
-from app.store.records.noted_hours import note_changed_hours
-from app.store.retention.erasures import get_erasure, request_erasure
-from app.store.retention.holds import place_hold, release_hold
+from app.domain.record import digest_id
+from app.intake.gateway.half_queries import StoredHalf, add_halves
+from app.retention import erase as erasing
+from app.retention.erase import perform_erasures
+from app.retention.erasure_queries import get_erasure, request_erasure
+from app.retention.hold_queries import place_hold, release_hold
+from app.retention.policy import Erasure, RecordSelector, hash_receipt, receipt_document
+from app.sources.stored.noted_hours import note_changed_hours
 from tests.builders.evidence_worlds import update
 from tests.builders.kept_records import PERSON, SERIES
 from tests.builders.traces import rows_of, tables_with, tables_with_number

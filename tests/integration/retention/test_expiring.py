@@ -9,14 +9,14 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from app.domain.definitions import definition_of
-from app.domain.deployments import Deployment
-from app.domain.retention import Erasure, RetentionPolicy
-from app.retention import expiring
-from app.retention.expiring import apply_policies
-from app.schedule.retention import look_for_aged_records
-from app.store.deployments.deployments import Deployments
-from app.store.retention.holds import place_hold, put_policy
+from app.deployments.definition import definition_of
+from app.deployments.queries import Deployments
+from app.domain.deployment import Deployment
+from app.retention import expire as expiring
+from app.retention.expire import apply_policies
+from app.retention.hold_queries import place_hold, put_policy
+from app.retention.policy import Erasure, RetentionPolicy
+from app.worker.retention_job import look_for_aged_records
 from tests.builders.kept_records import PERSON, SERIES
 from tests.builders.lender import UNFAIR
 from tests.builders.traces import rows_of, tables_with, tables_with_number

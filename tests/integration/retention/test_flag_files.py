@@ -8,12 +8,12 @@ import pytest
 from sqlalchemy import text
 from structlog.testing import capture_logs
 
-from app.clock import utc_now
-from app.domain.deployments import Endpoint
-from app.domain.retention import RetentionPolicy
-from app.retention.expiring import apply_policies
-from app.store.database.engine import Database
-from app.store.retention.holds import place_hold, put_policy, release_hold
+from app.base.clock import utc_now
+from app.database.engine import Database
+from app.domain.deployment import Endpoint
+from app.retention.expire import apply_policies
+from app.retention.hold_queries import place_hold, put_policy, release_hold
+from app.retention.policy import RetentionPolicy
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.lakes import Lake, lake_of
 from tests.models.rules import RuleScorer

@@ -8,20 +8,20 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from app.batch.own_files import OwnPlaces, _own_files
-from app.clock import utc_now
-from app.domain.definitions import Definition, definition_of
-from app.domain.deployments import Endpoint
-from app.domain.retention import RecordSelector, RetentionPolicy
-from app.domain.tables_of_files import PayloadTable, TableFormat
-from app.retention.erasing import perform_erasures
-from app.retention.expiring import apply_policies, delete_left_files
-from app.store.database.engine import Database
-from app.store.deployments.deployments import Deployments
-from app.store.people.activities import record_activity
-from app.store.retention.erasures import request_erasure
-from app.store.retention.flag_files import DELETED_TABLE
-from app.store.retention.holds import place_hold, put_policy, release_hold
+from app.access.audit.activity_queries import record_activity
+from app.base.clock import utc_now
+from app.database.engine import Database
+from app.deployments.definition import Definition, definition_of
+from app.deployments.queries import Deployments
+from app.domain.deployment import Endpoint
+from app.domain.file_tables import PayloadTable, TableFormat
+from app.retention.erase import perform_erasures
+from app.retention.erasure_queries import request_erasure
+from app.retention.expire import apply_policies, delete_left_files
+from app.retention.flag_file_queries import DELETED_TABLE
+from app.retention.hold_queries import place_hold, put_policy, release_hold
+from app.retention.policy import RecordSelector, RetentionPolicy
+from app.sources.tables.own_files import OwnPlaces, _own_files
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.lakes import Lake, lake_of
 from tests.models.rules import RuleScorer

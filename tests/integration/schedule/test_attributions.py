@@ -9,19 +9,23 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import text
 
-from app.checks.asking import Report
-from app.checks.attributing import questions
-from app.checks.attributing.performing import perform_attribution
-from app.domain.attributions import AttributionLimits, AttributionResult, AttributionRun, AttributionState, AttributionTrigger, Method
-from app.domain.checks import Progress, Span
-from app.domain.deployments import Endpoint
-from app.domain.monitors import AttributionSettings
-from app.domain.retrying import CHECK_POLICY
-from app.errors import LeaseLost
-from app.schedule.attributor import QUEUES, Attributor
-from app.schedule.due import queue_due_attributions
-from app.schedule.held import leased_attribution
-from app.store.attributions.attributions import (
+from app.base.errors import LeaseLost
+from app.checks.ask_model import Report
+from app.checks.schedule.retry import CHECK_POLICY
+from app.database.engine import Database
+from app.domain.check import Progress, Span
+from app.domain.deployment import Endpoint
+from app.domain.monitor import AttributionSettings
+from app.evidence.attribution import model_questions as questions
+from app.evidence.attribution.attribution import (
+    AttributionLimits,
+    AttributionResult,
+    AttributionRun,
+    AttributionState,
+    AttributionTrigger,
+    Method,
+)
+from app.evidence.attribution.queries import (
     cancel_attribution,
     claim_attribution,
     delete_attribution,
@@ -31,7 +35,10 @@ from app.store.attributions.attributions import (
     release_attribution,
     stop_attribution,
 )
-from app.store.database.engine import Database
+from app.worker.attribute import perform_attribution
+from app.worker.attributor import QUEUES, Attributor
+from app.worker.due_work import queue_due_attributions
+from app.worker.held_work import leased_attribution
 from tests.builders.applicants import APPLICANT, applicants, monitor_of
 from tests.builders.attributing_process import attributing_process
 from tests.builders.attributions import all_attributions, run_all, silence_workers

@@ -6,11 +6,11 @@ import sys
 import pytest
 from structlog.testing import capture_logs
 
-from app.domain.audit import audit_line
-from app.schedule.ticker import tick
-from app.store.database.engine import Database
-from app.store.people.activities import record_activity
-from app.store.people.audit_events import sealed_events
+from app.access.audit.activity_queries import record_activity
+from app.access.audit.audit_chain import audit_line
+from app.access.audit.event_queries import sealed_events
+from app.database.engine import Database
+from app.worker.ticker import tick
 
 
 def add_event(database: Database, subject: str) -> None:

@@ -6,11 +6,11 @@ import psycopg
 import pytest
 from sqlalchemy import text
 
-from app.clock import hour_of, utc_now
-from app.domain.retrying import CHECK_POLICY
-from app.store.checks.checks import queue_scheduled
-from app.store.checks.leases import claim
-from app.store.database.engine import Database
+from app.base.clock import hour_of, utc_now
+from app.checks.lease_queries import claim
+from app.checks.queries import queue_scheduled
+from app.checks.schedule.retry import CHECK_POLICY
+from app.database.engine import Database
 from tests.builders.queued_checks import add_deployments
 from tests.databases import libpq
 

@@ -5,14 +5,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import select, text, update
 
-from app.clock import HOUR, hour_of
-from app.domain.monitors import Monitor
-from app.domain.outcomes import OutcomeRule
-from app.schedule.due import MISSED_HOURS_LIMIT, queue_due_checks
-from app.schedule.ticker import start_ticker, tick
-from app.store.database.engine import Database
-from app.store.deployments.monitors import put_monitor
-from app.store.tables import CheckRow, DeploymentRow, MonitorRow
+from app.base.clock import HOUR, hour_of
+from app.database.engine import Database
+from app.database.tables import CheckRow, DeploymentRow, MonitorRow
+from app.deployments.monitor.queries import put_monitor
+from app.domain.monitor import Monitor
+from app.domain.outcome import OutcomeRule
+from app.worker.due_work import MISSED_HOURS_LIMIT, queue_due_checks
+from app.worker.ticker import start_ticker, tick
 from tests.builders.queued_checks import add_deployments
 
 NOON = datetime(2030, 5, 5, 12, tzinfo=UTC)

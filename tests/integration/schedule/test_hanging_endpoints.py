@@ -11,20 +11,20 @@ import pytest
 from sqlalchemy import select, text
 from syrupy.assertion import SnapshotAssertion
 
+from app.base.errors import EndpointDown, ScoringFailed
+from app.base.settings import Settings
+from app.calls import request_pace as pacing
 from app.checks.check import perform_check
-from app.domain.checks import CheckRun, CheckState, Failure, Span, Trigger
-from app.domain.definitions import definition_of
-from app.domain.deployments import Endpoint
+from app.checks.queries import queue_requested
+from app.database.engine import Database
+from app.deployments.definition import definition_of
+from app.deployments.endpoint_health_queries import IS_OPEN
+from app.deployments.queries import Deployments
+from app.domain.check import CheckRun, CheckState, Failure, Span, Trigger
+from app.domain.deployment import Endpoint
 from app.domain.endpoint_health import HEALTHY, OPENS_AFTER, BreakerState, EndpointHealth
-from app.errors import EndpointDown, ScoringFailed
-from app.mitigation.window.mitigating import mitigate_window
-from app.outbound import pacing
-from app.schedule.worker import Worker
-from app.settings import Settings
-from app.store.checks.checks import queue_requested
-from app.store.database.engine import Database
-from app.store.deployments.deployments import Deployments
-from app.store.deployments.endpoint_health import IS_OPEN
+from app.mitigation.window.mitigate_window import mitigate_window
+from app.worker.worker import Worker
 from tests.builders.applicants import APPLICANT, applicants, monitor_of
 from tests.builders.page_words import says
 from tests.builders.queued_checks import reread

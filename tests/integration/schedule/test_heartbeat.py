@@ -4,11 +4,11 @@ from datetime import timedelta
 
 from sqlalchemy import text
 
-from app.domain.workers import FORGOTTEN_AFTER, SILENT_AFTER, WorkersSeen, WorkerState
-from app.schedule.looks import beat
-from app.schedule.ticker import start_ticker
-from app.store.checks.workers import workers_seen
-from app.store.database.engine import Database
+from app.checks.schedule.worker_queries import workers_seen
+from app.checks.schedule.worker_state import FORGOTTEN_AFTER, SILENT_AFTER, WorkersSeen, WorkerState
+from app.database.engine import Database
+from app.worker.looks import beat
+from app.worker.ticker import start_ticker
 from tests.progress import wait_until
 
 SECOND = timedelta(seconds=1)

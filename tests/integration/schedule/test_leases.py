@@ -8,14 +8,14 @@ import pytest
 from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
-from app.domain.checks import CheckRun, CheckState, Failure, Progress, Trigger
-from app.domain.retrying import CHECK_POLICY
-from app.errors import Conflict, LeaseLost
-from app.store.checks.checks import queue_scheduled, request_cancel
-from app.store.checks.leases import claim, finish, release, renew
-from app.store.database.engine import Database
-from app.store.database.leased_rows import shorten_waits
-from app.store.tables import CheckRow
+from app.base.errors import Conflict, LeaseLost
+from app.checks.lease_queries import claim, finish, release, renew
+from app.checks.queries import queue_scheduled, request_cancel
+from app.checks.schedule.retry import CHECK_POLICY
+from app.database.engine import Database
+from app.database.leased_rows import shorten_waits
+from app.database.tables import CheckRow
+from app.domain.check import CheckRun, CheckState, Failure, Progress, Trigger
 from tests.builders.queued_checks import add_deployments, add_hours, ask, let_pass, reread
 
 POLICY = replace(CHECK_POLICY, lease=timedelta(minutes=9))

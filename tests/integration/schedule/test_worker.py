@@ -10,14 +10,14 @@ from sqlalchemy.engine import make_url
 from structlog.testing import capture_logs
 from syrupy.assertion import SnapshotAssertion
 
-from app.checks.asking import Report
-from app.domain.checks import CheckRun, CheckState, Progress
+from app.base.errors import LeaseLost, NotFound, ScoringFailed, Unavailable
+from app.checks.ask_model import Report
+from app.checks.queries import get, page, read_model_answer, request_cancel
+from app.checks.schedule.retry import CHECK_POLICY, CheckPolicy
+from app.database.engine import Database
+from app.domain.check import CheckRun, CheckState, Progress
 from app.domain.paging import Paging
-from app.domain.retrying import CHECK_POLICY, CheckPolicy
-from app.errors import LeaseLost, NotFound, ScoringFailed, Unavailable
-from app.schedule.worker import Worker
-from app.store.checks.checks import get, page, read_model_answer, request_cancel
-from app.store.database.engine import Database
+from app.worker.worker import Worker
 from tests.builders.counted_checks import CountedCheck, make_side_tables, rows
 from tests.builders.page_words import says
 from tests.builders.queued_checks import add_deployments, add_hours, ask, end_leases, reread

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from prometheus_client import REGISTRY
 
-from app.domain.deployments import Credentials, CredentialsKind
-from app.domain.values import Scalar
-from app.errors import CheckCancelled, LeaseLost, ScoringFailed
+from app.base.errors import CheckCancelled, LeaseLost, ScoringFailed
+from app.base.values import Scalar
+from app.domain.deployment import Credentials, CredentialsKind
 from tests.builders.fake_time import FakeTime
 from tests.builders.scoring_clients import MAN, POOR_WOMAN, RICH_WOMAN, client_of
 from tests.models.faulty import Fault, faulty

@@ -2,12 +2,12 @@
 
 import pytest
 
-from app.domain.deployments import Credentials, CredentialsKind
-from app.domain.records import Prediction
-from app.domain.values import Scalar
-from app.errors import ScoringFailed
-from app.scoring import asking
-from app.scoring.refusals import Refusal
+from app.base.errors import ScoringFailed
+from app.base.values import Scalar
+from app.calls.scoring import ask_page as asking
+from app.calls.scoring.refused_records import Refusal
+from app.domain.deployment import Credentials, CredentialsKind
+from app.domain.record import Prediction
 from tests.builders.fake_time import FakeTime
 from tests.builders.scoring_clients import MAN, POOR_WOMAN, client_of
 from tests.models.faulty import Fault, closed_url, faulty

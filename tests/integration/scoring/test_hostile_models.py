@@ -8,12 +8,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.domain.texts import character_problem
-from app.errors import EndpointDown, EndpointRefused, ScoringFailed
-from app.outbound.model_uris import check_files
-from app.scoring import loaded_model
-from app.scoring.loaded_model import LoadedHere, ModelProcesses
-from app.scoring.model_process import ModelNotLoaded
+from app.base.errors import EndpointDown, EndpointRefused, ScoringFailed
+from app.base.texts import character_problem
+from app.calls.model_uris import check_files
+from app.calls.scoring import loaded_model
+from app.calls.scoring.loaded_model import LoadedHere, ModelProcesses
+from app.calls.scoring.model_process import ModelNotLoaded
 from tests.models.mlflow_stub import put_mlflow_on_path, rule_model
 
 PAGE = b'{"dataframe_split": {"columns": ["sex"], "data": [["male"]]}}'

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from app.domain.deployments import Endpoint
-from app.errors import EndpointRefused, ScoringFailed
-from app.outbound.egress import EgressPolicy
-from app.payloads.answers import Answer
-from app.scoring.live import LiveModel, LiveModels, ModelKey
+from app.base.errors import EndpointRefused, ScoringFailed
+from app.calls.egress_policy import EgressPolicy
+from app.calls.scoring.live_model import LiveModel, LiveModels, ModelKey
+from app.domain.deployment import Endpoint
+from app.payloads.read_predictions import Answer
 from tests.builders.fake_time import FakeTime
 from tests.builders.scoring_clients import MAN, OUTPUTS, POOR_WOMAN
 from tests.models.faulty import Fault, closed_url, faulty

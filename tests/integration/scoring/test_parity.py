@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from app.domain.deployments import Endpoint, OutputFields
-from app.domain.records import Prediction
+from app.calls.scoring.scoring_client import ScoringClient
+from app.domain.deployment import Endpoint, OutputFields
+from app.domain.record import Prediction
 from app.payloads.registry import PayloadFormat
-from app.scoring.client import ScoringClient
 from tests.golden import golden
 from tests.models.logistic import LogisticModel
 from tests.models.serving import ModelServer, serve

@@ -6,10 +6,10 @@ import re
 import httpx
 import pytest
 
-from app.domain.deployments import Endpoint
-from app.errors import ScoringFailed
+from app.base.errors import ScoringFailed
+from app.calls.scoring.ask_page import Asker
+from app.domain.deployment import Endpoint
 from app.payloads.codec import HttpMessage
-from app.scoring.asking import Asker
 from tests.builders.fake_time import FakeTime
 
 SECRET = 'an internal page says ".hello'  # noqa: S105 - no password

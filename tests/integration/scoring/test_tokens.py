@@ -8,9 +8,9 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from app.domain.deployments import Credentials, CredentialsKind
-from app.errors import ScoringFailed
-from app.outbound import tokens
+from app.base.errors import ScoringFailed
+from app.calls import token_source as tokens
+from app.domain.deployment import Credentials, CredentialsKind
 from tests.builders.scoring_clients import MAN, client_of
 from tests.models.rules import RuleScorer
 from tests.models.serving import ModelServer, Reply, running

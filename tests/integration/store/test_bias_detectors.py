@@ -5,16 +5,16 @@ import pytest
 from sqlalchemy import delete, select, update
 from structlog.testing import capture_logs
 
-from app.domain.bias_detectors import ALL_TOGETHER, DetectorCounts, DetectorVersion
-from app.domain.checks import CheckRun
+from app.database.engine import Database
+from app.database.tables import BiasDetectorRow, CheckRow, DeploymentRow
+from app.deployments.bias_detector import ALL_TOGETHER, DetectorCounts, DetectorVersion
+from app.deployments.mitigation_queries import NewDetector, detector_page, newest_detectors, store_detectors, usable_versions
+from app.domain.check import CheckRun
 from app.domain.paging import Paging
-from app.mitigation.detector import loading
-from app.mitigation.detector.loading import LoadedDetectors
-from app.mitigation.detector.model import BiasDetector
-from app.mitigation.detector.versions import DetectorEvidence, train_detectors
-from app.store.database.engine import Database
-from app.store.mitigation.mitigation import NewDetector, detector_page, newest_detectors, store_detectors, usable_versions
-from app.store.tables import BiasDetectorRow, CheckRow, DeploymentRow
+from app.mitigation.detector import load_detector as loading
+from app.mitigation.detector.bias_detector import BiasDetector
+from app.mitigation.detector.detector_versions import DetectorEvidence, train_detectors
+from app.mitigation.detector.load_detector import LoadedDetectors
 from tests.builders.extras import NEEDS_DETECTOR
 from tests.builders.queued_checks import add_deployments, ask
 from tests.builders.refused_women import COLUMNS, Refused, refused

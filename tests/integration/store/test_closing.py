@@ -4,8 +4,8 @@ import psycopg
 import pytest
 from sqlalchemy import text
 
-from app.store.database.arrow import arrow_reader
-from app.store.database.engine import Database
+from app.database.arrow_reader import arrow_reader
+from app.database.engine import Database
 from tests.databases import libpq
 from tests.progress import wait_until
 

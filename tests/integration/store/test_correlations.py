@@ -7,9 +7,11 @@ from datetime import UTC, datetime
 import pytest
 from sqlalchemy import text
 
-from app.domain.definitions import Definition
-from app.domain.deployments import Column, FieldKind, FieldType, OutputFields, ProblemType
-from app.domain.training_data import (
+from app.database.engine import Database
+from app.deployments.definition import Definition
+from app.deployments.queries import Deployments
+from app.deployments.training.queries import associations_of, delete_training_data, donor_features_of, donors_of, store_training_data
+from app.deployments.training.training_facts import (
     NOT_CORRECTED,
     Association,
     AssociationMeasure,
@@ -21,9 +23,7 @@ from app.domain.training_data import (
     TrainingForm,
     TrainingSummary,
 )
-from app.store.database.engine import Database
-from app.store.deployments.deployments import Deployments
-from app.store.training.training_data import associations_of, delete_training_data, donor_features_of, donors_of, store_training_data
+from app.domain.deployment import Column, FieldKind, FieldType, OutputFields, ProblemType
 from tests.scenes import PlainSealer
 
 WEAK = Association(

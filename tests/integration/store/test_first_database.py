@@ -11,12 +11,12 @@ import pytest
 from sqlalchemy import text
 from structlog.testing import capture_logs
 
-from app.embedded.programs import client_program
-from app.errors import SetupError
-from app.metrics import CATALOGUE
-from app.store.database import migrate
-from app.store.database.engine import Database
-from app.store.database.migrate import newest_revision, revision_of, upgrade
+from app.base.errors import SetupError
+from app.database import migrations as migrate
+from app.database.embedded.postgres_programs import client_program
+from app.database.engine import Database
+from app.database.migrations import newest_revision, revision_of, upgrade
+from app.statistics.catalogue import CATALOGUE
 from tests.builders.commit_7ba08965 import create_filled, create_schema, read_fixture
 from tests.progress import wait_until
 

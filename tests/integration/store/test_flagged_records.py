@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from app.domain.checks import Span
-from app.domain.definitions import definition_of
-from app.domain.deployments import Column, FieldKind, FieldType
+from app.database.engine import Database
+from app.deployments.definition import definition_of
+from app.deployments.queries import Deployments
+from app.domain.check import Span
+from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.mitigation import FlaggedRecord
-from app.store.database.engine import Database
-from app.store.deployments.deployments import Deployments
-from app.store.records.flagged_records import FlaggedFilter, FlaggedPayload, FlagPlace, clear_flags, flagged_page, store_flagged
+from app.mitigation.window.flag_queries import FlaggedFilter, FlaggedPayload, FlagPlace, clear_flags, flagged_page, store_flagged
 from tests.builders.applicants import APPLICANT, applicants, monitor_of
 from tests.scenes import HOUR, NOON, PlainSealer, Scene, scene
 

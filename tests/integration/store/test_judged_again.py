@@ -9,12 +9,13 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from app.metrics import CATALOGUE, Limits, Measured, Value, Verdict
-from app.metrics.sides import judge
-from app.metrics.verdicts import is_inside
-from app.store.checks.results import join_day
-from app.store.database.engine import Database
-from app.store.database.migrate import upgrade
+from app.checks.result_queries import join_day
+from app.database.engine import Database
+from app.database.migrations import upgrade
+from app.statistics.catalogue import CATALOGUE
+from app.statistics.figure_values import Measured, Value
+from app.statistics.intervals.verdicts import Limits, Verdict, is_inside
+from app.statistics.sentences.sides import judge
 from tests.builders.commit_7ba08965 import create_filled
 
 HAIR = 1e-12

@@ -8,9 +8,9 @@ import psycopg
 import pytest
 from structlog.testing import capture_logs
 
-from app.store.database import migrate
-from app.store.database.engine import Database
-from app.store.database.migrate import newest_revision, revision_of, upgrade
+from app.database import migrations as migrate
+from app.database.engine import Database
+from app.database.migrations import newest_revision, revision_of, upgrade
 from tests.builders.commit_7ba08965 import REVISION, create_schema
 from tests.progress import wait_until
 

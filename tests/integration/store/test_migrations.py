@@ -5,9 +5,9 @@ from alembic import command
 from alembic.script import ScriptDirectory
 from sqlalchemy import text
 
-from app.store.database.engine import Database
-from app.store.database.migrate import alembic_config, is_newer, is_too_old, newest_revision, upgrade
-from app.store.database.partitions import ensure_coming_months, ensure_months
+from app.database.engine import Database
+from app.database.migrations import alembic_config, is_newer, is_too_old, newest_revision, upgrade
+from app.database.partitions import ensure_coming_months, ensure_months
 
 
 def test_the_migrated_database_is_what_the_row_classes_say(database: Database) -> None:

@@ -9,10 +9,10 @@ from pydantic import SecretStr
 from sqlalchemy import text
 from structlog.testing import capture_logs
 
-from app.store.database import replica as replicas
-from app.store.database.engine import Database
-from app.store.database.migrate import upgrade
-from app.store.database.replica import Replica
+from app.database import replica as replicas
+from app.database.engine import Database
+from app.database.migrations import upgrade
+from app.database.replica import Replica
 from tests.builders.bodies import deployment
 from tests.builders.standby import Pair, replicated_postgres
 from tests.service import running_service

@@ -5,12 +5,12 @@ from datetime import datetime
 
 import pytest
 
-from app.alerts.accumulated import evaluate_evidence
-from app.domain.alerts import Alert, Resolution, RuleKind
-from app.domain.outcomes import OutcomeRule
+from app.alerts.evidence_rules import evaluate_evidence
+from app.alerts.queries import AlertFilter, alerts_page
+from app.database.engine import Database
+from app.domain.alert import Alert, Resolution, RuleKind
+from app.domain.outcome import OutcomeRule
 from app.domain.paging import Paging
-from app.store.alerts.alerts import AlertFilter, alerts_page
-from app.store.database.engine import Database
 from tests.builders.evidence_worlds import START, log, update, watched, world
 from tests.scenes import HOUR, Scene
 

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.domain.checks import DataSet, Span
-from app.domain.deployments import Column, Endpoint, FieldKind, FieldType
-from app.domain.monitors import Monitor, MonitoredAttribute
-from app.domain.outcomes import OutcomeRule
-from app.evidence.nulls import UnfairSide
-from app.evidence.sentences import State
-from app.store.database.engine import Database
-from app.store.evidence.hours import CountedPlace, hours_between
-from app.tracking.looking import ComparisonState, look_at_evidence
+from app.database.engine import Database
+from app.domain.check import DataSet, Span
+from app.domain.deployment import Column, Endpoint, FieldKind, FieldType
+from app.domain.monitor import Monitor, MonitoredAttribute
+from app.domain.outcome import OutcomeRule
+from app.evidence.present_state import ComparisonState, look_at_evidence
+from app.evidence.queries.hour_counts import CountedPlace, hours_between
+from app.statistics.e_values.nulls import UnfairSide
+from app.statistics.e_values.state_words import State
 from tests.builders.applicants import APPLICANT, monitor_of
 from tests.builders.counted_hours import add_checks, draw_pairs
 from tests.builders.evidence_worlds import START, present_era, states, update, watched

@@ -7,9 +7,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from app.clock import HOUR, hour_of
-from app.store.database.engine import Database
-from app.tracking.updating import update_evidence
+from app.base.clock import HOUR, hour_of
+from app.database.engine import Database
+from app.evidence.update import update_evidence
 from tests.builders.workers import ended, working
 from tests.crashes.checking import deployment, monitor
 from tests.crashes.history import PastRecord, follow_again, insert_records

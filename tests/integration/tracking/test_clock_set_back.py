@@ -5,9 +5,9 @@ from pathlib import Path
 
 import psycopg
 
-from app.clock import HOUR, hour_of
-from app.store.database.engine import Database
-from app.tracking.updating import update_evidence
+from app.base.clock import HOUR, hour_of
+from app.database.engine import Database
+from app.evidence.update import update_evidence
 from tests.crashes.checking import deployment, monitor
 from tests.crashes.history import PastRecord, insert_records
 from tests.service import running_service

@@ -4,17 +4,17 @@ from dataclasses import replace
 
 import pytest
 
-from app.alerts.accumulated import evaluate_evidence
+from app.alerts.evidence_rules import evaluate_evidence
 from app.alerts.lifecycle import close_by_hand
-from app.domain.alerts import Alert, Resolution
-from app.domain.checks import DataSet
+from app.alerts.queries import AlertFilter, alerts_page
+from app.database.engine import Database
+from app.domain.alert import Alert, Resolution
+from app.domain.check import DataSet
 from app.domain.paging import Paging
-from app.evidence.nulls import UnfairSide
-from app.evidence.sentences import State
-from app.store.alerts.alerts import AlertFilter, alerts_page
-from app.store.database.engine import Database
-from app.tracking.looking import ComparisonState, look_at_evidence
-from app.tracking.replaying import replay_figure
+from app.evidence.present_state import ComparisonState, look_at_evidence
+from app.evidence.replay import replay_figure
+from app.statistics.e_values.nulls import UnfairSide
+from app.statistics.e_values.state_words import State
 from tests.builders.evidence_worlds import SEX, START, Logged, log, states, update, watched, world
 from tests.scenes import HOUR, Scene
 

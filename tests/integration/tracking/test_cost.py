@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 
-from app.domain.monitors import MonitoredAttribute
-from app.store.database.engine import Database
-from app.store.evidence.eras import deployments_to_follow
-from app.store.evidence.figures import known_figures, mark_stale
-from app.tracking import settling, updating
-from app.tracking.settling import Forward
-from app.tracking.updating import update_deployment
+from app.database.engine import Database
+from app.domain.monitor import MonitoredAttribute
+from app.evidence import settle as settling
+from app.evidence import update as updating
+from app.evidence.queries.eras import deployments_to_follow
+from app.evidence.queries.figure_states import known_figures, mark_stale
+from app.evidence.settle import Forward
+from app.evidence.update import update_deployment
 from tests.builders.evidence_worlds import SEX, START, log, states, update, watched, world
 from tests.builders.statements import counted
 from tests.databases import Databases

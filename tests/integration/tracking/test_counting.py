@@ -5,11 +5,11 @@ from datetime import datetime
 
 import pytest
 
-from app.domain.checks import DataSet, Span
-from app.domain.monitors import EvidenceSettings
-from app.store.database.engine import Database
-from app.store.evidence.eras import find_era
-from app.store.evidence.hours import CountedPlace, hours_between
+from app.database.engine import Database
+from app.domain.check import DataSet, Span
+from app.domain.monitor import EvidenceSettings
+from app.evidence.queries.eras import find_era
+from app.evidence.queries.hour_counts import CountedPlace, hours_between
 from tests.builders.evidence_worlds import START, Logged, log, states, update, watched, world
 from tests.databases import Databases
 from tests.scenes import HOUR, Scene

@@ -5,21 +5,21 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import text
 
-from app.alerts.accumulated import evaluate_evidence
-from app.clock import utc_now
-from app.domain.alerts import Resolution, RuleKind
-from app.domain.checks import DataSet, Span
-from app.domain.monitors import MonitoredAttribute, Schedule
+from app.alerts.evidence_rules import evaluate_evidence
+from app.alerts.queries import AlertFilter, alerts_page
+from app.base.clock import utc_now
+from app.database.engine import Database
+from app.deployments.monitor.queries import changed_at, delete_monitor
+from app.domain.alert import Resolution, RuleKind
+from app.domain.check import DataSet, Span
+from app.domain.monitor import MonitoredAttribute, Schedule
 from app.domain.paging import Paging
-from app.evidence.nulls import UnfairSide
-from app.evidence.sentences import State
-from app.store.alerts.alerts import AlertFilter, alerts_page
-from app.store.database.engine import Database
-from app.store.deployments.monitors import changed_at, delete_monitor
-from app.store.evidence.eras import Era, deployments_to_follow
-from app.store.evidence.figures import StoredFigure, figures_of
-from app.store.evidence.hours import Cells, CountedPlace, hours_between
-from app.tracking.looking import ComparisonState, look_at_evidence
+from app.evidence.present_state import ComparisonState, look_at_evidence
+from app.evidence.queries.eras import Era, deployments_to_follow
+from app.evidence.queries.figure_states import StoredFigure, figures_of
+from app.evidence.queries.hour_counts import Cells, CountedPlace, hours_between
+from app.statistics.e_values.nulls import UnfairSide
+from app.statistics.e_values.state_words import State
 from tests.builders.evidence_worlds import SEX, START, log, present_era, states, update, watched, world
 from tests.databases import Databases
 from tests.scenes import HOUR, Scene

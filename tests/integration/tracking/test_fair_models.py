@@ -2,16 +2,16 @@
 
 import pytest
 
-from app.alerts.accumulated import evaluate_evidence
-from app.domain.alerts import RuleKind
+from app.alerts.evidence_rules import evaluate_evidence
+from app.alerts.queries import AlertFilter, alerts_page
+from app.alerts.rules.queries import rules_page
+from app.database.engine import Database
+from app.domain.alert import RuleKind
 from app.domain.paging import Paging
-from app.evidence.hours import Hours
-from app.metrics.groups import ComparedGroup
-from app.metrics.measure import measure_payload
-from app.metrics.verdicts import Verdict, verdict
-from app.store.alerts.alert_rules import rules_page
-from app.store.alerts.alerts import AlertFilter, alerts_page
-from app.store.database.engine import Database
+from app.statistics.e_values.hour_counts import Hours
+from app.statistics.group_labels import ComparedGroup
+from app.statistics.intervals.verdicts import Verdict, verdict
+from app.statistics.measures.measure import measure_payload
 from tests.builders.count_tables import count_groups
 from tests.builders.counted_hours import load_hours
 from tests.builders.evidence_hours import simulate

@@ -3,12 +3,12 @@
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.domain.checks import DataSet
-from app.domain.monitors import EvidenceSettings
-from app.store.database.engine import Database
-from app.store.records.noted_hours import note_changed_hours
-from app.tracking.looking import look_at_evidence
-from app.tracking.wording import list_remarks
+from app.database.engine import Database
+from app.domain.check import DataSet
+from app.domain.monitor import EvidenceSettings
+from app.evidence.present_state import look_at_evidence
+from app.evidence.words import list_remarks
+from app.sources.stored.noted_hours import note_changed_hours
 from tests.builders.evidence_worlds import START, Logged, import_labels, log, present_era, states, update, watched
 from tests.builders.page_words import says
 from tests.scenes import HOUR, Scene

@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import text
 
+from app.database.engine import Database
 from app.domain import groups
-from app.domain.checks import DataSet
-from app.domain.monitors import EvidenceSettings, MonitoredAttribute
-from app.store.database.engine import Database
-from app.tracking.looking import DeploymentEvidence, look_at_evidence
-from app.tracking.wording import list_remarks
+from app.domain.check import DataSet
+from app.domain.monitor import EvidenceSettings, MonitoredAttribute
+from app.evidence.present_state import DeploymentEvidence, look_at_evidence
+from app.evidence.words import list_remarks
 from tests.builders.evidence_worlds import SEX, START, Logged, log, update, watched
 from tests.scenes import HOUR, Scene
 

@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.domain.checks import DataSet
-from app.domain.monitors import EvidenceSettings
-from app.evidence.nulls import UnfairSide
-from app.evidence.sentences import State, say_start
-from app.store.database.engine import Database
-from app.tracking.looking import ComparisonState, look_at_evidence
-from app.tracking.replaying import replay_figure
+from app.database.engine import Database
+from app.domain.check import DataSet
+from app.domain.monitor import EvidenceSettings
+from app.evidence.present_state import ComparisonState, look_at_evidence
+from app.evidence.replay import replay_figure
+from app.statistics.e_values.nulls import UnfairSide
+from app.statistics.e_values.state_words import State, say_start
 from tests.builders.evidence_worlds import SEX, START, Logged, log, states, update, watched, world
 from tests.scenes import HOUR, Scene
 

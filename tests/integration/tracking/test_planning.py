@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.domain.monitors import EvidenceSettings, Monitor
-from app.evidence.nulls import UnfairSide
-from app.store.database.arrow import arrow_reader
-from app.store.database.engine import Database
-from app.tracking.figures import watched_metrics
-from app.tracking.planning import NOTHING, EvidencePlan, WantedDetection, plan_from_counts, plan_from_records
+from app.database.arrow_reader import arrow_reader
+from app.database.engine import Database
+from app.domain.monitor import EvidenceSettings, Monitor
+from app.evidence.plan import NOTHING, EvidencePlan, WantedDetection, plan_from_counts, plan_from_records
+from app.evidence.watched_figures import watched_metrics
+from app.statistics.e_values.nulls import UnfairSide
 from tests.builders.evidence_worlds import SEX, START, Logged, log, update, watched, world
 from tests.builders.page_words import says
 from tests.scenes import HOUR, Scene

@@ -4,10 +4,10 @@ from datetime import datetime
 
 from sqlalchemy import text
 
-from app.domain.checks import DataSet, Span
-from app.store.database.engine import Database
-from app.store.evidence.eras import find_era
-from app.store.evidence.hours import CountedPlace, hours_between
+from app.database.engine import Database
+from app.domain.check import DataSet, Span
+from app.evidence.queries.eras import find_era
+from app.evidence.queries.hour_counts import CountedPlace, hours_between
 from tests.builders.evidence_worlds import START, Logged, log, update, watched
 from tests.scenes import HOUR
 

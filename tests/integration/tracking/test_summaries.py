@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from app.alerts.accumulated import evaluate_evidence
+from app.alerts.evidence_rules import evaluate_evidence
 from app.alerts.lifecycle import close_by_hand
-from app.domain.checks import DataSet
+from app.alerts.queries import AlertFilter, alerts_page
+from app.database.engine import Database
+from app.domain.check import DataSet
 from app.domain.paging import Paging
-from app.store.alerts.alerts import AlertFilter, alerts_page
-from app.store.database.engine import Database
-from app.store.evidence.summaries import EvidenceCounts, FigureSummary, evidence_counts, summaries_of
-from app.tracking.looking import ComparisonState, look_at_evidence
+from app.evidence.present_state import ComparisonState, look_at_evidence
+from app.evidence.queries.summaries import EvidenceCounts, FigureSummary, evidence_counts, summaries_of
 from tests.builders.evidence_worlds import SEX, START, log, update, watched, world
 from tests.builders.statements import counted
 from tests.scenes import HOUR, Scene

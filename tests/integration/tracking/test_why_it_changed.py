@@ -9,22 +9,22 @@ import pytest
 from sqlalchemy import select, text
 from syrupy.assertion import SnapshotAssertion
 
-from app.alerts.accumulated import evaluate_evidence
-from app.alerts.wording import facts, headline, sentence
-from app.checks.attributing.performing import AlertedGroup, explain_alert
-from app.domain.alerts import DEFAULT_RULE_ID, Alert, EvidenceCondition, RuleContent, RuleKind
-from app.domain.attributions import AttributionState, AttributionTrigger
-from app.domain.channels import ChannelContent, ChannelKind
-from app.domain.checks import Span
-from app.domain.comparisons import Comparison
-from app.domain.monitors import MonitoredAttribute
+from app.alerts.channels.channel import ChannelContent, ChannelKind
+from app.alerts.channels.queries import create_channel
+from app.alerts.evidence_rules import evaluate_evidence
+from app.alerts.queries import AlertFilter, alerts_page
+from app.alerts.rules.queries import put_rule
+from app.alerts.words import facts, headline, sentence
+from app.database.arrow_reader import arrow_reader
+from app.database.engine import Database
+from app.database.tables import NotificationRow
+from app.domain.alert import DEFAULT_RULE_ID, Alert, EvidenceCondition, RuleContent, RuleKind
+from app.domain.check import Span
+from app.domain.comparison import Comparison
+from app.domain.monitor import MonitoredAttribute
 from app.domain.paging import Paging
-from app.store.alerts.alert_channels import create_channel
-from app.store.alerts.alert_rules import put_rule
-from app.store.alerts.alerts import AlertFilter, alerts_page
-from app.store.database.arrow import arrow_reader
-from app.store.database.engine import Database
-from app.store.tables import NotificationRow
+from app.evidence.attribution.attribution import AttributionState, AttributionTrigger
+from app.worker.attribute import AlertedGroup, explain_alert
 from tests.builders.attributions import all_attributions, run_all
 from tests.builders.evidence_worlds import START, log, update, watched, world
 from tests.builders.page_words import says

@@ -4,14 +4,14 @@ import random
 
 import pytest
 
-from app.domain.alerts import AlertState, AlertSubject, EvidenceCondition, Resolution, RuleContent, VerdictCondition
-from app.domain.checks import DataSet
+from app.alerts.queries import AlertFilter, acknowledge, alerts_page, open_alert, resolve
+from app.alerts.rules.queries import get_rule, put_rule
+from app.database.engine import Database
+from app.domain.alert import AlertState, AlertSubject, EvidenceCondition, Resolution, RuleContent, VerdictCondition
+from app.domain.check import DataSet
 from app.domain.paging import Paging
-from app.store.alerts.alert_rules import get_rule, put_rule
-from app.store.alerts.alerts import AlertFilter, acknowledge, alerts_page, open_alert, resolve
-from app.store.database.engine import Database
-from app.store.overviews.overview import overview_entries
-from app.views.alert_lines import list_lines
+from app.overview.queries import overview_entries
+from app.pages.alerts.alert_lines import list_lines
 from tests.builders.applicants import APPLICANT, SEX, monitor_of
 from tests.scenes import scene
 

@@ -8,14 +8,14 @@ import pytest
 from sqlalchemy import event
 from syrupy.assertion import SnapshotAssertion
 
-from app.domain.checks import CheckRun, Trigger
-from app.domain.deployments import Column, Endpoint, FieldKind, FieldType
-from app.domain.monitors import MonitoredAttribute
-from app.domain.training_data import Cell, Distribution, TrainingData
-from app.store.database.engine import Database
-from app.views.check_views import AttributeView, CheckView, GroupShare, ViewKind
-from app.views.payload_view import INTERVALS_DIFFER
-from app.views.viewing import check_view, views_of
+from app.checks.views.build_views import check_view, views_of
+from app.checks.views.payload_view import INTERVALS_DIFFER
+from app.checks.views.view_shapes import AttributeView, CheckView, GroupShare, ViewKind
+from app.database.engine import Database
+from app.deployments.training.training_facts import Cell, Distribution, TrainingData
+from app.domain.check import CheckRun, Trigger
+from app.domain.deployment import Column, Endpoint, FieldKind, FieldType
+from app.domain.monitor import MonitoredAttribute
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.builders.page_words import says
 from tests.builders.training import put_training, store_training, summary

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.deployments import Endpoint
-from app.domain.values import Range
-from app.security.principals import Role
-from app.store.database.engine import Database
+from app.access.principals import Role
+from app.base.values import Range
+from app.database.engine import Database
+from app.domain.deployment import Endpoint
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.builders.check_results import read_results
 from tests.builders.training import put_training

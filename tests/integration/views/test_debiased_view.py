@@ -6,16 +6,16 @@ from dataclasses import replace
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.domain.checks import DataSet
-from app.domain.deployments import Endpoint
+from app.checks.views.build_views import check_view, views_of
+from app.checks.views.payload_view import INTERVALS_DIFFER
+from app.checks.views.view_shapes import AttributeView, CheckView, GroupShare, ViewKind
+from app.database.engine import Database
+from app.deployments.mitigation_queries import put_settings
+from app.domain.check import DataSet
+from app.domain.deployment import Endpoint
 from app.domain.mitigation import ONLY_DIRECT, MitigationSettings
-from app.domain.monitors import Monitor, MonitoredAttribute
-from app.domain.outcomes import OutcomeRule
-from app.store.database.engine import Database
-from app.store.mitigation.mitigation import put_settings
-from app.views.check_views import AttributeView, CheckView, GroupShare, ViewKind
-from app.views.payload_view import INTERVALS_DIFFER
-from app.views.viewing import check_view, views_of
+from app.domain.monitor import Monitor, MonitoredAttribute
+from app.domain.outcome import OutcomeRule
 from tests.builders.lender import COLUMNS, HOUSING, UNFAIR, everybody
 from tests.builders.page_words import says
 from tests.models.serving import ModelServer, serve

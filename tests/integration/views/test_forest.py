@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from app.domain.deployments import Endpoint
+from app.charts.forest import STRIP_CHECKS, Forest
+from app.charts.forest_headline import NO_FIGURES, word_forest
+from app.database.engine import Database
+from app.domain.deployment import Endpoint
 from app.domain.display_names import DisplayNames, GroupName
-from app.metrics.verdicts import Verdict
-from app.store.database.engine import Database
-from app.views.forest import STRIP_CHECKS, Forest
-from app.views.forest_headline import NO_FIGURES, word_forest
+from app.statistics.intervals.verdicts import Verdict
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.builders.forests import read_forest
 from tests.builders.repeated_checks import repeat_check

@@ -11,8 +11,8 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
-from app.cli import metrics
-from app.store.database.engine import Database
+from app.cli.library import metrics
+from app.database.engine import Database
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.page_words import words
 from tests.scenes import HOUR, NOON, Scene, scene

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.store.database.engine import Database
+from app.database.engine import Database
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.page_words import words
 from tests.scenes import HOUR, NOON, Scene, scene

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from app.domain.retention import RecordSelector
-from app.retention.erasing import perform_erasures
-from app.store.database.engine import Database
-from app.store.retention.erasures import request_erasure
+from app.database.engine import Database
+from app.retention.erase import perform_erasures
+from app.retention.erasure_queries import request_erasure
+from app.retention.policy import RecordSelector
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.scenes import NOON, Scene, scene
 from tests.service import RunningService, running_service

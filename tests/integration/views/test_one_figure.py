@@ -5,17 +5,17 @@ from dataclasses import replace
 
 import pytest
 
-from app.domain.checks import CheckRun, DataSet, Measurement, Scope, Trigger
-from app.domain.deployments import Endpoint
+from app.base.errors import NotFound
+from app.checks.views.build_views import check_view
+from app.checks.views.explain_figure import Explanation
+from app.checks.views.one_figure import MeasurementKey, explain_figure, key_of
+from app.checks.views.view_shapes import CheckView, GroupShare, ViewKind
+from app.checks.views.view_source import counted_check
+from app.database.engine import Database
+from app.domain.check import CheckRun, DataSet, Measurement, Scope, Trigger
+from app.domain.deployment import Endpoint
 from app.domain.group_words import GroupWords
-from app.domain.monitors import MonitoredAttribute
-from app.errors import NotFound
-from app.store.database.engine import Database
-from app.views.check_source import counted_check
-from app.views.check_views import CheckView, GroupShare, ViewKind
-from app.views.figures import Explanation
-from app.views.one_figure import MeasurementKey, explain_figure, key_of
-from app.views.viewing import check_view
+from app.domain.monitor import MonitoredAttribute
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.builders.training import put_training
 from tests.models.rules import RuleScorer

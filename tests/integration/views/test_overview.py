@@ -9,18 +9,18 @@ import pytest
 from sqlalchemy import text
 from syrupy.assertion import SnapshotAssertion
 
-from app.domain.checks import DataSet, Span, Trigger
-from app.domain.definitions import definition_of
-from app.domain.deployments import Endpoint
-from app.domain.monitors import MonitoredAttribute
-from app.domain.values import Range
-from app.metrics.verdicts import Verdict
-from app.store.database.engine import Database
-from app.store.deployments.deployments import Deployments
-from app.store.deployments.monitors import delete_monitor
-from app.views.advice import Cause
-from app.views.headlines import word_figure
-from app.views.overview import DeploymentOverview, DeploymentState, Overview, OverviewSort, OverviewWanted, overview, place_of
+from app.base.values import Range
+from app.checks.advice.advice import Cause
+from app.checks.views.headlines import word_figure
+from app.database.engine import Database
+from app.deployments.definition import definition_of
+from app.deployments.monitor.queries import delete_monitor
+from app.deployments.queries import Deployments
+from app.domain.check import DataSet, Span, Trigger
+from app.domain.deployment import Endpoint
+from app.domain.monitor import MonitoredAttribute
+from app.overview.fleet import DeploymentOverview, DeploymentState, Overview, OverviewSort, OverviewWanted, overview, place_of
+from app.statistics.intervals.verdicts import Verdict
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.heartbeats import let_a_worker_answer
 from tests.builders.page_words import says

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from app.domain.deployments import Endpoint
-from app.domain.monitors import MonitoredAttribute
-from app.domain.values import Range
-from app.errors import InvalidInput
-from app.store.database.engine import Database
-from app.store.records import records_by_gap as stored
-from app.store.records.record_conditions import GapPlace, RecordPlace, RecordSort
-from app.views.transactions import Records, RecordsWanted, records_of
+from app.base.errors import InvalidInput
+from app.base.values import Range
+from app.database.engine import Database
+from app.domain.deployment import Endpoint
+from app.domain.monitor import MonitoredAttribute
+from app.records.record_list import Records, RecordsWanted, records_of
+from app.sources.stored import gap_queries as stored
+from app.sources.stored.record_conditions import GapPlace, RecordPlace, RecordSort
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.statements import counted
 from tests.models.rules import RuleScorer

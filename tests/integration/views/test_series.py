@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from app.checks.rollups import Period
-from app.domain.checks import CheckState, DataSet, Scope, Span, Trigger
-from app.domain.deployments import Endpoint
-from app.domain.monitors import MonitoredAttribute
-from app.domain.values import Range
-from app.store.database.engine import Database
-from app.store.deployments.monitors import delete_monitor
-from app.views.series import Series, SeriesWanted, Volume, series_of, volume_of
+from app.base.values import Range
+from app.charts.series import Series, SeriesWanted, Volume, series_of, volume_of
+from app.checks.days.roll_up import Period
+from app.database.engine import Database
+from app.deployments.monitor.queries import delete_monitor
+from app.domain.check import CheckState, DataSet, Scope, Span, Trigger
+from app.domain.deployment import Endpoint
+from app.domain.monitor import MonitoredAttribute
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.statements import counted
 from tests.models.rules import RuleScorer

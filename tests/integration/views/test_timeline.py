@@ -8,14 +8,14 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 from syrupy.assertion import SnapshotAssertion
 
-from app.domain.checks import DataSet, Span, Trigger
-from app.domain.deployments import Endpoint
+from app.charts.series import SeriesWanted, series_of
+from app.charts.time_ranges import Earlier, RangeChoice
+from app.charts.timeline import Timeline, TimelineWanted, read_timeline
+from app.checks.result_queries import DAY, join_day
+from app.database.engine import Database
+from app.domain.check import DataSet, Span, Trigger
+from app.domain.deployment import Endpoint
 from app.domain.group_words import GroupWords
-from app.domain.time_ranges import Earlier, RangeChoice
-from app.store.checks.results import DAY, join_day
-from app.store.database.engine import Database
-from app.views.series import SeriesWanted, series_of
-from app.views.timeline import Timeline, TimelineWanted, read_timeline
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.statements import counted
 from tests.models.rules import RuleScorer

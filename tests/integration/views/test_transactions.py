@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from app.domain.deployments import Column, Endpoint, FieldKind, FieldType
-from app.domain.monitors import MonitoredAttribute
-from app.domain.outcomes import OutcomeRule
-from app.domain.values import Range
-from app.errors import Conflict, InvalidInput, NotFound
-from app.store.database.engine import Database
-from app.store.deployments.monitors import delete_monitor
-from app.store.records import transactions as stored
-from app.views.one_record import record_details
-from app.views.transactions import Records, RecordsWanted, records_of
+from app.base.errors import Conflict, InvalidInput, NotFound
+from app.base.values import Range
+from app.database.engine import Database
+from app.deployments.monitor.queries import delete_monitor
+from app.domain.deployment import Column, Endpoint, FieldKind, FieldType
+from app.domain.monitor import MonitoredAttribute
+from app.domain.outcome import OutcomeRule
+from app.records.one_record import record_details
+from app.records.record_list import Records, RecordsWanted, records_of
+from app.sources.stored import record_queries as stored
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.statements import counted
 from tests.models.rules import RuleScorer

@@ -10,21 +10,21 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.alerts.evaluating import evaluate_ended_checks
-from app.alerts.wording import headline, sentence
-from app.domain.alerts import Event
-from app.domain.checks import DataSet, Measurement, Scope, Span, Trigger
-from app.domain.deployments import Column, FieldKind, FieldType
+from app.alerts.channels.notification import alert_message
+from app.alerts.evaluate import evaluate_ended_checks
+from app.alerts.queries import AlertFilter, alerts_page
+from app.alerts.words import headline, sentence
+from app.checks.views.headlines import headlines, word_figure
+from app.database.binary_rows import plain_json
+from app.database.engine import Database
+from app.domain.alert import Event
+from app.domain.check import DataSet, Measurement, Scope, Span, Trigger
+from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.display_names import DisplayNames, GroupName
-from app.domain.notifications import alert_message
 from app.domain.paging import Paging
-from app.metrics.verdicts import Verdict
-from app.reports.check_reports import check_report, period_report
+from app.reports.check_report import check_report, period_report
 from app.reports.document import Bullets, Document, Made, Paragraph
-from app.store.alerts.alerts import AlertFilter, alerts_page
-from app.store.database.engine import Database
-from app.store.database.rows import plain_json
-from app.views.headlines import headlines, word_figure
+from app.statistics.intervals.verdicts import Verdict
 from tests.builders.alerts import judge_single_checks
 from tests.scenes import HOUR, NOON, Result, Scene, scene
 from tests.service import running_service

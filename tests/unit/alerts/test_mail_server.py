@@ -1,10 +1,10 @@
 import pytest
 
-from app.alerts.email import TIMEOUT_SECONDS, seconds_to_connect
-from app.alerts.mail_server import MailServer, mail_server_of
-from app.alerts.retrying import NOTIFICATION_LEASE
-from app.errors import SetupError
-from app.settings import Settings
+from app.alerts.channels.delivery_retry import NOTIFICATION_LEASE
+from app.alerts.channels.email import TIMEOUT_SECONDS, seconds_to_connect
+from app.alerts.channels.mail_server import MailServer, mail_server_of
+from app.base.errors import SetupError
+from app.base.settings import Settings
 
 
 def server_of(url: str, sender: str = "evenhand@example.com") -> MailServer | None:

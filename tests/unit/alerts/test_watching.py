@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from app.alerts.evaluating import Watch, is_watched
-from app.domain.alerts import WHOLE_DEPLOYMENT, AlertSubject
-from app.domain.checks import DataSet
+from app.alerts.evaluate import Watch, is_watched
+from app.base.values import Range
+from app.domain.alert import WHOLE_DEPLOYMENT, AlertSubject
+from app.domain.check import DataSet
 from app.domain.mitigation import MitigationSettings
-from app.domain.monitors import Monitor, MonitoredAttribute
-from app.domain.outcomes import OutcomeRule
-from app.domain.values import Range
+from app.domain.monitor import Monitor, MonitoredAttribute
+from app.domain.outcome import OutcomeRule
 
 SEX = MonitoredAttribute(feature="sex", monitored=("female",), reference=None)
 AGE = MonitoredAttribute(feature="age", monitored=(Range(18, 25),), reference=(Range(26, 75),))

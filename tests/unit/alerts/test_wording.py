@@ -5,13 +5,13 @@ from typing import Any
 import msgspec
 from syrupy.assertion import SnapshotAssertion
 
-from app.alerts.email import alert_mail
-from app.alerts.sending import slack_body
-from app.alerts.wording import facts, headline, sentence
-from app.domain.alerts import AlertSubject, ClosingReason, Event, Resolution, RuleKind
-from app.domain.bidi import FIRST, LAST
-from app.domain.notifications import alert_message, message_of_test
-from app.store.database.rows import plain_json
+from app.alerts.channels.email import alert_mail
+from app.alerts.channels.notification import alert_message, message_of_test
+from app.alerts.channels.send import slack_body
+from app.alerts.words import facts, headline, sentence
+from app.base.bidi import FIRST, LAST
+from app.database.binary_rows import plain_json
+from app.domain.alert import AlertSubject, ClosingReason, Event, Resolution, RuleKind
 from tests.builders.alerts import FACTS, alert_of
 from tests.builders.page_words import says
 

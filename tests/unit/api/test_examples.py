@@ -13,21 +13,21 @@ import pytest
 from fastapi import FastAPI
 from pydantic import BaseModel, ValidationError
 
-from app.api.schemas.base import In
-from app.api.schemas.deployments import DeploymentIn, DeploymentOut
-from app.api.schemas.measurements import SeriesMeasurementOut
-from app.api.schemas.metrics import MetricOut
-from app.api.schemas.mitigation import MitigationIn, MitigationOut
-from app.api.schemas.monitors import MonitorIn, MonitorOut
-from app.api.schemas.workers import WorkersOut
-from app.details import Details
-from app.domain.checks import DataSet, Measurement, Scope
-from app.domain.comparisons import Comparison
+from app.base.settings import Settings
+from app.checks.metric_bodies import MetricOut
+from app.checks.schedule.bodies import WorkersOut
+from app.checks.schedule.worker_state import WorkersSeen
+from app.checks.views.measurement_bodies import SeriesMeasurementOut
+from app.deployments.bodies import DeploymentIn, DeploymentOut
+from app.deployments.monitor.bodies import MonitorIn, MonitorOut
+from app.domain.check import DataSet, Measurement, Scope
+from app.domain.comparison import Comparison
+from app.domain.figure_details import Details
 from app.domain.mitigation import MitigationSettings
-from app.domain.workers import WorkersSeen
 from app.main import create_app
-from app.metrics.catalogue import CATALOGUE
-from app.settings import Settings
+from app.mitigation.bodies import MitigationIn, MitigationOut
+from app.statistics.catalogue import CATALOGUE
+from app.web.body import In
 
 Json: TypeAlias = Any
 

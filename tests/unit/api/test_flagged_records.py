@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.api.figures_csv import csv_file
-from app.api.flagged_csv import csv_header, csv_lines, csv_row
-from app.api.schemas.flagged_records import FlaggedOut
-from app.charts.twins import Twin
-from app.domain.deployments import Column, FieldKind, FieldType, RecordSchema
+from app.charts.figures_csv import csv_file
+from app.charts.pictures.twin_tables import Twin
+from app.domain.deployment import Column, FieldKind, FieldType, RecordSchema
 from app.domain.display_names import DisplayNames, GroupName
 from app.domain.group_words import GroupWords
 from app.domain.mitigation import FlaggedRecord
-from app.store.records.flagged_records import FlaggedPayload
-from app.views.second_look import known_gap, why
+from app.mitigation.window.flag_queries import FlaggedPayload
+from app.records.second_look.bodies import FlaggedOut
+from app.records.second_look.flagged_csv import csv_header, csv_lines, csv_row
+from app.records.second_look.words import known_gap, why
 
 AT = datetime(2026, 3, 2, 12, 30, tzinfo=UTC)
 

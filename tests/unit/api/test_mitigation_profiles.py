@@ -2,8 +2,8 @@ from datetime import UTC, datetime
 
 from syrupy.assertion import SnapshotAssertion
 
-from app.api.schemas.mitigation import ProfileOut
 from app.domain.mitigation import AttributeProfile, CutOff, Profile, Reading, StandIn
+from app.mitigation.bodies import ProfileOut
 
 
 def test_a_profile_is_told_whole(snapshot: SnapshotAssertion) -> None:

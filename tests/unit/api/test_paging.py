@@ -4,8 +4,8 @@ from typing import Annotated
 import msgspec
 import pytest
 
+from app.base.errors import InvalidInput
 from app.domain.paging import Paging
-from app.errors import InvalidInput
 from app.web.paging import cut, cut_at_place, read_number_cursor, read_place_cursor
 
 

@@ -1,7 +1,7 @@
 import json
 
-from app import errors
-from app.errors import EndpointDown, EvenhandError, InvalidInput, PageRefused, ScoringFailed
+from app.base import errors
+from app.base.errors import EndpointDown, EvenhandError, InvalidInput, PageRefused, ScoringFailed
 from app.web.problems import INTERNAL, KINDS, field_of, kind_of, problem_response, unexpected_response
 
 

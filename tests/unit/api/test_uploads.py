@@ -4,9 +4,9 @@ from typing import Any, Self
 import pytest
 from starlette.requests import Request
 
-from app.api.uploads import is_upload, spooled
-from app.errors import EvenhandError, InvalidInput, Unavailable
-from app.turns import Room
+from app.base.errors import EvenhandError, InvalidInput, Unavailable
+from app.base.turns import Room
+from app.web.uploads import is_upload, spooled
 
 
 def request_of(*messages: dict[str, Any]) -> Request:
@@ -58,7 +58,7 @@ def test_a_full_disk_is_no_fault_of_the_client(monkeypatch: pytest.MonkeyPatch) 
         def write(self, _: bytes) -> int:
             raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("app.api.uploads.TemporaryFile", Full)
+    monkeypatch.setattr("app.web.uploads.TemporaryFile", Full)
     with pytest.raises(EvenhandError, match="no room on the disk"):
         received(request_of(part(b"a", more=False)))
 

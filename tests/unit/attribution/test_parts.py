@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.attribution.bins import MIN_BINS, bin_numbers
-from app.attribution.parts import CellCounts, divide_difference, resample_parts
+from app.statistics.attribution.cell_parts import CellCounts, divide_difference, resample_parts
+from app.statistics.attribution.feature_bins import MIN_BINS, bin_numbers
 from tests.builders.attribution_worlds import draw_one_number
 
 CELLS = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20), st.integers(0, 20), st.integers(0, 20)), min_size=1, max_size=6)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.charts.axes import LogAxis
+from app.charts.pictures.axes import LogAxis
 
 RATIOS = st.floats(0, 1e300)
 

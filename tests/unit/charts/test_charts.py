@@ -11,15 +11,15 @@ from xml.etree import ElementTree as ET
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.charts.bars import MOST_BARS, ranges_chart, shares_chart
-from app.charts.drawing import LOOKS, PAGE, Chart, Theme, ThemeLook, as_png
-from app.charts.periods import MOST_PANELS, series_chart, volume_chart
-from app.charts.twins import series_twin
-from app.checks.rollups import Period
-from app.dashboard import assets
-from app.domain.checks import DataSet, Span
-from app.views.check_views import ViewKind
-from app.views.series import Volume
+from app.charts.pictures.drawing import LOOKS, PAGE, Chart, Theme, ThemeLook, as_png
+from app.charts.pictures.period_charts import MOST_PANELS, series_chart, volume_chart
+from app.charts.pictures.rate_bars import MOST_BARS, ranges_chart, shares_chart
+from app.charts.pictures.twin_tables import series_twin
+from app.charts.series import Volume
+from app.checks.days.roll_up import Period
+from app.checks.views.view_shapes import ViewKind
+from app.domain.check import DataSet, Span
+from app.pages import assets
 from tests.builders.chart_data import HOSTILE, HOUR, START, group, outcomes, point, series, view
 from tests.builders.page_words import says
 

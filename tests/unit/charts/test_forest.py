@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from app.charts.forest import ForestLine, picture_of, strip_runs
-from app.domain.checks import DataSet
-from app.evidence.sentences import State
-from app.tracking.looking import ComparisonState
+from app.charts.pictures.forest_picture import ForestLine, picture_of, strip_runs
+from app.domain.check import DataSet
+from app.evidence.present_state import ComparisonState
+from app.statistics.e_values.state_words import State
 from tests.builders.comparison_states import comparison_of
 from tests.builders.forests import checks_of, figure_of, forest_of
 

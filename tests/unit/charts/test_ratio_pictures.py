@@ -3,7 +3,7 @@
 import re
 from xml.etree import ElementTree as ET
 
-from app.charts.ratio_pictures import ROW_WIDTH, RatioMark, axis_svg, row_svg
+from app.charts.pictures.ratio_pictures import ROW_WIDTH, RatioMark, axis_svg, row_svg
 
 FAIR = (0.8, 1.25)
 

@@ -10,12 +10,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
-from app.charts.printed_timeline import PRINTED_HEIGHT, PRINTED_WIDTH, PrintedMarks, print_panel, time_axis_svg
-from app.charts.timeline import HEIGHT, WIDTH, PanelPicture, TimeAxis, draw_moments, draw_panel, draw_stretches, draw_volume, level_axis
-from app.domain.checks import Span
-from app.store.checks.check_days import CheckStep
-from app.views.timeline import TimePanel, join_points
-from app.views.timeline_words import name_step, say_steps
+from app.charts.pictures.printed_timeline import PRINTED_HEIGHT, PRINTED_WIDTH, PrintedMarks, print_panel, time_axis_svg
+from app.charts.pictures.timeline_picture import (
+    HEIGHT,
+    WIDTH,
+    PanelPicture,
+    TimeAxis,
+    draw_moments,
+    draw_panel,
+    draw_stretches,
+    draw_volume,
+    level_axis,
+)
+from app.charts.timeline import TimePanel, join_points
+from app.charts.timeline_words import name_step, say_steps
+from app.checks.days.day_queries import CheckStep
+from app.domain.check import Span
 from tests.builders.chart_data import HOUR, START, point
 from tests.builders.page_words import says
 from tests.builders.timelines import panel_of, panel_of_points

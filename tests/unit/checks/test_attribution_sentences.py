@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.checks.attributing.sentences import say_change, say_gap, say_points, say_result
-from app.domain.attributions import (
+from app.evidence.attribution.attribution import (
     AttributedGap,
     AttributionResult,
     CellsOfFeature,
@@ -22,6 +21,7 @@ from app.domain.attributions import (
     ShareOfPlayer,
     SideCounts,
 )
+from app.evidence.attribution.words import say_change, say_gap, say_points, say_result
 from tests.builders.page_words import says
 
 AT = datetime(2026, 11, 19, 7, tzinfo=UTC)

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from app.checks.measuring import measure_table
-from app.domain.checks import DataSet, Scope
-from app.domain.comparisons import Comparison
-from app.metrics.catalogue import metrics_on
-from app.metrics.groups import ComparedGroup
-from app.metrics.tables import FeedbackCells, GroupCounts
+from app.checks.measure import measure_table
+from app.domain.check import DataSet, Scope
+from app.domain.comparison import Comparison
+from app.statistics.catalogue import metrics_on
+from app.statistics.group_labels import ComparedGroup
+from app.statistics.tables.count_table import FeedbackCells, GroupCounts
 from tests.builders.applicants import monitor_of
 from tests.scenes import NOON
 

@@ -11,14 +11,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
+from app.base.values import Range, Scalar
+from app.deployments.training.from_distributions import classify_cell_label
+from app.deployments.training.typed_column import read_classes
 from app.domain.cells import parse_label
-from app.domain.outcomes import Outcome, OutcomeRule, outcome_label, outcome_texts
-from app.domain.values import Range, Scalar
-from app.frames.outcomes import OutcomeLists, outcomes_of, same_label
-from app.records.cells import canonical_texts, format_value, parse_value, read_answers
-from app.records.outcomes import OutcomeClassifier, outcome_codes
-from app.training.columns import read_classes
-from app.training.from_distributions import classify_cell_label
+from app.domain.outcome import Outcome, OutcomeRule, outcome_label, outcome_texts
+from app.library.frame_outcomes import OutcomeLists, outcomes_of, same_label
+from app.sources.arrays.column_cells import canonical_texts, format_value, parse_value, read_answers
+from app.sources.arrays.outcome_codes import OutcomeClassifier, outcome_codes
 from tests.builders.outcome_rules import rules, values
 
 NUMBERS = OutcomeRule(favourable=(1,), unfavourable=(0,))

@@ -4,10 +4,10 @@ import math
 
 import pytest
 
-from app.checks.perturbation import copy_target
-from app.domain.deployments import Column, FieldKind, FieldType
-from app.domain.values import Range
-from app.records.grouping import Group
+from app.base.values import Range
+from app.checks.copies.perturb import copy_target
+from app.domain.deployment import Column, FieldKind, FieldType
+from app.sources.arrays.group_of_records import Group
 
 NUMBER = Column(name="balance", type=FieldType.NUMBER, kind=FieldKind.NUMERIC)
 

@@ -5,18 +5,18 @@ import json
 import numpy as np
 import pytest
 
-from app.checks.donors import GroupDonors, Representatives, donors_of_groups, representative_donors, require_donors
-from app.checks.outcomes_of_copies import plan_copies, target_key
-from app.checks.perturbation import CopyTarget, copy_target
-from app.domain.deployments import Column, FieldKind, FieldType, RecordSchema
-from app.domain.monitors import Monitor
-from app.domain.outcomes import Outcome, OutcomeRule
-from app.domain.training_data import Donor, Donors
-from app.domain.values import Range
-from app.errors import InvalidInput
-from app.metrics.perturbed import measure_balanced
-from app.metrics.tables import BalancedCells
-from app.records.grouping import Group, Grouping
+from app.base.errors import InvalidInput
+from app.base.values import Range
+from app.checks.copies.copy_outcomes import plan_copies, target_key
+from app.checks.copies.perturb import CopyTarget, copy_target
+from app.deployments.training.donor_values import GroupDonors, Representatives, donors_of_groups, representative_donors, require_donors
+from app.deployments.training.training_facts import Donor, Donors
+from app.domain.deployment import Column, FieldKind, FieldType, RecordSchema
+from app.domain.monitor import Monitor
+from app.domain.outcome import Outcome, OutcomeRule
+from app.sources.arrays.group_of_records import Group, Grouping
+from app.statistics.measures.perturbed_data import measure_balanced
+from app.statistics.tables.record_kinds import BalancedCells
 from tests.builders.results import value
 
 SEX = Column(name="sex", type=FieldType.STRING, kind=FieldKind.CATEGORICAL)

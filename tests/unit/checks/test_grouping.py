@@ -5,12 +5,12 @@ import pyarrow as pa
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.domain.deployments import Column, FieldKind, FieldType
-from app.domain.monitors import MonitoredAttribute
-from app.domain.values import GroupValue, Range
-from app.errors import InvalidInput
-from app.metrics.groups import NEITHER
-from app.records.grouping import Group, Grouping, group_records, intersect, typed_value
+from app.base.errors import InvalidInput
+from app.base.values import GroupValue, Range
+from app.domain.deployment import Column, FieldKind, FieldType
+from app.domain.monitor import MonitoredAttribute
+from app.sources.arrays.group_of_records import Group, Grouping, group_records, intersect, typed_value
+from app.statistics.group_labels import NEITHER
 from tests.builders.page_words import says
 
 BEYOND = 2**53 + 1

@@ -1,12 +1,13 @@
 from dataclasses import replace
 
-from app.checks.measuring import limits_of, measure_table
-from app.checks.tabulation import EVERYBODY
-from app.domain.checks import DataSet
-from app.domain.comparisons import Comparison
-from app.domain.monitors import Limits, Monitor, MonitoredAttribute
-from app.domain.outcomes import OutcomeRule
-from app.metrics import CATALOGUE, FeedbackCells, GroupCounts
+from app.checks.counting.tabulate import EVERYBODY
+from app.checks.measure import limits_of, measure_table
+from app.domain.check import DataSet
+from app.domain.comparison import Comparison
+from app.domain.monitor import Limits, Monitor, MonitoredAttribute
+from app.domain.outcome import OutcomeRule
+from app.statistics.catalogue import CATALOGUE
+from app.statistics.tables.count_table import FeedbackCells, GroupCounts
 from tests.scenes import NOON
 
 SEX = MonitoredAttribute(

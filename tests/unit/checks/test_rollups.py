@@ -1,14 +1,14 @@
 from datetime import UTC, datetime, timedelta
 
-from app.checks.rollups import Period, roll_up
-from app.domain.checks import DataSet
-from app.domain.comparisons import Comparison
+from app.checks.days.measurement_queries import HourTable
+from app.checks.days.roll_up import Period, roll_up
+from app.domain.check import DataSet
+from app.domain.comparison import Comparison
 from app.domain.mitigation import MitigationSettings
-from app.domain.monitors import Monitor, MonitoredAttribute
-from app.domain.outcomes import OutcomeRule
-from app.metrics import GroupCounts
-from app.metrics.groups import Role
-from app.store.checks.measurements import HourTable
+from app.domain.monitor import Monitor, MonitoredAttribute
+from app.domain.outcome import OutcomeRule
+from app.statistics.group_labels import Role
+from app.statistics.tables.count_table import GroupCounts
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 

@@ -7,11 +7,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from app.domain.outcomes import OutcomeRule
-from app.domain.values import Range
-from app.records import scores
-from app.records.outcomes import outcome_codes
-from app.records.scores import Scores, favourable_scores
+from app.base.values import Range
+from app.domain.outcome import OutcomeRule
+from app.sources.arrays import favourable_scores as scores
+from app.sources.arrays.favourable_scores import Scores, favourable_scores
+from app.sources.arrays.outcome_codes import outcome_codes
 
 APPROVED = OutcomeRule(favourable=("yes",), unfavourable=("no",))
 GRADES = OutcomeRule(favourable=("a", "b"), unfavourable=("c", "d"))

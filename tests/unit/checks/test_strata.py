@@ -2,8 +2,8 @@ import numpy as np
 import pyarrow as pa
 from syrupy.assertion import SnapshotAssertion
 
-from app.metrics.tables.strata import MOST_STRATA
-from app.records.strata import divide
+from app.sources.arrays.strata import divide
+from app.statistics.tables.strata_counts import MOST_STRATA
 from tests.builders.page_words import says
 
 

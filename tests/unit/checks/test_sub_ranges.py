@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.checks.sub_ranges import FULL_STEPS, SUB_RANGES, SubRanges, count_inside, edges_of, inside
-from app.domain.deployments import Column, FieldKind, FieldType
-from app.domain.monitors import MonitoredAttribute
-from app.domain.values import Range
-from app.records.grouping import group_records
+from app.base.values import Range
+from app.checks.counting.sub_ranges import FULL_STEPS, SUB_RANGES, SubRanges, count_inside, edges_of, inside
+from app.domain.deployment import Column, FieldKind, FieldType
+from app.domain.monitor import MonitoredAttribute
+from app.sources.arrays.group_of_records import group_records
 
 ENDS = st.floats(allow_nan=False, allow_infinity=False)
 

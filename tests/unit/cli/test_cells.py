@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from app.cli.metrics import command as metrics
-from app.cli.metrics_files import Declared, read
-from app.domain.values import canonical
-from app.errors import InvalidInput
+from app.base.errors import InvalidInput
+from app.base.values import canonical
+from app.cli.library.metrics import command as metrics
+from app.cli.library.metrics_files import Declared, read
 
 # Each is a text of its own, though pandas reads several as one number, one boolean, or as no value.
 CODES = ["01", "1", "1.0", "1E5", "100000", "9007199254740993", "9007199254740992", "True", "TRUE", "NA", "null", "None", "nan", "?"]

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from app.cli.evidence import command
-from app.cli.metrics_files import WIDTH
+from app.cli.library.evidence import command
+from app.cli.library.metrics_files import WIDTH
 from tests.builders.decision_log import log
 
 OPTIONS = ("--time", "at", "--attribute", "sex", "--reference", "man", "--prediction", "approved", "--favourable", "yes")

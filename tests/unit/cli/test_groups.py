@@ -7,9 +7,9 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner
 
-from app.cli.groups import command as groups
-from app.cli.metrics_files import WIDTH
-from app.cli.plan import command as plan
+from app.cli.library.groups import command as groups
+from app.cli.library.metrics_files import WIDTH
+from app.cli.library.plan import command as plan
 from app.domain.group_rules import GroupRule
 from tests.builders.decision_log import log as log_of_sexes
 from tests.builders.page_words import says

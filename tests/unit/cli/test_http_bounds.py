@@ -10,11 +10,11 @@ import time
 import pytest
 import uvloop
 
-from app.cli.http_bounds import RESERVED_FILES, Connections, HttpBounds
+from app.web.http_bounds import RESERVED_FILES, Connections, HttpBounds
 
 RAISING = """
 import resource
-from app.cli.http_bounds import raise_open_file_limit
+from app.web.http_bounds import raise_open_file_limit
 resource.setrlimit(resource.RLIMIT_NOFILE, ({soft}, {hard}))
 print(raise_open_file_limit(), *resource.getrlimit(resource.RLIMIT_NOFILE))
 """

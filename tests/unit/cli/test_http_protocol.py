@@ -11,9 +11,9 @@ import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from app.cli import http_bounds
-from app.cli.http_bounds import Connections, HttpBounds
-from app.cli.http_protocol import BoundedProtocol
+from app.web import http_bounds
+from app.web.http_bounds import Connections, HttpBounds
+from app.web.http_protocol import BoundedProtocol
 
 Found = TypeVar("Found")
 

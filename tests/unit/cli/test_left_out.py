@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from typer import Typer
 from typer.testing import CliRunner
 
-from app.cli import evidence, groups, metrics, plan, report
+from app.cli.library import evidence, groups, metrics, plan
+from app.cli.reports import report
 from tests.examples import many
 
 LINE = re.compile(r"(?:All ([\d,]+) records|([\d,]+) of ([\d,]+) records) counted(?:; left out: (.*?)\.)?")

@@ -5,8 +5,8 @@ import socket
 
 import pytest
 
-from app.cli.service import listening
-from app.errors import SetupError
+from app.base.errors import SetupError
+from app.cli.service.service import listening
 
 HOST = "127.0.0.1"
 CONNECTIONS = 64

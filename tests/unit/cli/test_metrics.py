@@ -9,9 +9,9 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner
 
-from app.cli.metrics import command
-from app.cli.metrics_files import WIDTH
-from app.frames import measure_frame
+from app.cli.library.metrics import command
+from app.cli.library.metrics_files import WIDTH
+from app.library.measurements import measure_frame
 from tests.builders.page_words import says
 from tests.golden import golden
 
@@ -321,7 +321,7 @@ def test_a_fault_of_our_own_is_not_blamed_on_the_file(file: Path, monkeypatch: p
     def fails(*_: object, **__: object) -> None:
         raise ZeroDivisionError("division by zero")
 
-    monkeypatch.setattr("app.cli.metrics.measure_frame", fails)
+    monkeypatch.setattr("app.cli.library.metrics.measure_frame", fails)
 
     ended = CliRunner().invoke(command, [str(file), "--attribute", "sex", "--prediction", "approved", "--favourable", "yes"])
 

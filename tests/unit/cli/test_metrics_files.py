@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.cli.metrics_files import Declared, check_output, read, write
-from app.errors import InvalidInput
-from app.frames import measure_frame
+from app.base.errors import InvalidInput
+from app.cli.library.metrics_files import Declared, check_output, read, write
+from app.library.measurements import measure_frame
 from tests.builders.page_words import says
 
 ROWS = b"sex,approved\n" + b"woman,1\nman,0\n" * 50
@@ -117,7 +117,7 @@ def test_a_file_that_may_not_be_read_is_told_so(tmp_path: Path, monkeypatch: pyt
     def refuses(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("app.cli.metrics_files.get_handle", refuses)
+    monkeypatch.setattr("app.cli.library.metrics_files.get_handle", refuses)
 
     message = told(tmp_path / "rows.csv")
 

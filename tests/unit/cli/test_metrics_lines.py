@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.metrics_files import read
-from app.errors import InvalidInput
+from app.base.errors import InvalidInput
+from app.cli.library.metrics_files import read
 
 HEADER = "sex,approved\n"
 ROWS = "woman,1\nman,0\n" * 50

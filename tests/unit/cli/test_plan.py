@@ -6,7 +6,8 @@ import pytest
 from typer import Typer
 from typer.testing import CliRunner
 
-from app.cli import groups, plan, report
+from app.cli.library import groups, plan
+from app.cli.reports import report
 
 TWIN = "'sex': 'f ' (15 records) differs from 'f' by a blank"
 

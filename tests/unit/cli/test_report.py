@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from app.cli.report import command
-from app.impact.presets import SheetName
+from app.cli.reports.report import command
 from app.reports.regulator.presets import ReportPreset
+from app.statistics.selections.selection_presets import SheetName
 
 ROWS = [
     "sex,race,selected,score,age",

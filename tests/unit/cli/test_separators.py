@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from app.cli.metrics_files import read
-from app.cli.report import command
+from app.cli.library.metrics_files import read
+from app.cli.reports.report import command
 
 ROWS = ["sex,hired", *["Male,yes"] * 6, *["Male,no"] * 4, *["Female,yes"] * 3, *["Female,no"] * 7, ",yes"]
 

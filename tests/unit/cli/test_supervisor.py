@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.children import Child, ChildSpec
-from app.cli.supervisor import LONGEST_DELAY_SECONDS, STEADY_SECONDS, Backoff, Supervisor
-from app.errors import SetupError
+from app.base.errors import SetupError
+from app.cli.service.children import Child, ChildSpec
+from app.cli.service.supervisor import LONGEST_DELAY_SECONDS, STEADY_SECONDS, Backoff, Supervisor
 from tests.progress import wait_until
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -20,9 +20,9 @@ DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); prin
 
 SUPERVISE_TWO = """
 import sys, threading
-from app.cli.children import ChildSpec
-from app.cli.supervisor import Supervisor
-from app.telemetry.logs import configure_logging
+from app.cli.service.children import ChildSpec
+from app.cli.service.supervisor import Supervisor
+from app.base.telemetry.json_logs import configure_logging
 from tests.progress import wait_until
 configure_logging("ERROR")
 # One write, with its end of line: two children share the pipe, and print() writes the end by itself.

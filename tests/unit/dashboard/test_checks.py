@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.dashboard.check_words import counted, duration, may_be_cancelled, number_of, origin, round_change, share_of, span, subject_of
-from app.dashboard.figure_addresses import figure_query
-from app.details import Details
-from app.domain.checks import CheckRun, CheckState, DataSet, Measurement, Scope, Span, Trigger
-from app.domain.comparisons import Comparison
-from app.metrics.verdicts import Verdict
-from app.views.check_views import Change, SubRange
-from app.views.headlines import NOT_TOGETHER, headlines, say_parts, summary
+from app.checks.views.headlines import NOT_TOGETHER, headlines, say_parts, summary
+from app.checks.views.view_shapes import Change, SubRange
+from app.domain.check import CheckRun, CheckState, DataSet, Measurement, Scope, Span, Trigger
+from app.domain.comparison import Comparison
+from app.domain.figure_details import Details
+from app.pages.check_words import counted, duration, may_be_cancelled, number_of, origin, round_change, share_of, span, subject_of
+from app.pages.deployment.figure_addresses import figure_query
+from app.statistics.intervals.verdicts import Verdict
 from tests.builders.page_words import says
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.dashboard.forest import explain_evidence
-from app.evidence.sentences import State
+from app.pages.deployment.forest_rows import explain_evidence
+from app.statistics.e_values.state_words import State
 from tests.builders.comparison_states import comparison_of
 from tests.builders.forests import figure_of, forest_of
 

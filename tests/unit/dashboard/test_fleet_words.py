@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from app.dashboard.overview import evidence_words
-from app.store.evidence.summaries import EvidenceCounts
+from app.evidence.queries.summaries import EvidenceCounts
+from app.pages.overview_page import evidence_words
 
 SINCE = datetime(2026, 11, 9, 13, tzinfo=UTC)
 

@@ -3,7 +3,7 @@
 import re
 from importlib.resources import files
 
-TEMPLATES = files("app.dashboard") / "templates"
+TEMPLATES = files("app.pages") / "templates"
 
 
 def test_every_form_names_its_method_so_that_none_puts_what_was_typed_into_an_address() -> None:

@@ -6,12 +6,12 @@ import pytest
 from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 
-from app.dashboard.overview import WIDTH, glyph, strip
-from app.domain.checks import DataSet
-from app.metrics.intervals import Interval
-from app.store.overviews.overview import TrendPoint
-from app.views.deployment_facts import Compared
-from app.views.judging import WorstGroup
+from app.checks.advice.deployment_facts import Compared
+from app.domain.check import DataSet
+from app.overview.judge import WorstGroup
+from app.overview.queries import TrendPoint
+from app.pages.overview_page import WIDTH, glyph, strip
+from app.statistics.intervals.intervals import Interval
 from tests.builders.page_words import says
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)

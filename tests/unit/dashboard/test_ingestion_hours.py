@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.clock import HOUR
-from app.dashboard.ingestion import whole_hours
-from app.domain.time_ranges import RangeChoice, RangePreset
+from app.base.clock import HOUR
+from app.charts.time_ranges import RangeChoice, RangePreset
+from app.pages.intake_page import whole_hours
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 NOW = NOON + timedelta(minutes=20)

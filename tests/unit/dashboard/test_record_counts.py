@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from app.dashboard.alert_page import say_affected
-from app.dashboard.transactions import ListedRecords, say_count
-from app.store.records.transactions import RecordCount
-from app.views.transactions import RecordsWanted
+from app.pages.alerts.alert_page import say_affected
+from app.pages.record.page import ListedRecords, say_count
+from app.records.record_list import RecordsWanted
+from app.sources.stored.record_queries import RecordCount
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.dashboard.record_words import probability
+from app.pages.record.words import probability
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 
-SCRIPTS = sorted(
-    (file.name, file.read_text("utf-8")) for file in (files("app.dashboard") / "static").iterdir() if file.name.endswith(".js")
-)
+SCRIPTS = sorted((file.name, file.read_text("utf-8")) for file in (files("app.pages") / "static").iterdir() if file.name.endswith(".js"))
 HERE = Path(__file__).parent
 PARSE = """
 import { readFileSync } from "node:fs";

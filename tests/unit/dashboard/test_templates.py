@@ -6,10 +6,9 @@ from pathlib import Path
 import jinja2
 import pytest
 
-import app.dashboard
-from app.dashboard import rendering
+from app.pages import render as rendering
 
-TEMPLATES = Path(app.dashboard.__file__).parent / "templates"
+TEMPLATES = Path(rendering.__file__).parent / "templates"
 _LOOSE = re.compile(r"parts\.term\([^}]*\) \}\}[.,;:)]++(?!</span>)")
 
 

@@ -6,8 +6,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.dashboard.trend import TREND_HEIGHT, Trend, draw_trend
-from app.views.forest import StripPoint
+from app.charts.forest import StripPoint
+from app.pages.deployment.trend import TREND_HEIGHT, Trend, draw_trend
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 NUMBERS_APART = 13

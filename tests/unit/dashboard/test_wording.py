@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.dashboard.wording import decoded_query, figure, interval, unbroken
+from app.pages.words import decoded_query, figure, interval, unbroken
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from app.domain.channels import Channel, ChannelContent, ChannelKind, content_problems, with_secret
+from app.alerts.channels.channel import Channel, ChannelContent, ChannelKind, content_problems, with_secret
 
 URL = "https://alerts.example.com/evenhand"
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.comparisons import MOST_WAYS, Comparison, comparisons_of, find_comparison, split_group
-from app.domain.monitors import Monitor, MonitoredAttribute
-from app.domain.outcomes import OutcomeRule
-from app.domain.texts import joining_problem
+from app.base.texts import joining_problem
+from app.domain.comparison import MOST_WAYS, Comparison, comparisons_of, find_comparison, split_group
+from app.domain.monitor import Monitor, MonitoredAttribute
+from app.domain.outcome import OutcomeRule
 
 SEX = MonitoredAttribute(feature="sex", monitored=("female",), reference=("male",))
 REGION = MonitoredAttribute(feature="region", monitored=("north",))

@@ -2,10 +2,10 @@
 
 import pytest
 
-from app.domain.deployments import Column, FieldKind, FieldType, ProblemType, RecordSchema
+from app.domain.deployment import Column, FieldKind, FieldType, ProblemType, RecordSchema
+from app.domain.monitor import Monitor, MonitoredAttribute
 from app.domain.monitor_rules import monitor_problems
-from app.domain.monitors import Monitor, MonitoredAttribute
-from app.domain.outcomes import OutcomeRule
+from app.domain.outcome import OutcomeRule
 
 
 def text_column(name: str) -> Column:

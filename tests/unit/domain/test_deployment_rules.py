@@ -1,8 +1,8 @@
 import pytest
 
-from app.domain.definitions import Definition
-from app.domain.deployment_rules import definition_problems
-from app.domain.deployments import Column, Credentials, CredentialsKind, Endpoint, FieldKind, FieldType, OutputFields, ProblemType
+from app.deployments.definition import Definition
+from app.deployments.definition_rules import definition_problems
+from app.domain.deployment import Column, Credentials, CredentialsKind, Endpoint, FieldKind, FieldType, OutputFields, ProblemType
 
 
 def fields(*, column: str = "sex", other: str = "income", **endpoint: object) -> list[str]:

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.encodings import decode_parts, find_encoding
-from app.errors import InvalidInput
+from app.base.encodings import decode_parts, find_encoding
+from app.base.errors import InvalidInput
 
 ENCODINGS = ["utf-8", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252", "latin-1", "mac-roman", "gb18030", "shift_jis", "koi8-r"]
 

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.base.values import Range
 from app.domain.mitigation import DetectorUse, MitigationSettings, Mode
-from app.domain.mitigation_rules import mitigated_attributes, mitigation_problems, unused_attributes
-from app.domain.monitors import Monitor, MonitoredAttribute
-from app.domain.outcomes import OutcomeRule
-from app.domain.values import Range
+from app.domain.monitor import Monitor, MonitoredAttribute
+from app.domain.outcome import OutcomeRule
+from app.mitigation.settings_rules import mitigated_attributes, mitigation_problems, unused_attributes
 
 SEX = MonitoredAttribute(feature="sex", monitored=("female",), reference=("male",))
 AGE = MonitoredAttribute(feature="age", monitored=(Range(18, 25),), reference=(Range(26, 75),))

@@ -2,12 +2,12 @@ from dataclasses import replace
 
 import pytest
 
-from app.api.schemas.monitors import AttributeIn
-from app.domain.deployments import Column, FieldKind, FieldType, ProblemType, RecordSchema
+from app.base.values import GroupValue, Range
+from app.deployments.monitor.bodies import AttributeIn
+from app.domain.deployment import Column, FieldKind, FieldType, ProblemType, RecordSchema
+from app.domain.monitor import Limits, Monitor, MonitoredAttribute
 from app.domain.monitor_rules import monitor_problems
-from app.domain.monitors import Limits, Monitor, MonitoredAttribute
-from app.domain.outcomes import OutcomeRule
-from app.domain.values import GroupValue, Range
+from app.domain.outcome import OutcomeRule
 
 SCHEMA = RecordSchema(
     version=1,

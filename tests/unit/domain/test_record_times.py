@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.base.errors import InvalidInput
 from app.domain.record_times import EPOCH, Impossible, TimeRule, TimeTally, list_readings
-from app.errors import InvalidInput
 from tests.golden import golden
 
 NOW = datetime(2026, 11, 28, 12, tzinfo=UTC)

@@ -2,11 +2,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from app.alerts.retrying import GIVE_UP_AFTER, state_after_failure
-from app.domain.alerts import Event
-from app.domain.checks import CheckRun, CheckState, Span, Trigger
-from app.domain.notifications import Notification, NotificationState
-from app.domain.retrying import CHECK_POLICY, CheckPolicy
+from app.alerts.channels.delivery_retry import GIVE_UP_AFTER, state_after_failure
+from app.alerts.channels.notification import Notification, NotificationState
+from app.checks.schedule.retry import CHECK_POLICY, CheckPolicy
+from app.domain.alert import Event
+from app.domain.check import CheckRun, CheckState, Span, Trigger
 
 NOW = datetime(2026, 3, 1, 10, tzinfo=UTC)
 

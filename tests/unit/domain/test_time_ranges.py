@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.domain.checks import Span
-from app.domain.time_ranges import (
+from app.base.errors import InvalidInput
+from app.charts.time_ranges import (
     LENGTHS,
     STEPS,
     Earlier,
@@ -21,7 +21,7 @@ from app.domain.time_ranges import (
     step_of_picture,
     write_moment,
 )
-from app.errors import InvalidInput
+from app.domain.check import Span
 
 NOW = datetime(2026, 11, 22, 12, 34, 56, tzinfo=UTC)
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -1,6 +1,6 @@
 import pytest
 
-from app.domain.values import Scalar, canonical, exact_number
+from app.base.values import Scalar, canonical, exact_number
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from app.evidence.following import Follower, WeighedHour
-from app.evidence.onset import Onset
-from app.evidence.quiet import is_quiet
+from app.statistics.e_values.follow import Follower, WeighedHour
+from app.statistics.e_values.onset import Onset
+from app.statistics.e_values.quiet_alarm import is_quiet
 
 
 def hour(number: int, log_e: float, *, is_closed: bool = False) -> WeighedHour:

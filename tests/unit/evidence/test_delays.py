@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from app.evidence.delays import MAX_HOURS, simulate_delay
-from app.evidence.planning import Traffic
+from app.statistics.e_values.detection_delays import MAX_HOURS, simulate_delay
+from app.statistics.e_values.expected_hours import Traffic
 from tests.builders.evidence_hours import ABOVE, BELOW, follow_months, simulate
 
 YEAR = 8760.0

@@ -5,14 +5,14 @@ from itertools import product
 import numpy as np
 import pytest
 
-from app.evidence.betting import weigh_against_fairness
-from app.evidence.confidence import follow_interval
-from app.evidence.detector import Detector
-from app.evidence.following import follow
-from app.evidence.hours import Hours, Side
-from app.evidence.nulls import Limit, Scale, UnfairSide
-from app.evidence.onset import find_onset
-from app.evidence.unsteadiness import measure_unsteadiness
+from app.statistics.e_values.betting import weigh_against_fairness
+from app.statistics.e_values.change_detector import Detector
+from app.statistics.e_values.confidence import follow_interval
+from app.statistics.e_values.follow import follow
+from app.statistics.e_values.hour_counts import Hours, Side
+from app.statistics.e_values.nulls import Limit, Scale, UnfairSide
+from app.statistics.e_values.onset import find_onset
+from app.statistics.e_values.unsteadiness import measure_unsteadiness
 from tests.builders.evidence_hours import ABOVE, BELOW, follow_months, simulate
 from tests.builders.hours import count_hours
 

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from app.evidence.delays import simulate_delay
-from app.evidence.nulls import Limit, Scale, UnfairSide
-from app.evidence.planning import Traffic, expect_delay_within
+from app.statistics.e_values.detection_delays import simulate_delay
+from app.statistics.e_values.expected_hours import Traffic, expect_delay_within
+from app.statistics.e_values.nulls import Limit, Scale, UnfairSide
 
 BELOW = Limit(Scale.RATIO, UnfairSide.BELOW, 0.8, 1.25)
 ABOVE = Limit(Scale.RATIO, UnfairSide.ABOVE, 1.25, 0.8)

@@ -5,8 +5,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from app.evidence.confidence import RunningInterval, add_hours
-from app.evidence.nulls import Scale
+from app.statistics.e_values.confidence import RunningInterval, add_hours
+from app.statistics.e_values.nulls import Scale
 from tests.builders.evidence_hours import simulate
 
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from app.evidence.sentences import State, say_budget, say_start, say_state
+from app.statistics.e_values.state_words import State, say_budget, say_start, say_state
 
 SINCE = datetime(2026, 11, 19, 7, tzinfo=UTC)
 YEAR = 8760.0

@@ -6,9 +6,9 @@ import httpx
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.errors import Unavailable
-from app.example import client
-from app.example.client import Http
+from app.base.errors import Unavailable
+from app.cli.example import client
+from app.cli.example.client import Http
 from tests.builders.page_words import says
 
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from app.clock import HOUR
-from app.example.applicants import FEATURES, GOOD, applicants, outcomes
-from app.example.model_server import train
-from app.example.performance import results_table
-from app.example.traffic import hour_of_visits
+from app.base.clock import HOUR
+from app.cli.example.applicants import FEATURES, GOOD, applicants, outcomes
+from app.cli.example.model_server import train
+from app.cli.example.performance import results_table
+from app.cli.example.traffic import hour_of_visits
 
 MIDDAY = datetime(2030, 1, 1, 13, tzinfo=UTC)
 

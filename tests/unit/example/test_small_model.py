@@ -2,9 +2,9 @@ import socket
 
 import pytest
 
-from app.cli.example_model import HOST, example_model
-from app.errors import SetupError
-from app.example.small_model import RICH, answer
+from app.base.errors import SetupError
+from app.cli.example.model_command import HOST, example_model
+from app.cli.example.small_model import RICH, answer
 
 
 def test_men_are_approved_and_women_when_they_are_rich_in_either_format() -> None:
@@ -30,7 +30,7 @@ def test_a_path_that_is_not_served_is_named() -> None:
 
 
 def test_a_taken_port_is_one_sentence_that_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.cli.example_model.stop_signal", lambda: None)
+    monkeypatch.setattr("app.cli.example.model_command.stop_signal", lambda: None)
     with socket.create_server((HOST, 0)) as taken:
         port = taken.getsockname()[1]
 

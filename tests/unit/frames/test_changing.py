@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from app.attribution.changes import ChangeParts
-from app.errors import InvalidInput
-from app.frames.changing import ChangeExplanation, explain_change
+from app.base.errors import InvalidInput
+from app.library.change_of_gap import ChangeExplanation, explain_change
+from app.statistics.attribution.change_of_gap import ChangeParts
 
 START = pd.Timestamp("2026-10-05T00:00:00Z")
 CHANGE = pd.Timestamp("2026-10-09T00:00:00Z")

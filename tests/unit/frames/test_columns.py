@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.frames.columns import MISSING, encode, looked_up, narrowest, sizes_of
-from app.frames.grouping import group_records
-from app.metrics.tables import strata
+from app.library.frame_columns import MISSING, encode, looked_up, narrowest, sizes_of
+from app.library.frame_groups import group_records
+from app.statistics.tables import strata_counts as strata
 
 
 @given(st.lists(st.sampled_from([1, 1.0, True, "1", "a", None, float("nan"), 0, False]), max_size=20), st.integers(1, 7))

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from app.errors import InvalidInput
-from app.evidence.nulls import UnfairSide
-from app.evidence.sentences import State
-from app.frames.evidence import ComparisonEvidence, Evidence, follow_frame
+from app.base.errors import InvalidInput
+from app.library.hours_of_groups import ComparisonEvidence, Evidence, follow_frame
+from app.statistics.e_values.nulls import UnfairSide
+from app.statistics.e_values.state_words import State
 from tests.builders.decision_log import CHANGE, COLUMNS, START, log
 
 

@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pandas as pd
 import pytest
 
-from app.errors import InvalidInput
-from app.frames.gaps import explain_gap, plan_gap
+from app.base.errors import InvalidInput
+from app.library.carried_gap import explain_gap, plan_gap
 
 COLUMNS: dict[str, Any] = {
     "attribute": "sex",

@@ -6,7 +6,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from app.frames import Report, measure_frame
+from app.library.frame_report import Report
+from app.library.measurements import measure_frame
 from tests.builders.results import value
 from tests.golden import golden
 

@@ -11,7 +11,7 @@ from statsmodels.regression.linear_model import OLS
 from statsmodels.stats.contingency_tables import StratifiedTable, Table2x2
 from statsmodels.stats.proportion import proportions_ztest
 
-from app.frames.selection_report import report_selections
+from app.library.selections import report_selections
 from tests.golden import golden
 
 EXACT = {"rel": 1e-9, "abs": 1e-12}

@@ -3,8 +3,8 @@ import pyarrow as pa
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.errors import InvalidInput
-from app.frames.grouping import FrameGrouping, group_records
+from app.base.errors import InvalidInput
+from app.library.frame_groups import FrameGrouping, group_records
 from tests.builders.page_words import says
 
 

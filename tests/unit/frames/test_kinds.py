@@ -14,12 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.errors import InvalidInput
-from app.frames import Report, measure_frame
-from app.frames.columns import column_of, numbers_of
-from app.frames.compared import read_features
-from app.frames.grouping import group_records
-from app.frames.outcomes import FAVOURABLE, UNCLASSIFIED, UNFAVOURABLE, OutcomeLists, outcomes_of
+from app.base.errors import InvalidInput
+from app.library.compared_rates import read_features
+from app.library.frame_columns import column_of, numbers_of
+from app.library.frame_groups import group_records
+from app.library.frame_outcomes import FAVOURABLE, UNCLASSIFIED, UNFAVOURABLE, OutcomeLists, outcomes_of
+from app.library.frame_report import Report
+from app.library.measurements import measure_frame
 
 
 class Plan(Enum):

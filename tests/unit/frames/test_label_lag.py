@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.errors import InvalidInput
-from app.evidence.sentences import State
-from app.frames.evidence import Evidence, follow_frame
+from app.base.errors import InvalidInput
+from app.library.hours_of_groups import Evidence, follow_frame
+from app.statistics.e_values.state_words import State
 
 DAYS = 50
 END = pd.Timestamp("2026-10-20T23:00Z")

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from app.cli.report import command
-from app.domain.category_schemes import CategoryMapping, parse_mappings
-from app.errors import InvalidInput
-from app.frames.selection_report import report_selections
+from app.base.errors import InvalidInput
+from app.cli.reports.report import command
+from app.library.selections import report_selections
+from app.statistics.selections.category_schemes import CategoryMapping, parse_mappings
 
 FRAME = pd.DataFrame(
     {

@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from app.errors import InvalidInput
-from app.frames import measure_attributes, measure_frame, measuring
+from app.base.errors import InvalidInput
+from app.library import measurements as measuring
+from app.library.measurements import measure_attributes, measure_frame
 
 EVERYTHING = {"label": "repaid", "prediction": "approved", "score": "score", "weight": "weight", "strata": "region"}
 

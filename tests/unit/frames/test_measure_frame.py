@@ -7,10 +7,12 @@ import pandas as pd
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.errors import InvalidInput
-from app.frames import DEFAULT, Report, measure_frame
-from app.frames.measuring import USUAL_OF_SCORES
-from app.metrics import CATALOGUE, FeedbackCells, GroupCounts, measure_feedback, measure_payload, measure_training
+from app.base.errors import InvalidInput
+from app.library.frame_report import Report
+from app.library.measurements import DEFAULT, USUAL_OF_SCORES, measure_frame
+from app.statistics.catalogue import CATALOGUE
+from app.statistics.measures.measure import measure_feedback, measure_payload, measure_training
+from app.statistics.tables.count_table import FeedbackCells, GroupCounts
 from tests.builders.page_words import says
 from tests.builders.results import found, reason, value
 

@@ -1,8 +1,8 @@
 import pytest
 
-from app.domain.texts import quote_names
-from app.frames.names import unknown_metrics
-from app.metrics import CATALOGUE
+from app.base.texts import quote_names
+from app.library.name_suggestions import unknown_metrics
+from app.statistics.catalogue import CATALOGUE
 
 UNKNOWN = " is not in the catalogue of metrics"
 

@@ -1,8 +1,8 @@
 import pandas as pd
 import pytest
 
-from app.errors import InvalidInput
-from app.frames.outcomes import OutcomeLists, outcomes_of, same_label
+from app.base.errors import InvalidInput
+from app.library.frame_outcomes import OutcomeLists, outcomes_of, same_label
 
 
 def codes(values: list[object], favourable: object, unfavourable: object = None) -> list[int]:

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from app.errors import InvalidInput
-from app.frames.evidence import follow_frame
-from app.frames.planning import plan_frame
+from app.base.errors import InvalidInput
+from app.library.hours_of_groups import follow_frame
+from app.library.record_plan import plan_frame
 from tests.builders.decision_log import COLUMNS, log
 
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
-from app.errors import InvalidInput
-from app.frames.selection_report import count_scored, count_selected, report_selections
+from app.base.errors import InvalidInput
+from app.library.selections import count_scored, count_selected, report_selections
 from tests.builders.page_words import says
 
 SEXES, RACES = ("F", "M", "", None), ("a", "b", "c", None)

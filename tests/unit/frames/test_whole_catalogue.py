@@ -7,9 +7,11 @@ import pandas as pd
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.frames import Report, measure_frame
-from app.metrics import CATALOGUE, Data, Undefined
-from app.metrics.groups import ComparedGroup
+from app.library.frame_report import Report
+from app.library.measurements import measure_frame
+from app.statistics.catalogue import CATALOGUE, Data
+from app.statistics.figure_values import Undefined
+from app.statistics.group_labels import ComparedGroup
 from tests.builders.page_words import says
 from tests.builders.whole_catalogue import every_row
 

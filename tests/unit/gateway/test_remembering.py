@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from app.errors import NotFound, Unavailable
-from app.gateway import remembering
-from app.gateway.remembering import MAX_AGE_SECONDS, QUIET_SECONDS, LastAnswers
+from app.base.errors import NotFound, Unavailable
+from app.intake.gateway import last_answers as remembering
+from app.intake.gateway.last_answers import MAX_AGE_SECONDS, QUIET_SECONDS, LastAnswers
 from tests.builders.fake_time import FakeTime
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.gateway import spool as module
-from app.gateway.spool import Spool
+from app.intake.gateway import spool as module
+from app.intake.gateway.spool import Spool
 
 MANY = 2**30
 
@@ -96,7 +96,7 @@ def test_the_living_keep_their_entries_and_the_dead_leave_theirs(spool: Spool, t
     other = Spool(tmp_path, max_bytes=MANY)
     assert other.adopt() == []
 
-    program = "import sys, os; from pathlib import Path; from app.gateway.spool import Spool\n"
+    program = "import sys, os; from pathlib import Path; from app.intake.gateway.spool import Spool\n"
     program += "s = Spool(Path(sys.argv[1]), max_bytes=10**9); s.append(b'left'); s.append(b'behind'); os.kill(os.getpid(), 9)"
     died = subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=False, cwd=Path(__file__).parents[3])
     assert died.returncode == -9

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from app.domain.category_schemes import CategoryMapping
-from app.errors import InvalidInput
-from app.impact.bounds import bound_categories
+from app.base.errors import InvalidInput
+from app.statistics.selections.category_schemes import CategoryMapping
+from app.statistics.selections.probability_bounds import bound_categories
 
 PAIR = CategoryMapping(attribute="race", weights={"p_a": "a", "p_b": "b"}, reference="b")
 

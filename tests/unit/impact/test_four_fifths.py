@@ -11,9 +11,9 @@ from scipy.stats.contingency import odds_ratio
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportions_ztest
 
-from app.domain.comparisons import Comparison
-from app.impact.categories import Category, CategoryTable
-from app.impact.four_fifths import Flag, ImpactRow, ImpactTable
+from app.domain.comparison import Comparison
+from app.statistics.selections.four_fifths import Flag, ImpactRow, ImpactTable
+from app.statistics.selections.selection_categories import Category, CategoryTable
 
 
 def table(*counts: tuple[str, int, int]) -> CategoryTable:

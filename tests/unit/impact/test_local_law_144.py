@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.comparisons import Comparison
-from app.impact.categories import Category, CategoryTable
-from app.impact.local_law_144 import AuditRow, audit_tables, list_without_people
+from app.domain.comparison import Comparison
+from app.statistics.selections.local_law_144 import AuditRow, audit_tables, list_without_people
+from app.statistics.selections.selection_categories import Category, CategoryTable
 
 COUNTS = st.integers(1, 400).flatmap(lambda people: st.tuples(st.just(people), st.integers(0, people)))
 

@@ -8,7 +8,7 @@ from scipy.stats import ttest_ind
 from scipy.stats.contingency import relative_risk
 from statsmodels.regression.linear_model import OLS
 
-from app.impact.lending import NO_SPREAD, NOT_APART, quantile_ratios, residual_gap, score_gap
+from app.statistics.selections.lending_sheet import NO_SPREAD, NOT_APART, quantile_ratios, residual_gap, score_gap
 
 
 @pytest.mark.nightly

@@ -9,9 +9,17 @@ from statsmodels.discrete.discrete_model import BinaryResultsWrapper, Logit
 from statsmodels.stats.contingency_tables import StratifiedTable, Table2x2
 from statsmodels.tools.sm_exceptions import PerfectSeparationError
 
-from app.impact.categories import Category
-from app.impact.controlled import NO_STRATUM, ONE_STRATUM, ControlledCount, Stratum, adjusted_odds, drop_uninformative, stratified_odds
-from app.impact.four_fifths import ImpactRow
+from app.statistics.selections.controls_sheet import (
+    NO_STRATUM,
+    ONE_STRATUM,
+    ControlledCount,
+    Stratum,
+    adjusted_odds,
+    drop_uninformative,
+    stratified_odds,
+)
+from app.statistics.selections.four_fifths import ImpactRow
+from app.statistics.selections.selection_categories import Category
 
 WOMEN, MEN = Category(("women",), 1, 1), Category(("men",), 1, 1)
 

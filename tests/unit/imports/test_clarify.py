@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.domain.deployments import Column, FieldKind, FieldType, OutputFields, ProblemType, RecordSchema
-from app.errors import InvalidInput
-from app.imports.clarify import CLARIFY_KEYS, ClarifyChoices, ClarifyConfig, TranslatedMonitor, violations_of
+from app.base.errors import InvalidInput
+from app.domain.deployment import Column, FieldKind, FieldType, OutputFields, ProblemType, RecordSchema
+from app.intake.imports.clarify_files import CLARIFY_KEYS, ClarifyChoices, ClarifyConfig, TranslatedMonitor, violations_of
 from tests.builders.docs_pages import DOCS, table
 
 SCHEMA = RecordSchema(

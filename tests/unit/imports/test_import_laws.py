@@ -13,10 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.domain.arrivals import LogKind
-from app.domain.deployments import Column, FieldKind, FieldType, RecordSchema
-from app.imports.files import InputFile
-from app.imports.layouts import find_layout
+from app.domain.arrival import LogKind
+from app.domain.deployment import Column, FieldKind, FieldType, RecordSchema
+from app.intake.imports.import_layouts import find_layout
+from app.intake.imports.input_file import InputFile
 from app.payloads.csv_text import write_csv
 from tests.builders.vendor_files import KSERVE_NEW, azure_events, capture_line, inference_row, input_file, json_lines, parquet_file, subject
 from tests.examples import many

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.domain.arrivals import LogKind
-from app.domain.deployments import Column, FieldKind, FieldType, OutputFields, RecordSchema
-from app.errors import InvalidInput
-from app.imports.files import InputFile
-from app.imports.layouts import ImportLayout, find_layout
-from app.imports.subject import ImportRow, ImportSubject
+from app.base.errors import InvalidInput
+from app.domain.arrival import LogKind
+from app.domain.deployment import Column, FieldKind, FieldType, OutputFields, RecordSchema
+from app.intake.imports.import_layouts import ImportLayout, find_layout
+from app.intake.imports.import_subject import ImportRow, ImportSubject
+from app.intake.imports.input_file import InputFile
 from tests.builders.vendor_files import (
     BENTO_SCHEMA,
     KSERVE_NEW,

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.arrivals import LogKind
-from app.domain.spreadsheets import find_separator
-from app.errors import InvalidInput
-from app.imports.layouts import find_layout
+from app.base.errors import InvalidInput
+from app.base.spreadsheets import find_separator
+from app.domain.arrival import LogKind
+from app.intake.imports.import_layouts import find_layout
 from tests.builders.vendor_files import input_file, subject
 
 

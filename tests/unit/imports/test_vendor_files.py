@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from app.domain.arrivals import LogKind
-from app.domain.deployments import BodyMapping, Column, Endpoint, FieldKind, FieldType, OutputFields, RecordSchema
-from app.imports.engine import encode_record
-from app.imports.files import InputFile
-from app.imports.layouts import ImportLayout, find_layout
-from app.imports.subject import ImportRow, ImportSubject
+from app.domain.arrival import LogKind
+from app.domain.deployment import BodyMapping, Column, Endpoint, FieldKind, FieldType, OutputFields, RecordSchema
+from app.intake.imports.import_layouts import ImportLayout, find_layout
+from app.intake.imports.import_subject import ImportRow, ImportSubject
+from app.intake.imports.input_file import InputFile
+from app.intake.imports.run_import import encode_record
 from tests.builders.vendor_files import subject
 
 FILES = Path(__file__).parents[2] / "vendor_files"

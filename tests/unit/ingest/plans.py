@@ -3,10 +3,10 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from app.domain.deployments import Column, FieldKind, FieldType, OutputFields, ProblemType, RecordSchema
-from app.ingest.limits import StatedTimes
-from app.ingest.plan import IngestPlan, plan_for
-from app.store.writing import Target
+from app.domain.deployment import Column, FieldKind, FieldType, OutputFields, ProblemType, RecordSchema
+from app.intake.logging.ingest_plan import IngestPlan, plan_for
+from app.intake.logging.record_limits import StatedTimes
+from app.intake.writing.write_target import Target
 
 NOW = datetime(2030, 6, 1, 12, tzinfo=UTC)
 MOMENTS = StatedTimes(NOW, historical=False)

@@ -2,9 +2,9 @@ import json
 
 import pytest
 
-from app.errors import InvalidInput
-from app.ingest.checked import CheckedFeedback
-from app.ingest.requests import LogRequest, read_feedback
+from app.base.errors import InvalidInput
+from app.intake.logging.checked_records import CheckedFeedback
+from app.intake.logging.log_request import LogRequest, read_feedback
 from tests.builders.page_words import says
 from tests.unit.ingest.plans import FEATURES, MOMENTS, features, plan
 

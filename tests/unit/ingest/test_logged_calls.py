@@ -7,20 +7,20 @@ from typing import Any
 
 import pytest
 
-from app.domain.arrivals import LogKind
-from app.domain.deployments import FieldType, OutputFields, ProblemType, RecordSchema
+from app.base.errors import InvalidInput, ScoringFailed, TooLarge
+from app.domain.arrival import LogKind
+from app.domain.deployment import FieldType, OutputFields, ProblemType, RecordSchema
 from app.domain.record_times import TimeRule
-from app.errors import InvalidInput, ScoringFailed, TooLarge
-from app.imports.logged_calls import LoggedCall, LoggedCallReader
-from app.imports.subject import ImportSubject, RowRefused
-from app.ingest import exchanges
-from app.ingest.checked import CheckedPayload
-from app.ingest.exchanges import CapturedBody, Exchange, read_exchange
-from app.ingest.pairs import check_pairs
-from app.ingest.plan import plan_for
+from app.intake.imports.import_subject import ImportSubject, RowRefused
+from app.intake.imports.logged_calls import LoggedCall, LoggedCallReader
+from app.intake.logging import model_call as exchanges
+from app.intake.logging.checked_records import CheckedPayload
+from app.intake.logging.ingest_plan import plan_for
+from app.intake.logging.logged_pairs import check_pairs
+from app.intake.logging.model_call import CapturedBody, Exchange, read_exchange
+from app.intake.writing.write_target import Target
 from app.payloads.codec import Asking
 from app.payloads.registry import codec_for
-from app.store.writing import Target
 from tests.unit.ingest.plans import MOMENTS, NOW, column
 
 TYPES = {"owner": FieldType.BOOLEAN, "income": FieldType.NUMBER}

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from app.domain.records import Rejection
-from app.gateway.entries import CallSide
-from app.gateway.events import STRUCTURED, ReportedHalf, read_events
-from app.imports.engine import encode_record
-from app.imports.logged_calls import LoggedCall, LoggedCallReader
-from app.imports.subject import ImportRow
-from app.ingest.checked import CheckedPayload
-from app.ingest.exchanges import CapturedBody, Exchange, read_exchange
-from app.ingest.requests import LogRequest, read_feedback, read_payload
+from app.domain.record import Rejection
+from app.intake.gateway.call_events import STRUCTURED, ReportedHalf, read_events
+from app.intake.gateway.spool_entries import CallSide
+from app.intake.imports.import_subject import ImportRow
+from app.intake.imports.logged_calls import LoggedCall, LoggedCallReader
+from app.intake.imports.run_import import encode_record
+from app.intake.logging.checked_records import CheckedPayload
+from app.intake.logging.log_request import LogRequest, read_feedback, read_payload
+from app.intake.logging.model_call import CapturedBody, Exchange, read_exchange
 from tests.builders.vendor_files import subject
 from tests.unit.ingest.plans import FEATURES, META, MOMENTS, NOW, features, plan, record
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.deployments import FieldType, ProblemType
-from app.errors import InvalidInput
-from app.ingest.checked import Checked, CheckedPayload
-from app.ingest.native import check_payload
-from app.ingest.requests import LogRequest, read_feedback, read_payload
+from app.base.errors import InvalidInput
+from app.domain.deployment import FieldType, ProblemType
+from app.intake.logging.checked_records import Checked, CheckedPayload
+from app.intake.logging.log_request import LogRequest, read_feedback, read_payload
+from app.intake.logging.native_records import check_payload
 from tests.unit.ingest.plans import FEATURES, HISTORICAL, MOMENTS, NOW, column, features, plan, record
 from tests.unit.ingest.random_cells import cells, good_features, plain_text
 

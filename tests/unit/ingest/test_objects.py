@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from app.domain.deployments import Column, FieldKind, FieldType
-from app.ingest.checked import RecordRefused
-from app.ingest.objects import check_objects
-from app.ingest.plan import Columns
-from app.ingest.tables import Refusals
+from app.domain.deployment import Column, FieldKind, FieldType
+from app.intake.logging.checked_records import RecordRefused
+from app.intake.logging.column_objects import check_objects
+from app.intake.logging.ingest_plan import Columns
+from app.intake.logging.named_rows import Refusals
 
 COLUMNS = Columns.of(
     "features",

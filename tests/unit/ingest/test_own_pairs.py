@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from app.domain.deployments import BodyMapping, Endpoint, FieldType, OutputFields, ProblemType, RecordSchema
-from app.errors import InvalidInput
-from app.ingest.pairs import check_pairs
-from app.ingest.plan import IngestPlan, plan_for
+from app.base.errors import InvalidInput
+from app.domain.deployment import BodyMapping, Endpoint, FieldType, OutputFields, ProblemType, RecordSchema
+from app.intake.logging.ingest_plan import IngestPlan, plan_for
+from app.intake.logging.logged_pairs import check_pairs
+from app.intake.writing.write_target import Target
 from app.payloads.codec import Asking
 from app.payloads.registry import PayloadFormat, codec_of
-from app.store.writing import Target
 from tests.models.speaking import MAPPING, speak
 from tests.unit.ingest.plans import MOMENTS, column
 

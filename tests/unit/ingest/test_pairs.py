@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.errors import InvalidInput, TooLarge
-from app.ingest.checked import CheckedPayload
-from app.ingest.limits import StatedTimes
-from app.ingest.requests import LogRequest, read_payload
+from app.base.errors import InvalidInput, TooLarge
+from app.intake.logging.checked_records import CheckedPayload
+from app.intake.logging.log_request import LogRequest, read_payload
+from app.intake.logging.record_limits import StatedTimes
 from tests.unit.ingest.plans import HISTORICAL, MOMENTS, plan, record
 from tests.unit.ingest.random_cells import cells, good_features
 

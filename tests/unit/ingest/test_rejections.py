@@ -7,9 +7,9 @@ import pytest
 
 from app import ingest
 from app.domain import cells
-from app.domain.arrivals import RejectionReason
-from app.ingest.rejections import field_of, kind_of_reason
-from app.ingest.sizes import size_problem
+from app.domain.arrival import RejectionReason
+from app.intake.logging.rejection_counts import field_of, kind_of_reason
+from app.intake.logging.size_check import size_problem
 from tests.unit.ingest.plans import plan
 
 _RAISED = {"CellRefused": 0, "RecordRefused": 1, "_require": 1, "add": 2, "add_all": 2}

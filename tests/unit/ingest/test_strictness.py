@@ -5,9 +5,9 @@ import uuid
 
 import pytest
 
-from app.domain.strict_json import require_strict
-from app.errors import InvalidInput
-from app.ingest.strictness import is_evidently_strict
+from app.base.errors import InvalidInput
+from app.base.strict_json import require_strict
+from app.intake.logging.strict_body import is_evidently_strict
 
 
 def test_bodies_of_uuids_are_strict_at_one_look() -> None:

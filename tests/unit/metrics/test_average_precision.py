@@ -9,10 +9,10 @@ pytest.importorskip("sklearn", reason="scikit-learn, which figures are compared 
 
 from sklearn.metrics import average_precision_score
 
-from app.metrics import Undefined, Value
-from app.metrics.formulas.score_figures import retrieval
-from app.metrics.formulas.scores import measure_scores
-from app.metrics.tables.score_table import ScoreTable
+from app.statistics.figure_values import Undefined, Value
+from app.statistics.formulas.score_figures import retrieval
+from app.statistics.measures.measure_scores import measure_scores
+from app.statistics.tables.score_table import ScoreTable
 from tests.builders.results import found
 
 WANTED = {"average_precision": "formula of average_precision"}

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.metrics import GroupCounts, Measured, Value, measure_payload, measure_training
-from app.metrics.groups import Role
+from app.statistics.figure_values import Measured, Value
+from app.statistics.group_labels import Role
+from app.statistics.measures.measure import measure_payload, measure_training
+from app.statistics.tables.count_table import GroupCounts
 from tests.builders.count_tables import count_groups
 from tests.builders.results import found, value
 

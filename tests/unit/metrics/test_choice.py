@@ -4,14 +4,16 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from app.frames.report import judged_figure
-from app.metrics import BalancedCells, Value, measure_balanced, measure_payload
-from app.metrics.catalogue import CATALOGUE
-from app.metrics.groups import as_groups
-from app.metrics.statements import gap_statement
-from app.metrics.values import Measured
-from app.metrics.verdicts import Verdict
-from app.metrics.worst import widen_for_choice
+from app.library.frame_report import judged_figure
+from app.statistics.catalogue import CATALOGUE
+from app.statistics.figure_values import Measured, Value
+from app.statistics.group_labels import as_groups
+from app.statistics.intervals.verdicts import Verdict
+from app.statistics.measures.measure import measure_payload
+from app.statistics.measures.perturbed_data import measure_balanced
+from app.statistics.measures.worst_group import widen_for_choice
+from app.statistics.sentences.statements import gap_statement
+from app.statistics.tables.record_kinds import BalancedCells
 from tests.builders.count_tables import count_groups
 
 GROUPS = 10

@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.metrics import GroupCounts, Measured, Value, measure_payload, verdict
-from app.metrics.composites import NO_STRATA
-from app.metrics.formulas.conditional import StrataOutcomes, conditional_demographic_disparity, limits
-from app.metrics.groups import FloatArray, IntArray, Role
+from app.statistics.figure_values import Measured, Value
+from app.statistics.formulas.conditional_disparity import StrataOutcomes, conditional_demographic_disparity, limits
+from app.statistics.group_labels import FloatArray, IntArray, Role
+from app.statistics.intervals.verdicts import verdict
+from app.statistics.measures.composites import NO_STRATA
+from app.statistics.measures.measure import measure_payload
+from app.statistics.tables.count_table import GroupCounts
 from tests.builders.page_words import says
 from tests.builders.results import found, reason, value
 

@@ -7,21 +7,13 @@ import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.details import Details
-from app.metrics import (
-    BalancedCells,
-    DebiasedCells,
-    DebiasedFeedback,
-    FeedbackCells,
-    GroupCounts,
-    measure_balanced,
-    measure_debiased,
-    measure_debiased_feedback,
-    measure_feedback,
-    measure_payload,
-)
-from app.metrics.groups import IntArray, Role
-from app.metrics.sentences import sentence
+from app.domain.figure_details import Details
+from app.statistics.group_labels import IntArray, Role
+from app.statistics.measures.measure import measure_feedback, measure_payload
+from app.statistics.measures.perturbed_data import measure_balanced, measure_debiased, measure_debiased_feedback
+from app.statistics.sentences.figure_sentences import sentence
+from app.statistics.tables.count_table import DebiasedFeedback, FeedbackCells, GroupCounts
+from app.statistics.tables.record_kinds import BalancedCells, DebiasedCells
 from tests.builders.page_words import says
 from tests.builders.results import found, reason, value
 

@@ -7,22 +7,14 @@ import pytest
 from scipy.stats import beta, binom, ncx2
 from syrupy.assertion import SnapshotAssertion
 
-from app.metrics import (
-    FeedbackCells,
-    GroupCounts,
-    Measured,
-    Undefined,
-    Value,
-    Verdict,
-    drawing,
-    measure_feedback,
-    measure_payload,
-    measure_training,
-    verdict,
-)
-from app.metrics.drawing import DrawnCells, intervals_of, intervals_of_parts, sum_of_squares_interval
-from app.metrics.formulas import differential
-from app.metrics.groups import IntArray, Role, as_groups
+from app.statistics.figure_values import Measured, Undefined, Value
+from app.statistics.formulas import differential_fairness as differential
+from app.statistics.group_labels import IntArray, Role, as_groups
+from app.statistics.intervals import draws as drawing
+from app.statistics.intervals.draws import DrawnCells, intervals_of, intervals_of_parts, sum_of_squares_interval
+from app.statistics.intervals.verdicts import Verdict, verdict
+from app.statistics.measures.measure import measure_feedback, measure_payload, measure_training
+from app.statistics.tables.count_table import FeedbackCells, GroupCounts
 from tests.builders.page_words import says
 from tests.builders.results import found, value
 

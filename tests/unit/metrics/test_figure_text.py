@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.details import Details
-from app.metrics import CATALOGUE
-from app.metrics.catalogue.metric import ComparedRate, CountOf
-from app.metrics.sentences import format_figure, sentence
+from app.domain.figure_details import Details
+from app.statistics.catalogue import CATALOGUE
+from app.statistics.catalogue.metric import ComparedRate, CountOf
+from app.statistics.sentences.figure_sentences import format_figure, sentence
 
 _NUMBER = re.compile(r"\d[\d,]*(?:\.(\d+))?")
 

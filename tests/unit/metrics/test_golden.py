@@ -8,8 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from app.metrics import BalancedCells, GroupCounts, measure_balanced, measure_payload, measure_perturbed
-from app.metrics.groups import Role
+from app.statistics.group_labels import Role
+from app.statistics.measures.measure import measure_payload
+from app.statistics.measures.perturbed_data import measure_balanced, measure_perturbed
+from app.statistics.tables.count_table import GroupCounts
+from app.statistics.tables.record_kinds import BalancedCells
 from tests.builders.results import found, value
 from tests.golden import golden
 

@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 from scipy.stats import binom, chi2, poisson
 
-from app.metrics import BalancedCells, GroupCounts, measure_balanced, measure_payload, measure_perturbed
-from app.metrics.groups import FloatArray, IntArray, Role
-from app.metrics.intervals import Interval, log_ratio, newcombe, proportion, wilson
+from app.statistics.group_labels import FloatArray, IntArray, Role
+from app.statistics.intervals.intervals import Interval, log_ratio, newcombe, proportion, wilson
+from app.statistics.measures.measure import measure_payload
+from app.statistics.measures.perturbed_data import measure_balanced, measure_perturbed
+from app.statistics.tables.count_table import GroupCounts
+from app.statistics.tables.record_kinds import BalancedCells
 from tests.builders.results import found, value
 
 SEXES: list[tuple[str, Role]] = [("Female", "monitored"), ("Male", "reference")]
@@ -218,7 +221,7 @@ def test_a_ratio_without_an_upper_bound_says_so() -> None:
 def test_memory_stays_bounded_by_drawing_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """The draws are the same however many are held at once."""
     whole = measure_perturbed(flipless(100), seed=3)
-    monkeypatch.setattr("app.metrics.estimates.CHUNK", 64)
+    monkeypatch.setattr("app.statistics.intervals.rate_estimates.CHUNK", 64)
 
     chunked = measure_perturbed(flipless(100), seed=3)
 

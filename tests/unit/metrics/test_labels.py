@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.metrics import FeedbackCells, Undefined, Value, measure_feedback
-from app.metrics.groups import as_groups
-from app.metrics.labels import LabelCounts, LabelState
-from app.metrics.sentences import sentence
+from app.statistics.figure_values import Undefined, Value
+from app.statistics.group_labels import as_groups
+from app.statistics.measures.labelled_figures import LabelCounts, LabelState
+from app.statistics.measures.measure import measure_feedback
+from app.statistics.sentences.figure_sentences import sentence
+from app.statistics.tables.count_table import FeedbackCells
 from tests.builders.results import found
 from tests.golden import golden
 

@@ -10,27 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.metrics import (
-    CATALOGUE,
-    BalancedCells,
-    Data,
-    Direction,
-    FeedbackCells,
-    GroupCounts,
-    Measured,
-    Metric,
-    Undefined,
-    Value,
-    measure_balanced,
-    measure_debiased,
-    measure_feedback,
-    measure_payload,
-    measure_training,
-    metrics_on,
-)
-from app.metrics.catalogue.metric import CountOf
-from app.metrics.groups import Groups, Role, as_groups, of_role
-from app.metrics.sentences import sentence
+from app.statistics.catalogue import CATALOGUE, Data, Direction, Metric, metrics_on
+from app.statistics.catalogue.metric import CountOf
+from app.statistics.figure_values import Measured, Undefined, Value
+from app.statistics.group_labels import Groups, Role, as_groups, of_role
+from app.statistics.measures.measure import measure_feedback, measure_payload, measure_training
+from app.statistics.measures.perturbed_data import measure_balanced, measure_debiased
+from app.statistics.sentences.figure_sentences import sentence
+from app.statistics.tables.count_table import FeedbackCells, GroupCounts
+from app.statistics.tables.record_kinds import BalancedCells
 from tests.builders.every_figure import DRAWS, everything
 from tests.builders.random_records import Records, records
 from tests.builders.results import value

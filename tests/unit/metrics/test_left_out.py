@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.metrics.estimates import Share
-from app.metrics.groups import IntArray, as_groups
-from app.metrics.left_out import MIN_DIFFERENCE, REASONS, CountedRecords, count_records
-from app.metrics.rates import significance
+from app.statistics.group_labels import IntArray, as_groups
+from app.statistics.intervals.rate_estimates import Share
+from app.statistics.measures.measure_rates import significance
+from app.statistics.sentences.left_out import MIN_DIFFERENCE, REASONS, CountedRecords, count_records
 from tests.golden import golden
 
 GROUPS = as_groups([("women", "monitored"), ("men", "reference")])

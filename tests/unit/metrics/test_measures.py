@@ -2,15 +2,10 @@ import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.metrics import (
-    CATALOGUE,
-    FeedbackCells,
-    GroupCounts,
-    measure_feedback,
-    measure_payload,
-    metrics_on,
-)
-from app.metrics.groups import Role, as_groups
+from app.statistics.catalogue import CATALOGUE, metrics_on
+from app.statistics.group_labels import Role, as_groups
+from app.statistics.measures.measure import measure_feedback, measure_payload
+from app.statistics.tables.count_table import FeedbackCells, GroupCounts
 from tests.builders.count_tables import count_groups
 from tests.builders.page_words import says
 from tests.builders.results import found, reason, value

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from statsmodels.stats.contingency_tables import Table2x2
 
-from app.metrics import GroupCounts, measure_payload
-from app.metrics.groups import as_groups
+from app.statistics.group_labels import as_groups
+from app.statistics.measures.measure import measure_payload
+from app.statistics.tables.count_table import GroupCounts
 from tests.builders.count_tables import count_groups
 from tests.builders.results import reason, value
 

@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.metrics import BalancedCells, Measured, Undefined, Value, measure_balanced
-from app.metrics.intervals import paired_difference, paired_ratio
-from app.metrics.sentences import sentence
+from app.statistics.figure_values import Measured, Undefined, Value
+from app.statistics.intervals.intervals import paired_difference, paired_ratio
+from app.statistics.measures.perturbed_data import measure_balanced
+from app.statistics.sentences.figure_sentences import sentence
+from app.statistics.tables.record_kinds import BalancedCells
 from tests.builders.random_records import Records, records
 from tests.builders.results import found, value
 from tests.examples import many

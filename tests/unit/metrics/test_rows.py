@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.details import Details
-from app.metrics.catalogue import CATALOGUE, Data
-from app.metrics.groups import FloatArray, IntArray, as_groups
-from app.metrics.rows import RowData, measure_rows
-from app.metrics.rows.data import MOST_RECORDS_OF_MANY_FEATURES
+from app.domain.figure_details import Details
+from app.statistics.catalogue import CATALOGUE, Data
+from app.statistics.group_labels import FloatArray, IntArray, as_groups
+from app.statistics.records.measure_rows import measure_rows
+from app.statistics.records.row_data import MOST_RECORDS_OF_MANY_FEATURES, RowData
 from tests.builders.page_words import says
 from tests.builders.results import found, reason, value
 from tests.builders.row_data import DIVERSE, GROUPS, MALE, NONE, ROWS, measured, window

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.metrics.groups import FloatArray, IntArray
-from app.metrics.rows import rich_subgroup
-from app.metrics.rows.rich_subgroup import RichSubgroup
+from app.statistics.group_labels import FloatArray, IntArray
+from app.statistics.records.rich_subgroup import RichSubgroup, rich_subgroup
 
 UNFAVOURABLE, FAVOURABLE = 0, 1
 

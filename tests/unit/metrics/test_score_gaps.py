@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.impact.lending import quantile_ratios, score_gap
-from app.metrics import GroupCounts, Measured, Undefined, Value, measure_payload
-from app.metrics.formulas.score_gaps import GAPS, QUANTILES
-from app.metrics.groups import FloatArray, as_groups
-from app.metrics.sentences import sentence
+from app.statistics.figure_values import Measured, Undefined, Value
+from app.statistics.formulas.score_distances import GAPS, QUANTILES
+from app.statistics.group_labels import FloatArray, as_groups
+from app.statistics.measures.measure import measure_payload
+from app.statistics.selections.lending_sheet import quantile_ratios, score_gap
+from app.statistics.sentences.figure_sentences import sentence
+from app.statistics.tables.count_table import GroupCounts
 from tests.builders.page_words import says
 from tests.builders.results import found, reason, value
 

@@ -13,14 +13,15 @@ pytest.importorskip("sklearn", reason="scikit-learn, which figures are compared 
 
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
-from app.metrics import Measured, Value
-from app.metrics.formulas.score_figures import FIGURES
-from app.metrics.formulas.scores import EQUALIZED_ODDS, measure_scores
-from app.metrics.groups import FloatArray, IntArray, Role
-from app.metrics.tables import FeedbackCells, score_bins
-from app.metrics.tables.score_bins import MOST, ScoreBins, keys_of, scores_of
-from app.metrics.tables.score_sums import LARGEST_LOSS
-from app.metrics.tables.score_table import ScoreTable
+from app.statistics.figure_values import Measured, Value
+from app.statistics.formulas.score_figures import FIGURES
+from app.statistics.group_labels import FloatArray, IntArray, Role
+from app.statistics.measures.measure_scores import EQUALIZED_ODDS, measure_scores
+from app.statistics.tables import score_bins
+from app.statistics.tables.count_table import FeedbackCells
+from app.statistics.tables.score_bins import MOST, ScoreBins, keys_of, scores_of
+from app.statistics.tables.score_sums import LARGEST_LOSS
+from app.statistics.tables.score_table import ScoreTable
 from tests.builders.results import found, reason, value
 from tests.golden import golden
 

@@ -3,9 +3,9 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.details import Details
-from app.metrics import Measured, Value
-from app.metrics.sentences import sentence
+from app.domain.figure_details import Details
+from app.statistics.figure_values import Measured, Value
+from app.statistics.sentences.figure_sentences import sentence
 from tests.builders.page_words import says
 from tests.builders.results import found
 from tests.unit.metrics.worked import worked

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.metrics import Value, Verdict, verdict
-from app.metrics.catalogue import CATALOGUE
-from app.metrics.sides import Disadvantaged, both_sides, disadvantaged, mirror_of, turned
-from app.metrics.verdicts import Limits
-from app.metrics.worst import how_far_out, rank
+from app.statistics.catalogue import CATALOGUE
+from app.statistics.figure_values import Value
+from app.statistics.intervals.verdicts import Limits, Verdict, verdict
+from app.statistics.measures.worst_group import how_far_out, rank
+from app.statistics.sentences.sides import Disadvantaged, both_sides, disadvantaged, mirror_of, turned
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.details import Details
-from app.metrics.statements import (
+from app.domain.figure_details import Details
+from app.statistics.sentences.statements import (
     FEW_RECORDS,
     NO_NUMBER,
     NO_VERDICT,

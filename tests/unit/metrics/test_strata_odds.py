@@ -7,19 +7,21 @@ from statsmodels.discrete.discrete_model import Logit
 from statsmodels.stats.contingency_tables import StratifiedTable
 from syrupy.assertion import SnapshotAssertion
 
-from app.frames.report import judged_figure
-from app.metrics import GroupCounts, Measured, measure_payload
-from app.metrics.formulas.conditional import StrataOutcomes
-from app.metrics.formulas.strata_odds import (
+from app.library.frame_report import judged_figure
+from app.statistics.figure_values import Measured
+from app.statistics.formulas.conditional_disparity import StrataOutcomes
+from app.statistics.formulas.strata_odds import (
     adjusted_odds_limits,
     adjusted_odds_ratio,
     common_odds_limits,
     common_odds_ratio,
     measure_homogeneity,
 )
-from app.metrics.groups import FloatArray, IntArray, as_groups
-from app.metrics.sentences import sentence
-from app.metrics.statements import figure_sentence, strata_statement
+from app.statistics.group_labels import FloatArray, IntArray, as_groups
+from app.statistics.measures.measure import measure_payload
+from app.statistics.sentences.figure_sentences import sentence
+from app.statistics.sentences.statements import figure_sentence, strata_statement
+from app.statistics.tables.count_table import GroupCounts
 from tests.builders.page_words import says
 from tests.builders.results import found, reason, value
 

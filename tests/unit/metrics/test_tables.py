@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
-from app.metrics import BalancedCells, ComparedGroup, DebiasedCells, DebiasedFeedback, FeedbackCells, GroupCounts
-from app.metrics.groups import Role
-from app.metrics.tables import record_kinds
-from app.metrics.tables.record_kinds import distinct_rows
-from app.metrics.tables.score_table import ScoreTable
-from app.metrics.tables.strata import Strata, Weighting
+from app.statistics.group_labels import ComparedGroup, Role
+from app.statistics.tables import record_kinds
+from app.statistics.tables.count_table import DebiasedFeedback, FeedbackCells, GroupCounts
+from app.statistics.tables.record_kinds import BalancedCells, DebiasedCells, distinct_rows
+from app.statistics.tables.score_table import ScoreTable
+from app.statistics.tables.strata_counts import Strata, Weighting
 from tests.builders.page_words import says
 from tests.builders.random_records import Records, records
 

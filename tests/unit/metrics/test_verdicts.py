@@ -5,10 +5,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from app.metrics import CATALOGUE, MINIMUM_GROUP_SIZE, Limits, Measured, Undefined, Value, Verdict, verdict
-from app.metrics.catalogue.metric import ComparedRate
-from app.metrics.intervals import Z
-from app.metrics.sides import judge, mirror_of
+from app.statistics.catalogue import CATALOGUE
+from app.statistics.catalogue.metric import ComparedRate
+from app.statistics.figure_values import Measured, Undefined, Value
+from app.statistics.intervals.intervals import Z
+from app.statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Limits, Verdict, verdict
+from app.statistics.sentences.sides import judge, mirror_of
 
 
 def number(value: float, lower: float | None, upper: float | None) -> Value:

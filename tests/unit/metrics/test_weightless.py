@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.metrics import FeedbackCells, Measured, measure_feedback
-from app.metrics.composites import FEW_GROUPS, FEW_WEIGHING
-from app.metrics.groups import Role
+from app.statistics.figure_values import Measured
+from app.statistics.group_labels import Role
+from app.statistics.measures.composites import FEW_GROUPS, FEW_WEIGHING
+from app.statistics.measures.measure import measure_feedback
+from app.statistics.tables.count_table import FeedbackCells
 from tests.builders.page_words import says
 from tests.builders.results import found, reason
 

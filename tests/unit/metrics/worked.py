@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from app.metrics import FeedbackCells, GroupCounts, Measured, measure_feedback, measure_payload
-from app.metrics.groups import Role, as_groups
+from app.statistics.figure_values import Measured
+from app.statistics.group_labels import Role, as_groups
+from app.statistics.measures.measure import measure_feedback, measure_payload
+from app.statistics.tables.count_table import FeedbackCells, GroupCounts
 
 GROUPS: list[tuple[str, Role]] = [("women", "monitored"), ("men", "reference")]
 WOMEN = ((50, 10), (15, 25))

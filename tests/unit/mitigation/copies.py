@@ -7,15 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from app.checks.outcomes_of_copies import CopyOutcomes, TargetAnswers
-from app.checks.perturbation import copies_needed, copy_target
-from app.domain.deployments import Column, FieldKind, FieldType
+from app.base.values import Scalar
+from app.checks.copies.copy_outcomes import CopyOutcomes, TargetAnswers
+from app.checks.copies.perturb import copies_needed, copy_target
+from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.groups import Group
-from app.domain.outcomes import Outcome, OutcomeRule
-from app.domain.values import Scalar
+from app.domain.outcome import Outcome, OutcomeRule
 from app.mitigation.rule import UNKNOWN, CopyAnswers, Judge, Probability, outcomes_as_reference
-from app.records.grouping import Grouping
-from app.records.outcomes import outcome_codes
+from app.sources.arrays.group_of_records import Grouping
+from app.sources.arrays.outcome_codes import outcome_codes
 
 HOME = Column(name="housing", type=FieldType.STRING, kind=FieldKind.CATEGORICAL)
 GROUPS = (

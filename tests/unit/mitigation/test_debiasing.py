@@ -2,11 +2,11 @@
 
 import pytest
 
+from app.base.values import Range
 from app.domain.mitigation import CutOff, Mode, Reading
-from app.domain.outcomes import OutcomeRule
-from app.domain.records import Prediction
-from app.domain.values import Range
-from app.mitigation.live.debiasing import CopiedRecord, CopySet, Debiased, Debiasing, Decider, Substitution
+from app.domain.outcome import OutcomeRule
+from app.domain.record import Prediction
+from app.mitigation.live.debias import CopiedRecord, CopySet, Debiased, Debiasing, Decider, Substitution
 from app.mitigation.rule import Judge
 
 RULE = OutcomeRule(favourable=("yes", "maybe"), unfavourable=("no",))

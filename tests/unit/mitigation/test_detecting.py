@@ -5,12 +5,12 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from app.domain.bias_detectors import ALL_TOGETHER, DetectorVersion
-from app.domain.values import Scalar
-from app.mitigation.detector.loading import Chooser, DetectorChooser, bias_scores
-from app.mitigation.detector.model import BiasDetector
-from app.mitigation.detector.versions import DetectorEvidence, pool_evidence, train_detectors
-from app.store.mitigation.mitigation import NewDetector
+from app.base.values import Scalar
+from app.deployments.bias_detector import ALL_TOGETHER, DetectorVersion
+from app.deployments.mitigation_queries import NewDetector
+from app.mitigation.detector.bias_detector import BiasDetector
+from app.mitigation.detector.detector_versions import DetectorEvidence, pool_evidence, train_detectors
+from app.mitigation.detector.load_detector import Chooser, DetectorChooser, bias_scores
 from tests.builders.extras import NEEDS_DETECTOR
 from tests.builders.refused_women import COLUMNS, Refused, refused
 

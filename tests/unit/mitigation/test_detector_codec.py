@@ -15,10 +15,10 @@ from sklearn.linear_model import LogisticRegression
 from skops import io
 from threadpoolctl import ThreadpoolController
 
-from app.domain.values import Scalar
-from app.errors import InvalidInput
-from app.mitigation.detector import model as module
-from app.mitigation.detector.model import LIBRARY, TRUSTED, BiasDetector
+from app.base.errors import InvalidInput
+from app.base.values import Scalar
+from app.mitigation.detector import bias_detector as module
+from app.mitigation.detector.bias_detector import LIBRARY, TRUSTED, BiasDetector
 from tests.builders.refused_women import refused
 from tests.examples import many
 

@@ -4,9 +4,9 @@ import csv
 
 import pytest
 
-from app.domain.deployments import Column, FieldKind, FieldType
-from app.mitigation.detector.model import BiasDetector
-from app.mitigation.detector.versions import train
+from app.domain.deployment import Column, FieldKind, FieldType
+from app.mitigation.detector.bias_detector import BiasDetector
+from app.mitigation.detector.detector_versions import train
 from tests.builders.extras import NEEDS_DETECTOR
 from tests.golden import golden
 

@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.domain.deployments import FieldKind
-from app.metrics.intervals import wilson
-from app.mitigation.detector.model import (
+from app.domain.deployment import FieldKind
+from app.mitigation.detector.bias_detector import (
     LARGEST,
     LEAST_RECALL,
     MOST_CATEGORIES,
@@ -17,7 +16,8 @@ from app.mitigation.detector.model import (
     measure_quality,
     predict,
 )
-from app.mitigation.detector.versions import LEAST, MOST_RECORDS, train
+from app.mitigation.detector.detector_versions import LEAST, MOST_RECORDS, train
+from app.statistics.intervals.intervals import wilson
 from tests.builders.extras import NEEDS_DETECTOR
 from tests.builders.page_words import says
 from tests.builders.refused_women import COLUMNS, Refused, refused

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
+from app.base.values import Range
 from app.domain.mitigation import AttributeProfile, CutOff, Mode, Reading, StandIn
-from app.domain.outcomes import Outcome, OutcomeRule
-from app.domain.records import Prediction
-from app.domain.values import Range
-from app.mitigation.live.debiasing import CopiedRecord, CopySet, Decider, combine_stand_ins
+from app.domain.outcome import Outcome, OutcomeRule
+from app.domain.record import Prediction
+from app.mitigation.live.debias import CopiedRecord, CopySet, Decider, combine_stand_ins
 from app.mitigation.rule import Judge, Probability
-from app.mitigation.window.treated import treat_window
+from app.mitigation.window.treated_window import treat_window
 from tests.unit.mitigation.copies import GROUPS, RULE, window
 
 REFERENCES = ("own", "family")

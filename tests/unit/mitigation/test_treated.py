@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
+from app.base.values import Range
 from app.domain.mitigation import AttributeProfile, CutOff, Mode, Reading, StandIn
-from app.domain.outcomes import Outcome, OutcomeRule
-from app.domain.values import Range
+from app.domain.outcome import Outcome, OutcomeRule
 from app.mitigation.rule import UNKNOWN, Judge
-from app.mitigation.window.treated import find_outcomes_as_reference, treat_window
+from app.mitigation.window.treated_window import find_outcomes_as_reference, treat_window
 from tests.unit.mitigation.copies import RULE, window
 
 RENT, FREE, OWN, FAMILY, NOBODY = 0, 1, 2, 3, -1

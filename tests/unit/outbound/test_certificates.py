@@ -6,8 +6,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
 
-from app.domain.deployments import EndpointTls
-from app.outbound.certificates import add_certificates, describe_certificates, tls_problems
+from app.calls.certificates import add_certificates, describe_certificates, tls_problems
+from app.domain.deployment import EndpointTls
 from tests.models.certificates import Authority
 
 AUTHORITY = Authority()

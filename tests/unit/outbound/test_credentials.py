@@ -6,9 +6,9 @@ from urllib.parse import quote
 
 import pytest
 
-from app.domain.deployments import Credentials, CredentialsKind
-from app.errors import ScoringFailed
-from app.outbound.credentials import header_of, redacted
+from app.base.errors import ScoringFailed
+from app.calls.credential_headers import header_of, redacted
+from app.domain.deployment import Credentials, CredentialsKind
 
 SECRET = 'p/ä"ss w+rd'  # noqa: S105 - made up
 

@@ -5,9 +5,9 @@ from ipaddress import ip_address
 
 import pytest
 
-from app.errors import EndpointRefused, SetupError
-from app.outbound.egress import OPEN, EgressPolicy, check_url
-from app.settings import Settings
+from app.base.errors import EndpointRefused, SetupError
+from app.base.settings import Settings
+from app.calls.egress_policy import OPEN, EgressPolicy, check_url
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from app.errors import EndpointRefused
-from app.outbound import model_uris
-from app.outbound.model_uris import check_files, check_model
+from app.base.errors import EndpointRefused
+from app.calls import model_uris
+from app.calls.model_uris import check_files, check_model
 
 
 @pytest.mark.parametrize("uri", ["models:/credit/3", "models:/credit@champion", "models:/credit"])

@@ -6,7 +6,7 @@ import httpx
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.outbound.failures import failure_of_error
+from app.calls.call_failures import failure_of_error
 
 
 def broken_by(reason: str) -> httpx.ReadError:

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from app.domain.deployments import OutputFields
-from app.domain.records import Prediction
-from app.errors import ScoringFailed
-from app.payloads.classes import Classes
+from app.base.errors import ScoringFailed
+from app.domain.deployment import OutputFields
+from app.domain.record import Prediction
 from app.payloads.mlflow import MlflowCodec
+from app.payloads.model_classes import Classes
 
 TWO = OutputFields(probability="p", classes=(0, 1))
 ALONE = OutputFields(prediction="p", probability="p", classes=("denied", "approved"))

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.deployments import OutputFields
-from app.domain.records import Prediction
-from app.domain.values import Scalar
-from app.errors import InvalidInput, ScoringFailed
+from app.base.errors import InvalidInput, ScoringFailed
+from app.base.values import Scalar
+from app.domain.deployment import OutputFields
+from app.domain.record import Prediction
 from app.payloads.codec import Codec
-from app.payloads.forms import AskedRows, Form, Objects, Tables
-from app.payloads.pairs import LoggedTable
 from app.payloads.registry import FORMS, PAIRED, PayloadFormat, codec_for, form_of
+from app.payloads.request_forms import AskedRows, Form, Objects, Tables
+from app.payloads.request_pairs import LoggedTable
 
 OUTPUTS = OutputFields(prediction="verdict", probability="p", label="name")
 NAMES = ["verdict", "p", "name"]

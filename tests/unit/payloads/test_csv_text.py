@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.errors import ScoringFailed
+from app.base.errors import ScoringFailed
 from app.payloads.csv_text import read_csv, write_csv
 
 cells = st.one_of(st.text(st.sampled_from("a1.\",;\r\n'é -e"), max_size=5), st.integers(), st.floats(allow_nan=False, allow_infinity=False))

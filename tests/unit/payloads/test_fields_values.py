@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from app.domain.deployments import OutputFields
-from app.domain.records import Prediction
-from app.errors import ScoringFailed
-from app.payloads.answers import fit_probability
+from app.base.errors import ScoringFailed
+from app.domain.deployment import OutputFields
+from app.domain.record import Prediction
 from app.payloads.fields_values import FieldsValuesCodec
+from app.payloads.read_predictions import fit_probability
 
 CODEC = FieldsValuesCodec()
 PLAIN = OutputFields()

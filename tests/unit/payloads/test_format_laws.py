@@ -9,9 +9,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from app.domain.deployments import FieldType, OutputFields
-from app.domain.records import Prediction
-from app.errors import InvalidInput, PageRefused, ScoringFailed
+from app.base.errors import InvalidInput, PageRefused, ScoringFailed
+from app.domain.deployment import FieldType, OutputFields
+from app.domain.record import Prediction
 from app.payloads.codec import NOTHING_KNOWN, Asking
 from app.payloads.registry import PayloadFormat, codec_for
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from app.domain.deployments import OutputFields
-from app.errors import InvalidInput
+from app.base.errors import InvalidInput
+from app.domain.deployment import OutputFields
 from app.payloads.fields_values import FieldsValuesCodec
 
 OUTPUTS = OutputFields(probability="probability", label="predictedLabel")

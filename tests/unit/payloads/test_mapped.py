@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.deployments import BodyMapping, Endpoint, OutputFields
-from app.domain.json_paths import JsonPath, PathUnclear, parse_path, spell_path
-from app.domain.records import Prediction
-from app.errors import InvalidInput, ScoringFailed
-from app.payloads.mapped import MappedCodec
+from app.base.errors import InvalidInput, ScoringFailed
+from app.domain.deployment import BodyMapping, Endpoint, OutputFields
+from app.domain.record import Prediction
+from app.payloads.json_paths import JsonPath, PathUnclear, parse_path, spell_path
+from app.payloads.mapped_json import MappedCodec
 
 NESTED = BodyMapping(
     records="$.data.people[*]",

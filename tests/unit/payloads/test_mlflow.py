@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from app.domain.deployments import OutputFields
-from app.domain.records import Prediction
-from app.errors import ScoringFailed
+from app.base.errors import ScoringFailed
+from app.domain.deployment import OutputFields
+from app.domain.record import Prediction
 from app.payloads.mlflow import MlflowCodec
 
 CODEC = MlflowCodec()

@@ -5,9 +5,9 @@ import struct
 
 import pytest
 
-from app.domain.deployments import FieldType, OutputFields
-from app.domain.records import Prediction
-from app.errors import ScoringFailed
+from app.base.errors import ScoringFailed
+from app.domain.deployment import FieldType, OutputFields
+from app.domain.record import Prediction
 from app.payloads.codec import Asking
 from app.payloads.open_inference import OpenInferenceBinaryCodec, OpenInferenceCodec, OpenInferenceMatrixCodec
 

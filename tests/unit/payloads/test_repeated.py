@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.deployments import Column, FieldKind, FieldType, OutputFields
-from app.errors import InvalidInput, ScoringFailed
-from app.payloads.answers import Answer
-from app.payloads.calls import CallColumns, read_call
+from app.base.errors import InvalidInput, ScoringFailed
+from app.domain.deployment import Column, FieldKind, FieldType, OutputFields
 from app.payloads.fields_values import FieldsValuesCodec
+from app.payloads.read_call import CallColumns, read_call
+from app.payloads.read_predictions import Answer
 from app.payloads.registry import PayloadFormat, codec_for
-from app.payloads.repeated import put_in_order
+from app.payloads.repeated_inputs import put_in_order
 
 COLUMNS = ["sex", "income", "owner"]
 OUTPUTS = OutputFields()

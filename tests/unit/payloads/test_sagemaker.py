@@ -2,9 +2,9 @@
 
 import pytest
 
-from app.domain.deployments import OutputFields
-from app.domain.records import Prediction
-from app.errors import InvalidInput, ScoringFailed
+from app.base.errors import InvalidInput, ScoringFailed
+from app.domain.deployment import OutputFields
+from app.domain.record import Prediction
 from app.payloads.sagemaker import SagemakerCsvCodec, SagemakerLinesCodec
 
 SCORED = OutputFields(probability="score")

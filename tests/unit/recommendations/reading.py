@@ -2,7 +2,7 @@
 
 import zlib
 
-from app.domain.values import GroupValue
+from app.base.values import GroupValue
 from tests.unit.recommendations.found_in_the_wild import Case
 
 RECORDS = 400

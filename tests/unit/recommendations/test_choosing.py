@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
-from app.domain.deployments import Column, FieldKind, FieldType
-from app.domain.monitors import Monitor, MonitoredAttribute
-from app.domain.outcomes import OutcomeRule
-from app.domain.training_data import Cell, Distribution
-from app.domain.values import GroupValue, Range, Scalar
-from app.errors import FieldProblem, InvalidInput
-from app.recommendations.choice import CountsOrigin, Observed, Source
-from app.recommendations.outcomes import OutcomesOrigin, RecommendedOutcomes, determine_outcomes
-from app.recommendations.recommending import Accepted, Proposal, Recommended, locate_problems, merge_into_monitor, recommend
+from app.base.errors import FieldProblem, InvalidInput
+from app.base.values import GroupValue, Range, Scalar
+from app.deployments.recommendations.group_choice import CountsOrigin, Observed, Source
+from app.deployments.recommendations.recommend import Accepted, Proposal, Recommended, locate_problems, merge_into_monitor, recommend
+from app.deployments.recommendations.suggested_outcomes import OutcomesOrigin, RecommendedOutcomes, determine_outcomes
+from app.deployments.training.training_facts import Cell, Distribution
+from app.domain.deployment import Column, FieldKind, FieldType
+from app.domain.monitor import Monitor, MonitoredAttribute
+from app.domain.outcome import OutcomeRule
 from tests.builders.page_words import says
 
 RULE = OutcomeRule(favourable=(1,), unfavourable=(0,))

@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
-from app.domain.values import GroupValue, Range
-from app.recommendations.detecting import Confidence, Detected, Dismissed, detect
-from app.recommendations.kinds import Kind
-from app.recommendations.names import match_name, split_words
-from app.recommendations.values import is_no_answer
-from app.recommendations.vocabulary import read_kind
+from app.base.values import GroupValue, Range
+from app.deployments.recommendations.attribute_kinds import Kind
+from app.deployments.recommendations.column_names import match_name, split_words
+from app.deployments.recommendations.detect_kind import Confidence, Detected, Dismissed, detect
+from app.deployments.recommendations.value_match import is_no_answer
+from app.deployments.recommendations.vocabulary import read_kind
 from tests.builders.page_words import says
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from app.recommendations.detecting import Detected, detect
+from app.deployments.recommendations.detect_kind import Detected, detect
 from tests.builders.docs_pages import REPOSITORY, table
 from tests.unit.recommendations.found_in_the_wild import CASES, Case
 from tests.unit.recommendations.later_strangers import LATER

@@ -5,25 +5,25 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from app.domain.comparisons import comparisons_of
-from app.domain.deployments import FieldKind, FieldType
-from app.domain.monitors import Monitor
-from app.domain.training_data import Cell, Distribution
-from app.domain.values import canonical
-from app.errors import InvalidInput
-from app.frames.grouping import group_records as group_frame
-from app.frames.outcomes import OutcomeLists
-from app.frames.outcomes import outcomes_of as outcomes_of_frame
-from app.metrics.tables import GroupCounts
-from app.records.cells import format_value
-from app.records.grouping import Grouping, ListedGroups
-from app.records.outcomes import OutcomeClassifier
-from app.records.reading import RecordColumns, read_table
-from app.training.columns import read_classes, read_numbers
-from app.training.from_distributions import build_table
-from app.training.pieces import Part, Piece, Seen, _read_part
-from app.training.processing import RowTables
-from app.views.record_lens import Lens
+from app.base.errors import InvalidInput
+from app.base.values import canonical
+from app.deployments.training.from_distributions import build_table
+from app.deployments.training.process_upload import RowTables
+from app.deployments.training.read_pieces import Part, Piece, Seen, _read_part
+from app.deployments.training.training_facts import Cell, Distribution
+from app.deployments.training.typed_column import read_classes, read_numbers
+from app.domain.comparison import comparisons_of
+from app.domain.deployment import FieldKind, FieldType
+from app.domain.monitor import Monitor
+from app.library.frame_groups import group_records as group_frame
+from app.library.frame_outcomes import OutcomeLists
+from app.library.frame_outcomes import outcomes_of as outcomes_of_frame
+from app.records.record_lens import Lens
+from app.sources.arrays.column_cells import format_value
+from app.sources.arrays.group_of_records import Grouping, ListedGroups
+from app.sources.arrays.outcome_codes import OutcomeClassifier
+from app.sources.arrays.read_records import RecordColumns, read_table
+from app.statistics.tables.count_table import GroupCounts
 from tests.builders.drawn_records import COLUMNS, SCHEMA, Drawn, Found, draw, stored_record
 
 MONITORS, RECORDS = 250, 50

@@ -5,10 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.metrics.groups import MISSING, Codes
-from app.metrics.groups import FloatArray as Numbers
-from app.metrics.values import Undefined
-from app.records.association import (
+from app.sources.arrays.association import (
     NO_RECORDS,
     ONE_VALUE,
     OUT_OF_BOUNDS,
@@ -17,6 +14,9 @@ from app.records.association import (
     CorrelationRatio,
     CramersV,
 )
+from app.statistics.figure_values import Undefined
+from app.statistics.group_labels import MISSING, Codes
+from app.statistics.group_labels import FloatArray as Numbers
 
 CODES = st.integers(MISSING, 3)
 NUMBERS = st.integers(-50, 50).map(float) | st.just(float("nan"))

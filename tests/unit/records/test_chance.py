@@ -10,10 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import chdtri
 
-from app.metrics.groups import Codes
-from app.metrics.groups import FloatArray as Numbers
-from app.metrics.values import Undefined
-from app.records.association import (
+from app.sources.arrays.association import (
     AbsolutePearson,
     AssociationCounts,
     CorrelationRatio,
@@ -25,6 +22,9 @@ from app.records.association import (
     shape_of_categories,
     shape_of_quantity,
 )
+from app.statistics.figure_values import Undefined
+from app.statistics.group_labels import Codes
+from app.statistics.group_labels import FloatArray as Numbers
 
 Column = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 Squared = Callable[[Column, Column], float]

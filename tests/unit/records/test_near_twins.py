@@ -7,14 +7,14 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from app.checks.counting_files import CountedSpan
-from app.domain.deployments import Column, FieldKind, FieldType, RecordSchema
+from app.checks.counting.count_files import CountedSpan
+from app.domain.deployment import Column, FieldKind, FieldType, RecordSchema
 from app.domain.groups import MOST_REFERENCE_VALUES, NearTwin, describe_twins, groups_of, look_of
-from app.domain.monitors import Monitor, MonitoredAttribute
-from app.domain.outcomes import OutcomeRule
-from app.frames.grouping import group_records as group_frame
-from app.records.grouping import ListedGroups
-from app.records.reading import RecordColumns, RecordTable, read_table
+from app.domain.monitor import Monitor, MonitoredAttribute
+from app.domain.outcome import OutcomeRule
+from app.library.frame_groups import group_records as group_frame
+from app.sources.arrays.group_of_records import ListedGroups
+from app.sources.arrays.read_records import RecordColumns, RecordTable, read_table
 
 SEX = Column(name="sex", type=FieldType.STRING, kind=FieldKind.CATEGORICAL)
 SCHEMA = RecordSchema(version=1, features=(SEX,), meta=())

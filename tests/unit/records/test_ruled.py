@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
-from app.domain.deployments import Column, FieldKind, FieldType, RecordSchema
+from app.domain.deployment import Column, FieldKind, FieldType, RecordSchema
 from app.domain.group_rules import ALL_OTHERS, Condition, GroupRule, NumberInterval
-from app.domain.monitors import MonitoredAttribute
+from app.domain.monitor import MonitoredAttribute
 from app.domain.ruled_attributes import rule_problems
-from app.records.reading import is_in_group, read_attribute
-from app.scan.bins import Bins
-from app.tracking.subgroups.scanning import count_values, encode
+from app.evidence.subgroups.scan_deployment import count_values, encode
+from app.sources.arrays.read_records import is_in_group, read_attribute
+from app.statistics.scan.feature_ranges import Bins
 
 AGE = Column(name="age", type=FieldType.NUMBER, kind=FieldKind.NUMERIC)
 REGION = Column(name="region", type=FieldType.STRING, kind=FieldKind.CATEGORICAL)

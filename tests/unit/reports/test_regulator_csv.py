@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from app.reports.regulator.making import write_csv
+from app.reports.regulator.regulator_report import write_csv
 
 
 @pytest.mark.parametrize("name", ["=1+1", "+cmd", "-x", "@sum", "\t=1", "\r=1"])

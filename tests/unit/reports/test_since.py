@@ -2,8 +2,8 @@
 
 from syrupy.assertion import SnapshotAssertion
 
-from app.evidence.sentences import State
-from app.reports.evidence import MOST_SAID, say_since
+from app.reports.sections.evidence_section import MOST_SAID, say_since
+from app.statistics.e_values.state_words import State
 from tests.builders.comparison_states import comparison_of, evidence_of
 from tests.builders.page_words import says
 

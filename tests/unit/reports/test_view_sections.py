@@ -3,10 +3,10 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from app.domain.checks import CheckRun, CheckState, Measurement, Span, Trigger
+from app.checks.views.view_shapes import Change, CheckView, ViewKind
+from app.domain.check import CheckRun, CheckState, Measurement, Span, Trigger
 from app.reports.document import ReportTable
-from app.reports.view_sections import view_sections
-from app.views.check_views import Change, CheckView, ViewKind
+from app.reports.sections.view_sections import view_sections
 from tests.builders.chart_data import group, measurement, view
 
 SPAN = Span(start=datetime(2026, 3, 2, 11, tzinfo=UTC), end=datetime(2026, 3, 2, 12, tzinfo=UTC))

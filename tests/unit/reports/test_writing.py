@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from app.charts.periods import series_chart
-from app.charts.printed_timeline import PRINTED_HEIGHT, PrintedMarks, print_panel, time_axis_svg
-from app.charts.ratio_pictures import RatioMark, axis_svg, row_svg
-from app.charts.timeline import TimeAxis, draw_moments, draw_panel, draw_stretches, level_axis
-from app.domain.checks import Span
+from app.charts.pictures.period_charts import series_chart
+from app.charts.pictures.printed_timeline import PRINTED_HEIGHT, PrintedMarks, print_panel, time_axis_svg
+from app.charts.pictures.ratio_pictures import RatioMark, axis_svg, row_svg
+from app.charts.pictures.timeline_picture import TimeAxis, draw_moments, draw_panel, draw_stretches, level_axis
+from app.domain.check import Span
 from app.reports.document import (
     Attachment,
     Bullets,
@@ -26,9 +26,9 @@ from app.reports.document import (
     Section,
     TimeRow,
 )
-from app.reports.html import as_html
-from app.reports.pdf import as_pdf
-from app.reports.second_page import LIMITS_IN_SHORT, METHOD
+from app.reports.html_file import as_html
+from app.reports.pdf_file import as_pdf
+from app.reports.sections.second_page import LIMITS_IN_SHORT, METHOD
 from tests.builders.chart_data import HOSTILE, HOUR, START, point, series
 from tests.builders.pdf_files import page_texts
 from tests.builders.timelines import panel_of

@@ -7,11 +7,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.errors import EndpointRefused
-from app.outbound.model_uris import check_files
-from app.scoring import loaded_model
-from app.scoring.loaded_model import LoadedHere
-from app.scoring.model_process import PageAnswer
+from app.base.errors import EndpointRefused
+from app.calls.model_uris import check_files
+from app.calls.scoring import loaded_model
+from app.calls.scoring.loaded_model import LoadedHere
+from app.calls.scoring.model_process import PageAnswer
 
 
 class Loading:

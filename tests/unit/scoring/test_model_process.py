@@ -3,7 +3,7 @@
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.scoring.model_process import NOT_TAKEN, answer_page, hide_secrets
+from app.calls.scoring.model_process import NOT_TAKEN, answer_page, hide_secrets
 from tests.builders.page_words import says
 
 

@@ -7,10 +7,10 @@ from random import Random
 
 import pytest
 
-from app.domain.records import Prediction
-from app.errors import PageRefused
+from app.base.errors import PageRefused
+from app.calls.scoring.refused_records import MOST_CALLS_UNANSWERED, Refusal, RefusalSearch, Scored
+from app.domain.record import Prediction
 from app.payloads.wire import Rows
-from app.scoring.refusals import MOST_CALLS_UNANSWERED, Refusal, RefusalSearch, Scored
 
 COLUMNS = ("sex", "income", "age")
 

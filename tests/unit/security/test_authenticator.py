@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from app.errors import Unavailable
-from app.security.authenticator import CACHE_SECONDS, Authenticator
-from app.security.principals import Principal, Role
+from app.access.authenticator import CACHE_SECONDS, Authenticator
+from app.access.principals import Principal, Role
+from app.base.errors import Unavailable
 
 KEY = f"Bearer evk_{'a' * 8}_{'b' * 43}"
 PRINCIPAL = Principal(actor="a" * 8, role=Role.INGEST, deployment_no=None)

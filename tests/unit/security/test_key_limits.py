@@ -3,8 +3,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.domain.key_limits import BURST_SECONDS
-from app.security.key_limits import TokenBucket
+from app.access.keys.limit_keeper import TokenBucket
+from app.access.keys.limits import BURST_SECONDS
 
 
 def test_a_full_bucket_gives_a_burst_and_then_the_rate() -> None:

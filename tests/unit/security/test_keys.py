@@ -1,8 +1,8 @@
 import pytest
 
-from app.errors import Forbidden, NotFound
-from app.security.keys import hash_key, key_id_of, make_key
-from app.security.principals import Permission, Principal, Role
+from app.access.keys.key_text import hash_key, key_id_of, make_key
+from app.access.principals import Permission, Principal, Role
+from app.base.errors import Forbidden, NotFound
 
 
 def test_a_key_shows_its_public_part_and_no_two_are_alike() -> None:

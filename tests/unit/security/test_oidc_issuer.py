@@ -9,10 +9,10 @@ from typing import Any
 import httpx
 import pytest
 
-from app.errors import Unauthenticated, Unavailable
-from app.security.oidc import issuer as issuers
-from app.security.oidc.configuration import OidcConfiguration
-from app.security.oidc.issuer import Issuer
+from app.access.issuer import issuer as issuers
+from app.access.issuer.issuer import Issuer
+from app.access.issuer.issuer_configuration import OidcConfiguration
+from app.base.errors import Unauthenticated, Unavailable
 from tests.builders.issuers import public_jwk, sign
 
 URL = "https://login.example.com"

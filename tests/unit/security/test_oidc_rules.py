@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from app.errors import Forbidden, SetupError, Unauthenticated
-from app.security.oidc import pending
-from app.security.oidc.claims import Grant, identify, read_claim
-from app.security.oidc.configuration import OidcConfiguration, read_configuration
-from app.security.principals import Role
-from app.security.secrets import SecretBox
-from app.settings import Settings
+from app.access.issuer import pending_log_ins as pending
+from app.access.issuer.issuer_configuration import OidcConfiguration, read_configuration
+from app.access.issuer.token_claims import Grant, identify, read_claim
+from app.access.principals import Role
+from app.access.secret_box import SecretBox
+from app.base.errors import Forbidden, SetupError, Unauthenticated
+from app.base.settings import Settings
 
 NOW = datetime(2026, 7, 1, 12, tzinfo=UTC)
 BOX = SecretBox("the secret key of these tests")

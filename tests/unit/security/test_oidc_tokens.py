@@ -13,9 +13,9 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from jwt.algorithms import RSAAlgorithm
 
-from app.errors import Unauthenticated
-from app.security.oidc.bearers import is_of_issuer
-from app.security.oidc.verifying import LEEWAY_SECONDS, UnknownKey, require_access_token, require_id_token, verify_token
+from app.access.issuer.bearer_tokens import is_of_issuer
+from app.access.issuer.verify_token import LEEWAY_SECONDS, UnknownKey, require_access_token, require_id_token, verify_token
+from app.base.errors import Unauthenticated
 from tests.builders.issuers import make_key, public_jwk, sign
 
 ISSUER, AUDIENCE = "https://login.example.com", "evenhand"

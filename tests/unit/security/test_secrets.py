@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from app.errors import SetupError
-from app.security.secrets import KEY_FILE, SecretBox, open_secret_box
-from app.settings import Settings
+from app.access.secret_box import KEY_FILE, SecretBox, open_secret_box
+from app.base.errors import SetupError
+from app.base.settings import Settings
 
 
 def test_what_was_sealed_is_unsealed_by_the_same_words_only() -> None:

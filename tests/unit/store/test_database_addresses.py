@@ -4,7 +4,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 from sqlalchemy import make_url
 
-from app.store.database.engine import libpq_url
+from app.database.engine import libpq_url
 
 
 @pytest.mark.parametrize("folder", ["/data", "/a folder/über allem", "/one+one", "/100%", "/a&b=c"])

@@ -9,8 +9,8 @@ import pytest
 from prometheus_client import CollectorRegistry, Counter, values
 from prometheus_client.mmap_dict import MmapedDict
 
-from app.telemetry import metrics
-from app.telemetry.metrics import FIRST_BYTES, SHARED_FOLDER, AllocatedDict, exposition
+from app.base.telemetry import prometheus as metrics
+from app.base.telemetry.prometheus import FIRST_BYTES, SHARED_FOLDER, AllocatedDict, exposition
 
 
 def refuse(*_: object) -> None:

@@ -6,9 +6,9 @@ from urllib.request import urlopen
 
 import pytest
 
-from app.errors import SetupError
-from app.telemetry.endpoint import counters_served
-from app.telemetry.metrics import checks
+from app.base.errors import SetupError
+from app.base.telemetry.metrics_endpoint import counters_served
+from app.base.telemetry.prometheus import checks
 
 
 def test_a_worker_answers_with_its_own_counters_and_nothing_else() -> None:

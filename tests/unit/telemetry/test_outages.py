@@ -2,7 +2,7 @@
 
 from structlog.testing import capture_logs
 
-from app.telemetry.outages import REPEAT_SECONDS, OutageLog
+from app.base.telemetry.outage_lines import REPEAT_SECONDS, OutageLog
 
 
 def test_an_outage_is_logged_when_it_begins_then_once_a_minute_with_a_count_and_when_it_ends() -> None:

@@ -4,12 +4,12 @@ import msgspec
 import numpy as np
 import pytest
 
-from app.domain.comparisons import comparisons_of
-from app.domain.monitors import Monitor, MonitoredAttribute
-from app.domain.outcomes import OutcomeRule
-from app.evidence.nulls import Limit, Scale, UnfairSide
-from app.tracking.figures import DEFINITIONS, RateDefinition, WatchedMetric
-from app.tracking.states import FigureState
+from app.domain.comparison import comparisons_of
+from app.domain.monitor import Monitor, MonitoredAttribute
+from app.domain.outcome import OutcomeRule
+from app.evidence.figure_state import FigureState
+from app.evidence.watched_figures import DEFINITIONS, RateDefinition, WatchedMetric
+from app.statistics.e_values.nulls import Limit, Scale, UnfairSide
 
 SEX = MonitoredAttribute(feature="sex", monitored=("female",), reference=("male",))
 MONITOR = Monitor(outcomes=OutcomeRule(favourable=(1,), unfavourable=(0,)), attributes=(SEX,))

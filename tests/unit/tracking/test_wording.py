@@ -6,14 +6,11 @@ from datetime import timedelta
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.alerts.facts import facts_of_evidence
-from app.domain.checks import DataSet
-from app.domain.monitors import EvidenceSettings
-from app.evidence.nulls import UnfairSide
-from app.evidence.sentences import State
-from app.metrics.catalogue import CATALOGUE
-from app.tracking.looking import ComparisonState
-from app.tracking.wording import (
+from app.alerts.alert_facts import facts_of_evidence
+from app.domain.check import DataSet
+from app.domain.monitor import EvidenceSettings
+from app.evidence.present_state import ComparisonState
+from app.evidence.words import (
     FROM_FIRST_HOUR,
     NEARLY_FIRST_HOUR,
     QUIET,
@@ -24,6 +21,9 @@ from app.tracking.wording import (
     say_comparison,
     sum_up,
 )
+from app.statistics.catalogue import CATALOGUE
+from app.statistics.e_values.nulls import UnfairSide
+from app.statistics.e_values.state_words import State
 from tests.builders.comparison_states import SINCE, UNTIL, comparison_of, evidence_of
 from tests.builders.page_words import says
 

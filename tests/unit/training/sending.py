@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 
 import pandas as pd
 
-from app.domain.deployments import Column, Deployment, FieldKind, FieldType, OutputFields, ProblemType, RecordSchema
-from app.domain.monitors import Monitor, MonitoredAttribute
-from app.domain.outcomes import OutcomeRule
-from app.domain.training_data import TrainingData, TrainingForm
-from app.domain.values import GroupValue, Range
-from app.training.processing import Upload, process_file
+from app.base.values import GroupValue, Range
+from app.deployments.training.process_upload import Upload, process_file
+from app.deployments.training.training_facts import TrainingData, TrainingForm
+from app.domain.deployment import Column, Deployment, FieldKind, FieldType, OutputFields, ProblemType, RecordSchema
+from app.domain.monitor import Monitor, MonitoredAttribute
+from app.domain.outcome import OutcomeRule
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 

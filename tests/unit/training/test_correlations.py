@@ -5,14 +5,15 @@ import pandas as pd
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.domain.deployments import Column, Deployment, FieldKind, FieldType
-from app.domain.training_data import AssociationMeasure, Correlated
-from app.records.association import ONE_VALUE
-from app.records.cells import Coded
-from app.training import correlations, processing
-from app.training.correlations import TOO_MANY_CELLS, TOO_MANY_PAIRS, Values
-from app.training.pieces import Part
-from app.training.processing import DonorSample, hash_rows
+from app.deployments.training import associate_columns as correlations
+from app.deployments.training import process_upload as processing
+from app.deployments.training.associate_columns import TOO_MANY_CELLS, TOO_MANY_PAIRS, Values
+from app.deployments.training.process_upload import DonorSample, hash_rows
+from app.deployments.training.read_pieces import Part
+from app.deployments.training.training_facts import AssociationMeasure, Correlated
+from app.domain.deployment import Column, Deployment, FieldKind, FieldType
+from app.sources.arrays.association import ONE_VALUE
+from app.sources.arrays.column_cells import Coded
 from tests.builders.page_words import says
 from tests.unit.training.sending import column, deployment, processed
 

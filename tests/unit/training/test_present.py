@@ -5,14 +5,14 @@ import pandas as pd
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.domain.deployments import FieldType, ProblemType
-from app.domain.monitors import Monitor
-from app.domain.outcomes import OutcomeRule
-from app.domain.training_data import TrainingData
-from app.domain.values import Range
-from app.metrics.tables import GroupCounts
-from app.metrics.tables.strata import Weighting
-from app.training.present import NO_STRATA, Present, present_tables
+from app.base.values import Range
+from app.deployments.training.tables_of_monitor import NO_STRATA, Present, present_tables
+from app.deployments.training.training_facts import TrainingData
+from app.domain.deployment import FieldType, ProblemType
+from app.domain.monitor import Monitor
+from app.domain.outcome import OutcomeRule
+from app.statistics.tables.count_table import GroupCounts
+from app.statistics.tables.strata_counts import Weighting
 from tests.builders.page_words import says
 from tests.unit.training.sending import AGE, SEX, attribute, column, counts, deployment, monitor, processed
 

@@ -5,17 +5,18 @@ import pandas as pd
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.domain.deployments import FieldType, ProblemType
-from app.domain.outcomes import OutcomeRule
-from app.domain.training_data import TrainingData
-from app.domain.values import Range
-from app.errors import InvalidInput, TooLarge
-from app.metrics.tables import GroupCounts
-from app.training import limits, pieces
-from app.training.columns import ParquetFile
-from app.training.from_distributions import Unclassified, find_unclassified
-from app.training.limits import BINS, MOST_VALUES
-from app.training.present import present_tables
+from app.base.errors import InvalidInput, TooLarge
+from app.base.values import Range
+from app.deployments.training import read_pieces as pieces
+from app.deployments.training import training_limits as limits
+from app.deployments.training.from_distributions import Unclassified, find_unclassified
+from app.deployments.training.tables_of_monitor import present_tables
+from app.deployments.training.training_facts import TrainingData
+from app.deployments.training.training_limits import BINS, MOST_VALUES
+from app.deployments.training.typed_column import ParquetFile
+from app.domain.deployment import FieldType, ProblemType
+from app.domain.outcome import OutcomeRule
+from app.statistics.tables.count_table import GroupCounts
 from tests.builders.page_words import says
 from tests.unit.training.sending import AGE, SEX, attribute, column, counts, deployment, monitor, processed, processed_parquet
 
@@ -88,9 +89,9 @@ def test_a_file_of_many_pieces_is_counted_like_one_piece(monkeypatch: pytest.Mon
     )
     watching = monitor(SEX, AGE, attribute("income", [Range(-9, 0)], [Range(0.001, 9)]), together=[("sex", "age")], strata="owner")
     whole = processed(frame, watching=watching)
-    monkeypatch.setattr("app.training.columns.BATCH_ROWS", 77)
+    monkeypatch.setattr("app.deployments.training.typed_column.BATCH_ROWS", 77)
     in_pieces = processed(frame, watching=watching)
-    monkeypatch.setattr("app.training.columns.MAX_LINE_BYTES", 500)
+    monkeypatch.setattr("app.deployments.training.typed_column.MAX_LINE_BYTES", 500)
     as_text = processed(frame.to_csv(index=False), watching=watching)
 
     for other in (in_pieces, as_text):

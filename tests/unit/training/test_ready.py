@@ -1,12 +1,12 @@
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.domain.deployments import FieldType, ProblemType
-from app.domain.training_data import Cell, Distribution
-from app.domain.values import GroupValue, Range
-from app.errors import InvalidInput
-from app.training.present import present_tables
-from app.training.ready import process_distributions
+from app.base.errors import InvalidInput
+from app.base.values import GroupValue, Range
+from app.deployments.training.ready_distribution import process_distributions
+from app.deployments.training.tables_of_monitor import present_tables
+from app.deployments.training.training_facts import Cell, Distribution
+from app.domain.deployment import FieldType, ProblemType
 from tests.builders.page_words import says
 from tests.unit.training.sending import AGE, COLUMNS, NOON, SEX, deployment, monitor
 

@@ -9,11 +9,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 from syrupy.assertion import SnapshotAssertion
 
-from app.domain.checks import CheckRun, CheckState, DataSet, Failure, Span, Trigger, WindowCounts
-from app.domain.monitors import Schedule
-from app.domain.workers import WorkersSeen
-from app.metrics.verdicts import Verdict
-from app.views.advice import (
+from app.checks.advice.advice import (
     Because,
     Cause,
     Outlook,
@@ -25,8 +21,12 @@ from app.views.advice import (
     of_first_check,
     of_stale_figures,
 )
-from app.views.deployment_facts import Compared, EndedCheck, GroupFigure, OverviewEntry, Success
-from app.views.workers import notice_of
+from app.checks.advice.deployment_facts import Compared, EndedCheck, GroupFigure, OverviewEntry, Success
+from app.checks.schedule.words import notice_of
+from app.checks.schedule.worker_state import WorkersSeen
+from app.domain.check import CheckRun, CheckState, DataSet, Failure, Span, Trigger, WindowCounts
+from app.domain.monitor import Schedule
+from app.statistics.intervals.verdicts import Verdict
 from tests.builders.page_words import says
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)

@@ -3,9 +3,9 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from app.domain.alerts import Alert, AlertSubject, RuleKind
-from app.domain.checks import DataSet
-from app.views.alert_lines import gravity_of
+from app.domain.alert import Alert, AlertSubject, RuleKind
+from app.domain.check import DataSet
+from app.pages.alerts.alert_lines import gravity_of
 from tests.builders.alerts import FACTS, OPENED_AT, alert_of
 
 

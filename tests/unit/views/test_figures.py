@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.details import Details
-from app.domain.checks import DataSet, Measurement, Scope
-from app.domain.comparisons import Comparison
-from app.metrics.statements import NO_VERDICT
-from app.metrics.values import Value
-from app.metrics.verdicts import Verdict, verdict
-from app.views.figures import DATA_SETS, INTERVALS, explained, limits_of, sentence_of, statements_of
-from app.views.headlines import VERDICT_WORDS
+from app.checks.views.explain_figure import DATA_SETS, INTERVALS, explained, limits_of, sentence_of, statements_of
+from app.checks.views.headlines import VERDICT_WORDS
+from app.domain.check import DataSet, Measurement, Scope
+from app.domain.comparison import Comparison
+from app.domain.figure_details import Details
+from app.statistics.figure_values import Value
+from app.statistics.intervals.verdicts import Verdict, verdict
+from app.statistics.sentences.statements import NO_VERDICT
 from tests.builders.page_words import says
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)

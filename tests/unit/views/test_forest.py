@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.domain.checks import DataSet
-from app.evidence.nulls import UnfairSide
-from app.evidence.sentences import State
-from app.metrics.estimates import Pairs
-from app.metrics.verdicts import Verdict
-from app.views.forest_headline import NO_FIGURES, SHARED_RECORDS, ForestHeadline, word_forest
+from app.charts.forest_headline import NO_FIGURES, SHARED_RECORDS, ForestHeadline, word_forest
+from app.domain.check import DataSet
+from app.statistics.e_values.nulls import UnfairSide
+from app.statistics.e_values.state_words import State
+from app.statistics.intervals.rate_estimates import Pairs
+from app.statistics.intervals.verdicts import Verdict
 from tests.builders.comparison_states import comparison_of
 from tests.builders.forests import MONITOR, NAMED, NOW, checks_of, figure_of, forest_of, recent_of
 from tests.builders.page_words import says

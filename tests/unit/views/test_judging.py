@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.metrics.catalogue import CATALOGUE
-from app.metrics.worst import how_far_out
-from app.store.overviews.overview import RankedFigure
-from app.views.judging import FURTHEST, Distances
+from app.overview.judge import FURTHEST, Distances
+from app.overview.queries import RankedFigure
+from app.statistics.catalogue import CATALOGUE
+from app.statistics.measures.worst_group import how_far_out
 
 VALUES = st.none() | st.floats(0, 20) | st.sampled_from((0.0, 0.5, 0.8, 1.0, 1.25, 2.0))
 LIMITS = st.sampled_from(((0.8, None), (0.8, 1.25), (None, 1.25), (None, None), (0.5, None)))

@@ -7,16 +7,16 @@ import pytest
 from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 
-from app.domain.checks import CheckState, DataSet, WindowCounts
+from app.checks.advice.advice import Cause
+from app.checks.advice.deployment_facts import Compared, EndedCheck, Unacknowledged
+from app.checks.schedule.worker_state import WorkersSeen
+from app.domain.check import CheckState, DataSet, WindowCounts
 from app.domain.display_names import DisplayNames, GroupName
 from app.domain.group_words import GroupWords
-from app.domain.workers import WorkersSeen
-from app.metrics.values import Value
-from app.views.advice import Cause
-from app.views.deployment_facts import Compared, EndedCheck, Unacknowledged
-from app.views.judging import WorstGroup
-from app.views.needs import MOST_LINES, STEPS, Needs, lasting, needs_of
-from app.views.overview import DeploymentOverview, DeploymentState, Overview
+from app.overview.fleet import DeploymentOverview, DeploymentState, Overview
+from app.overview.judge import WorstGroup
+from app.overview.needs import MOST_LINES, STEPS, Needs, lasting, needs_of
+from app.statistics.figure_values import Value
 from tests.builders.page_words import says
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)

@@ -6,11 +6,11 @@ from typing import Any, cast
 
 from syrupy.assertion import SnapshotAssertion
 
-from app.domain.comparisons import Comparison
+from app.checks.views.payload_view import notes_on_copies
+from app.checks.views.view_shapes import AttributeView, GroupShare, Outcomes
+from app.checks.views.view_source import CheckSource
+from app.domain.comparison import Comparison
 from app.domain.groups import Role
-from app.views.check_source import CheckSource
-from app.views.check_views import AttributeView, GroupShare, Outcomes
-from app.views.payload_view import notes_on_copies
 from tests.builders.page_words import says
 
 NOBODY = Outcomes(

@@ -2,11 +2,11 @@
 
 from syrupy.assertion import SnapshotAssertion
 
-from app.checks.attributing.sentences import say_gap
-from app.domain.attributions import AttributedGap, SideCounts
+from app.charts.named_groups import rename_gap
 from app.domain.display_names import DisplayNames, GroupName
 from app.domain.group_words import GroupWords
-from app.views.renaming import rename_gap
+from app.evidence.attribution.attribution import AttributedGap, SideCounts
+from app.evidence.attribution.words import say_gap
 from tests.builders.page_words import says
 
 NAMES = DisplayNames(groups=(GroupName(feature="age", group="18-25", name="aged 18–25"),))

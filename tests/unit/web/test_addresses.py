@@ -1,8 +1,8 @@
 import pytest
 
-from app.errors import InvalidInput
-from app.settings import Settings, load_settings
-from app.web.addresses import client_address, client_of
+from app.base.errors import InvalidInput
+from app.base.settings import Settings, load_settings
+from app.web.client_address import client_address, client_of
 
 TRUSTED = Settings(trusted_proxies="10.0.0.0/8, fd00::1").trusted_networks
 

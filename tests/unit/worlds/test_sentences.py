@@ -6,15 +6,15 @@ import pytest
 from hypothesis import example, given, settings
 from syrupy.assertion import SnapshotAssertion
 
-from app.alerts.facts import facts_of_figure
-from app.domain.checks import CheckRun, CheckState, DataSet, Measurement, Scope, Span, Trigger
-from app.domain.monitors import Limits
-from app.metrics.sides import Disadvantaged
-from app.metrics.verdicts import Verdict
-from app.reports.check_reports import headline_section
+from app.alerts.alert_facts import facts_of_figure
+from app.checks.views.explain_figure import explained, judged_figure, limits_of, sentence_of, statements_of
+from app.checks.views.headlines import headlines, word_figure
+from app.domain.check import CheckRun, CheckState, DataSet, Measurement, Scope, Span, Trigger
+from app.domain.monitor import Limits
+from app.reports.check_report import headline_section
 from app.reports.document import Bullets
-from app.views.figures import explained, judged_figure, limits_of, sentence_of, statements_of
-from app.views.headlines import headlines, word_figure
+from app.statistics.intervals.verdicts import Verdict
+from app.statistics.sentences.sides import Disadvantaged
 from tests.builders.page_words import says
 from tests.examples import many
 from tests.worlds import figures  # noqa: F401 - the first registers its sentences
