@@ -148,7 +148,7 @@ log = structlog.get_logger("evenhand.services")
 
 @frozen
 class Features:
-    """What features keep open in one service process."""
+    """Resources that features keep open in one service process."""
 
     services: Services
     ingestion: Ingestion

@@ -1,4 +1,4 @@
-"""What every request of a service process needs open."""
+"""Resources of one service process that every request may need."""
 
 import asyncio
 

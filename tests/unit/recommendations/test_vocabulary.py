@@ -9,7 +9,7 @@ from app.deployments.recommendations.attribute_kinds import Kind
 from app.deployments.recommendations.column_names import fold
 from app.deployments.recommendations.vocabulary import KINDS, read_kind, read_words
 
-WORDS = Path(__file__).parents[3] / "app" / "recommendations" / "words"
+WORDS = Path(__file__).parents[3] / "app" / "deployments" / "recommendations" / "words"
 
 
 def test_each_kind_has_a_file_and_no_file_is_left_over() -> None:
