@@ -26,7 +26,7 @@ from .access.gate.services import Services
 from .base.errors import EndpointRefused, InvalidInput, ScoringFailed
 from .base.frozen import frozen
 from .calls.call_failures import CallFailure
-from .calls.credential_headers import bearer_of, encode_header, header_of, redacted
+from .calls.credential_headers import build_auth_header, encode_header, make_bearer_credentials, redacted
 from .calls.egress_policy import check_url
 from .calls.pinned_transport import PinnedTransport
 from .calls.token_source import TokenSource
@@ -182,7 +182,7 @@ class Entry:
             ):
                 exchanged = await _exchange(stated, transport)
                 stated_headers = [encode_header(name, value) for name, value in headers.items()]
-                return await _read(client, url, [*header_of(exchanged), *stated_headers], exchanged)
+                return await _read(client, url, [*build_auth_header(exchanged), *stated_headers], exchanged)
         except (httpx.HTTPError, TimeoutError) as error:
             raise ScoringFailed(f"The service at {host} did not answer. Look at its server.") from error
 
@@ -206,7 +206,7 @@ async def _exchange(credentials: Credentials | None, transport: httpx.AsyncBaseT
     token = await source.token(transport)
     if isinstance(token, CallFailure):
         raise ScoringFailed(f"The service {token.what}. {token.advice}")
-    return bearer_of(token)
+    return make_bearer_credentials(token)
 
 
 async def _read(client: httpx.AsyncClient, url: str, headers: Sequence[tuple[bytes, bytes]], credentials: Credentials | None) -> bytes:

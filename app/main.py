@@ -19,7 +19,7 @@ from .access.keys import routes as keys
 from .access.users import routes as users
 from .alerts import routes as alerts
 from .alerts.channels import routes as alert_channels
-from .alerts.channels.mail_server import mail_server_of
+from .alerts.channels.mail_server import read_mail_server
 from .alerts.rules import routes as alert_rules
 from .base.errors import InvalidInput, SetupError, Unavailable
 from .base.frozen import frozen
@@ -190,7 +190,7 @@ def open_features(settings: Settings, database_url: str) -> Features:
     Raises:
         SetupError: an address, the secret key, the allow-list or the mail server cannot be used.
     """
-    mail_server_of(settings)  # refused at the start, not when the first e-mail is due
+    read_mail_server(settings)  # refused at the start, not when the first e-mail is due
     services = open_services(settings, database_url)
     database, secret_box, policy = services.database, services.secret_box, services.policy
     ingestion = Ingestion(database, sealer=secret_box)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import httpx
 
-from app.database.embedded.postmaster import postmaster_of
+from app.database.embedded.postmaster import find_postmaster
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 KEY = re.compile(r"evk_[a-z2-7]{8}_[A-Za-z0-9_-]{43}")
@@ -65,7 +65,7 @@ def running_example(*, hours: int) -> Iterator[Example]:
                 process.send_signal(signal.SIGINT)
                 process.wait()
     finally:
-        running = postmaster_of(folder / "data" / "postgres")
+        running = find_postmaster(folder / "data" / "postgres")
         if running is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(running.pid, signal.SIGKILL)

@@ -16,13 +16,13 @@ from app.calls.egress_policy import OPEN, EgressPolicy
 from app.charts.series import measure_requested
 from app.checks.check import perform_check
 from app.checks.queries import read_model_answer, read_run
-from app.checks.result_queries import StoredTable, measurements_of, tables_of
+from app.checks.result_queries import StoredTable, read_measurements, read_stored_tables
 from app.checks.window.window_sources import NO_TABLES, TablePlaces
 from app.database.engine import Database
 from app.database.partitions import ensure_months
 from app.database.tables import CheckRow
-from app.deployments.definition import Definition, definition_of
-from app.deployments.monitor.queries import monitor_of, put_monitor
+from app.deployments.definition import Definition, build_definition
+from app.deployments.monitor.queries import find_monitor, put_monitor
 from app.deployments.queries import Deployments
 from app.domain.check import CheckRun, CheckState, Measurement, Progress, Span, Trigger
 from app.domain.deployment import Column, Deployment, Endpoint, FieldKind, FieldType, OutputFields, ProblemType
@@ -174,7 +174,7 @@ class Scene:
     def result(self, run: CheckRun) -> "Result":
         """What is stored of a check."""
         with self.database.transaction() as session:
-            return Result(read_run(session, run.no), measurements_of(session, run.no), tables_of(session, run.no), self.database)
+            return Result(read_run(session, run.no), read_measurements(session, run.no), read_stored_tables(session, run.no), self.database)
 
     def model_answer(self, run: CheckRun) -> str:
         """What the model said instead of a usable answer."""
@@ -184,7 +184,7 @@ class Scene:
     def monitor(self) -> Monitor:
         """The stored monitor."""
         with self.database.transaction() as session:
-            stored = monitor_of(session, self.deployment.no)
+            stored = find_monitor(session, self.deployment.no)
             assert stored is not None
             return stored
 
@@ -196,7 +196,7 @@ class Scene:
     def revise(self, revision: str) -> None:
         """Gives the deployment's model that revision."""
         with self.database.transaction() as session:
-            changed = replace(definition_of(self.deployment), model_revision=revision)
+            changed = replace(build_definition(self.deployment), model_revision=revision)
             self.deployment = Deployments(session, PlainSealer()).change(self.deployment, changed)
 
     def stop_running(self) -> None:

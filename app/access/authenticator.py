@@ -15,11 +15,11 @@ from ..base.errors import Unauthenticated, Unavailable
 from ..database.engine import Database, current_time
 from .issuer.bearer_tokens import BearerTokens, is_of_issuer
 from .issuer.token_claims import Identity
-from .keys.key_text import hash_key, key_id_of, key_refusal
+from .keys.key_text import hash_key, key_refusal, read_key_id
 from .keys.queries import USE_NOTED_EVERY, ApiKey, ApiKeys
 from .principals import USER, Principal, Role
-from .users.browser_sessions import TOKEN, principal_of, token_hash
-from .users.session_queries import holder_of
+from .users.browser_sessions import TOKEN, build_principal, token_hash
+from .users.session_queries import find_holder
 from .users.user_rules import admit_user, bound_number
 
 CACHE_SECONDS = 5.0
@@ -115,10 +115,10 @@ class Authenticator:
     def _look_up_session(self, hashed: bytes) -> Principal:
         asked_at = self._clock()
         with self._database.transaction() as session:
-            holder = holder_of(session, hashed)
+            holder = find_holder(session, hashed)
         if holder is None:
             raise Unauthenticated("You are not logged in, or your session is over. Log in again.")
-        return self._remember(hashed, principal_of(holder), asked_at)
+        return self._remember(hashed, build_principal(holder), asked_at)
 
     def _recall(self, secret_hash: bytes) -> Principal | None:
         cached = self._known.get(secret_hash)
@@ -133,7 +133,7 @@ class Authenticator:
     def _look_up(self, text: str, secret_hash: bytes) -> Principal:
         asked_at = self._clock()  # before the question: a key revoked while it is answered must not live longer
         with self._database.transaction() as session:
-            key, now = ApiKeys(session).find(str(key_id_of(text))), current_time(session)
+            key, now = ApiKeys(session).find(str(read_key_id(text))), current_time(session)
         if key is None or not hmac.compare_digest(key.secret_hash, secret_hash):
             raise Unauthenticated("This API key is not known here.")
         refusal = key_refusal(key, now)
@@ -168,7 +168,7 @@ def _parse_key(authorization: str | None) -> tuple[str, bytes]:
     text = _read_text(authorization)
     if not text:
         raise Unauthenticated("Send an API key as `Authorization: Bearer evk_…`, or as the password of HTTP Basic.")
-    if key_id_of(text) is None:
+    if read_key_id(text) is None:
         raise Unauthenticated("This is no API key: one begins with evk_ and has 56 characters.")
     return text, hash_key(text)
 

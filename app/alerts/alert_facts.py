@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from ..checks.counting.left_out_of_check import LEFT_OUT
-from ..checks.views.explain_figure import judged_figure, sentence_of, statements_of
+from ..checks.views.explain_figure import describe_measurement, judged_figure, list_statements
 from ..domain.alert import Alert
 from ..domain.check import CheckRun, CheckState, Measurement, Scope
 from ..domain.group_words import GroupWords
@@ -24,14 +24,14 @@ def facts_of_figure(measurement: Measurement, check: CheckRun, *, in_a_row: int,
     display: Facts = {}
     if named is not measurement and names is not None:
         display = {
-            "display_sentence": " ".join((sentence_of(named), *statements_of(named))),
+            "display_sentence": " ".join((describe_measurement(named), *list_statements(named))),
             "display_disadvantaged_group": judged_figure(named).disadvantaged_group,
         }
         display |= {} if is_worst else _name_group(measurement.attribute, measurement.group, names)
     records = (check.window or {}).get(LEFT_OUT, {}).get(measurement.data.value, {}).get(measurement.attribute)
     figures = {name: getattr(measurement, name) for name in ("value", "lower", "upper", "lower_limit", "upper_limit")}
     return {
-        "sentence": " ".join((sentence_of(measurement), *statements_of(measurement))),
+        "sentence": " ".join((describe_measurement(measurement), *list_statements(measurement))),
         **display,
         "at": measurement.at.isoformat(),
         **_in_a_row(check, in_a_row, since),

@@ -2,14 +2,14 @@
 
 from sqlalchemy.orm import Session
 
-from ..deployments.monitor.queries import monitor_of
+from ..deployments.monitor.queries import find_monitor
 from ..domain.alert import Alert, AlertSubject
 from ..evidence.count_hours import FollowedEra
 from ..evidence.figure_state import FigureState
 from ..evidence.hour_series import number_hour
 from ..evidence.queries.closures import Closure, add_closure
 from ..evidence.queries.eras import find_era, followed_deployment
-from ..evidence.queries.figure_states import StoredFigure, figures_of, replace_state
+from ..evidence.queries.figure_states import StoredFigure, read_era_figures, replace_state
 from ..evidence.summarise import summarise
 from ..evidence.watched_figures import WatchedMetric
 
@@ -19,7 +19,7 @@ def close_alarms(session: Session, alert: Alert) -> None:
 
     The caller must hold the lock on the deployment's evidence: an hour added meanwhile would be lost.
     """
-    monitor, deployment = monitor_of(session, alert.deployment_no), followed_deployment(session, alert.deployment_no)
+    monitor, deployment = find_monitor(session, alert.deployment_no), followed_deployment(session, alert.deployment_no)
     if monitor is None:
         return
     era = find_era(session, alert.deployment_no, deployment.model_revision)
@@ -27,7 +27,7 @@ def close_alarms(session: Session, alert: Alert) -> None:
         return
     followed = FollowedEra(deployment, monitor, era)
     metrics = {(metric.place, metric.definition.metric): metric for metric in followed.metrics}
-    for figure in figures_of(session, era.no):
+    for figure in read_era_figures(session, era.no):
         key = figure.key
         about = AlertSubject(data=key.place.data, metric=key.metric, attribute=key.place.attribute, group=key.group)
         if about == alert.subject and figure.state and followed.compares(figure):

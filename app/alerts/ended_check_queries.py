@@ -74,7 +74,7 @@ def is_overtaken(session: Session, check: CheckRun) -> bool:
     )
 
 
-def figures_of(session: Session, check: CheckRun, condition: VerdictCondition) -> list[Measurement]:
+def read_matching_figures(session: Session, check: CheckRun, condition: VerdictCondition) -> list[Measurement]:
     conditions: list[ColumnElement[bool]] = [
         MeasurementRow.check_no == check.no,
         MeasurementRow.data.in_(condition.data),

@@ -12,14 +12,14 @@ from typing import cast
 from sqlalchemy.orm import Session
 
 from ..base.frozen import frozen
-from ..base.values import label_of
+from ..base.values import name_value
 from ..checks.queries import read_run
 from ..checks.window.window_records import COPIED
 from ..database.engine import Database, current_time
 from ..database.tables import DeploymentRow
-from ..deployments.mitigation_queries import settings_of
+from ..deployments.mitigation_queries import read_mitigation_settings
 from ..deployments.monitor.picked_metrics import stored_on
-from ..deployments.monitor.queries import monitor_of
+from ..deployments.monitor.queries import find_monitor
 from ..deployments.queries import hold_deployment
 from ..domain.alert import (
     WHOLE_DEPLOYMENT,
@@ -43,10 +43,10 @@ from .alert_facts import facts_of_failures, facts_of_figure, facts_of_news, fact
 from .ended_check_queries import (
     deployments_with_ended_checks,
     earlier_verdicts,
-    figures_of,
     is_overtaken,
     newest_ends,
     newest_record_at,
+    read_matching_figures,
     take_ended_check,
 )
 from .guard import run_guarded
@@ -61,8 +61,8 @@ def apply_rule(session: Session, rule: Rule, check: CheckRun) -> None:
         if check.state is not CheckState.SUCCEEDED or check.carried_from or is_overtaken(session, check):
             return
         unresolved = {alert.subject: alert for alert in unresolved_of_rule(session, rule.no)}
-        names = GroupWords.of(monitor_of(session, rule.deployment_no))
-        for figure in figures_of(session, check, condition):
+        names = GroupWords.of(find_monitor(session, rule.deployment_no))
+        for figure in read_matching_figures(session, check, condition):
             if figure.value is None or figure.carried_forward:
                 continue
             # The group furthest out may differ from check to check.
@@ -142,7 +142,7 @@ def is_watched(subject: AlertSubject, watch: Watch) -> bool:
         return comparison is not None
     members = comparison.members(monitor)
     if len(members) == 1:
-        return subject.group in {label_of(value) for value in members[0].monitored}
+        return subject.group in {name_value(value) for value in members[0].monitored}
     return bool(split_group(subject.group, members))
 
 
@@ -207,9 +207,9 @@ def _judge_silence(session: Session, rule_no: int) -> None:
 
 def _resolve_unwatched(session: Session, rule_no: int, deployment_no: int) -> None:
     watch = Watch(
-        monitor=monitor_of(session, deployment_no),
+        monitor=find_monitor(session, deployment_no),
         has_endpoint=session.get_one(DeploymentRow, deployment_no).endpoint is not None,
-        mitigation=settings_of(session, deployment_no),
+        mitigation=read_mitigation_settings(session, deployment_no),
     )
     for alert in unresolved_of_rule(session, rule_no):
         if not is_watched(alert.subject, watch):

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from ..base.errors import Conflict, NotFound
 from ..base.frozen import frozen
-from ..database.binary_rows import columns_of, read_row
+from ..database.binary_rows import list_column_values, read_row
 from ..database.paging import equal, page_newest, page_oldest
 from ..database.tables import AlertCommentRow, AlertRow, AlertRuleRow, CheckRow, DeploymentRow
 from ..domain.alert import Alert, AlertState, AlertSubject, ClosingReason, Resolution, Rule, RuleKind
@@ -99,7 +99,7 @@ def open_alert(session: Session, rule: Rule, subject: AlertSubject, facts: dict[
         "rule_no": rule.no,
         "rule_id": rule.id,
         "rule_name": rule.content.name,
-        "subject": _digest_of(subject),
+        "subject": _digest_subject(subject),
         "kind": rule.content.kind,
         "facts": facts,
         "opened_at": func.now(),
@@ -108,7 +108,7 @@ def open_alert(session: Session, rule: Rule, subject: AlertSubject, facts: dict[
         "last_check_no": check_no,
     }
     # The unique index decides between workers.
-    insertion = insert(AlertRow).values(values | columns_of(subject))
+    insertion = insert(AlertRow).values(values | list_column_values(subject))
     once = insertion.on_conflict_do_nothing(index_elements=[AlertRow.rule_no, AlertRow.subject], index_where=_UNRESOLVED)
     no = session.scalar(once.returning(AlertRow.no))
     return None if no is None else _read(session, _SELECT.where(AlertRow.no == no))[0]
@@ -167,16 +167,16 @@ def close(session: Session, alert: Alert, facts: dict[str, object], *, by: str, 
 
 def unresolved_about(session: Session, alert: Alert) -> list[Alert]:
     """Returns the unresolved alerts of the same kind and subject, oldest first."""
-    about = {"deployment_no": alert.deployment_no, "kind": alert.kind, **columns_of(alert.subject)}
+    about = {"deployment_no": alert.deployment_no, "kind": alert.kind, **list_column_values(alert.subject)}
     conditions = (getattr(AlertRow, name).is_not_distinct_from(value) for name, value in about.items())
     return _read(session, _SELECT.where(_UNRESOLVED, *conditions).order_by(AlertRow.no))
 
 
-def counterparts_of(session: Session, alerts: Sequence[Alert], state: AlertState | None) -> list[Alert]:
+def find_counterparts(session: Session, alerts: Sequence[Alert], state: AlertState | None) -> list[Alert]:
     """Returns unresolved alerts of the same rules and groups on the other data (balanced or payload)."""
     counterpart = {DataSet.PAYLOAD: DataSet.BALANCED, DataSet.BALANCED: DataSet.PAYLOAD}
     subjects = [
-        (alert.rule_no, _digest_of(replace(alert.subject, data=counterpart[alert.subject.data])))
+        (alert.rule_no, _digest_subject(replace(alert.subject, data=counterpart[alert.subject.data])))
         for alert in alerts
         if alert.subject.data in counterpart and alert.resolved_at is None
     ]
@@ -212,7 +212,7 @@ def open_alerts(session: Session) -> list[OpenAlerts]:
     ]
 
 
-def _digest_of(subject: AlertSubject) -> str:
+def _digest_subject(subject: AlertSubject) -> str:
     # Names may be longer than the unique index takes.
     names = [subject.data, subject.metric, subject.attribute, subject.group]
     return hashlib.sha256(json.dumps(names).encode()).hexdigest()

@@ -16,12 +16,12 @@ def monotonic_seconds() -> float:
     return time.monotonic()
 
 
-def hour_of(moment: datetime) -> datetime:
+def floor_to_hour(moment: datetime) -> datetime:
     """Returns the start of the UTC hour that contains `moment` (aware)."""
     # In UTC, where every hour starts at minute 0; some zones are half an hour off.
     return moment.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
 
 
-def minute_of(moment: datetime) -> datetime:
+def floor_to_minute(moment: datetime) -> datetime:
     """Returns the start of the UTC minute that contains `moment` (aware)."""
     return moment.astimezone(UTC).replace(second=0, microsecond=0)

@@ -59,7 +59,7 @@ def parse_boolean(text: str) -> bool | None:
 
 def fold(value: "GroupValue") -> str:
     """Returns the text under which spellings are compared that differ in letters or outer blanks only."""
-    return label_of(value).strip().casefold()
+    return name_value(value).strip().casefold()
 
 
 def canonical(value: Scalar) -> str:
@@ -82,13 +82,13 @@ def normalised(value: Scalar) -> Scalar:
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < _EXPONENT_FROM else value
 
 
-def label_of(value: GroupValue) -> str:
+def name_value(value: GroupValue) -> str:
     return value.label if isinstance(value, Range) else canonical(value)
 
 
 def spelled(value: GroupValue) -> str:
     """Returns the value as a message names it: text in quotes."""
-    return repr(value) if isinstance(value, str) else label_of(value)
+    return repr(value) if isinstance(value, str) else name_value(value)
 
 
 def tidy(value: float) -> int | float:
@@ -129,7 +129,7 @@ def is_number(value: object) -> TypeGuard[int | float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def number_of(value: Scalar | None) -> float | None:
+def read_number(value: Scalar | None) -> float | None:
     """Returns the value as a finite number, or None if it is not one (text that spells a number counts)."""
     if value is None or isinstance(value, bool) or (isinstance(value, str) and "_" in value):  # Python reads 1_000 as a number
         return None
@@ -142,7 +142,7 @@ def number_of(value: Scalar | None) -> float | None:
 
 def exact_number(value: Scalar) -> int | float | None:
     """Returns `number_of()`, except that a whole number is an int: beyond 2**53 a float would be another one."""
-    number = number_of(value)
+    number = read_number(value)
     if number is None:
         return None
     # From the value itself: its float may be another number.

@@ -10,7 +10,7 @@ from ..domain.deployment import Credentials, CredentialsKind, Endpoint
 _REDACTED = "[redacted]"
 
 
-def header_of(credentials: Credentials | None) -> list[tuple[bytes, bytes]]:
+def build_auth_header(credentials: Credentials | None) -> list[tuple[bytes, bytes]]:
     """Header that authenticates a request; none without credentials, or where it takes a token.
 
     Raises:
@@ -56,12 +56,12 @@ def redacted(text: str, credentials: Credentials | None) -> str:
     return text
 
 
-def redacted_of(text: str, endpoint: Endpoint) -> str:
+def redact_secrets(text: str, endpoint: Endpoint) -> str:
     """`text` without the endpoint's credentials and values of headers."""
     for name, value in sorted(endpoint.headers.items(), key=lambda header: len(header[1]), reverse=True):
         text = redacted(text, Credentials(kind=CredentialsKind.HEADER, name=name, secret=value))
     return redacted(text, endpoint.credentials)
 
 
-def bearer_of(token: str | None) -> Credentials | None:
+def make_bearer_credentials(token: str | None) -> Credentials | None:
     return None if token is None else Credentials(kind=CredentialsKind.BEARER, secret=token)

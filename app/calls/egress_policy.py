@@ -16,7 +16,7 @@ import httpx
 from ..base.errors import EndpointRefused, SetupError
 from ..base.frozen import frozen
 from ..base.settings import Settings
-from .ip_addresses import METADATA_NAMES, Address, Network, address_of, is_odd_ipv4, is_private, network_of, refusal_of
+from .ip_addresses import METADATA_NAMES, Address, Network, find_refusal, is_odd_ipv4, is_private, parse_address, parse_network
 
 _HIGHEST_PORT = 65_535
 _HOST_NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\Z")
@@ -32,7 +32,7 @@ class OwnAddress:
     def covers(self, url: httpx.URL) -> bool:
         host, own_host = _bare(url.host), _bare(self.host)
         is_same = host == own_host or (_is_this_machine(host) and _is_this_machine(own_host))
-        return is_same and _port_of(url) == self.port
+        return is_same and _find_port(url) == self.port
 
 
 @frozen
@@ -62,7 +62,7 @@ class EgressPolicy:
         names: set[str] = set()
         networks: list[Network] = []
         for entry in (_bare(entry) for entry in entries):
-            network = network_of(entry)
+            network = parse_network(entry)
             if network is not None:
                 networks.append(network)
             elif _HOST_NAME.match(entry) and not is_odd_ipv4(entry):
@@ -99,7 +99,7 @@ class EgressPolicy:
                 name where only names are listed.
         """
         name = _bare(host)
-        address = address_of(name)
+        address = parse_address(name)
         if address is not None:
             self.check_address(name, address)
         elif name in METADATA_NAMES:
@@ -121,7 +121,7 @@ class EgressPolicy:
         Raises:
             EndpointRefused: the address is never called, or neither it nor the host is on the allow-list.
         """
-        what = refusal_of(address)
+        what = find_refusal(address)
         if what is not None:
             raise EndpointRefused(f"The endpoint's host {host} resolves to {address}, {what}, which is never called.")
         if self._needs_list and is_private(address):
@@ -157,7 +157,7 @@ def read_policy(settings: Settings) -> EgressPolicy:
             public = parse_url(settings.public_url)
         except EndpointRefused as error:
             raise SetupError(f"EVENHAND_PUBLIC_URL cannot be used: {error}") from error
-        own_addresses.append(OwnAddress(public.host, _port_of(public)))
+        own_addresses.append(OwnAddress(public.host, _find_port(public)))
     return replace(policy, own=tuple(own_addresses))
 
 
@@ -206,12 +206,12 @@ def _not_listed(what: str) -> EndpointRefused:
     return EndpointRefused(f"The endpoint's host {what} is not on the operator's allow-list (EVENHAND_ENDPOINT_ALLOWLIST).")
 
 
-def _port_of(url: httpx.URL) -> int:
+def _find_port(url: httpx.URL) -> int:
     return url.port or (443 if url.scheme == "https" else 80)
 
 
 def _is_this_machine(host: str) -> bool:
-    address = address_of(host)
+    address = parse_address(host)
     return _is_localhost(host) if address is None else _plain(address).is_loopback or address.is_unspecified
 
 

@@ -54,7 +54,7 @@ _IPV4_COMPATIBLE = IPv6Network("::/96")
 _TEREDO = IPv6Network("2001::/32")
 
 
-def refusal_of(address: Address) -> str | None:
+def find_refusal(address: Address) -> str | None:
     """Why an address, or an IPv4 address in it, is never called ("a link-local address"), or None."""
     forms = (address, *_embedded(address))
     return next((what for what, networks in _NEVER if any(form in network for form in forms for network in networks)), None)
@@ -65,7 +65,7 @@ def is_private(address: Address) -> bool:
     return any(not form.is_global for form in (*_embedded(address), *([] if _embedded(address) else [address])))
 
 
-def address_of(name: str) -> Address | None:
+def parse_address(name: str) -> Address | None:
     """Address that a host is, or None for a name or an odd spelling."""
     try:
         return ip_address(name)
@@ -73,7 +73,7 @@ def address_of(name: str) -> Address | None:
         return None
 
 
-def network_of(entry: str) -> Network | None:
+def parse_network(entry: str) -> Network | None:
     """Network of an address or CIDR block, host bits ignored; else None."""
     try:
         return ip_network(entry, strict=False)

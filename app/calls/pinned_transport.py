@@ -20,7 +20,7 @@ from ..domain.deployment import EndpointTls
 from .certificates import add_certificates
 from .egress_policy import EgressPolicy
 from .hops import sent_header
-from .ip_addresses import Address, address_of
+from .ip_addresses import Address, parse_address
 
 Resolver: TypeAlias = Callable[[str, int], Awaitable[list[Address]]]
 """In the order in which the addresses should be tried."""
@@ -46,7 +46,7 @@ async def resolve(host: str, port: int) -> list[Address]:
 
 async def _resolve_allowed(policy: EgressPolicy, resolver: Resolver, host: str, port: int) -> list[Address]:
     policy.check_host(host)
-    literal = address_of(host)
+    literal = parse_address(host)
     try:
         addresses = [literal] if literal is not None else await resolver(host, port)
     except (OSError, UnicodeError) as error:

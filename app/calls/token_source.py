@@ -73,7 +73,7 @@ class TokenSource:
 
     async def _fetch(self, transport: httpx.AsyncBaseTransport) -> str | CallFailure:
         url = parse_url(self._credentials.token_url)
-        request = _request_of(self._credentials, url)
+        request = _build_request(self._credentials, url)
         where = f"could not be asked: the token endpoint {url.netloc.decode('ascii')}"
         body = b""
         try:
@@ -105,7 +105,7 @@ class TokenSource:
         return answer.given
 
 
-def _request_of(credentials: Credentials, url: httpx.URL) -> httpx.Request:
+def _build_request(credentials: Credentials, url: httpx.URL) -> httpx.Request:
     headers = {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "evenhand"}
     match credentials.kind:
         case CredentialsKind.CPD_KEY:

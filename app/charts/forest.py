@@ -13,7 +13,7 @@ from ..checks.recent_queries import RecentCheck, RecentFigure, recent_checks, re
 from ..checks.views.headlines import IMPACT
 from ..checks.views.payload_view import notes_on_unseen
 from ..checks.views.view_source import counted_check
-from ..deployments.monitor.queries import monitor_of
+from ..deployments.monitor.queries import find_monitor
 from ..domain.check import CheckRun, DataSet, Measurement, Scope
 from ..domain.group_words import GroupWords
 from ..domain.monitor import Monitor
@@ -290,7 +290,7 @@ def forest_of_check(session: Session, check: CheckRun, measured: Sequence[Measur
     """The check succeeded; the verdicts of those before it are included."""
     no, checks, metric = check.deployment_no, checks_up_to(session, check), choose_metric(measured)
     source = ForestSource(
-        monitor=monitor_of(session, no),
+        monitor=find_monitor(session, no),
         evidence=evidence_before(look_at_evidence(session, no), check.span.end),
         checks=checks,
         measured=measured,

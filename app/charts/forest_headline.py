@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 from ..base.clock import HOUR
 from ..base.frozen import frozen
-from ..checks.views.explain_figure import judged_figure, sentence_of
+from ..checks.views.explain_figure import describe_measurement, judged_figure
 from ..domain.check import DataSet
 from ..domain.group_words import GroupWords
 from ..statistics.catalogue import CATALOGUE
@@ -18,8 +18,8 @@ from ..statistics.figure_values import Value
 from ..statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Verdict
 from ..statistics.measures.worst_group import widen_for_choice
 from ..statistics.sentences.figure_sentences import format_figure
-from ..statistics.sentences.rounding import digits_apart, join_of, write_minus
-from ..statistics.sentences.sides import Disadvantaged, is_ratio, mirror_of, turned
+from ..statistics.sentences.rounding import choose_joint, digits_apart, write_minus
+from ..statistics.sentences.sides import Disadvantaged, is_ratio, mirror_limits, turned
 from .forest import STRIP_CHECKS, Forest, ForestFigure, ForestRow, StripPoint
 
 NO_FIGURES: Final = "No check has measured anything yet"
@@ -139,14 +139,14 @@ def word_figure(row: ForestRow, figure: ForestFigure, names: GroupWords, *, ends
     is_balanced = measurement.data is DataSet.BALANCED
     # Copies of an attribute that the model does not see are not the same records.
     if measurement.value is None or not is_favoured or (is_balanced and row.is_unseen):
-        return Clause(text=sentence_of(names.rename(measurement)).rstrip("."))
+        return Clause(text=describe_measurement(names.rename(measurement)).rstrip("."))
     value, groups, intervals = (
         measurement.value,
         (row.group, row.reference),
         [(measurement.lower, measurement.upper), *([] if ends is None else [ends])],
     )
     limits = (measurement.lower_limit, measurement.upper_limit)
-    marks = [mark for mark in (*limits, *mirror_of(metric, limits)) if mark is not None]
+    marks = [mark for mark in (*limits, *mirror_limits(metric, limits)) if mark is not None]
     is_turned = judged_figure(measurement).disadvantaged is Disadvantaged.REFERENCE
     mirrored = [mirror for bounds in intervals if is_turned and (mirror := turned(value, *bounds)) is not None]
     if mirrored:
@@ -186,7 +186,7 @@ def say_windows(forest: Forest, row: ForestRow, *, is_turned: bool) -> Iterator[
     marks = (metric.ideal, measurement.lower_limit, measurement.upper_limit)
     digits = max(digits_apart(end, marks, _HUNDREDTHS) for end in (lower, upper) if end is not None)
     low, high = (None if end is None else write_minus(f"{end:.{digits}f}") for end in (lower, upper))
-    ends = f"up to {high}" if low is None else f"{low} and more" if high is None else f"{low}{join_of(lower or 0.0)}{high}"
+    ends = f"up to {high}" if low is None else f"{low} and more" if high is None else f"{low}{choose_joint(lower or 0.0)}{high}"
     what = "times as often" if is_ratio(metric) else f"({metric.title.lower()})"
     hours = (state.until - state.interval_from) // HOUR
     over = f"Over the {hours:,} hour{'' if hours == 1 else 's'} from {_say_moment(forest, state.interval_from)}"
@@ -203,7 +203,7 @@ def _say_sizes(row: ForestRow, monitored: int, reference: int) -> str:
 def _say_moment(forest: Forest, at: datetime) -> str:
     """In UTC, with the year where that is not the check's."""
     year = None if forest.check is None else forest.check.at.astimezone(UTC).year
-    return f"{day_of(at, year)} {at.astimezone(UTC):%H:%M} UTC"
+    return f"{format_day(at, year)} {at.astimezone(UTC):%H:%M} UTC"
 
 
 def capitalise(text: str) -> str:
@@ -211,7 +211,7 @@ def capitalise(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def day_of(at: datetime, year: int | None = None) -> str:
+def format_day(at: datetime, year: int | None = None) -> str:
     """`19 Nov` in UTC, with a year other than `year`."""
     there = at.astimezone(UTC)
     return f"{there.day} {there:%b}" if there.year == year else f"{there.day} {there:%b} {there.year}"
@@ -237,7 +237,7 @@ def say_history(forest: Forest, row: ForestRow) -> Iterator[str]:
     match row.verdict:
         case Verdict.UNFAIR:
             onset = _find_oldest([figure])
-            begun = "" if onset is None else f"since {day_of(onset.since, year)}, "
+            begun = "" if onset is None else f"since {format_day(onset.since, year)}, "
             yield f"{begun}unfair in {count_verdicts(figure.strip, Verdict.UNFAIR)}"
             if onset is not None and onset.may_be_older:
                 yield _FROM_BEFORE
@@ -253,7 +253,7 @@ def say_history(forest: Forest, row: ForestRow) -> Iterator[str]:
     unfair_rows = ((candidate, oldest) for candidate in forest.rows if (oldest := _find_oldest(candidate.figures)) is not None)
     if row.verdict is not Verdict.UNFAIR and (first := next(unfair_rows, None)) is not None:
         unfair_row, oldest = first
-        yield f"over all hours unfair for {unfair_row.name} since {day_of(oldest.since, year)}"
+        yield f"over all hours unfair for {unfair_row.name} since {format_day(oldest.since, year)}"
         if oldest.may_be_older:
             yield _FROM_BEFORE
     short = measurement.details.shortfall

@@ -15,16 +15,16 @@ from ..checks.counting.tabulate import LOGGED_AS, table_data
 from ..checks.days.measurement_queries import SeriesFilter, summed_tables
 from ..checks.days.roll_up import Period, RolledUp, roll_up
 from ..checks.queries import get
-from ..checks.result_queries import windows_of
+from ..checks.result_queries import read_window_members
 from ..checks.routes import CheckId
 from ..checks.views.measurement_bodies import CheckMeasurementPage, SeriesEvidenceOut, SeriesMeasurementOut, SeriesPage
 from ..deployments.deployment_in_address import ReadableDeployment
-from ..deployments.mitigation_queries import settings_of
-from ..deployments.monitor.queries import monitor_of
+from ..deployments.mitigation_queries import read_mitigation_settings
+from ..deployments.monitor.queries import find_monitor
 from ..domain.check import DataSet, Scope
 from ..domain.deployment import Deployment
 from ..domain.monitor_rules import unknown_metric
-from ..evidence.queries.summaries import summaries_of
+from ..evidence.queries.summaries import read_summaries
 from ..statistics.catalogue import CATALOGUE
 from ..web.id_and_time import FilterText, Moment, in_utc
 from ..web.paging import NumberPaging, cut
@@ -100,7 +100,7 @@ def list_measurements(
     """
     evidence = []
     if len(filters.metrics) == 1 and filters.scope in {None, Scope.GROUP} and not paging.after:
-        summaries = summaries_of(
+        summaries = read_summaries(
             session, deployment.no, filters.metrics[0], data=filters.data, attribute=filters.attribute, group=filters.group
         )
         evidence = [SeriesEvidenceOut.from_object(summary) for summary in summaries]
@@ -108,7 +108,7 @@ def list_measurements(
         points = read_points(session, deployment.no, filters, paging)
         page, next_cursor = cut(points, paging)
         measurements = [SeriesMeasurementOut.of(point.measurement, check_id=point.check_id) for point in page]
-        windows = windows_of(session, {point.check_id for point in page}, LEFT_OUT)
+        windows = read_window_members(session, {point.check_id for point in page}, LEFT_OUT)
         counted = [windows[point.check_id].get(point.measurement.data, {}).get(point.measurement.attribute) for point in page]
         return SeriesPage(
             measurements=measurements, records=_list_records(measurements, counted), evidence=evidence, next_cursor=next_cursor
@@ -131,7 +131,7 @@ def _list_records(measurements: Sequence[SeriesMeasurementOut], counted: Sequenc
 
 
 def _roll_up_series(session: SessionIn, deployment: Deployment, filters: SeriesFilter, period: Period) -> list[RolledUp]:
-    monitor = monitor_of(session, deployment.no)
+    monitor = find_monitor(session, deployment.no)
     if monitor is None:
         raise Conflict(f"Deployment {deployment.id} has no fairness monitor, with whose limits a roll-up is compared; set one first.")
     # Figures of several data sets are computed from the tables of one.
@@ -143,7 +143,7 @@ def _roll_up_series(session: SessionIn, deployment: Deployment, filters: SeriesF
         tables += summed_tables(session, deployment.no, of_logged, outcomes=monitor.outcomes, most=MOST_TABLES + 1)
     if sum(table.hours for table in tables) > MOST_TABLES:
         raise InvalidInput.of("since", f"leaves more than {MOST_TABLES} hourly tables to add up; narrow since, until, data or attribute")
-    settings = settings_of(session, deployment.no)
+    settings = read_mitigation_settings(session, deployment.no)
     return [result for result in roll_up(tables, period, monitor, settings) if filters.lets_through(result.measurement)]
 
 

@@ -15,7 +15,7 @@ from ..checks.routes import CheckId
 from ..checks.views.build_views import check_view
 from ..checks.views.view_shapes import CheckView, ViewKind
 from ..deployments.deployment_in_address import ReadableDeployment
-from ..deployments.monitor.queries import monitor_of
+from ..deployments.monitor.queries import find_monitor
 from ..deployments.noted_exports import exported
 from ..domain.alert import Alert
 from ..domain.check import DataSet, Span
@@ -31,7 +31,7 @@ from .pictures.drawing import LOOKS, Chart, Theme, as_png
 from .pictures.period_charts import series_chart, volume_chart
 from .pictures.rate_bars import ranges_chart, shares_chart
 from .pictures.twin_tables import ranges_twin, series_twin, shares_twin, volume_twin
-from .series import Series, SeriesWanted, Volume, series_of, volume_of
+from .series import Series, SeriesWanted, Volume, build_series, count_volume
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["charts"])
 
@@ -95,11 +95,11 @@ def chosen_series(
     if not CATALOGUE[metric].is_stored and period.rollup is None:
         raise InvalidInput.of("rollup", f"is required, because checks do not store {metric}")
     choice = SeriesWanted(metric=metric, data=data, attribute=attribute, since=period.since, until=period.until, rollup=period.rollup)
-    return series_of(session, deployment.no, choice)
+    return build_series(session, deployment.no, choice)
 
 
 def chosen_volume(deployment: ReadableDeployment, session: SessionIn, period: RangeIn) -> tuple[Volume, ...]:
-    return volume_of(session, deployment.no, period.since, period.until, period.rollup)
+    return count_volume(session, deployment.no, period.since, period.until, period.rollup)
 
 
 def chosen_view(deployment: ReadableDeployment, session: SessionIn, check_id: CheckId, view: ViewKind) -> CheckView:
@@ -109,11 +109,11 @@ def chosen_view(deployment: ReadableDeployment, session: SessionIn, check_id: Ch
     return chosen
 
 
-def words_of(deployment: ReadableDeployment, session: SessionIn) -> GroupWords:
-    return GroupWords.of(monitor_of(session, deployment.no))
+def read_group_words(deployment: ReadableDeployment, session: SessionIn) -> GroupWords:
+    return GroupWords.of(find_monitor(session, deployment.no))
 
 
-WordsIn = Annotated[GroupWords, Depends(words_of)]
+WordsIn = Annotated[GroupWords, Depends(read_group_words)]
 ViewIn = Annotated[CheckView, Depends(chosen_view)]
 PartIn = Annotated[Part, Query(description="`sub_ranges` of a numeric attribute; `with_copies` in the debiased view.")]
 AttributeIn = Annotated[FilterText, Query(description="Left out: the first one.")]

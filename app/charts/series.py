@@ -16,12 +16,12 @@ from ..checks.days.measurement_queries import Point, SeriesFilter, series, summe
 from ..checks.days.roll_up import Period, period_start, roll_up
 from ..checks.days.series_queries import EndedRun, SeriesKey, StoredPoint, ended_runs, span_counts, stored_points
 from ..checks.queries import get
-from ..checks.views.view_source import counted_check, source_of
+from ..checks.views.view_source import counted_check, read_check_source
 from ..database.binary_rows import read_row
-from ..deployments.mitigation_queries import settings_of
-from ..deployments.monitor.queries import monitor_of
+from ..deployments.mitigation_queries import read_mitigation_settings
+from ..deployments.monitor.queries import find_monitor
 from ..domain.check import CheckRun, CheckState, DataSet, Measurement, Scope, Span
-from ..domain.comparison import comparisons_of
+from ..domain.comparison import list_comparisons
 from ..domain.group_words import GroupWords
 from ..domain.monitor import Limits, Monitor
 from ..domain.paging import Paging
@@ -105,7 +105,7 @@ class SeriesWanted(SeriesKey):
     rollup: Period | None = None
 
 
-def series_of(session: Session, deployment_no: int, query: SeriesWanted, *, runs: Sequence[EndedRun] | None = None) -> Series:
+def build_series(session: Session, deployment_no: int, query: SeriesWanted, *, runs: Sequence[EndedRun] | None = None) -> Series:
     """Oldest point first; two statements without a roll-up, three with one.
 
     Of several checks that end at one moment the one of an hour counts, of these the newest. A roll-up is computed from the count tables of
@@ -135,7 +135,7 @@ def disadvantaged_at(series: Series, point: SeriesPoint) -> Disadvantaged | None
     return disadvantaged(CATALOGUE[series.metric], point.value, (point.lower_limit, point.upper_limit), point.verdict)
 
 
-def volume_of(
+def count_volume(
     session: Session, deployment_no: int, since: datetime | None, until: datetime | None, rollup: Period | None
 ) -> tuple[Volume, ...]:
     """A point for each checked hour, at its end, or each period, at its start. One statement.
@@ -155,7 +155,7 @@ def volume_of(
 
 def count_period(session: Session, deployment_no: int, monitor: Monitor, span: Span) -> CountedRecords:
     """Records logged in the span, as the tables of its checked hours count them for the monitor's first comparison."""
-    comparison = comparisons_of(monitor)[0]
+    comparison = list_comparisons(monitor)[0]
     chosen = SeriesFilter(data=DataSet.PAYLOAD, attribute=comparison.label, since=span.start, until=span.end)
     tables = summed_tables(session, deployment_no, chosen, outcomes=monitor.outcomes, most=MOST_TABLES)
     counted = CountedRecords.of_table(
@@ -190,7 +190,7 @@ def _group_points(stored: Iterable[StoredPoint], runs: Mapping[int, EndedRun]) -
 
 
 def _roll_up_series(session: Session, deployment_no: int, query: SeriesWanted, period: Period) -> Series:
-    monitor = monitor_of(session, deployment_no)
+    monitor = find_monitor(session, deployment_no)
     if monitor is None:
         return _series(query, Limits(), (), ())
     chosen = SeriesFilter(data=table_data(query.data), attribute=query.attribute or "", since=query.since, until=query.until)
@@ -198,7 +198,7 @@ def _roll_up_series(session: Session, deployment_no: int, query: SeriesWanted, p
     if sum(table.hours for table in tables) > MOST_TABLES:
         raise InvalidInput.of("since", f"leaves more than {MOST_TABLES:,} checked hours to add up; choose a later one")
     only = replace(monitor, metrics=(query.metric,))
-    results = roll_up(tables, period, only, settings_of(session, deployment_no), scopes=frozenset(query.scopes))
+    results = roll_up(tables, period, only, read_mitigation_settings(session, deployment_no), scopes=frozenset(query.scopes))
     shown = [result.measurement for result in results if result.measurement.data is query.data]
 
     by_subject: dict[tuple[Scope, str | None], list[SeriesPoint]] = {}
@@ -228,7 +228,7 @@ def measure_requested(session: Session, check: CheckRun, metrics: Collection[str
     """Measures metrics that checks do not store, under the present limits; a carried check has its origin's."""
     requested = [metric for key in metrics if not (metric := CATALOGUE[key]).is_stored]
     data = [data_set for data_set in DataSet if any(data_set.value in metric.data for metric in requested)]
-    source = source_of(session, counted_check(session, check), data=data, metrics=())
+    source = read_check_source(session, counted_check(session, check), data=data, metrics=())
     return [
         measurement
         for metric in requested

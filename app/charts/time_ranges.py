@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from ..base.clock import HOUR, hour_of
+from ..base.clock import HOUR, floor_to_hour
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen
 from ..domain.check import Span
@@ -97,8 +97,8 @@ class RangeChoice:
             return Span(start=self.start, end=end)
         preset = self.preset or usual
         if preset is RangePreset.ALL and oldest is not None and oldest < now:
-            return Span(start=hour_of(oldest), end=now)
-        return Span(start=hour_of(now) - LENGTHS.get(preset, LENGTHS[USUAL]), end=now)
+            return Span(start=floor_to_hour(oldest), end=now)
+        return Span(start=floor_to_hour(now) - LENGTHS.get(preset, LENGTHS[USUAL]), end=now)
 
 
 def preset_holding(oldest: datetime | None, now: datetime) -> RangePreset:
@@ -106,7 +106,7 @@ def preset_holding(oldest: datetime | None, now: datetime) -> RangePreset:
 
     `oldest` is the start of the first check.
     """
-    is_young = oldest is not None and oldest > hour_of(now) - LENGTHS[USUAL]
+    is_young = oldest is not None and oldest > floor_to_hour(now) - LENGTHS[USUAL]
     return RangePreset.ALL if is_young else USUAL
 
 

@@ -9,7 +9,7 @@ from ..database.arrow_reader import ArrowReader
 from ..domain.check import Measurement, Span, Trigger
 from ..sources.stored.window_queries import WindowQuery, count_payload, is_logged_between
 from .copies.not_scored import RECORDS_NOT_SCORED
-from .result_queries import EarlierCheck, StoredTable, measurements_of, origin_of, tables_of
+from .result_queries import EarlierCheck, StoredTable, find_origin, read_measurements, read_stored_tables
 from .subject import Subject
 from .window.fingerprint import FINGERPRINT, fingerprint_now
 from .window.window_details import describe_setting
@@ -36,7 +36,7 @@ def find_earlier_check(session: Session, subject: Subject) -> EarlierCheck | Non
     check, deployment = subject.check, subject.deployment
     if check.trigger is Trigger.RANGE:
         return None
-    earlier = None if subject.last is None else origin_of(session, subject.last)
+    earlier = None if subject.last is None else find_origin(session, subject.last)
     if earlier is None or (earlier.monitor_version, earlier.model_revision) != (subject.monitor.version, deployment.model_revision):
         return None
     # Stored settings come back as JSON: they must hold nothing that JSON changes, such as a tuple.
@@ -74,8 +74,10 @@ def carry_forward(session: Session, subject: Subject, earlier: EarlierCheck) -> 
             "labelled_records": 0,
             "additional_labelled_records": _sum(window["labelled_records"], window["additional_labelled_records"]),
         }
-    measurements = tuple(replace(measurement, at=subject.at, carried_forward=True) for measurement in measurements_of(session, earlier.no))
-    return Carried(window, measurements, tuple(tables_of(session, earlier.no)) if together else ())
+    measurements = tuple(
+        replace(measurement, at=subject.at, carried_forward=True) for measurement in read_measurements(session, earlier.no)
+    )
+    return Carried(window, measurements, tuple(read_stored_tables(session, earlier.no)) if together else ())
 
 
 def _begin_together(earlier: EarlierCheck, subject: Subject) -> bool:

@@ -7,7 +7,7 @@ of the check is stored before, and no transaction is open while the model is cal
 from contextlib import closing, nullcontext
 from dataclasses import replace
 
-from ..base.clock import hour_of
+from ..base.clock import floor_to_hour
 from ..base.errors import ScoringFailed
 from ..base.frozen import frozen
 from ..calls.egress_policy import EgressPolicy
@@ -124,7 +124,7 @@ def _find_logged(subject: Subject, database: Database, calls: Calls, further: St
     since = evidence.window.reach().start if evidence.window.additional else span.start
     with database.transaction() as session:
         # As of now: records that are erased later are among those counted.
-        erased = count_not_stored(session, subject.deployment.no, replace(span, start=hour_of(since))).erased
+        erased = count_not_stored(session, subject.deployment.no, replace(span, start=floor_to_hour(since))).erased
     details |= {ERASED_RECORDS: erased} if erased else {}
     read = _ReadWindow(evidence, details, LoggedCopies(database, subject.deployment.no))
     return _measure_window(subject, read, database, calls, further)

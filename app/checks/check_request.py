@@ -4,12 +4,12 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy.orm import Session
 
-from ..base.clock import hour_of
+from ..base.clock import floor_to_hour
 from ..base.errors import Conflict, InvalidInput
 from ..database.engine import current_time
 from ..database.tables import DeploymentRow
 from ..deployments.listed_file_queries import span_of_batch
-from ..deployments.monitor.queries import monitor_of
+from ..deployments.monitor.queries import find_monitor
 from ..domain.check import CheckRun, Span, Trigger
 from ..domain.monitor import Monitor
 from .queries import queue_requested, renew_waiting
@@ -31,14 +31,14 @@ def request_check(session: Session, deployment_no: int, *, requested_by: str) ->
     require_monitor(session, deployment_no)
     now = current_time(session)
     # At a full hour exactly, the hour that has just ended.
-    start = hour_of(now - timedelta.resolution)
+    start = floor_to_hour(now - timedelta.resolution)
     waiting = renew_waiting(session, deployment_no, start=start)
     return waiting or queue_requested(
         session, deployment_no, span=Span(start=start, end=now), trigger=Trigger.REQUEST, requested_by=requested_by
     )
 
 
-def request_check_of(session: Session, deployment_no: int, span: Span, *, requested_by: str) -> CheckRun:
+def request_span_check(session: Session, deployment_no: int, span: Span, *, requested_by: str) -> CheckRun:
     """Queues a check of the records that were logged in `span`.
 
     Raises:
@@ -88,7 +88,7 @@ def require_monitor(session: Session, deployment_no: int) -> Monitor:
     Raises:
         Conflict: it has none.
     """
-    monitor = monitor_of(session, deployment_no)
+    monitor = find_monitor(session, deployment_no)
     if monitor is None:
         name = session.get_one(DeploymentRow, deployment_no).id
         raise Conflict(f"Deployment {name} has no fairness monitor to check by. PUT one to /v1/deployments/{name}/fairness-monitor first.")

@@ -7,7 +7,7 @@ from datetime import datetime
 from ..base.frozen import frozen
 from ..deployments.monitor.picked_metrics import picked_on
 from ..domain.check import DataSet, Measurement, Scope
-from ..domain.comparison import Comparison, comparisons_of
+from ..domain.comparison import Comparison, list_comparisons
 from ..domain.monitor import Limits, Monitor, MonitoredAttribute
 from ..statistics.catalogue import CATALOGUE, Metric
 from ..statistics.figure_values import Measured, Undefined, Value
@@ -100,7 +100,7 @@ def convert_gap(absent: NotMeasured, *, monitor: Monitor, at: datetime) -> list[
     return [_measurement(result, absent.data, absent.comparison, members=members, at=at) for result in absent.results()]
 
 
-def limits_of(attribute: MonitoredAttribute | None, metric: str) -> Limits:
+def find_limits(attribute: MonitoredAttribute | None, metric: str) -> Limits:
     """Limits of a metric: its own, else the attribute's thresholds, else the catalogue's. `attribute` None: everybody."""
     limits = dict(attribute.metric_limits).get(metric) if attribute else None
     if limits is not None:
@@ -113,7 +113,7 @@ def limits_of(attribute: MonitoredAttribute | None, metric: str) -> Limits:
 
 def strictest_limits(members: Sequence[MonitoredAttribute], metric: str) -> Limits:
     """Limits of an attribute; of an intersection the strictest; without members those of everybody."""
-    limits = [limits_of(member, metric) for member in members] or [limits_of(None, metric)]
+    limits = [find_limits(member, metric) for member in members] or [find_limits(None, metric)]
     lowers = [limit.lower for limit in limits if limit.lower is not None]
     uppers = [limit.upper for limit in limits if limit.upper is not None]
     return Limits(lower=max(lowers, default=None), upper=min(uppers, default=None))
@@ -151,7 +151,7 @@ def _compute(
 def _members(monitor: Monitor, comparison: Comparison) -> list[MonitoredAttribute]:
     if comparison == EVERYBODY:
         return list(monitor.attributes)
-    return comparison.members(monitor) if comparison in comparisons_of(monitor) else []
+    return comparison.members(monitor) if comparison in list_comparisons(monitor) else []
 
 
 def _measurement(

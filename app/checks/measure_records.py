@@ -11,7 +11,7 @@ from ..base.errors import InvalidInput
 from ..base.frozen import frozen
 from ..deployments.monitor.picked_metrics import picked_on
 from ..domain.check import DataSet, Progress
-from ..domain.comparison import Comparison, comparisons_of
+from ..domain.comparison import Comparison, list_comparisons
 from ..sources.arrays.read_records import RecordTable
 from ..statistics.catalogue import Metric
 from ..statistics.figure_values import Measured
@@ -48,7 +48,7 @@ def measure_records(
         data_sets.append(_Records(DataSet.FEEDBACK, labels.read, labels.comparison.actual))
     for records in data_sets:
         metrics = [metric for metric in picked_on(subject.monitor, records.data) if "rows" in metric.needs]
-        comparisons = [EVERYBODY, *comparisons_of(subject.monitor)] if metrics else []
+        comparisons = [EVERYBODY, *list_comparisons(subject.monitor)] if metrics else []
         for number, comparison in enumerate(comparisons):
             report(Progress(step=f"comparing {records.data} records with those most like them", done=number, total=len(comparisons)))
             yield MeasuredRows(records.data, comparison, _measure_groups(subject, records, comparison, metrics))

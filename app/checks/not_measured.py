@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from ..base.frozen import frozen
 from ..deployments.monitor.picked_metrics import picked_on, stored_on
 from ..domain.check import DataSet
-from ..domain.comparison import Comparison, comparisons_of
+from ..domain.comparison import Comparison, list_comparisons
 from ..domain.figure_details import Details
 from ..statistics.catalogue import Metric
 from ..statistics.figure_values import Measured, Scope, Undefined
@@ -56,10 +56,10 @@ def find_gaps(subject: Subject, evidence: CheckEvidence, labels: Labelled | None
     monitor, in_files, no_endpoint = subject.monitor, subject.deployment.payload is not None, subject.deployment.endpoint is None
     unscored = UNSCORED_LABELS if no_endpoint else REFUSED_LABELS
     no_labels = None if labels is not None else unscored if len(evidence.feedback) else NO_LABELS
-    gaps = _missing(DataSet.FEEDBACK, picked_on(monitor, DataSet.FEEDBACK), comparisons_of(monitor), no_labels)
+    gaps = _missing(DataSet.FEEDBACK, picked_on(monitor, DataSet.FEEDBACK), list_comparisons(monitor), no_labels)
     if not has_all:
         of_rows = [metric for metric in picked_on(monitor, DataSet.PAYLOAD) if "rows" in metric.needs]
-        gaps += _missing(DataSet.PAYLOAD, of_rows, comparisons_of(monitor), TOO_MANY_TO_COMPARE)
+        gaps += _missing(DataSet.PAYLOAD, of_rows, list_comparisons(monitor), TOO_MANY_TO_COMPARE)
     for comparison, reason in subject.unmeasured.items():
         with_copies = () if comparison.is_together else data_measured_on(DataSet.BALANCED)
         for data in (DataSet.PAYLOAD, DataSet.FEEDBACK, *with_copies):

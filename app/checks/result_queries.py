@@ -127,7 +127,7 @@ def store_label_predictions(session: Session, deployment_no: int, predictions: d
         )
 
 
-def tables_of(session: Session, check_no: int, *, data: Collection[DataSet] = tuple(DataSet)) -> list[StoredTable]:
+def read_stored_tables(session: Session, check_no: int, *, data: Collection[DataSet] = tuple(DataSet)) -> list[StoredTable]:
     rows = session.scalars(
         select(CheckTableRow)
         .where(CheckTableRow.check_no == check_no, CheckTableRow.data.in_(data))
@@ -136,19 +136,19 @@ def tables_of(session: Session, check_no: int, *, data: Collection[DataSet] = tu
     return [StoredTable(DataSet(row.data), read_comparison(row.attribute, row.cells), row.part, omit_columns(row.cells)) for row in rows]
 
 
-def data_sets_of(session: Session, check_no: int) -> set[DataSet]:
+def list_data_sets(session: Session, check_no: int) -> set[DataSet]:
     data_sets = session.scalars(select(CheckTableRow.data).where(CheckTableRow.check_no == check_no).distinct())
     return {DataSet(data) for data in data_sets}
 
 
-def measurements_of(session: Session, check_no: int, *, metrics: Collection[str] | None = None) -> list[Measurement]:
+def read_measurements(session: Session, check_no: int, *, metrics: Collection[str] | None = None) -> list[Measurement]:
     statement = select(MeasurementRow).where(MeasurementRow.check_no == check_no)
     if metrics is not None:
         statement = statement.where(MeasurementRow.metric.in_(metrics))
     return [measurement_from(row) for row in session.scalars(statement.order_by(MeasurementRow.no))]
 
 
-def headline_measurements_of(session: Session, check_no: int) -> list[Measurement]:
+def read_headline_measurements(session: Session, check_no: int) -> list[Measurement]:
     """Returns each comparison's group furthest out, logged and counterfactual."""
     chosen = (MeasurementRow.check_no == check_no, is_of_scope(Scope.WORST))
     rows = select(MeasurementRow).where(*chosen, MeasurementRow.data.in_((DataSet.PAYLOAD, DataSet.BALANCED)))
@@ -174,7 +174,7 @@ def omit_columns(members: Mapping[str, Any]) -> dict[str, Any]:
     return {name: member for name, member in members.items() if name != _COLUMNS}
 
 
-def windows_of(session: Session, check_ids: Collection[str], member: str) -> dict[str, Any]:
+def read_window_members(session: Session, check_ids: Collection[str], member: str) -> dict[str, Any]:
     """Returns one member of the checks' windows, by check."""
     rows = session.execute(select(CheckRow.id, CheckRow.window[member]).where(CheckRow.id.in_(check_ids)))
     return {check_id: window or {} for check_id, window in rows}
@@ -197,7 +197,7 @@ def newest_success_before(session: Session, deployment_no: int, moment: datetime
     return None if row is None else _earlier(row)
 
 
-def origin_of(session: Session, check: EarlierCheck) -> EarlierCheck | None:
+def find_origin(session: Session, check: EarlierCheck) -> EarlierCheck | None:
     """Returns the check that measured these figures, maybe itself; None if deleted."""
     origin = check.window.get("carried_from")
     if origin is None:

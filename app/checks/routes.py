@@ -13,14 +13,14 @@ from ..domain.check import CheckState
 from ..web.id_and_time import uuid_path
 from ..web.paging import NumberPaging
 from ..web.problem_answers import CONFLICT, name_location
-from .advice.check_advice import outlook_of
+from .advice.check_advice import read_outlook
 from .bodies import CheckDetailsOut, CheckIn, CheckOut, CheckPage, TableOut, TablesOut
-from .check_request import request_check, request_check_of, request_check_of_batch
+from .check_request import request_check, request_check_of_batch, request_span_check
 from .corrected_since import count_corrected
 from .queries import get, page, read_model_answer, request_cancel
-from .result_queries import headline_measurements_of, tables_of
+from .result_queries import read_headline_measurements, read_stored_tables
 from .views.bodies import CheckViewOut, ViewStateOut, ViewStatesOut
-from .views.build_views import check_view, views_of
+from .views.build_views import check_view, list_views
 from .views.headlines import headlines
 from .views.view_shapes import ViewKind
 from .views.view_source import counted_check, read_left_out
@@ -47,12 +47,12 @@ def post_check(
     elif span is None:
         check = request_check(session, deployment.no, requested_by=principal.actor)
     else:
-        check = request_check_of(session, deployment.no, span, requested_by=principal.actor)
+        check = request_span_check(session, deployment.no, span, requested_by=principal.actor)
     if check.created_at == current_time(session):  # a check that was waiting already was requested before
         details = {"from": [None, check.span.start.isoformat()], "to": [None, check.span.end.isoformat()]}
         record_activity(session, principal.actor, "check.requested", deployment, subject=check.id, details=details)
     response.headers["Location"] = f"/v1/deployments/{deployment.id}/checks/{check.id}"
-    return CheckOut.of(check, outlook_of(session, deployment.no))
+    return CheckOut.of(check, read_outlook(session, deployment.no))
 
 
 @router.get("")
@@ -63,7 +63,7 @@ def list_checks(
     state: Annotated[CheckState | None, Query(description="Only checks in this state.")] = None,
 ) -> CheckPage:
     """Returns the deployment's checks, newest first. The single check has its headline figures as well."""
-    write = partial(CheckOut.of, outlook=outlook_of(session, deployment.no))
+    write = partial(CheckOut.of, outlook=read_outlook(session, deployment.no))
     return CheckPage.of(page(session, deployment.no, paging, state=state), paging, write)
 
 
@@ -74,11 +74,11 @@ def read_check(principal: Reader, deployment: ReadableDeployment, check_id: Chec
     All figures are in `…/measurements`, the counts that they were computed from in `…/tables`.
     """
     check = get(session, deployment.no, check_id)
-    shown = headlines(headline_measurements_of(session, check.no), check.window)
+    shown = headlines(read_headline_measurements(session, check.no), check.window)
     counted = counted_check(session, check)
     return CheckDetailsOut.with_headlines(
         check,
-        outlook_of(session, deployment.no),
+        read_outlook(session, deployment.no),
         shown,
         records=read_left_out(session, counted),
         corrected_since=count_corrected(session, counted.origin.no),
@@ -90,7 +90,7 @@ def read_check(principal: Reader, deployment: ReadableDeployment, check_id: Chec
 def list_check_tables(deployment: ReadableDeployment, check_id: CheckId, session: SessionIn) -> TablesOut:
     """Returns the count tables of a check: how many records of each group had which outcome."""
     check = get(session, deployment.no, check_id)
-    return TablesOut(tables=[TableOut.from_object(table) for table in tables_of(session, check.no)])
+    return TablesOut(tables=[TableOut.from_object(table) for table in read_stored_tables(session, check.no)])
 
 
 @router.post("/{check_id}/cancellation", status_code=202, responses=CONFLICT)
@@ -100,13 +100,13 @@ def cancel_check(deployment: ManagedDeployment, check_id: CheckId, session: Sess
     after = request_cancel(session, before)
     if not before.cancel_requested:
         record_activity(session, principal.actor, "check.cancelled", deployment, subject=check_id)
-    return CheckOut.of(after, outlook_of(session, deployment.no))
+    return CheckOut.of(after, read_outlook(session, deployment.no))
 
 
 @router.get("/{check_id}/views")
 def list_check_views(deployment: ReadableDeployment, check_id: CheckId, session: SessionIn) -> ViewStatesOut:
     """Returns the state of the four views of the check, with the reason for each that it does not have."""
-    states = views_of(session, deployment, get(session, deployment.no, check_id))
+    states = list_views(session, deployment, get(session, deployment.no, check_id))
     return ViewStatesOut(views=[ViewStateOut.from_object(state) for state in states])
 
 

@@ -8,15 +8,15 @@ from ..base.errors import InvalidInput, NotFound
 from ..base.frozen import frozen
 from ..database.engine import Database
 from ..database.sealer import Sealer
-from ..deployments.mitigation_queries import newest_profile, settings_of
+from ..deployments.mitigation_queries import newest_profile, read_mitigation_settings
 from ..deployments.monitor.doubted_features import Doubts, find_doubts
-from ..deployments.monitor.queries import monitor_of
+from ..deployments.monitor.queries import find_monitor
 from ..deployments.queries import Deployments
 from ..deployments.training.donor_values import GroupDonors, describe_missing_field, donors_of_groups
-from ..deployments.training.queries import associations_of, donors_of
+from ..deployments.training.queries import read_associations, read_donors
 from ..deployments.training.training_facts import Association, Donors
 from ..domain.check import CheckRun
-from ..domain.comparison import Comparison, comparisons_of
+from ..domain.comparison import Comparison, list_comparisons
 from ..domain.deployment import Column, Deployment, FieldKind
 from ..domain.mitigation import MitigationSettings
 from ..domain.monitor import Monitor, MonitoredAttribute
@@ -140,18 +140,18 @@ def read_subject(check: CheckRun, database: Database, sealer: Sealer) -> Subject
     """
     with database.transaction() as session:
         deployment = Deployments(session, sealer).by_no(check.deployment_no)
-        monitor = monitor_of(session, check.deployment_no)
+        monitor = find_monitor(session, check.deployment_no)
         if monitor is None:
             raise NotFound("fairness monitor of deployment", check.deployment_id)
         through = [attribute.feature for attribute in monitor.attributes if attribute.correlated_features]
-        donors = donors_of(session, check.deployment_no, through) if through else {}
-        associations = associations_of(session, check.deployment_no, through) if through else {}
-        settings, profile = settings_of(session, check.deployment_no), newest_profile(session, check.deployment_no)
+        donors = read_donors(session, check.deployment_no, through) if through else {}
+        associations = read_associations(session, check.deployment_no, through) if through else {}
+        settings, profile = read_mitigation_settings(session, check.deployment_no), newest_profile(session, check.deployment_no)
         last = newest_success_before(session, check.deployment_no, check.span.end)
     version = None if profile is None else profile.version
     subject = Subject(check, deployment, monitor, donors, associations, settings, version, last=last)
     unmeasurable = {}
-    for comparison in comparisons_of(monitor):
+    for comparison in list_comparisons(monitor):
         try:
             require_attributes(deployment, comparison.members(monitor))
         except InvalidInput as error:

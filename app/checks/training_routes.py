@@ -8,8 +8,8 @@ from fastapi import APIRouter
 from ..access.gate.caller import SessionIn
 from ..base.errors import Conflict
 from ..deployments.deployment_in_address import ReadableDeployment
-from ..deployments.monitor.queries import monitor_of
-from ..deployments.training.queries import distributions_of, label_tables_of
+from ..deployments.monitor.queries import find_monitor
+from ..deployments.training.queries import read_distributions, read_label_tables
 from ..deployments.training.routes import require_summary
 from ..deployments.training.tables_of_monitor import present_tables
 from ..deployments.training.training_facts import TrainingData
@@ -36,10 +36,10 @@ def measure_training_data(deployment: ReadableDeployment, session: SessionIn) ->
     so: upload again. The same applies to metrics that read the records themselves, because the rows are not kept.
     """
     summary = require_summary(session, deployment)
-    monitor = monitor_of(session, deployment.no)
+    monitor = find_monitor(session, deployment.no)
     if monitor is None:
         raise Conflict(f"Deployment {deployment.id} has no fairness monitor, which says which groups are compared; set one first.")
-    data = TrainingData(summary, distributions_of(session, deployment.no), label_tables_of(session, deployment.no))
+    data = TrainingData(summary, read_distributions(session, deployment.no), read_label_tables(session, deployment.no))
     return MeasurementPage(
         measurements=[SeriesMeasurementOut.of(measurement) for measurement in _measure(data, monitor, deployment)], next_cursor=None
     )

@@ -12,10 +12,10 @@ from sqlalchemy import select
 
 from ..base.errors import InvalidInput, NotFound
 from ..checks.advice.advice import Advice
-from ..checks.advice.check_advice import advice_on_check, outlook_of
-from ..checks.check_request import request_check, request_check_of
+from ..checks.advice.check_advice import advice_on_check, read_outlook
+from ..checks.check_request import request_check, request_span_check
 from ..checks.queries import get
-from ..checks.result_queries import measurements_of
+from ..checks.result_queries import read_measurements
 from ..checks.views.explain_figure import judged_figure
 from ..database.engine import Database
 from ..database.tables import DeploymentRow
@@ -50,7 +50,7 @@ def check(
             if span is None:
                 run = request_check(session, no, requested_by="evenhand check")
             else:
-                run = request_check_of(session, no, span, requested_by="evenhand check")
+                run = request_span_check(session, no, span, requested_by="evenhand check")
         if not wait:
             typer.echo(f"Check {run.id} is queued. {_explain_wait(_read_advice(database, run))}")
             return
@@ -76,7 +76,7 @@ def _follow(database: Database, run: CheckRun) -> CheckRun:
 
 def _read_advice(database: Database, run: CheckRun) -> Advice:
     with database.transaction() as session:
-        return advice_on_check(run, outlook_of(session, run.deployment_no))
+        return advice_on_check(run, read_outlook(session, run.deployment_no))
 
 
 def _explain_wait(advice: Advice) -> str:
@@ -93,7 +93,7 @@ def _print_results(database: Database, run: CheckRun) -> bool:
     if advice.next_step:
         console.print(escape(advice.next_step), soft_wrap=True)
     with database.transaction() as session:
-        measurements = measurements_of(session, run.no)
+        measurements = read_measurements(session, run.no)
     table = Table("attribute", "group", "data", "metric", "value", "95 % interval", "n", "verdict", "at a disadvantage")
     figures = [judged_figure(measurement) for measurement in measurements]
     unbadged = find_unbadged(figures)

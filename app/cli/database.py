@@ -17,7 +17,7 @@ from ..base.settings import Settings, load_settings
 from ..base.telemetry.json_logs import configure_logging
 from ..database.embedded.embedded_server import embedded_postgres
 from ..database.engine import Database, public_address
-from ..database.migrations import revision_of, upgrade
+from ..database.migrations import read_revision, upgrade
 from ..database.partitions import ensure_coming_months
 from ..deployments.listed_file_queries import find_foreign_deployments
 from ..domain.file_tables import NOT_READ
@@ -96,7 +96,7 @@ def open_database(settings: Settings, *, creates: bool = False) -> Iterator[Data
 def require_tables(database: Database) -> None:
     """Raises SetupError if the database holds no Evenhand, of any version: most likely the command was meant for another one."""
     with database.operator_connection() as connection:
-        if revision_of(connection) is None:
+        if read_revision(connection) is None:
             raise SetupError(
                 f"The database {public_address(database.url)} holds no Evenhand yet. Name the one of the service in DATABASE_URL, or make "
                 "the tables with evenhand migrate (evenhand serve does it too)."

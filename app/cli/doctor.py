@@ -19,8 +19,8 @@ from ..base.settings import Settings
 from ..calls.egress_policy import check_url, read_policy
 from ..calls.model_uris import check_model
 from ..checks.days.day_queries import waiting_days
-from ..database.engine import cause_of, current_time, public_address
-from ..database.migrations import OLDEST_COMMIT, is_newer, is_too_old, newest_revision, revision_of
+from ..database.engine import current_time, describe_cause, public_address
+from ..database.migrations import OLDEST_COMMIT, is_newer, is_too_old, newest_revision, read_revision
 from ..database.partitions import months_ahead
 from ..database.reseal import find_unreadable, name_first
 from ..database.suitability import find_faults
@@ -87,7 +87,7 @@ def examine(settings: Settings) -> Iterator[Finding]:
                 yield look_at_stored_secrets(settings, session)
                 yield from look_at_endpoints(settings, session)
     except DBAPIError as error:
-        yield Finding("database", ExamResult.FAULT, f"refused a statement: {cause_of(error)}. Look at its log.")
+        yield Finding("database", ExamResult.FAULT, f"refused a statement: {describe_cause(error)}. Look at its log.")
     except EvenhandError as error:
         yield Finding("database", ExamResult.FAULT, str(error))
 
@@ -111,7 +111,7 @@ def look_at_secrets(settings: Settings) -> Finding:
 
 
 def look_at_schema(session: Session) -> Finding:
-    revision, head = revision_of(session.connection()), newest_revision()
+    revision, head = read_revision(session.connection()), newest_revision()
     if revision is None:
         return Finding("schema", ExamResult.FAULT, "The database holds no Evenhand. Run evenhand migrate, or correct DATABASE_URL.")
     if revision == head:

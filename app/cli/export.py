@@ -16,7 +16,7 @@ from ..domain.arrival import LogKind
 from ..domain.check import Span
 from ..intake.imports.month_files import ExportHead, write_export
 from ..sources.stored.month_queries import rows_of_month, versions_of_month
-from ..sources.stored.record_queries import schemas_of
+from ..sources.stored.record_queries import read_schemas
 from .database import command_settings, lower_priority, ready_database
 from .keys import COMMAND_LINE
 
@@ -47,7 +47,7 @@ def _export(kind: LogKind, deployment_id: str, month: str, output: Path, version
         with database.transaction() as session:
             deployment = Deployments(session, open_secret_box(settings)).get(deployment_id)
             records = versions_of_month(reader, kind, deployment.no, span)
-            schema = schemas_of(session, deployment.no)[_choose_version(kind, records, version, f"{month} of {deployment_id}")]
+            schema = read_schemas(session, deployment.no)[_choose_version(kind, records, version, f"{month} of {deployment_id}")]
             details = {"rows": records[schema.version], "schema_version": schema.version}
             record_activity(session, COMMAND_LINE, f"{kind.value}_records.exported", deployment, subject=month, details=details)
         head = ExportHead(

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ..base.apart import limited_memory
-from ..base.clock import HOUR, hour_of, utc_now
+from ..base.clock import HOUR, floor_to_hour, utc_now
 from ..base.errors import InvalidInput, SetupError
 from ..base.frozen import frozen
 from ..base.strict_json import parse_json
@@ -25,7 +25,7 @@ from ..domain.check import CheckState
 from ..domain.record_times import TimeRule, parse_moment
 from ..intake.imports.bentoml import is_bento_schema, read_bento_schema
 from ..intake.imports.checkpoint import CheckpointFile
-from ..intake.imports.clarify_files import ClarifyChoices, ClarifyConfig, violations_of
+from ..intake.imports.clarify_files import ClarifyChoices, ClarifyConfig, list_violations
 from ..intake.imports.import_layouts import ImportLayout, find_layout
 from ..intake.imports.import_report import ImportReport
 from ..intake.imports.import_subject import ColumnNames, ImportSubject
@@ -212,15 +212,15 @@ def sagemaker(
             reports.append(import_into(labels, files, ImportLayout.SAGEMAKER, subject, ImportPlaces(state, None)))
         if violations is not None and report.earliest is not None and report.latest is not None:
             checks = check_span(service, report.earliest, report.latest)
-            violations.write_text(json.dumps(violations_of(analysis, checks), indent=4) + "\n")
+            violations.write_text(json.dumps(list_violations(analysis, checks), indent=4) + "\n")
             typer.echo(f"Wrote {violations}.")
         end_with(*reports)
 
 
 def check_span(service: ImportService, earliest: str, latest: str) -> list[dict[str, Any]]:
     """Returns the measurements of a check of the hours from the earliest to the latest record, once it has ended."""
-    end = hour_of(datetime.fromisoformat(latest)) + HOUR
-    span = {"from": hour_of(datetime.fromisoformat(earliest)).isoformat(), "to": min(end, utc_now()).isoformat()}
+    end = floor_to_hour(datetime.fromisoformat(latest)) + HOUR
+    span = {"from": floor_to_hour(datetime.fromisoformat(earliest)).isoformat(), "to": min(end, utc_now()).isoformat()}
     check = service.ask("POST", "/checks", span)
     while check["state"] in (CheckState.QUEUED, CheckState.RUNNING):
         time.sleep(POLL_SECONDS)

@@ -9,7 +9,16 @@ from sqlalchemy.orm import Session
 
 from ..access.audit.activity_queries import record_activity
 from ..access.audit.changed_values import changes_between
-from ..access.keys.key_text import MAX_LIFE, MAX_OVERLAP, USUAL_OVERLAP_HOURS, create_key, key_facts, key_id_of, rotate_key, rotation_facts
+from ..access.keys.key_text import (
+    MAX_LIFE,
+    MAX_OVERLAP,
+    USUAL_OVERLAP_HOURS,
+    create_key,
+    key_facts,
+    read_key_id,
+    rotate_key,
+    rotation_facts,
+)
 from ..access.keys.queries import ApiKey, ApiKeys
 from ..access.principals import Role
 from ..base.clock import HOUR, utc_now
@@ -42,8 +51,8 @@ def create(
     """Create a key and print it. Only its hash is stored, so it cannot be shown again."""
     with ready_database(command_settings()) as database, database.transaction() as session:
         no = None if deployment is None else deployment_no(session, deployment)
-        text = create_key(session, role=role, name=name or role.value, deployment_no=no, expires_at=_end_of(expires_in_days))
-        stored = ApiKeys(session).get(str(key_id_of(text)))
+        text = create_key(session, role=role, name=name or role.value, deployment_no=no, expires_at=_find_expiry(expires_in_days))
+        stored = ApiKeys(session).get(str(read_key_id(text)))
         record_activity(session, COMMAND_LINE, "api_key.created", subject=stored.id, details=changes_between(None, key_facts(stored)))
     typer.echo(text)
 
@@ -73,7 +82,7 @@ def rotate(
 ) -> None:
     """Create a key in place of another one and print it. The old one stays valid for the overlap."""
     with ready_database(command_settings()) as database, database.transaction() as session:
-        rotated = rotate_key(session, key_id, overlap=HOUR * overlap_hours, expires_at=_end_of(expires_in_days))
+        rotated = rotate_key(session, key_id, overlap=HOUR * overlap_hours, expires_at=_find_expiry(expires_in_days))
         record_activity(session, COMMAND_LINE, "api_key.rotated", subject=key_id, details=rotation_facts(rotated))
     typer.echo(rotated.text)
     typer.echo(f"The key {key_id} is valid until {rotated.old.expires_at:%Y-%m-%d %H:%M:%S %Z}.", err=True)
@@ -88,7 +97,7 @@ def revoke(key_id: Annotated[str, typer.Argument(help="Id of the key: the 8 char
     typer.echo(f"The key {key_id} is revoked.")
 
 
-def _end_of(days: int | None) -> datetime | None:
+def _find_expiry(days: int | None) -> datetime | None:
     return None if days is None else utc_now() + timedelta(days=days)
 
 

@@ -22,20 +22,20 @@ def read_row(kind: type[T], row: object, /, **further: object) -> T:
     Texts become members of enumerations, and JSON becomes objects and tuples, as the fields are declared.
     """
     values = {}
-    for name, form in _forms_of(kind).items():  # type: ignore[arg-type]  # a class can be hashed
+    for name, form in _list_field_forms(kind).items():  # type: ignore[arg-type]  # a class can be hashed
         if name not in further:
             value = getattr(row, name)
             values[name] = value if form is None else msgspec.convert(value, form)
     return kind(**values, **further)
 
 
-def columns_of(fields: object) -> dict[str, Any]:
+def list_column_values(fields: object) -> dict[str, Any]:
     """Returns the values of the object's fields by name, as `read_row` reads them."""
-    return {name: getattr(fields, name) for name in _forms_of(type(fields))}  # type: ignore[arg-type]  # as above
+    return {name: getattr(fields, name) for name in _list_field_forms(type(fields))}  # type: ignore[arg-type]  # as above
 
 
 @cache
-def _forms_of(kind: Any) -> Mapping[str, Any]:  # noqa: ANN401 - a class, which can be hashed
+def _list_field_forms(kind: Any) -> Mapping[str, Any]:  # noqa: ANN401 - a class, which can be hashed
     """Returns the fields, each with the type that its stored value becomes; None: it is stored as it is."""
     return {name: hint if _is_encoded(hint) else None for name, hint in get_type_hints(kind).items()}
 

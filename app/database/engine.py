@@ -150,7 +150,7 @@ def public_address(url: str) -> str:
     return f"{parsed.database or 'of no name'} at {where} (user {parsed.username or 'of no name'})"
 
 
-def cause_of(error: DBAPIError) -> str:
+def describe_cause(error: DBAPIError) -> str:
     """Returns the reason of Postgres or the machine in one line, without the address."""
     lines = [line.strip() for line in str(error.orig).splitlines() if line.strip()]
     # libpq names the address first; psycopg lists each of several on a line.
@@ -223,7 +223,7 @@ class Database:
 
     def _unusable(self, error: DBAPIError) -> Unavailable:
         return Unavailable(
-            f"The database {public_address(self.url)} cannot be used: {cause_of(error)}. "
+            f"The database {public_address(self.url)} cannot be used: {describe_cause(error)}. "
             "Look whether Postgres runs there, and at the host, port, user, password and name in DATABASE_URL."
         )
 

@@ -79,7 +79,7 @@ def upgrade(database: Database) -> None:
 def require_suitable(database: Database) -> None:
     """Raises SetupError for a pooler in transaction mode, and for another encoding unless the database is in use already."""
     with database.operator_connection() as connection:
-        is_used = revision_of(connection) is not None
+        is_used = read_revision(connection) is not None
     for fault in find_faults(database):
         if not (fault.is_of_encoding and is_used):
             raise SetupError(fault.words)
@@ -88,7 +88,7 @@ def require_suitable(database: Database) -> None:
 def _apply_next(database: Database) -> bool:
     with database.operator_connection() as connection:
         connection.exec_driver_sql(TAKE_MIGRATION_LOCK)
-        revision = revision_of(connection)
+        revision = read_revision(connection)
         if revision == newest_revision():
             return False
         if revision is not None and is_too_old(revision):
@@ -154,7 +154,7 @@ def _log_who_is_in_the_way(database: Database, pause_seconds: float) -> None:
     )
 
 
-def revision_of(connection: Connection) -> str | None:
+def read_revision(connection: Connection) -> str | None:
     """Returns the schema's revision, or None without an Evenhand."""
     if connection.exec_driver_sql("SELECT to_regclass('alembic_version')").scalar() is None:
         return None

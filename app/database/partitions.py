@@ -10,7 +10,7 @@ MONTHS_AHEAD = 3
 """Partitions made in advance: a stopped scheduler does no harm for a quarter."""
 
 
-def month_of(moment: datetime) -> tuple[int, int]:
+def find_month(moment: datetime) -> tuple[int, int]:
     """Returns (year, month) in UTC."""
     return moment.year, moment.month
 

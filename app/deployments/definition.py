@@ -23,7 +23,7 @@ class Definition:
     earliest: date | None = None
 
 
-def definition_of(deployment: Deployment) -> Definition:
+def build_definition(deployment: Deployment) -> Definition:
     return Definition(
         name=deployment.name,
         problem_type=deployment.problem_type,

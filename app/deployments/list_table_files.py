@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from ..base.frozen import frozen
 from ..domain.file_tables import FeedbackTable, PayloadTable
-from ..sources.tables.allowed_locations import Root, batch_of, list_files, open_folder
+from ..sources.tables.allowed_locations import Root, list_files, open_folder, read_partition_value
 from .listed_file_queries import FileSpan
 
 HOURS = pa.timestamp("s", "UTC")
@@ -36,7 +36,7 @@ def find_changes(table: PayloadTable | FeedbackTable, roots: Sequence[Root], sid
             oldest, newest = read_span(table, path)
         except (OSError, pa.ArrowInvalid, KeyError):
             continue
-        batch = batch_of(path, table.partition_by)
+        batch = read_partition_value(path, table.partition_by)
         new.append(FileSpan(path=path, bytes=file.bytes, modified_ns=file.modified_ns, batch=batch, oldest=oldest, newest=newest))
     changed = {file.path for file in new}
     replaced = tuple(file for path, file in previous.items() if path in changed or path not in listed)

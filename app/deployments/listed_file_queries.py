@@ -9,7 +9,7 @@ from sqlalchemy import delete, func, insert, select, text
 from sqlalchemy.orm import Session
 
 from ..base.frozen import frozen
-from ..database.binary_rows import columns_of, read_row
+from ..database.binary_rows import list_column_values, read_row
 from ..database.tables import DeploymentRow, ListedFileRow
 from ..domain.check import Span
 from ..domain.file_tables import FeedbackTable, PayloadTable, RecordTables, TableFormat
@@ -155,7 +155,7 @@ def hold_listing(session: Session, deployment_no: int) -> bool:
 def store_listing(session: Session, deployment_no: int, side: str, *, new: Iterable[FileSpan], removed: Iterable[str]) -> None:
     of_table = (ListedFileRow.deployment_no == deployment_no, ListedFileRow.side == side)
     session.execute(delete(ListedFileRow).where(*of_table, ListedFileRow.path.in_(list(removed))))
-    rows = [{"deployment_no": deployment_no, "side": side} | columns_of(file) for file in new]
+    rows = [{"deployment_no": deployment_no, "side": side} | list_column_values(file) for file in new]
     if rows:
         session.execute(insert(ListedFileRow), rows)
 

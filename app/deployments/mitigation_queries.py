@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from ..base.errors import require_present
 from ..base.frozen import frozen
-from ..database.binary_rows import columns_of, read_row
+from ..database.binary_rows import list_column_values, read_row
 from ..database.paging import page_newest
 from ..database.tables import BiasDetectorRow, CheckRow, DeploymentRow, MitigationProfileRow, MitigationSettingsRow
 from ..domain.mitigation import MitigationSettings, Profile
@@ -23,16 +23,16 @@ _LOCK = 0x6D697467
 """First key of the advisory locks on fitting, one for each deployment."""
 
 
-def settings_of(session: Session, deployment_no: int) -> MitigationSettings:
+def read_mitigation_settings(session: Session, deployment_no: int) -> MitigationSettings:
     row = session.get(MitigationSettingsRow, deployment_no)
     return MitigationSettings() if row is None else msgspec.convert(row.settings | {"version": row.version}, MitigationSettings)
 
 
 def put_settings(session: Session, deployment_no: int, settings: MitigationSettings) -> MitigationSettings:
     """Stores the settings; their version grows only if the content differs."""
-    content = columns_of(settings)
+    content = list_column_values(settings)
     del content["version"]
-    present = settings_of(session, deployment_no)
+    present = read_mitigation_settings(session, deployment_no)
     if present.version and present == replace(settings, version=present.version):
         return present
     insertion = insert(MitigationSettingsRow).values(deployment_no=deployment_no, version=1, settings=content)
@@ -44,7 +44,7 @@ def put_settings(session: Session, deployment_no: int, settings: MitigationSetti
     )
     # The statement went past the session's objects.
     session.expire_all()
-    return settings_of(session, deployment_no)
+    return read_mitigation_settings(session, deployment_no)
 
 
 def newest_profile(session: Session, deployment_no: int) -> Profile | None:
@@ -55,7 +55,7 @@ def newest_profile(session: Session, deployment_no: int) -> Profile | None:
     return None if stored is None else msgspec.convert(stored, Profile)
 
 
-def profile_of(session: Session, deployment_no: int, version: int) -> Profile:
+def require_profile(session: Session, deployment_no: int, version: int) -> Profile:
     """Returns the profile, or raises NotFound."""
     row = require_present(session.get(MitigationProfileRow, (deployment_no, version)), "mitigation profile", version)
     return msgspec.convert(row.profile, Profile)
@@ -144,7 +144,7 @@ def usable_versions(session: Session, deployment_no: int, basis: str) -> dict[st
     return dict(session.execute(statement).all())
 
 
-def model_of(session: Session, deployment_no: int, *, attribute: str, version: int) -> bytes | None:
+def find_detector_model(session: Session, deployment_no: int, *, attribute: str, version: int) -> bytes | None:
     return session.scalar(
         select(BiasDetectorRow.model).where(
             BiasDetectorRow.deployment_no == deployment_no, BiasDetectorRow.attribute == attribute, BiasDetectorRow.version == version

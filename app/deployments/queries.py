@@ -38,7 +38,7 @@ from ..domain.endpoint_health import EndpointHealth
 from ..domain.file_tables import RecordTables
 from ..domain.paging import Paging
 from .default_rules import add_default_rules
-from .definition import Definition, definition_of
+from .definition import Definition, build_definition
 from .endpoint_health_queries import IS_OPEN, health_from, record_answer
 from .listed_file_queries import read_tables
 
@@ -96,7 +96,7 @@ class Deployments:
             add_default_rules(self._session, no)
             return self.by_no(no), True
         stored = self.get(deployment_id)
-        if definition_of(stored) != definition:
+        if build_definition(stored) != definition:
             raise Conflict(
                 f"There is a deployment {deployment_id} already, with other content. Change it with PATCH, or choose another id."
             )
@@ -134,7 +134,7 @@ class Deployments:
 
     def change(self, deployment: Deployment, definition: Definition) -> Deployment:
         """Gives the deployment other content; other columns make a new schema version, and stored records keep theirs."""
-        before = definition_of(deployment)
+        before = build_definition(deployment)
         if before == definition:
             return deployment
         version = deployment.schema.version

@@ -24,11 +24,11 @@ from ..web.problem_answers import CONFLICT, Answers
 from ..web.problems import field_problems
 from .bodies import DeploymentIn, DeploymentOut, DeploymentPage, DeploymentPatch, definition_json
 from .change_texts import definition_changes
-from .definition import Definition, definition_of
+from .definition import Definition, build_definition
 from .definition_rules import definition_problems
 from .deployment_in_address import DeploymentsIn, LockedDeployment, ReadableDeployment
-from .monitor.picked_metrics import problems_of
-from .monitor.queries import monitor_of
+from .monitor.picked_metrics import find_monitor_problems
+from .monitor.queries import find_monitor
 from .queries import Deployments
 from .validate_only import ValidateOnly, kept_unless
 
@@ -86,7 +86,7 @@ def change_deployment(
 
     Pointing the endpoint at another host needs its credentials again, so that no caller can send the stored ones to their own host.
     """
-    before = definition_of(deployment)
+    before = build_definition(deployment)
     stated = definition_json(before)
     try:
         # Checked as if it had been sent whole.
@@ -103,8 +103,8 @@ def change_deployment(
         )
     with kept_unless(session, validate_only):
         stored = Deployments(session, services.secret_box).change(deployment, changed)
-        monitor = monitor_of(session, stored.no)
-        broken = monitor and problems_of(monitor, stored.schema, stored.problem_type)
+        monitor = find_monitor(session, stored.no)
+        broken = monitor and find_monitor_problems(monitor, stored.schema, stored.problem_type)
         if broken:
             raise Conflict(f"The fairness monitor would no longer fit: {InvalidInput(broken)}. Change or delete the monitor first.")
         if before != changed:

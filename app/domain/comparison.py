@@ -8,7 +8,7 @@ from itertools import combinations, pairwise
 
 from ..base.frozen import frozen
 from ..base.texts import TOGETHER
-from ..base.values import label_of
+from ..base.values import name_value
 from .monitor import Monitor, MonitoredAttribute
 
 MOST_WAYS = 20
@@ -51,7 +51,7 @@ class Comparison:
     def reference_label(self, monitor: Monitor) -> str | None:
         """Returns the labels of the reference groups; None where every other value is one."""
         listed = [
-            None if attribute.reference is None else [label_of(value) for value in attribute.reference]
+            None if attribute.reference is None else [name_value(value) for value in attribute.reference]
             for attribute in self.members(monitor)
         ]
         reference_labels = [labels for labels in listed if labels is not None]
@@ -62,13 +62,13 @@ class Comparison:
         )
 
 
-def comparisons_of(monitor: Monitor) -> list[Comparison]:
+def list_comparisons(monitor: Monitor) -> list[Comparison]:
     """Returns each attribute of the monitor by itself, then its intersections."""
     return [*(Comparison((attribute.feature,)) for attribute in monitor.attributes), *map(Comparison, monitor.intersections)]
 
 
 def find_comparison(monitor: Monitor, label: str) -> Comparison | None:
-    return next((comparison for comparison in comparisons_of(monitor) if comparison.label == label), None)
+    return next((comparison for comparison in list_comparisons(monitor) if comparison.label == label), None)
 
 
 def split_group(label: str, members: Sequence[MonitoredAttribute]) -> list[tuple[str, ...]]:
@@ -77,7 +77,7 @@ def split_group(label: str, members: Sequence[MonitoredAttribute]) -> list[tuple
     Values that were merely seen may hold × as a word of their own: of several ways, at most `MOST_WAYS` are returned.
     """
     groups = [
-        None if attribute.reference is None else {label_of(value) for value in (*attribute.monitored, *attribute.reference)}
+        None if attribute.reference is None else {name_value(value) for value in (*attribute.monitored, *attribute.reference)}
         for attribute in members
     ]
     pieces = label.split(TOGETHER)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from ..base.frozen import frozen
-from ..base.values import Scalar, canonical, number_of
+from ..base.values import Scalar, canonical, read_number
 
 ALL_OTHERS = "all others"
 
@@ -45,7 +45,7 @@ class Condition:
         if value is None:
             return self.or_missing
         if self.intervals:
-            number = number_of(value)
+            number = read_number(value)
             return number is not None and any(number in interval for interval in self.intervals)
         text = canonical(value)
         if self.excluded is not None:

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen
 from ..base.texts import TOGETHER
-from ..base.values import GroupValue, Range, Scalar, canonical, exact_number, fold, label_of, number_of
+from ..base.values import GroupValue, Range, Scalar, canonical, exact_number, fold, name_value, read_number
 from .deployment import Column, FieldType
 from .monitor import MonitoredAttribute
 from .monitor_rules import MAX_GROUPS_TOGETHER
@@ -94,15 +94,15 @@ def describe_misspelled(attribute: MonitoredAttribute, observed: Collection[Any]
 def drop_twins(values: Iterable[object]) -> list[str]:
     """Returns the texts, of those that look alike only the first."""
     texts = [value for value in values if isinstance(value, str)]
-    return list({look_of(text): text for text in reversed(texts)}.values())
+    return list({normalize_look(text): text for text in reversed(texts)}.values())
 
 
 def find_twins(values: Iterable[object], listed: Iterable[GroupValue]) -> dict[str, str]:
     """Returns the values that are not listed and look like a listed one, and that one."""
     texts = dict.fromkeys(value for value in listed if isinstance(value, str))
-    originals = {look_of(text): text for text in texts}
+    originals = {normalize_look(text): text for text in texts}
     unlisted = (value for value in values if isinstance(value, str) and value not in texts)
-    return {value: originals[text] for value in unlisted if (text := look_of(value)) in originals}
+    return {value: originals[text] for value in unlisted if (text := normalize_look(value)) in originals}
 
 
 def collapse_blanks(text: str) -> str:
@@ -110,7 +110,7 @@ def collapse_blanks(text: str) -> str:
     return _BLANKS.sub(" ", text).strip()
 
 
-def look_of(text: str) -> str:
+def normalize_look(text: str) -> str:
     """Returns what equals the same of any text that looks alike: blanks, what cannot be seen, Unicode's forms of a letter, alphabets."""
     return collapse_blanks(text if text.isascii() else unicodedata.normalize("NFKD", text).translate(_SEEN_AS))
 
@@ -122,23 +122,23 @@ class Group:
     value: GroupValue
 
 
-def groups_of(
+def list_groups(
     attribute: MonitoredAttribute, column: Column, observed: Iterable[Scalar], *, limit: float = MOST_REFERENCE_VALUES
 ) -> tuple[Group, ...]:
     """Returns the attribute's groups; of the values `observed`, those not monitored and no near twins are reference if none is listed.
 
     More than `limit` are one group.
     """
-    monitored = tuple(Group(label_of(value), "monitored", value) for value in attribute.monitored)
+    monitored = tuple(Group(name_value(value), "monitored", value) for value in attribute.monitored)
     if attribute.reference is not None:
-        return monitored + tuple(Group(label_of(value), "reference", value) for value in attribute.reference)
+        return monitored + tuple(Group(name_value(value), "reference", value) for value in attribute.reference)
     values = list(observed)
     placed = zip(values, positions(monitored, column, values), strict=True)
     twins = find_twins(values, attribute.monitored)
     unmonitored = sorted({value for value, position in placed if position == NEITHER and value not in twins}, key=in_order)
     if len(unmonitored) > limit:
         unmonitored = [EVERYBODY_ELSE]
-    return monitored + tuple(Group(label_of(value), "reference", value) for value in unmonitored)
+    return monitored + tuple(Group(name_value(value), "reference", value) for value in unmonitored)
 
 
 def group_test(value: GroupValue, column: Column) -> ValueTest:
@@ -207,11 +207,11 @@ def typed(value: Scalar, column: Column) -> Scalar:
     if column.type is FieldType.INTEGER:
         number = exact_number(value)
     elif column.type is FieldType.NUMBER:
-        number = number_of(value)
+        number = read_number(value)
     return value if number is None else number
 
 
 def in_order(value: Scalar) -> tuple[float, str]:
     """The sort key of values: numbers by size, then texts."""
-    number = number_of(value)
+    number = read_number(value)
     return (float("inf") if number is None else number, canonical(value))

@@ -8,7 +8,7 @@ from math import prod
 
 from ..base.errors import FieldProblem
 from ..base.texts import TOGETHER, name_problem, nearest
-from ..base.values import GroupValue, Range, canonical, label_of
+from ..base.values import GroupValue, Range, canonical, name_value
 from .deployment import Column, FieldKind, FieldType, ProblemType, RecordSchema
 from .display_names import display_name_problems
 from .monitor import Monitor, MonitoredAttribute
@@ -94,7 +94,7 @@ def labels_by_feature(monitor: Monitor) -> dict[str, list[str] | None]:
     return {
         attribute.feature: None
         if attribute.reference is None
-        else [label_of(value) for value in (*attribute.monitored, *attribute.reference)]
+        else [name_value(value) for value in (*attribute.monitored, *attribute.reference)]
         for attribute in monitor.attributes
     }
 
@@ -272,7 +272,7 @@ def _check_members(field: str, attributes: Sequence[MonitoredAttribute]) -> Iter
         yield FieldProblem(field, f"{message}; list fewer values or ranges for its attributes")
         return
     # Values may hold × as a word of their own as long as no two groups have the same label.
-    listed = ([label_of(value) for value in (*attribute.monitored, *(attribute.reference or ()))] for attribute in attributes)
+    listed = ([name_value(value) for value in (*attribute.monitored, *(attribute.reference or ()))] for attribute in attributes)
     times_called = Counter(TOGETHER.join(labels) for labels in product(*map(dict.fromkeys, listed)))
     label, times = max(times_called.items(), key=lambda item: item[1], default=("", 0))
     if times > 1:
@@ -348,5 +348,5 @@ def _show(value: GroupValue) -> str:
         if isinstance(value, Range)
         else f"{value!r:.100}"
         if isinstance(value, str)
-        else label_of(value)[:100]
+        else name_value(value)[:100]
     )

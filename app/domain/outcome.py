@@ -3,7 +3,7 @@
 from enum import IntEnum
 
 from ..base.frozen import frozen
-from ..base.values import BOOLEANS, GroupValue, Scalar, exact_number, fold, label_of, number_of
+from ..base.values import BOOLEANS, GroupValue, Scalar, exact_number, fold, name_value, read_number
 from .value_tests import ValueTest, is_numeric, outcome_test
 
 
@@ -58,8 +58,8 @@ class OutcomeRule:
 
 def outcome_label(outcome: GroupValue) -> str:
     """Returns the outcome as pages and series name it: a text that spells a number is in double quotes."""
-    is_deceptive = isinstance(outcome, str) and number_of(outcome) is not None
-    return f'"{outcome}"' if is_deceptive else label_of(outcome)
+    is_deceptive = isinstance(outcome, str) and read_number(outcome) is not None
+    return f'"{outcome}"' if is_deceptive else name_value(outcome)
 
 
 def outcome_texts(members: tuple[GroupValue, ...]) -> list[str]:

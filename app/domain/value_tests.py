@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ..base.frozen import frozen
-from ..base.values import BOOLEANS, GroupValue, Range, Scalar, canonical, fold, number_of
+from ..base.values import BOOLEANS, GroupValue, Range, Scalar, canonical, fold, read_number
 
 
 @frozen
@@ -23,7 +23,7 @@ class ValueTest:
             return True
         if self.only_numbers and isinstance(value, str):
             return False
-        number = number_of(value) if self.ranges else None
+        number = read_number(value) if self.ranges else None
         return (number is not None and any(number in bounds for bounds in self.ranges)) or canonical(value) in self.texts
 
 

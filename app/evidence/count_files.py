@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from ..base.clock import HOUR, hour_of
+from ..base.clock import HOUR, floor_to_hour
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen
 from ..checks.counting.count_files import SpanOfFiles
@@ -60,7 +60,7 @@ class HoursInFiles:
         Hours that no file has reached may still come. Labels stop coming in many lakes: they are waited for a day.
         """
         newest = newest_listed_row(self._session, self._followed.deployment.no, PAYLOAD if data is DataSet.PAYLOAD else FEEDBACK)
-        reached = None if newest is None else min(latest, hour_of(newest) + HOUR)
+        reached = None if newest is None else min(latest, floor_to_hour(newest) + HOUR)
         if data is DataSet.PAYLOAD:
             return reached
         return max(latest - LABELS_WAIT, reached or latest - LABELS_WAIT)
@@ -72,7 +72,7 @@ class HoursInFiles:
             InvalidInput: the files cannot be read.
         """
         earliest = self._open(span).earliest(span)
-        return None if earliest is None else hour_of(earliest)
+        return None if earliest is None else floor_to_hour(earliest)
 
     def count_records(self, span: Span) -> int:
         """Number of records in the span.

@@ -20,7 +20,7 @@ from ..checks.window.observed_labels import compare_texts
 from ..database.arrow_reader import ArrowReader
 from ..database.binary_rows import plain_json
 from ..domain.check import DataSet, Span
-from ..domain.comparison import comparisons_of
+from ..domain.comparison import list_comparisons
 from ..domain.monitor import Monitor, MonitoredAttribute
 from ..domain.outcome import Outcome
 from ..sources.arrays.read_records import RecordColumns, RecordTable, read_table
@@ -129,7 +129,7 @@ def tabulate_payload(batch: ReadRecords, monitor: Monitor, span: Span) -> Iterat
 
     Their label says why none is, if the comparison cannot be made.
     """
-    for comparison in comparisons_of(monitor):
+    for comparison in list_comparisons(monitor):
         counted, problem = comparison, None
         try:
             batch.read.compare(comparison)
@@ -237,7 +237,7 @@ def number_hours(times: pa.ChunkedArray, span: Span) -> npt.NDArray[np.int64]:
 
 def _tabulate_labels(batch: ReadRecords, span: Span, columns: Sequence[Mask]) -> Iterator[CountedHour]:
     size = int((span.end - span.start) / HOUR)
-    for comparison in comparisons_of(batch.read.monitor):
+    for comparison in list_comparisons(batch.read.monitor):
         try:
             named, codes = batch.read.compare(comparison)
         except InvalidInput:

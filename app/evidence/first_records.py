@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from sqlalchemy.orm import Session
 
-from ..base.clock import hour_of
+from ..base.clock import floor_to_hour
 from ..base.values import canonical
 from ..sources.arrays.column_cells import stored_cells
 from ..statistics.group_labels import MISSING
@@ -69,7 +69,7 @@ class FirstRecords:
             if self._remembers and (before is None or current < before):
                 persons[digests[code]] = current
                 if before is not None:
-                    self.displaced.add(hour_of(before.logged_at))
+                    self.displaced.add(floor_to_hour(before.logged_at))
             chosen[row] = current == before or digests[code] in persons
         store_first_records(self._session, self._era_no, persons)
         return np.asarray(chosen)

@@ -30,13 +30,13 @@ def number_hour(hour: datetime) -> int:
     return (hour - EPOCH) // HOUR
 
 
-def start_of(number: int) -> datetime:
+def find_hour_start(number: int) -> datetime:
     return EPOCH + number * HOUR
 
 
 def number_month(number: int) -> int:
     """Number of an hour's calendar month, without gaps."""
-    start = start_of(number)
+    start = find_hour_start(number)
     return start.year * 12 + start.month
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from sqlalchemy import Row
 
 from ..domain.check import DataSet
-from ..domain.comparison import comparisons_of
+from ..domain.comparison import list_comparisons
 from ..domain.group_words import GroupWords
 from ..statistics.e_values.state_words import MINUTE
 from ..statistics.group_labels import ComparedGroup, Groups, union
@@ -27,7 +27,7 @@ _LEFT_OUT = {DataSet.BALANCED: "not_compared", DataSet.FEEDBACK: "no_counted_lab
 def sum_records(stored: Sequence[Row[Any]], followed: FollowedEra) -> dict[DataSet, list[CountedRecords]]:
     """Records of all counted hours for each comparison by data set, from `sum_cells`; of labels, of hours whose horizon has passed."""
     records: dict[DataSet, list[CountedRecords]] = {data: [] for data in (DataSet.PAYLOAD, *_LEFT_OUT)}
-    for comparison in comparisons_of(followed.monitor):
+    for comparison in list_comparisons(followed.monitor):
         rows = [row for row in stored if row.attribute == comparison.label]
         logged = [row for row in rows if row.data == DataSet.PAYLOAD]
         groups = union([tuple(ComparedGroup(row.label, row.role) for row in rows if row.role)])

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from ..base.clock import HOUR
 from ..base.frozen import frozen
-from ..deployments.monitor.queries import monitor_of
+from ..deployments.monitor.queries import find_monitor
 from ..domain.check import DataSet, Span
 from ..domain.comparison import find_comparison
 from ..domain.group_words import GroupWords
@@ -28,13 +28,13 @@ from ..statistics.measures.labelled_figures import LabelCounts
 from ..statistics.sentences.left_out import CountedRecords
 from .count_hours import FollowedEra
 from .figure_state import FigureState
-from .hour_series import PairSeries, RateSeries, Series, number_hour, start_of, weigh_series
+from .hour_series import PairSeries, RateSeries, Series, find_hour_start, number_hour, weigh_series
 from .left_out_of_hours import explain_vanished, sum_records
 from .queries.eras import Era, find_era, followed_deployment
-from .queries.figure_states import StoredFigure, ended_figures, figures_of
+from .queries.figure_states import StoredFigure, ended_figures, read_era_figures
 from .queries.hour_counts import CountedPlace, hours_of_places, sum_cells
-from .settle import Budget, end_of, lag_of, load_series
-from .summarise import since_of, state_of
+from .settle import Budget, count_lag_hours, find_counted_end, load_series
+from .summarise import find_state, find_state_start
 from .watched_figures import WatchedMetric, watched_metrics
 
 RECENT_HOURS = 168
@@ -127,13 +127,13 @@ class DeploymentEvidence:
 
 def look_at_evidence(session: Session, deployment_no: int) -> DeploymentEvidence | None:
     """State of each comparison that the monitor has a limit for; None without a monitor."""
-    monitor = monitor_of(session, deployment_no)
+    monitor = find_monitor(session, deployment_no)
     if monitor is None:
         return None
     deployment = followed_deployment(session, deployment_no)
     era = find_era(session, deployment_no, deployment.model_revision)
     followed = None if era is None else FollowedEra(deployment, monitor, era)
-    figures = [] if followed is None else [figure for figure in figures_of(session, followed.era.no) if followed.compares(figure)]
+    figures = [] if followed is None else [figure for figure in read_era_figures(session, followed.era.no) if followed.compares(figure)]
     ended = [] if era is None else ended_figures(session, era.no)
     stored = [] if followed is None else sum_cells(session, followed.era.no)
     problems = {row.attribute: row.label for row in stored if row.label is not None and not row.role}
@@ -192,12 +192,12 @@ def _explain_absence(watched: WatchedMetric, monitor: Monitor, era: Era | None, 
 def _look_at(
     session: Session, followed: FollowedEra, watched: WatchedMetric, figures: Sequence[StoredFigure], budget: Budget
 ) -> Iterator[ComparisonState]:
-    end = end_of(session, followed, watched.place)
+    end = find_counted_end(session, followed, watched.place)
     if end is None:
         return
     groups = [figure.key.group for figure in figures]
     recent = load_series(session, followed.era.no, watched, Span(start=end - RECENT_HOURS * HOUR, end=end), groups)
-    lag = lag_of(watched.definition.data, followed.monitor)
+    lag = count_lag_hours(watched.definition.data, followed.monitor)
     unknown = _explain_labels(session, followed, watched, Span(start=end - RECENT_HOURS * HOUR, end=end))
     for figure, series in zip(figures, recent, strict=True):
         if (reason := unknown.get(figure.key.group)) is not None:
@@ -240,7 +240,7 @@ def _explain_labels(session: Session, followed: FollowedEra, watched: WatchedMet
 
 def _is_quiet(session: Session, followed: FollowedEra, watched: WatchedMetric, figure: StoredFigure, limit: Limit) -> bool:
     end = number_hour(figure.until)
-    span = Span(start=start_of(end - QUIET_HOURS - UNSTEADINESS_HOURS), end=figure.until)
+    span = Span(start=find_hour_start(end - QUIET_HOURS - UNSTEADINESS_HOURS), end=figure.until)
     series = load_series(session, followed.era.no, watched, span, [figure.key.group])
     ((unfair, fair),) = weigh_series(series, limit, end - QUIET_HOURS, end)
     return is_quiet(unfair, fair)
@@ -258,7 +258,7 @@ class _FigureAtLimit:
 def _describe(followed: FollowedEra, watched: WatchedMetric, at: _FigureAtLimit, recent: Series) -> ComparisonState:
     figure, follower = at.figure, at.follower
     opened = follower.open_episode
-    state, since = state_of(follower), since_of(follower)
+    state, since = find_state(follower), find_state_start(follower)
     more_hours = None
     if state is State.UNDECIDED:
         more_hours = _expect_more(at, max(recent.first, follower.chapter), number_hour(figure.until), recent)
@@ -266,7 +266,7 @@ def _describe(followed: FollowedEra, watched: WatchedMetric, at: _FigureAtLimit,
     if watched.definition.is_reversed:
         lower, upper = (None if upper is None else -upper), (None if lower is None else -lower)
     budget_hours = followed.monitor.evidence.false_alarm_hours
-    earliest, latest = (None, None) if opened is None else (start_of(opened.since.earliest), start_of(opened.since.latest))
+    earliest, latest = (None, None) if opened is None else (find_hour_start(opened.since.earliest), find_hour_start(opened.since.latest))
     start = None if since is None else say_start(since, earliest, latest)
     last = follower.episodes[-1] if follower.episodes else None
     return ComparisonState(
@@ -282,9 +282,9 @@ def _describe(followed: FollowedEra, watched: WatchedMetric, at: _FigureAtLimit,
         since=since,
         earliest=earliest,
         latest=latest,
-        alarm_at=None if opened is None else start_of(opened.alarm + 1),
+        alarm_at=None if opened is None else find_hour_start(opened.alarm + 1),
         interval=(lower, upper),
-        interval_from=start_of(at.state.chapter),
+        interval_from=find_hour_start(at.state.chapter),
         interval_records=at.state.interval.records,
         more_hours=more_hours,
         log_evidence=follower.log_evidence,
@@ -294,8 +294,8 @@ def _describe(followed: FollowedEra, watched: WatchedMetric, at: _FigureAtLimit,
         starts_at=figure.starts_at,
         until=figure.until,
         is_stale=figure.is_stale,
-        resolved_at=None if last is None or last.resolved is None else start_of(last.resolved + 1),
-        fair_since=None if last is None or last.fair_since is None else start_of(last.fair_since.hour),
+        resolved_at=None if last is None or last.resolved is None else find_hour_start(last.resolved + 1),
+        fair_since=None if last is None or last.fair_since is None else find_hour_start(last.fair_since.hour),
     )
 
 

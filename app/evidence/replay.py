@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from ..base.clock import HOUR
 from ..base.errors import NotFound
 from ..base.frozen import frozen
-from ..deployments.monitor.queries import monitor_of
+from ..deployments.monitor.queries import find_monitor
 from ..domain.check import Span
 from ..statistics.e_values.change_detector import log_mean
 from ..statistics.e_values.follow import record_life
@@ -18,11 +18,11 @@ from ..statistics.e_values.unsteadiness import UNSTEADINESS_HOURS
 from .close_alarm import select_closed
 from .count_hours import FollowedEra
 from .figure_state import Course, FigureState, weigh_hours
-from .hour_series import number_hour, start_of
-from .queries.closures import closures_of
+from .hour_series import find_hour_start, number_hour
+from .queries.closures import read_closures
 from .queries.eras import find_era, followed_deployment
 from .queries.figure_states import ended_figures, get_figure, known_figures
-from .settle import Budget, lag_of, load_series
+from .settle import Budget, count_lag_hours, load_series
 
 
 @frozen(kw_only=True)
@@ -64,7 +64,7 @@ def replay_figure(session: Session, deployment_no: int, figure_id: str) -> list[
         NotFound: the deployment's present era has no such figure.
     """
     era_no, figure = get_figure(session, deployment_no, figure_id)
-    monitor, deployment = monitor_of(session, deployment_no), followed_deployment(session, deployment_no)
+    monitor, deployment = find_monitor(session, deployment_no), followed_deployment(session, deployment_no)
     era = find_era(session, deployment_no, deployment.model_revision)
     followed = None if monitor is None or era is None else FollowedEra(deployment, monitor, era)
     # The limits of a figure that is no longer compared are not stored.
@@ -75,11 +75,11 @@ def replay_figure(session: Session, deployment_no: int, figure_id: str) -> list[
         metric for metric in followed.metrics if (metric.place, metric.definition.metric) == (figure.key.place, figure.key.metric)
     )
     budget = Budget.of(known_figures(session, era.no), ended_figures(session, era.no), followed)
-    lag = lag_of(watched.definition.data, followed.monitor)
+    lag = count_lag_hours(watched.definition.data, followed.monitor)
     span = Span(start=figure.first_hour - UNSTEADINESS_HOURS * HOUR, end=figure.until)
     (series,) = load_series(session, era.no, watched, span, [figure.key.group])
     start, end = number_hour(figure.first_hour), number_hour(figure.until)
-    closed = select_closed(closures_of(session, era.no), watched, figure.key)
+    closed = select_closed(read_closures(session, era.no), watched, figure.key)
     course = Course(FigureState.starting(watched, start), series, lambda *_: series, closed)
     lives: list[list[EvidenceOfHour]] = []
     for limit, follower in zip(watched.limits, course.state.followers, strict=True):
@@ -103,7 +103,7 @@ def replay_figure(session: Session, deployment_no: int, figure_id: str) -> list[
     return [
         HourOfEvidence(
             number=start + position,
-            hour=start_of(start + position),
+            hour=find_hour_start(start + position),
             monitored_favourable=float(hours.monitored.favourable[position]),
             monitored_records=float(hours.monitored.records[position]),
             reference_favourable=float(hours.reference.favourable[position]),

@@ -11,7 +11,7 @@ from ..database.arrow_reader import arrow_reader
 from ..deployments.deployment_in_address import NEEDS_LOGGED, ReadableDeployment
 from ..deployments.monitor.bodies import MonitorIn
 from ..deployments.monitor.monitor_fit import fitting_problems
-from ..deployments.monitor.queries import monitor_of
+from ..deployments.monitor.queries import find_monitor
 from ..web.paging import NumberPaging, cut
 from ..web.problem_answers import CONFLICT
 from .bodies import DeploymentEvidenceOut, EvidenceHourPage, EvidencePlanOut
@@ -74,7 +74,7 @@ def read_evidence_plan(
 
     "Found" is the alarm of the evidence over time on logged records. The hours are an approximation, right within about 25 %.
     """
-    monitor = monitor_of(session, deployment.no)
+    monitor = find_monitor(session, deployment.no)
     if monitor is None:
         raise Conflict(
             f"Deployment {deployment.id} has no fairness monitor. Send the one that you plan with POST instead, or set one first."

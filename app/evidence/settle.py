@@ -17,8 +17,8 @@ from ..statistics.e_values.unsteadiness import UNSTEADINESS_HOURS
 from .close_alarm import select_closed
 from .count_hours import FollowedEra
 from .figure_state import MOST_TOGETHER, Course, FigureState, advance
-from .hour_series import Series, number_hour, read_series, start_of
-from .queries.closures import closures_of
+from .hour_series import Series, find_hour_start, number_hour, read_series
+from .queries.closures import read_closures
 from .queries.eras import note_progress
 from .queries.figure_states import (
     EndedFigure,
@@ -32,11 +32,11 @@ from .queries.figure_states import (
     known_figures,
     mark_stale,
     move_first_hour,
+    read_figure_states,
     remove_figure,
-    states_of,
     store_states,
 )
-from .queries.hour_counts import Cells, CountedHour, CountedPlace, first_hour_of, hours_between, hours_of_places, last_hour
+from .queries.hour_counts import Cells, CountedHour, CountedPlace, hours_between, hours_of_places, last_hour, read_first_hour
 from .summarise import summarise
 from .watched_figures import WatchedMetric, count_directions
 
@@ -55,7 +55,7 @@ def settle_figures(
     Another number of comparisons in an hour that states contain makes these stale, too: all share one budget. None if any figure was
     changed here, else the stored ones.
     """
-    stored, lag = known_figures(session, followed.era.no), lag_of(data, followed.monitor)
+    stored, lag = known_figures(session, followed.era.no), count_lag_hours(data, followed.monitor)
     seen_hours = _Seen.of(counted)
     known_keys = {figure.key for figure in stored}
     new = [
@@ -84,7 +84,9 @@ def settle_figures(
     stale = {figure.no for figure in stored if figure.key.place.data is data and figure.until > span.start}
     if births:
         stale |= {
-            figure.no for figure in stored if number_hour(figure.until) + lag_of(figure.key.place.data, followed.monitor) > min(births)
+            figure.no
+            for figure in stored
+            if number_hour(figure.until) + count_lag_hours(figure.key.place.data, followed.monitor) > min(births)
         }
     mark_stale(session, stale)
     return None if births or stale else stored
@@ -115,11 +117,11 @@ def _find_first_hour(session: Session, followed: FollowedEra, figure: KnownFigur
     # A record stops counting if an earlier one of the same person is imported.
     was_counted = span.start <= figure.first_hour < span.end
     if was_counted and figure.first_hour not in seen_hours.hours.get((key.place, key.group), ()):
-        return first_hour_of(session, followed.era.no, key.place, key.group, since=figure.starts_at)
+        return read_first_hour(session, followed.era.no, key.place, key.group, since=figure.starts_at)
     return figure.first_hour
 
 
-def lag_of(data: DataSet, monitor: Monitor) -> int:
+def count_lag_hours(data: DataSet, monitor: Monitor) -> int:
     """Hours after its payload that an hour is counted: balanced after its check, labels after their horizon."""
     return {DataSet.PAYLOAD: 0, DataSet.BALANCED: 1}.get(data, monitor.evidence.label_horizon_hours + 1)
 
@@ -140,13 +142,13 @@ class Budget:
         monitor, directions = followed.monitor, count_directions(followed.metrics)
         changes = [
             (
-                number_hour(figure.first_hour) + lag_of(figure.key.place.data, monitor),
+                number_hour(figure.first_hour) + count_lag_hours(figure.key.place.data, monitor),
                 directions.get((figure.key.place, figure.key.metric), 0),
             )
             for figure in figures
         ]
         for figure in ended:
-            lag = lag_of(figure.data, monitor)
+            lag = count_lag_hours(figure.data, monitor)
             changes += [(number_hour(figure.first_hour) + lag, figure.limits), (number_hour(figure.ended_at) + lag, -figure.limits)]
         changes.sort()
         return cls(monitor.evidence.false_alarm_hours, [hour for hour, _ in changes], list(accumulate(count for _, count in changes)))
@@ -222,14 +224,14 @@ def _find_late(session: Session, followed: FollowedEra, figures: Sequence[KnownF
         by_metric[figure.key.place, figure.key.metric].append(figure)
     for watched in followed.metrics:
         several = by_metric.get((watched.place, watched.definition.metric), [])
-        end = end_of(session, followed, watched.place) if several else None
+        end = find_counted_end(session, followed, watched.place) if several else None
         for figure in several:
             if end is not None and (figure.is_stale or figure.until < end):
                 start = figure.first_hour if figure.is_stale else figure.until
                 yield _Late(metric=watched, figure=figure, start=start, end=max(start, end))
 
 
-def end_of(session: Session, followed: FollowedEra, place: CountedPlace) -> datetime | None:
+def find_counted_end(session: Session, followed: FollowedEra, place: CountedPlace) -> datetime | None:
     if place.data is DataSet.PAYLOAD:
         return followed.era.counted_until
     if place.data is DataSet.FEEDBACK:
@@ -251,14 +253,14 @@ class _Stored:
             self._groups[due.with_past][due.figure.key.place][due.figure.key.group] = None
         self._counts: dict[Span, Mapping[CountedPlace, Mapping[datetime, Cells]]] = {}
         self._series: dict[tuple[Span, CountedPlace, int, int], dict[str, Series]] = {}
-        self._states = states_of(session, [due.figure.no for due in late if not due.figure.is_stale])
-        self._closures = closures_of(session, era_no)
+        self._states = read_figure_states(session, [due.figure.no for due in late if not due.figure.is_stale])
+        self._closures = read_closures(session, era_no)
 
     def course(self, due: _Late) -> Course:
         watched, key = due.metric, due.figure.key
 
         def look_up(start: int, end: int) -> Series:
-            span = Span(start=start_of(start), end=start_of(end))
+            span = Span(start=find_hour_start(start), end=find_hour_start(end))
             return load_series(self._session, self._era_no, watched, span, [key.group])[0]
 
         state = self._states.get(due.figure.no, b"")
@@ -284,7 +286,7 @@ def _take_together(followed: FollowedEra, late: Sequence[_Late], stored: _Stored
     watched, end = late[0].metric, late[0].end
     courses = [stored.course(due) for due in late]
     # An hour's counts are known `lag` hours after its own time.
-    lag = lag_of(watched.definition.data, followed.monitor)
+    lag = count_lag_hours(watched.definition.data, followed.monitor)
     advance(courses, watched, number_hour(late[0].start), number_hour(end), lambda hour: budget.log_threshold(hour + lag))
     return [
         ReachedState(no=due.figure.no, state=course.state.encode(), summary=summarise(watched, course.state), until=end)

@@ -14,16 +14,16 @@ import structlog
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from ..base.clock import HOUR, hour_of
+from ..base.clock import HOUR, floor_to_hour
 from ..base.errors import InvalidInput, Unavailable
 from ..base.frozen import frozen
 from ..checks.window.window_sources import NO_TABLES, TablePlaces
 from ..database.arrow_reader import arrow_reader
 from ..database.engine import Database, current_time
-from ..deployments.monitor.queries import changed_at, monitor_of
+from ..deployments.monitor.queries import changed_at, find_monitor
 from ..deployments.queries import hold_deployment
 from ..domain.check import DataSet, Span
-from ..domain.comparison import comparisons_of
+from ..domain.comparison import list_comparisons
 from ..sources.stored.noted_hours import note_changed_hours
 from ..sources.stored.window_queries import match_pending_feedback
 from ..statistics.tables.record_kinds import BalancedCells
@@ -112,12 +112,12 @@ def update_deployment(database: Database, deployment_no: int, latest: datetime, 
 
 
 def _follow(session: Session, deployment_no: int) -> FollowedEra | None:
-    monitor = monitor_of(session, deployment_no)
+    monitor = find_monitor(session, deployment_no)
     if monitor is None:
         return None
     deployment = followed_deployment(session, deployment_no)
     revision, changed = deployment.model_revision, changed_at(session, deployment_no)
-    starts_at = None if changed is None else hour_of(changed - timedelta(microseconds=1)) + HOUR
+    starts_at = None if changed is None else floor_to_hour(changed - timedelta(microseconds=1)) + HOUR
     era = find_era(session, deployment_no, revision)
     if era is not None and (changed is None or era.monitor_version == monitor.version):
         return FollowedEra(deployment, monitor, era, starts_at)
@@ -136,7 +136,7 @@ def _rewind(session: Session, followed: FollowedEra, latest: datetime) -> Follow
     era, no, horizon = followed.era, followed.deployment.no, followed.horizon
     if era.counted_until is None or era.counted_until <= current_time(session):
         return followed
-    labels_until = era.labels_until and min(era.labels_until, hour_of(latest - horizon))
+    labels_until = era.labels_until and min(era.labels_until, floor_to_hour(latest - horizon))
     rewound = replace(era, counted_until=latest, labels_until=labels_until)
     late = late_labels_that_arrived(session, no, era, Span(start=latest, end=era.counted_until), horizon)
     if late:
@@ -144,7 +144,7 @@ def _rewind(session: Session, followed: FollowedEra, latest: datetime) -> Follow
         replace_late_labels(session, era.no, hours, late_labels_of_hours(session, no, rewound, hours, horizon))
     note_progress(session, era.no, counted_until=latest, labels_until=labels_until)
     followed = replace(followed, era=rewound)
-    starts = dict.fromkeys((comparison.label for comparison in comparisons_of(followed.monitor)), BEGINNING)
+    starts = dict.fromkeys((comparison.label for comparison in list_comparisons(followed.monitor)), BEGINNING)
     for data in (DataSet.PAYLOAD, DataSet.BALANCED, DataSet.FEEDBACK):
         span = Span(start=labels_until or latest if data is DataSet.FEEDBACK else latest, end=era.counted_until)
         replace_hours(session, era.no, data, span, (), starts)
@@ -263,7 +263,7 @@ class _Step:
         era = self._era
         earliest = era.starts_at or BEGINNING
         end = self._latest if self._files is None else self._files.end(self._latest, DataSet.FEEDBACK) or self._latest
-        start, latest = max(era.labels_until or earliest, earliest), hour_of(end - self._followed.horizon)
+        start, latest = max(era.labels_until or earliest, earliest), floor_to_hour(end - self._followed.horizon)
         if start >= latest:
             return _Counted(era.labels_until)
         until = self._count_next(DataSet.FEEDBACK, start, latest)
@@ -321,7 +321,7 @@ class _Step:
 
     def _store(self, data: DataSet, span: Span, counted: list[CountedHour]) -> None:
         starts_at = self._followed.starts_at or BEGINNING
-        labels = [comparison.label for comparison in comparisons_of(self._followed.monitor)]
+        labels = [comparison.label for comparison in list_comparisons(self._followed.monitor)]
         starts = {label: self._starts.get(CountedPlace(data, label), starts_at) for label in labels}
         due = [hour for hour in counted if hour.place.attribute in starts and hour.hour >= starts[hour.place.attribute]]
         if replace_hours(self._session, self._era.no, data, span, due, starts):

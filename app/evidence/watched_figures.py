@@ -6,7 +6,7 @@ from ..base.frozen import frozen
 from ..checks.measure import strictest_limits
 from ..deployments.monitor.picked_metrics import picked_on
 from ..domain.check import DataSet
-from ..domain.comparison import Comparison, comparisons_of
+from ..domain.comparison import Comparison, list_comparisons
 from ..domain.monitor import Limits, Monitor
 from ..statistics.e_values.nulls import Limit, Scale, UnfairSide
 from .queries.hour_counts import CountedPlace
@@ -73,7 +73,7 @@ class WatchedMetric:
 
 def watched_metrics(monitor: Monitor) -> Iterator[WatchedMetric]:
     picked = {data: {metric.key for metric in picked_on(monitor, data)} for data in DataSet}
-    for comparison in comparisons_of(monitor):
+    for comparison in list_comparisons(monitor):
         members = comparison.members(monitor)
         for definition in DEFINITIONS:
             if definition.is_paired and (comparison.is_together or members[0].rule is not None):

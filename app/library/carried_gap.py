@@ -17,7 +17,7 @@ from ..statistics.attribution.hybrid_values import Answered, HybridPlan, plan_hy
 from ..statistics.attribution.sampled_pairs import RecordPairs, draw_pairs
 from ..statistics.group_labels import IntArray
 from .compared_rates import ComparedRecords, Feature, as_rates, check_bins, list_players, read_compared
-from .frame_outcomes import outcomes_of
+from .frame_outcomes import classify_outcomes
 
 Interval: TypeAlias = tuple[float, float] | None
 """Ends of a 95 % interval; None with too few records."""
@@ -328,7 +328,7 @@ def ask_model(records: ComparedRecords, questions: Questions, players: Players, 
     predictions: list[Any] = []
     for rows in _build_rows(records, questions, players):
         predictions += _read_predictions(model(rows), len(rows))
-    rates = as_rates(outcomes_of(pd.Series(predictions, name="model's answer"), records.lists, "model"))
+    rates = as_rates(classify_outcomes(pd.Series(predictions, name="model's answer"), records.lists, "model"))
     unchanged, hybrids = np.split(rates, [len(questions.own)])
     # The pairs' own records keep their logged outcomes, so that the shares sum to the gap of the log.
     logged = as_rates(records.outcomes)

@@ -14,9 +14,9 @@ from ..statistics.attribution.feature_bins import MIN_BINS
 from ..statistics.attribution.hybrid_values import MAX_PLAYERS
 from ..statistics.attribution.players import join_players
 from ..statistics.group_labels import FloatArray, IntArray, of_role
-from .frame_columns import Encoded, check_frame, checked_name, column_of, encode, is_numeric, numbers_of
+from .frame_columns import Encoded, check_frame, checked_name, convert_numbers, encode, is_numeric, require_column
 from .frame_groups import FrameGrouping, group_records
-from .frame_outcomes import FAVOURABLE, UNCLASSIFIED, FrameOutcomes, OutcomeLists, outcomes_of
+from .frame_outcomes import FAVOURABLE, UNCLASSIFIED, FrameOutcomes, OutcomeLists, classify_outcomes
 
 MAX_CELLS = 1_000
 """Max cells of a feature; with more, hardly any has records of both groups."""
@@ -36,7 +36,7 @@ class Feature:
 
 
 def read_features(frame: pd.DataFrame, features: Sequence[str] | str) -> tuple[Feature, ...]:
-    """Columns of that name: numbers as numbers, everything else as categories.
+    """Columns of that name: numbers, everything else as categories.
 
     Raises:
         InvalidInput: none or too many, a repeated or missing column, or one with too many values.
@@ -87,9 +87,9 @@ def list_players(features: Sequence[Feature], together: Sequence[Sequence[str]] 
 
 
 def _read_feature(frame: pd.DataFrame, name: str) -> Feature:
-    column = column_of(frame, name, "features")
+    column = require_column(frame, name, "features")
     if is_numeric(column):
-        return Feature(name, numbers_of(column, "features"))
+        return Feature(name, convert_numbers(column, "features"))
     encoded = encode(column, "features")
     if len(encoded.texts) > MAX_CELLS:
         raise InvalidInput.of(
@@ -152,7 +152,7 @@ def read_compared(
         frame,
         group_records(frame, attribute, monitored, reference),
         lists,
-        outcomes_of(column_of(frame, prediction, "prediction"), lists, "prediction"),
+        classify_outcomes(require_column(frame, prediction, "prediction"), lists, "prediction"),
         read_features(frame, features),
     )
 

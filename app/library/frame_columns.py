@@ -11,7 +11,7 @@ import pandas as pd
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen
 from ..base.texts import quote_names
-from ..base.values import BOOLEANS, Range, Scalar, canonical, exact_number, is_number, label_of, number_of, plain_cell
+from ..base.values import BOOLEANS, Range, Scalar, canonical, exact_number, is_number, name_value, plain_cell, read_number
 from ..statistics.group_labels import FloatArray, IntArray
 from ..statistics.tables.strata_counts import slices
 
@@ -63,7 +63,7 @@ class Encoded:
 
     def counted(self) -> dict[str, int]:
         """Records of each value, most frequent first."""
-        counts = sizes_of(self.codes, len(self.texts))[:-1]
+        counts = count_codes(self.codes, len(self.texts))[:-1]
         return {self.texts[code]: int(counts[code]) for code in np.argsort(-counts, kind="stable").tolist()}
 
     def described(self) -> str:
@@ -82,7 +82,7 @@ def checked_name(name: object, option: str) -> str:
     return name
 
 
-def column_of(frame: pd.DataFrame, name: str, option: str) -> Column:
+def require_column(frame: pd.DataFrame, name: str, option: str) -> Column:
     """Column of that name.
 
     Raises:
@@ -119,7 +119,7 @@ def encode(column: Column, option: str, *, keeps_types: bool = False, limit: int
         is_numeric=is_numeric(column),
         is_boolean=pd.api.types.is_bool_dtype(column.dtype),
         numerals=frozenset(
-            position for spelling, position in position_of.items() if spelling.is_text and number_of(spelling.text) is not None
+            position for spelling, position in position_of.items() if spelling.is_text and read_number(spelling.text) is not None
         ),
     )
 
@@ -179,7 +179,7 @@ def looked_up(of_code: Sequence[int] | IntArray, codes: Codes, *, missing: int) 
     return values
 
 
-def sizes_of(codes: Codes, size: int) -> IntArray:
+def count_codes(codes: Codes, size: int) -> IntArray:
     """Number of records with each code in `range(size)`, at the end of those with none."""
     sizes = np.zeros(size + 1, np.int64)
     for rows in slices(codes.size):
@@ -194,7 +194,7 @@ def is_numeric(column: Column) -> bool:
     return pd.api.types.is_any_real_numeric_dtype(column.dtype)
 
 
-def numbers_of(column: Column, option: str) -> FloatArray:
+def convert_numbers(column: Column, option: str) -> FloatArray:
     """Column as float64 [records]; NaN without a value. Text that spells a number is one.
 
     Raises:
@@ -208,7 +208,7 @@ def numbers_of(column: Column, option: str) -> FloatArray:
     return numbers
 
 
-def some_numbers_of(column: Column, option: str, notes: list[str]) -> FloatArray:
+def convert_some_numbers(column: Column, option: str, notes: list[str]) -> FloatArray:
     """Column as float64 [records]; NaN where a value is no finite number, too, which adds a sentence to `notes`.
 
     Raises:
@@ -216,7 +216,7 @@ def some_numbers_of(column: Column, option: str, notes: list[str]) -> FloatArray
     """
     numbers, not_numbers = _read_numbers(column)
     if not not_numbers.any() or np.isnan(numbers).all():
-        return numbers_of(column, option)
+        return convert_numbers(column, option)
     first = f"{_plain(column[not_numbers].iloc[0])!r:.100} in record {int(np.argmax(not_numbers)) + 1:,}"
     notes.append(
         f"{column.name!r} holds numbers: {not_numbers.sum():,} of its {len(column):,} cells are none and left out, the first {first}"
@@ -232,7 +232,7 @@ def _read_numbers(column: Column) -> "tuple[FloatArray, np.ndarray[tuple[int], n
         infinite = np.isinf(numbers)
         return (np.where(infinite, np.nan, numbers) if infinite.any() else numbers), infinite
     cells = [_plain(value) for value in column]
-    numbers = np.array([float(cell) if isinstance(cell, bool) else number_of(cell) for cell in cells], dtype=np.float64)
+    numbers = np.array([float(cell) if isinstance(cell, bool) else read_number(cell) for cell in cells], dtype=np.float64)
     return numbers, np.isnan(numbers) & column.notna().to_numpy()
 
 
@@ -240,13 +240,13 @@ def _plain(value: object) -> Any:  # noqa: ANN401 - any value
     return plain_cell(value.item() if isinstance(value, np.generic) else value)
 
 
-def complete_numbers_of(column: Column, option: str) -> FloatArray:
+def convert_complete_numbers(column: Column, option: str) -> FloatArray:
     """Column as float64 [records].
 
     Raises:
         InvalidInput: a value is missing or not a finite number.
     """
-    numbers = numbers_of(column, option)
+    numbers = convert_numbers(column, option)
     missing = np.isnan(numbers)
     if missing.any():
         raise InvalidInput.of(option, f"{column.name!r} must have a number in each record, and has none in {where(missing)}")
@@ -275,7 +275,7 @@ def as_listed(listed: object, option: str) -> tuple[Scalar | Range, ...]:
         if earlier.overlaps(later):
             raise InvalidInput.of(option, f"{later.label} overlaps {earlier.label} (both ends belong to a range)")
     texts: set[str] = set()
-    for text in map(label_of, values):
+    for text in map(name_value, values):
         if text in texts:
             raise InvalidInput.of(option, f"{text!r} is listed twice")
         texts.add(text)

@@ -24,12 +24,12 @@ from .frame_columns import (
     Encoded,
     as_listed,
     checked_name,
-    column_of,
+    convert_some_numbers,
+    count_codes,
     encode,
     looked_up,
     narrowest,
-    sizes_of,
-    some_numbers_of,
+    require_column,
 )
 
 Listing: TypeAlias = tuple[Scalar | Range, ...] | None
@@ -109,7 +109,7 @@ def group_records(frame: pd.DataFrame, attribute: str | Sequence[str], monitored
     """
     divisions = _read_parts(frame, attribute_names(attribute), monitored, reference)
     codes = _codes_together(divisions)
-    return _build_grouping(divisions, codes, sizes_of(codes, _count_combinations(divisions)))
+    return _build_grouping(divisions, codes, count_codes(codes, _count_combinations(divisions)))
 
 
 def cross_records(frame: pd.DataFrame, attributes: Sequence[str], monitored: object = None, reference: object = None) -> Crossing:
@@ -133,7 +133,7 @@ def cross_records(frame: pd.DataFrame, attributes: Sequence[str], monitored: obj
         for division in divisions
     ]
     codes = _codes_together(completed)
-    sizes = sizes_of(codes, _count_combinations(completed))[:-1]
+    sizes = count_codes(codes, _count_combinations(completed))[:-1]
     filled = np.flatnonzero(sizes)
     cell_codes = np.unravel_index(filled, [len(division.labels) for division in completed])
     cells = [
@@ -207,7 +207,7 @@ def _read_parts(
     watched, compared = _read_sides(names, monitored, "monitored"), _read_sides(names, reference, "reference")
     divisions = []
     for name in names:
-        column, sides = column_of(frame, name, "attribute"), (watched.get(name), compared.get(name))
+        column, sides = require_column(frame, name, "attribute"), (watched.get(name), compared.get(name))
         forms = {isinstance(value, Range) for side in sides for value in side or ()}
         if len(forms) > 1:
             raise InvalidInput.of(
@@ -268,7 +268,7 @@ def _divide_by_ranges(column: Column, name: str, monitored: Listing, reference: 
                     "reference", f"{later.label} overlaps {earlier.label}, which is listed as monitored (both ends belong to a range)"
                 )
     unseen: list[str] = []
-    numbers = some_numbers_of(column, "attribute", unseen)
+    numbers = convert_some_numbers(column, "attribute", unseen)
     codes = np.full(numbers.size, NEITHER, dtype=narrowest(len(ranges)))
     for position, bounds in enumerate(ranges):
         inside = in_ranges(numbers, ValueTest(ranges=(bounds,)))

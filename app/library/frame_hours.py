@@ -12,7 +12,7 @@ from ..base.clock import utc_now
 from ..base.errors import InvalidInput
 from ..domain.record_times import EPOCH, Impossible, LeftOutTimes, TimeRule, TimeTally
 from ..statistics.group_labels import IntArray
-from .frame_columns import Column, column_of
+from .frame_columns import Column, require_column
 
 DAY_HOURS = 24
 
@@ -52,7 +52,7 @@ def read_hours(frame: pd.DataFrame, name: str, time_format: str | None = None, e
     Raises:
         InvalidInput: no record, or so many times cannot be that the others are in doubt.
     """
-    column = column_of(frame, name, "time")
+    column = require_column(frame, name, "time")
     if column.empty:
         raise InvalidInput.of("time", f"{name!r} has no record")
     rule = replace(TimeRule.at(utc_now(), earliest), form=time_format)

@@ -10,14 +10,14 @@ import pandas as pd
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen
 from ..base.texts import quote_names
-from ..base.values import Range, Scalar, canonical, label_of
+from ..base.values import Range, Scalar, canonical, name_value
 from ..domain.outcome import Outcome, OutcomeTests
 from ..domain.value_tests import ValueTest, is_numeric, outcome_test
 from ..sources.arrays.outcome_codes import in_ranges
 from ..statistics.group_labels import FloatArray
 from ..statistics.sentences.left_out import CountedRecords, Marks, count_records
 from . import frame_columns as columns
-from .frame_columns import MISSING, Codes, Column, Encoded, as_listed, column_of, encode, looked_up, numbers_of, where
+from .frame_columns import MISSING, Codes, Column, Encoded, as_listed, convert_numbers, encode, looked_up, require_column, where
 from .frame_groups import FrameGrouping
 
 UNFAVOURABLE, FAVOURABLE, UNCLASSIFIED = map(int, (Outcome.UNFAVOURABLE, Outcome.FAVOURABLE, Outcome.UNCLASSIFIED))
@@ -57,10 +57,10 @@ class OutcomeLists:
                 if overlapping:
                     raise InvalidInput.of(
                         "unfavourable",
-                        f"{label_of(value)} overlaps {label_of(favoured)}, which is favourable (both ends belong to a range)",
+                        f"{name_value(value)} overlaps {name_value(favoured)}, which is favourable (both ends belong to a range)",
                     )
-                if label_of(value) == label_of(favoured):
-                    raise InvalidInput.of("unfavourable", f"{label_of(value)!r} is listed as favourable, too")
+                if name_value(value) == name_value(favoured):
+                    raise InvalidInput.of("unfavourable", f"{name_value(value)!r} is listed as favourable, too")
         return rule
 
     @property
@@ -109,12 +109,12 @@ class KnownOutcomes:
 
 def read_outcomes(frame: pd.DataFrame, label: str | None, prediction: str | None, rule: OutcomeLists) -> KnownOutcomes:
     def read(name: str | None, option: str) -> FrameOutcomes | None:
-        return None if name is None else outcomes_of(column_of(frame, name, option), rule, option)
+        return None if name is None else classify_outcomes(require_column(frame, name, option), rule, option)
 
     return KnownOutcomes(read(label, "label"), read(prediction, "prediction"))
 
 
-def outcomes_of(column: Column, rule: OutcomeLists, option: str) -> FrameOutcomes:
+def classify_outcomes(column: Column, rule: OutcomeLists, option: str) -> FrameOutcomes:
     """Outcome of each value: 0 unfavourable, 1 favourable, 2 unclassified or missing.
 
     Raises:
@@ -175,7 +175,7 @@ def _read_numbers(column: Column, option: str) -> FloatArray:
         InvalidInput: there is a value, and none is a number.
     """
     if columns.is_numeric(column):
-        return numbers_of(column, option)
+        return convert_numbers(column, option)
     not_numbers = column.map(lambda value: isinstance(value, str | bool)).astype(bool)
     if not_numbers.any() and not (column.notna() & ~not_numbers).any():
         first = column[not_numbers].iloc[0]
@@ -183,7 +183,7 @@ def _read_numbers(column: Column, option: str) -> FloatArray:
             option,
             f"{column.name!r} must hold numbers, found {first!r:.100} in {where(not_numbers.to_numpy())}; text is in no range of numbers",
         )
-    return numbers_of(column.mask(not_numbers), option)
+    return convert_numbers(column.mask(not_numbers), option)
 
 
 def count_left_out(

@@ -99,7 +99,7 @@ def judged_figure(measured: Measured) -> JudgedFigure:
     )
 
 
-def sentence_of(measured: Measured) -> str:
+def describe_measured(measured: Measured) -> str:
     """Meaning of the measurement, in words."""
     return figure_sentence(judged_figure(measured), measured.number.reason if isinstance(measured.number, Undefined) else None)
 
@@ -151,7 +151,7 @@ def _measurement(measured: Measured) -> dict[str, Any]:
         "lower_limit": lower_limit,
         "upper_limit": upper_limit,
         "reason": number.reason if isinstance(number, Undefined) else None,
-        "sentence": sentence_of(measured),
+        "sentence": describe_measured(measured),
         "gap": gap_statement(figure),
         "beyond_limit": limit_statement(figure),
         "details": measured.details.to_json(),

@@ -13,7 +13,7 @@ from scipy.special import chdtri, xlogy
 
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen
-from ..base.values import is_number, label_of
+from ..base.values import is_number, name_value
 from ..domain.record_times import LeftOutTimes
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.e_values.change_detector import HOURS_OF_A_YEAR
@@ -26,7 +26,7 @@ from ..statistics.e_values.state_words import State
 from ..statistics.group_labels import FloatArray, IntArray, of_role
 from ..statistics.measures.labelled_figures import LabelCounts
 from ..statistics.sentences.left_out import CountedRecords
-from .frame_columns import check_frame, column_of
+from .frame_columns import check_frame, require_column
 from .frame_groups import FrameGrouping, group_records
 from .frame_hours import DAY_HOURS, HourNumbers, first_of_each, read_hours
 from .frame_outcomes import FAVOURABLE, UNCLASSIFIED, UNFAVOURABLE, KnownOutcomes, OutcomeLists, count_left_out, read_outcomes, same_label
@@ -214,7 +214,7 @@ def follow_frame(
     outcomes = read_outcomes(frame, label, prediction, lists)
     counted = hours.usable
     if person is not None:
-        counted = counted & first_of_each(column_of(frame, person, "person"), hours.seconds)
+        counted = counted & first_of_each(require_column(frame, person, "person"), hours.seconds)
     labels = None
     if outcomes.actual is not None:
         labels = settle_labels(grouping, hours, counted, ~outcomes.actual.is_missing, horizon)
@@ -224,7 +224,7 @@ def follow_frame(
         used = counted & labels.settled if labels is not None and needs_labels else counted
         reason = explain_labels(grouping, position, figure, outcomes, used)
         if reason is None:
-            compared.append(_Compared(grouping, position, figure, count_hours_of(hours, grouping, position, figure, used), hours))
+            compared.append(_Compared(grouping, position, figure, count_group_hours(hours, grouping, position, figure, used), hours))
         else:
             unknown.append(f"no evidence on {figure.metric} of {grouping.groups[position].label}: {reason}")
     comparisons = sum(len(comparison.figure.limits) for comparison in compared)
@@ -235,7 +235,7 @@ def follow_frame(
         records=count_left_out(frame, grouping, outcomes, {"time_impossible": ~hours.usable, "repeated_person": ~counted}),
         left_out=hours.left_out,
         is_daily=hours.block_hours == DAY_HOURS,
-        favourable=tuple(label_of(value) for value in lists.favourable),
+        favourable=tuple(name_value(value) for value in lists.favourable),
         warnings=(*grouping.warnings, *unknown),
         chosen=grouping.chosen,
         labels=None if labels is None else labels.sentence,
@@ -305,7 +305,7 @@ def explain_labels(
     return None
 
 
-def count_hours_of(hours: HourNumbers, grouping: FrameGrouping, position: int, figure: Figure, counted: npt.NDArray[np.bool_]) -> Hours:
+def count_group_hours(hours: HourNumbers, grouping: FrameGrouping, position: int, figure: Figure, counted: npt.NDArray[np.bool_]) -> Hours:
     """Hours of one monitored group and all reference groups together."""
 
     def count(codes: Sequence[int], which: npt.NDArray[np.bool_]) -> FloatArray:

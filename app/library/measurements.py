@@ -9,7 +9,7 @@ import pandas as pd
 
 from ..base.errors import InvalidInput, refuse
 from ..base.frozen import frozen
-from ..base.values import label_of
+from ..base.values import name_value
 from ..statistics.catalogue import CATALOGUE, Metric, metrics_on
 from ..statistics.figure_values import Measured
 from ..statistics.group_labels import NEITHER, FloatArray, Groups, as_groups
@@ -19,7 +19,18 @@ from ..statistics.records.measure_rows import measure_rows
 from ..statistics.records.row_data import RowData
 from ..statistics.tables.count_table import FeedbackCells, GroupCounts
 from ..statistics.tables.strata_counts import MOST_STRATA, RecordStrata, slices
-from .frame_columns import Codes, Column, check_frame, checked_name, column_of, complete_numbers_of, encode, looked_up, numbers_of, where
+from .frame_columns import (
+    Codes,
+    Column,
+    check_frame,
+    checked_name,
+    convert_complete_numbers,
+    convert_numbers,
+    encode,
+    looked_up,
+    require_column,
+    where,
+)
 from .frame_groups import FrameGrouping, cross_records, group_records
 from .frame_outcomes import FAVOURABLE, UNFAVOURABLE, FrameOutcomes, KnownOutcomes, OutcomeLists, count_left_out, read_outcomes, same_label
 from .frame_report import GroupSize, Report, Table
@@ -227,11 +238,11 @@ def _is_of_rows(key: str) -> bool:
 
 def _count(source: _Given, outcomes: KnownOutcomes, groups: Groups, codes: Codes) -> tuple[Table, ...]:
     """Tables of the predictions of all records, and of the labels."""
-    weights = None if source.weight is None else weights_of(column_of(source.frame, source.weight, "weight"))
-    strata = None if source.strata is None else strata_of(column_of(source.frame, source.strata, "strata"))
+    weights = None if source.weight is None else convert_weights(require_column(source.frame, source.weight, "weight"))
+    strata = None if source.strata is None else encode_strata(require_column(source.frame, source.strata, "strata"))
     scores = None
     if source.score is not None and outcomes.predicted is not None:
-        scores = scores_of(column_of(source.frame, source.score, "score"), outcomes.predicted)
+        scores = convert_scores(require_column(source.frame, source.score, "score"), outcomes.predicted)
     counted = GroupCounts.from_records(groups, codes, outcomes.rated.codes, weights=weights, strata=strata, scores=scores)
     if outcomes.actual is None or outcomes.predicted is None:
         return (counted,)
@@ -265,7 +276,7 @@ def _build_report(source: _Given, options: _Asked, outcomes: KnownOutcomes, grou
         names = source.feature_names
         if not names:
             raise InvalidInput.of("features", "must name at least one column")
-        columns = [complete_numbers_of(column_of(source.frame, name, "features"), "features") for name in names]
+        columns = [convert_complete_numbers(require_column(source.frame, name, "features"), "features") for name in names]
         rows = RowData(
             groups=grouping.groups,
             codes=grouping.codes.astype(np.int64),
@@ -283,7 +294,7 @@ def _build_report(source: _Given, options: _Asked, outcomes: KnownOutcomes, grou
     return Report(
         data=source.data,
         attribute=grouping.attribute,
-        favourable=tuple(label_of(value) for value in options.lists.favourable),
+        favourable=tuple(name_value(value) for value in options.lists.favourable),
         groups=tuple(
             GroupSize(group.label, group.role, count) for group, count in zip(grouping.groups, grouping.sizes.tolist(), strict=False)
         ),
@@ -295,13 +306,13 @@ def _build_report(source: _Given, options: _Asked, outcomes: KnownOutcomes, grou
     )
 
 
-def weights_of(column: Column) -> FloatArray:
+def convert_weights(column: Column) -> FloatArray:
     """Weight of each record.
 
     Raises:
         InvalidInput: one is missing, not a number, negative, or beyond the bounds.
     """
-    weights = complete_numbers_of(column, "weight")
+    weights = convert_complete_numbers(column, "weight")
     wrong = (weights != 0) & ((weights < LEAST_WEIGHT) | (weights > MOST_WEIGHT))
     if wrong.any():
         raise InvalidInput.of(
@@ -312,7 +323,7 @@ def weights_of(column: Column) -> FloatArray:
     return weights
 
 
-def strata_of(column: Column) -> RecordStrata:
+def encode_strata(column: Column) -> RecordStrata:
     """Stratum of each record.
 
     Raises:
@@ -326,13 +337,13 @@ def strata_of(column: Column) -> RecordStrata:
     return RecordStrata(encoded.texts, encoded.codes)
 
 
-def scores_of(column: Column, predicted: FrameOutcomes) -> FloatArray:
+def convert_scores(column: Column, predicted: FrameOutcomes) -> FloatArray:
     """Probability of the favourable outcome of each record; NaN where there is none.
 
     Raises:
         InvalidInput: one is not a probability, or they are those of the other outcome.
     """
-    scores = numbers_of(column, "score")
+    scores = convert_numbers(column, "score")
     with np.errstate(invalid="ignore"):
         outside = (scores < 0) | (scores > 1)
     if outside.any():

@@ -19,7 +19,7 @@ from ..statistics.sentences.left_out import CountedRecords
 from .frame_groups import group_records
 from .frame_hours import DAY_HOURS, read_hours
 from .frame_outcomes import OutcomeLists, count_left_out, read_outcomes
-from .hours_of_groups import RECENT_HOURS, check_arguments, count_hours_of, list_figures
+from .hours_of_groups import RECENT_HOURS, check_arguments, count_group_hours, list_figures
 
 
 @frozen
@@ -87,7 +87,7 @@ def plan_frame(
     lower, span = Limit(Scale.RATIO, UnfairSide.BELOW, limit, 1 / limit), min(hours.hours, RECENT_HOURS)
     plans = []
     for position in watched:
-        series = count_hours_of(hours, grouping, position, figures[0], recent)
+        series = count_group_hours(hours, grouping, position, figures[0], recent)
         per_hour = [float(np.sum(side.records)) / span for side in (series.monitored, series.reference)]
         rate = float((series.reference.favourable.sum() + 0.5) / (series.reference.records.sum() + 1))
         delay = None

@@ -22,12 +22,12 @@ from ..statistics.selections.lending_sheet import lending_sheet
 from ..statistics.selections.local_law_144 import LEAST_SHARE, audit_tables
 from ..statistics.selections.probability_bounds import bound_categories, bounds_sheet
 from ..statistics.selections.selection_categories import Category, CategoryTable, highest_rate
-from ..statistics.selections.selection_json import ImpactSheet, Sheet, as_json, compare_with_reference, name_of
+from ..statistics.selections.selection_json import ImpactSheet, Sheet, as_json, compare_with_reference, name_sheet
 from ..statistics.selections.selection_presets import NOTICE, PRESETS, Preset, PresetName, SheetName
 from ..statistics.sentences.left_out import CountedRecords, Marks, count_records
-from .frame_columns import MISSING, Encoded, column_of, encode, is_numeric, numbers_of
+from .frame_columns import MISSING, Encoded, convert_numbers, encode, is_numeric, require_column
 from .frame_groups import attribute_names
-from .frame_outcomes import FAVOURABLE, UNCLASSIFIED, UNFAVOURABLE, OutcomeLists, outcomes_of
+from .frame_outcomes import FAVOURABLE, UNCLASSIFIED, UNFAVOURABLE, OutcomeLists, classify_outcomes
 
 MOST_CATEGORIES = 500
 """Max values of one attribute."""
@@ -57,7 +57,7 @@ def count_selected(
     Raises:
         InvalidInput: names the argument that is wrong.
     """
-    outcomes = outcomes_of(column_of(frame, prediction, "prediction"), OutcomeLists.of(favourable, unfavourable), "prediction")
+    outcomes = classify_outcomes(require_column(frame, prediction, "prediction"), OutcomeLists.of(favourable, unfavourable), "prediction")
     answers = PersonAnswers(outcomes.codes != UNCLASSIFIED, outcomes.codes == FAVOURABLE, "predictions", outcomes.is_missing)
     if not answers.are_assessed.any():
         raise InvalidInput.of("prediction", f"{prediction!r} has no value that is favourable or unfavourable")
@@ -70,7 +70,7 @@ def count_scored(frame: pd.DataFrame, *, attributes: Sequence[str], score: str) 
     Raises:
         InvalidInput: names the argument that is wrong.
     """
-    scores = numbers_of(column_of(frame, score, "score"), "score")
+    scores = convert_numbers(require_column(frame, score, "score"), "score")
     are_assessed = ~np.isnan(scores)
     if not are_assessed.any():
         raise InvalidInput.of("score", f"{score!r} has no number")
@@ -106,7 +106,7 @@ def _count(frame: pd.DataFrame, attributes: Sequence[str], answers: PersonAnswer
 
 def encode_known(frame: pd.DataFrame, name: str) -> Encoded:
     """Attribute by its values; an empty text is an unknown value."""
-    column = column_of(frame, name, "attribute")
+    column = require_column(frame, name, "attribute")
     encoded = encode(column.mask(column.map(lambda value: isinstance(value, str) and not value.strip()).astype(bool)), "attribute")
     if len(encoded.texts) > MOST_CATEGORIES:
         raise InvalidInput.of(
@@ -198,7 +198,7 @@ class SelectionReport:
 
     def sheets_json(self) -> dict[SheetName, Mapping[str, Any]]:
         """Sheets as JSON, in the order of the preset, then those that options ask for."""
-        sheets: dict[SheetName, Mapping[str, Any]] = {name_of(sheet): as_json(sheet) for sheet in self.sheets} | dict(self.people_sheets)
+        sheets: dict[SheetName, Mapping[str, Any]] = {name_sheet(sheet): as_json(sheet) for sheet in self.sheets} | dict(self.people_sheets)
         if SheetName.ADVERSE_IMPACT in sheets:
             self._compare_with_references(sheets[SheetName.ADVERSE_IMPACT])
         return {name: sheets[name] for name in dict.fromkeys((*self.preset.sheets, *sheets)) if name in sheets}
@@ -315,7 +315,7 @@ def map_values(frame: pd.DataFrame, attributes: Sequence[str], mappings: Sequenc
         if mapping.attribute not in attributes:
             raise InvalidInput.of("categories", f"{mapping.attribute!r} is not one of the attributes, which are {', '.join(attributes)}")
         categories = {canonical(value).strip(): category for value, category in named.items()}
-        column = column_of(frame, mapping.attribute, "attribute")
+        column = require_column(frame, mapping.attribute, "attribute")
         mapped = column.map(lambda value, lookup=categories: lookup.get(canonical(value).strip()), na_action="ignore")
         if mapped.notna().sum() == 0:
             raise InvalidInput.of("categories", f"none of the values that are mapped occurs in {mapping.attribute!r}")
@@ -324,7 +324,7 @@ def map_values(frame: pd.DataFrame, attributes: Sequence[str], mappings: Sequenc
 
 
 def _bound_categories(frame: pd.DataFrame, mapping: CategoryMapping, answers: PersonAnswers) -> dict[str, Any]:
-    weights = np.array([numbers_of(column_of(frame, name, "categories"), "categories") for name in mapping.weights])
+    weights = np.array([convert_numbers(require_column(frame, name, "categories"), "categories") for name in mapping.weights])
     assessed = answers.are_assessed
     records = np.ones(int(assessed.sum()), dtype=np.int64)
     return bound_categories(mapping, weights[:, assessed], records, answers.are_selected[assessed])
@@ -377,7 +377,7 @@ def people_of_frame(
         attributes.append(AttributeCategories(name, labels, roles, positions[encoded.codes], labels))
     outcomes = np.where(answers.are_selected, int(Outcome.FAVOURABLE), int(Outcome.UNFAVOURABLE))
     outcomes[~answers.are_assessed] = int(Outcome.UNCLASSIFIED)
-    scores = None if score is None else numbers_of(column_of(frame, score, "score"), "score")
+    scores = None if score is None else convert_numbers(require_column(frame, score, "score"), "score")
     return CountedPeople(
         np.ones(len(frame), dtype=np.int64),
         outcomes,
@@ -389,8 +389,8 @@ def people_of_frame(
 
 
 def _read_control(frame: pd.DataFrame, name: str) -> Control:
-    column = column_of(frame, name, "control")
-    numbers = numbers_of(column, "control") if is_numeric(column) else None
+    column = require_column(frame, name, "control")
+    numbers = convert_numbers(column, "control") if is_numeric(column) else None
     if numbers is not None and has_many_numbers(numbers):
         return divide_numbers(name, numbers, np.ones(len(frame), dtype=np.int64))
     encoded = encode(column, "control")

@@ -16,11 +16,11 @@ from ..statistics.scan.feature_ranges import MAX_VALUES, Bins, Codes
 from ..statistics.scan.scan_results import SearchResult, search_groups
 from ..statistics.scan.search_subgroup import MIN_RECORDS
 from ..statistics.sentences.left_out import CountedRecords, count_records
-from .frame_columns import Column, column_of, encode, is_numeric, numbers_of
+from .frame_columns import Column, convert_numbers, encode, is_numeric, require_column
 from .frame_hours import first_of_each, read_hours
 from .frame_outcomes import FAVOURABLE, UNCLASSIFIED, OutcomeLists, read_outcomes
 from .hours_of_groups import check_arguments
-from .measurements import strata_of
+from .measurements import encode_strata
 
 MAX_STRATA = 50
 """Max strata within which records are compared."""
@@ -68,14 +68,14 @@ def find_groups(
     reasons = {}
     seconds = np.arange(len(frame)) if time is None else read_hours(frame, time, time_format, earliest).seconds
     if person is not None:
-        is_first = first_of_each(column_of(frame, person, "person"), seconds)
+        is_first = first_of_each(require_column(frame, person, "person"), seconds)
         counted &= is_first
         reasons["repeated_person"] = ~is_first
     names = [features] if isinstance(features, str) else list(features) if isinstance(features, Sequence) else []
     if not 1 <= len(names) <= MAX_FEATURES or len(set(map(str, names))) < len(names):
         raise InvalidInput.of("features", f"must name 1 to {MAX_FEATURES} columns, each once")
-    binned = [bin_feature(column_of(frame, name, "features"), counted) for name in names]
-    of_stratum = None if strata is None else _number_strata(column_of(frame, strata, "strata"))[counted]
+    binned = [bin_feature(require_column(frame, name, "features"), counted) for name in names]
+    of_stratum = None if strata is None else _number_strata(require_column(frame, strata, "strata"))[counted]
     if counted.sum() < 2 * MIN_RECORDS:
         raise InvalidInput.of(answered.answers[:-1], f"has {counted.sum()} records that count, and a scan needs {2 * MIN_RECORDS}")
     result = search_groups(
@@ -92,7 +92,7 @@ def find_groups(
 
 
 def _number_strata(column: Column) -> npt.NDArray[np.int64]:
-    strata = strata_of(column)
+    strata = encode_strata(column)
     if len(strata.labels) > MAX_STRATA:
         raise InvalidInput.of(
             "strata", f"{column.name!r} holds {len(strata.labels):,} different values where at most {MAX_STRATA} are compared"
@@ -108,7 +108,7 @@ def bin_feature(column: Column, counted: npt.NDArray[np.bool_]) -> tuple[Bins, C
     """
     name = str(column.name)
     if is_numeric(column) and column[counted].nunique() > MAX_VALUES:
-        numbers = numbers_of(column, "features")
+        numbers = convert_numbers(column, "features")
         values, counts = np.unique(numbers[counted & ~np.isnan(numbers)], return_counts=True)
         bins = Bins.choose(name, dict(zip(values.tolist(), counts.tolist(), strict=True)))
         return bins, bins.encode_numbers(numbers)

@@ -22,7 +22,7 @@ from ..database.arrow_reader import ArrowReader, arrow_reader
 from ..database.engine import Database
 from ..deployments.mitigation_queries import newest_profile, store_profile
 from ..deployments.training.donor_values import GroupDonors, describe_missing_field, donors_of_groups, representative_donors
-from ..deployments.training.queries import donor_digests_of, donors_of
+from ..deployments.training.queries import read_donor_digests, read_donors
 from ..deployments.training.training_facts import Donors
 from ..domain.check import Span
 from ..domain.deployment import Column, Deployment, FieldType
@@ -204,7 +204,7 @@ def current_profile(
     """
     with database.transaction() as session:
         stored = newest_profile(session, deployment.no)
-        digests = donor_digests_of(session, deployment.no, _list_correlated(monitor))
+        digests = read_donor_digests(session, deployment.no, _list_correlated(monitor))
     if stored is not None and not stored.is_provisional and stored.basis == _basis(deployment, monitor, settings, digests):
         return stored
     fitted = _fit(database, deployment, monitor, settings, now=now)
@@ -252,7 +252,7 @@ def _basis(deployment: Deployment, monitor: Monitor, settings: MitigationSetting
 
 def _fit(database: Database, deployment: Deployment, monitor: Monitor, settings: MitigationSettings, *, now: datetime) -> Profile:
     with database.transaction() as session:
-        donors = donors_of(session, deployment.no, _list_correlated(monitor))
+        donors = read_donors(session, deployment.no, _list_correlated(monitor))
     basis = _basis(deployment, monitor, settings, {attribute: attribute_donors.digest for attribute, attribute_donors in donors.items()})
     with arrow_reader(database) as reader:
         goal = Goal(deployment=deployment, monitor=monitor, settings=settings, donors=donors, basis=basis)

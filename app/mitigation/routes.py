@@ -10,8 +10,8 @@ from ..access.audit.changed_values import changes_between
 from ..access.gate.caller import DeploymentId, Manager, NowIn, ServicesIn, SessionIn, turn
 from ..base.errors import Conflict, FieldProblem, refuse
 from ..deployments.deployment_in_address import NEEDS_LOGGED, LockedDeployment, ReadableDeployment, managed
-from ..deployments.mitigation_queries import detector_page, profile_of, put_settings, settings_of
-from ..deployments.monitor.queries import monitor_of
+from ..deployments.mitigation_queries import detector_page, put_settings, read_mitigation_settings, require_profile
+from ..deployments.monitor.queries import find_monitor
 from ..deployments.queries import Deployments
 from ..domain.deployment import Deployment
 from ..domain.mitigation import DetectorUse, MitigationSettings
@@ -35,7 +35,7 @@ _FITTED = name_location(201, "Fitted and stored", "The profile's address.")
 @router.get("/mitigation")
 def read_mitigation(deployment: ReadableDeployment, session: SessionIn) -> MitigationOut:
     """Returns the settings, or the defaults (version 0) where none were set, and the attributes they apply to."""
-    return MitigationOut.of(settings_of(session, deployment.no), monitor_of(session, deployment.no))
+    return MitigationOut.of(read_mitigation_settings(session, deployment.no), find_monitor(session, deployment.no))
 
 
 @router.put("/mitigation", dependencies=[NEEDS_LOGGED], responses=CONFLICT)
@@ -45,13 +45,13 @@ def put_mitigation(body: MitigationIn, deployment: LockedDeployment, session: Se
     Needs a fairness monitor (409) that has the attributes. If the monitor is changed later, the settings stay and apply to the
     attributes that are left: see `mitigated_attributes` and `unused_attributes`.
     """
-    monitor = _require_monitor(monitor_of(session, deployment.no), deployment)
+    monitor = _require_monitor(find_monitor(session, deployment.no), deployment)
     settings = body.read_as(MitigationSettings)
     problems = mitigation_problems(settings, monitor)
     if settings.bias_detector is not DetectorUse.OFF and (reason := why_missing()) is not None:
         problems.append(FieldProblem("bias_detector", f"must be off: {reason}"))
     refuse(problems)
-    before = settings_of(session, deployment.no)
+    before = read_mitigation_settings(session, deployment.no)
     after = put_settings(session, deployment.no, settings)
     if after != before:
         record_activity(session, principal.actor, "mitigation.changed", deployment, details=settings_changes(before, after))
@@ -74,8 +74,8 @@ def fit_mitigation_profile(
     # Over before the fit, which takes seconds and needs its own connection.
     with services.database.transaction() as session:
         deployment = managed(principal, Deployments(session, services.secret_box), deployment_id)
-        monitor = _require_monitor(monitor_of(session, deployment.no), deployment)
-        settings = settings_of(session, deployment.no)
+        monitor = _require_monitor(find_monitor(session, deployment.no), deployment)
+        settings = read_mitigation_settings(session, deployment.no)
     profile = fit_again(services.database, deployment, monitor, settings, actor=principal.actor, now=now)
     response.headers["Location"] = f"/v1/deployments/{deployment.id}/mitigation-profiles/{profile.version}"
     return ProfileOut.from_object(profile)
@@ -84,7 +84,7 @@ def fit_mitigation_profile(
 @router.get("/mitigation-profiles/{version}")
 def read_mitigation_profile(deployment: ReadableDeployment, version: ProfileVersion, session: SessionIn) -> ProfileOut:
     """Returns the version that a debiased answer or a check names: its copies, the reading of the probability, the cut-off."""
-    return ProfileOut.from_object(profile_of(session, deployment.no, version))
+    return ProfileOut.from_object(require_profile(session, deployment.no, version))
 
 
 def _require_monitor(monitor: Monitor | None, deployment: Deployment) -> Monitor:

@@ -16,12 +16,12 @@ from ..checks.advice.advice import (
     Because,
     Cause,
     Outlook,
-    advice_of,
     next_due,
     of_ended_check,
     of_figures,
     of_first_check,
     of_stale_figures,
+    write_advice,
 )
 from ..checks.advice.deployment_facts import EndedCheck, OverviewEntry, Unacknowledged
 from ..checks.schedule.worker_queries import workers_seen
@@ -160,8 +160,10 @@ def overview(session: Session, query: OverviewWanted, *, now: datetime) -> Overv
         and (query.owner is None or deployment.owner == query.owner)
         and (text in deployment.name.casefold() or text in deployment.id or text in (deployment.owner or "").casefold())
     ]
-    chosen.sort(key=lambda deployment: place_of(deployment, query.sort))
-    listed = [deployment for deployment in chosen if query.after is None or place_of(deployment, query.sort) > query.after][: query.limit]
+    chosen.sort(key=lambda deployment: rank_deployment(deployment, query.sort))
+    listed = [deployment for deployment in chosen if query.after is None or rank_deployment(deployment, query.sort) > query.after][
+        : query.limit
+    ]
 
     counts = Counter(deployment.state for deployment in described)
     next_step = None
@@ -204,7 +206,7 @@ def _add_details(session: Session, listed: Sequence[DeploymentOverview], *, poin
         )
 
 
-def place_of(deployment: DeploymentOverview, sort: OverviewSort) -> OverviewPlace:
+def rank_deployment(deployment: DeploymentOverview, sort: OverviewSort) -> OverviewPlace:
     """Position under that sort.
 
     By severity, the graver of state and last verdict counts: a stale or failing deployment does not hide that it was unfair, but comes
@@ -249,7 +251,7 @@ def _describe(entry: OverviewEntry, by: JudgedBy, outlook: Outlook, now: datetim
             cause = Cause.SIDE_UNWATCHED if state is DeploymentState.UNWATCHED else Cause.MEASURED
             because = Because(cause=cause, outlook=outlook)
 
-    advice = advice_of(because)
+    advice = write_advice(because)
     return DeploymentOverview(
         no=entry.no,
         id=entry.id,

@@ -7,10 +7,10 @@ from ..base.clock import HOUR
 from ..base.frozen import frozen
 from ..checks.advice.advice import Cause
 from ..checks.advice.deployment_facts import Unacknowledged
-from ..checks.schedule.words import silence_of
+from ..checks.schedule.words import describe_silence
 from ..domain.check import DataSet
 from ..statistics.sentences.rounding import digits_apart, write_minus
-from .fleet import DeploymentOverview, DeploymentState, Overview, OverviewSort, place_of
+from .fleet import DeploymentOverview, DeploymentState, Overview, OverviewSort, rank_deployment
 
 MOST_LINES = 5
 
@@ -70,10 +70,10 @@ _LOOK = NextStep("Show", "")
 _OF_DATA: Mapping[DataSet, str] = {DataSet.BALANCED: ", counterfactual", DataSet.FEEDBACK: " on labelled records"}
 
 
-def needs_of(overview: Overview, *, now: datetime, may_manage: bool, may_acknowledge: bool) -> Needs:
+def list_needs(overview: Overview, *, now: datetime, may_manage: bool, may_acknowledge: bool) -> Needs:
     """Lines for all deployments that the caller may see, whatever the filter, with verbs that they may do."""
     lines = []
-    silence = silence_of(overview.workers)
+    silence = describe_silence(overview.workers)
     if silence is not None and overview.every:
         lines.append(PressingNeed(state=DeploymentState.FAILING, sentence=silence, verb="Runbook", address=WORKER_HELP))
     states = list(DeploymentState)
@@ -81,7 +81,7 @@ def needs_of(overview: Overview, *, now: datetime, may_manage: bool, may_acknowl
     def gravity(deployment: DeploymentOverview) -> tuple[int, object]:
         # An alert that nobody acknowledged is at least as grave as a suspicion.
         rank = states.index(deployment.state)
-        return min(rank, states.index(DeploymentState.SUSPECTED)) if deployment.unacknowledged else rank, place_of(
+        return min(rank, states.index(DeploymentState.SUSPECTED)) if deployment.unacknowledged else rank, rank_deployment(
             deployment, OverviewSort.SEVERITY
         )
 
@@ -104,7 +104,7 @@ def needs_of(overview: Overview, *, now: datetime, may_manage: bool, may_acknowl
                 deployment_id=deployment.id,
                 name=deployment.name,
                 state=deployment.state,
-                sentence=sentence_of(deployment, now),
+                sentence=describe_need(deployment, now),
                 verb=verb,
                 address=address + page,
                 acknowledges=acknowledges,
@@ -131,7 +131,7 @@ def is_needing(deployment: DeploymentOverview) -> bool:
     return deployment.open_alerts == 0 if deployment.state is DeploymentState.UNFAIR else deployment.cause in STEPS
 
 
-def sentence_of(deployment: DeploymentOverview, now: datetime) -> str:
+def describe_need(deployment: DeploymentOverview, now: datetime) -> str:
     worst = deployment.worst
     if deployment.state is DeploymentState.UNFAIR and worst is not None:
         group, side = _name(deployment, worst.group), worst.disadvantaged_group

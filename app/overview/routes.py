@@ -10,7 +10,7 @@ from ..access.gate.caller import NowIn, Reader, SessionIn
 from ..base.errors import InvalidInput
 from ..web.paging import Limit, PlaceCursor, cut_at_place, read_place_cursor
 from .bodies import OverviewEntryOut, OverviewOut
-from .fleet import DeploymentState, OverviewPlace, OverviewSort, OverviewWanted, overview, place_of
+from .fleet import DeploymentState, OverviewPlace, OverviewSort, OverviewWanted, overview, rank_deployment
 
 router = APIRouter(prefix="/v1/overview", tags=["deployments"])
 
@@ -61,7 +61,7 @@ def read_overview(
     A check that ends between two pages may move a deployment from one to the other; with `sort=name` each comes exactly once.
     """
     view = overview(session, replace(filters, limit=limit + 1), now=now)
-    page, next_cursor = cut_at_place(view.deployments, limit, lambda entry: _Place(filters.sort, *place_of(entry, filters.sort)))
+    page, next_cursor = cut_at_place(view.deployments, limit, lambda entry: _Place(filters.sort, *rank_deployment(entry, filters.sort)))
     return OverviewOut(
         deployments=[OverviewEntryOut.of(entry) for entry in page],
         states={state.value: count for state, count in view.counts.items()},

@@ -21,9 +21,9 @@ from ..charts.pictures.drawing import PAGE
 from ..charts.pictures.rate_bars import ranges_chart, shares_chart
 from ..charts.time_ranges import RangePreset
 from ..checks import queries as checks
-from ..checks.advice.check_advice import advice_on_check, outlook_of
-from ..checks.result_queries import measurements_of
-from ..checks.views.build_views import check_view, views_of
+from ..checks.advice.check_advice import advice_on_check, read_outlook
+from ..checks.result_queries import read_measurements
+from ..checks.views.build_views import check_view, list_views
 from ..checks.views.explain_figure import DATA_SETS, judged_figure
 from ..checks.views.headlines import IMPACT
 from ..checks.views.one_figure import VIEW_OF_DATA, MeasurementKey, explain_figure
@@ -31,7 +31,7 @@ from ..checks.views.view_shapes import GroupShare, ViewKind
 from ..checks.views.view_source import counted_check
 from ..deployments.deployment_in_address import ReadableDeployment
 from ..deployments.monitor.both_sides import missing_sides
-from ..deployments.monitor.queries import monitor_of
+from ..deployments.monitor.queries import find_monitor
 from ..domain.alert import Alert
 from ..domain.check import CheckRun, CheckState, DataSet, Measurement, Scope
 from ..domain.deployment import Deployment
@@ -46,7 +46,7 @@ from ..statistics.sentences.statements import UNBADGED, find_unbadged
 from ..web.paging import NumberCursor, cut
 from . import check_words
 from .author_names import people
-from .check_words import number_of, round_change, share_of
+from .check_words import format_measurement, format_share, round_change
 from .deployment.figure_addresses import figure_query
 from .deployment.forest_rows import ChosenRow, live_alerts, show_forest
 from .prepare_reports import OFFERS_REPORTS
@@ -113,7 +113,7 @@ def checks_page(
         "bar": build_bar(request, time_range, span, usual=RangePreset.ALL),
         "now": now,
     }
-    has_monitor = monitor_of(session, deployment.no) is not None
+    has_monitor = find_monitor(session, deployment.no) is not None
     return page(request, "checks.html", values | {"deployment": deployment, "has_monitor": has_monitor, "words": check_words})
 
 
@@ -139,9 +139,9 @@ def check_page(
     chosen: Annotated[ChosenCheck, Query()],
 ) -> Response:
     check = _get_check(session, deployment, check_id)
-    states = views_of(session, deployment, check)
+    states = list_views(session, deployment, check)
     kind = chosen.view or next((state.kind for state in states if state.reason is None), ViewKind.PAYLOAD_PERTURBED)
-    measurements, monitor = measurements_of(session, check.no), monitor_of(session, deployment.no)
+    measurements, monitor = read_measurements(session, check.no), find_monitor(session, deployment.no)
     group_words = GroupWords.of(monitor)
     values = {
         "deployment": deployment,
@@ -149,7 +149,7 @@ def check_page(
         "kind": kind,
         "words": check_words,
         "model_answer": checks.read_model_answer(session, check.no) if principal.may_read_records else None,
-        "advice": advice_on_check(check, outlook_of(session, deployment.no)),
+        "advice": advice_on_check(check, read_outlook(session, deployment.no)),
         "states": states,
         "view": check_view(session, deployment, check, kind),
         "monitor": monitor,
@@ -159,9 +159,9 @@ def check_page(
         "unbadged": find_unbadged([judged_figure(measurement) for measurement in measurements[:MOST_MEASUREMENTS]]),
         "unbadged_words": UNBADGED,
         "favourable": (check.window or {}).get("favourable"),
-        "number_of": number_of,
+        "number_of": format_measurement,
         "round_change": round_change,
-        "share_of": share_of,
+        "share_of": format_share,
         "figure_query": figure_query,
         "name_group": partial(_name_group, group_words),
         "name_subject": partial(_name_subject, group_words),
@@ -187,7 +187,7 @@ def figure_page(
     request: Request, deployment: ReadableDeployment, session: SessionIn, check_id: str, address: Annotated[FigureAddress, Query()]
 ) -> Response:
     check = _get_check(session, deployment, check_id)
-    names = GroupWords.of(monitor_of(session, deployment.no))
+    names = GroupWords.of(find_monitor(session, deployment.no))
     counted = counted_check(session, check)
     explanation = explain_figure(session, deployment, counted, MeasurementKey(**dict(address)), names)
     values = {
@@ -197,7 +197,7 @@ def figure_page(
         "kind": VIEW_OF_DATA[address.data],
         "words": check_words,
         "explanation": explanation,
-        "number": number_of(explanation.measurement),
+        "number": format_measurement(explanation.measurement),
     }
     return page(request, "check_figure.html", values)
 
@@ -219,6 +219,6 @@ def _name_subject(names: GroupWords, measurement: Measurement) -> str:
     name = (
         names.label(measurement.attribute, measurement.group)
         if measurement.attribute is not None and measurement.group
-        else check_words.subject_of(measurement)
+        else check_words.name_scope(measurement)
     )
     return f"{name}, furthest out" if (measurement.worst_of or 0) > 1 else name

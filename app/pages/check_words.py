@@ -161,7 +161,7 @@ def with_copies(view: CheckView, attribute_view: AttributeView) -> AttributeView
     return next((balanced for balanced in view.balanced if balanced.attribute == attribute_view.attribute), None)
 
 
-def subject_of(measurement: Measurement) -> str:
+def name_scope(measurement: Measurement) -> str:
     return measurement.group or "(blank)" if measurement.scope is Scope.GROUP else _SUBJECTS[measurement.scope]
 
 
@@ -186,7 +186,7 @@ class Number:
     reason: str | None
 
 
-def number_of(measurement: Measurement, least: int = _TENTHS) -> Number:
+def format_measurement(measurement: Measurement, least: int = _TENTHS) -> Number:
     """Share in per cent, its change in percentage points, count, or number.
 
     `least` is the least number of digits of shares and their changes.
@@ -226,7 +226,7 @@ def round_change(changed: Change) -> ShownChange:
     return ShownChange(before, after, replace(change, value=gap.gap / 100) if gap.digits == MOST_OF_GAP else change, gap.digits)
 
 
-def share_of(outcomes: Outcomes | SubRange) -> Number:
+def format_share(outcomes: Outcomes | SubRange) -> Number:
     if outcomes.share is None:
         return Number(ABSENT, ABSENT, outcomes.reason or "no reason is known")
     return _share(outcomes.share, (outcomes.lower, outcomes.upper), (), _TENTHS)

@@ -9,12 +9,12 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from ..access.gate.caller import NowIn, SessionIn
-from ..base.clock import HOUR, hour_of
+from ..base.clock import HOUR, floor_to_hour
 from ..base.frozen import frozen
 from ..charts.time_ranges import RangeChoice, RangePreset
 from ..deployments.deployment_in_address import ReadableDeployment
 from ..domain.check import Span
-from ..intake.volume.hourly_view import SOURCE_WORDS, IngestionHour, ingestion_in, remedy_of, sentence_of
+from ..intake.volume.hourly_view import SOURCE_WORDS, IngestionHour, describe_rejection, find_remedy, ingestion_in
 from .range_bar import KEEPS_RANGE, RangeIn, build_bar
 from .record.files_page import list_tables
 from .render import page
@@ -46,8 +46,8 @@ def ingestion_page(request: Request, deployment: ReadableDeployment, session: Se
         "listed": listed,
         "is_present": listed.end > now,
         "sources": SOURCE_WORDS,
-        "sentence_of": sentence_of,
-        "remedy_of": remedy_of,
+        "sentence_of": describe_rejection,
+        "remedy_of": find_remedy,
         "as_json": f"/v1/deployments/{deployment.id}/ingestion?hours={len(view.hours)}",
     }
     return page(request, "ingestion.html", values)
@@ -56,8 +56,8 @@ def ingestion_page(request: Request, deployment: ReadableDeployment, session: Se
 def whole_hours(choice: RangeChoice, now: datetime) -> Span:
     """Hours that the range touches; a preset has as many as it is long, the present one included."""
     span = choice.span(now, usual=RangePreset.DAY)
-    end = hour_of(span.end - timedelta.resolution) + HOUR
-    return Span(start=hour_of(span.start) if choice.start is not None else end - (span.end - span.start) // HOUR * HOUR, end=end)
+    end = floor_to_hour(span.end - timedelta.resolution) + HOUR
+    return Span(start=floor_to_hour(span.start) if choice.start is not None else end - (span.end - span.start) // HOUR * HOUR, end=end)
 
 
 def join_empty_hours(hours: Sequence[IngestionHour]) -> list[ShownHours]:

@@ -11,14 +11,14 @@ from starlette.responses import Response
 
 from ..access.gate.caller import NowIn, Reader, SessionIn
 from ..access.principals import Permission
-from ..base.clock import minute_of
+from ..base.clock import floor_to_minute
 from ..base.frozen import frozen
 from ..charts.pictures.axes import LogAxis
-from ..checks.schedule.words import notice_of
+from ..checks.schedule.words import choose_notice
 from ..evidence.queries.summaries import EvidenceCounts
 from ..overview.fleet import DeploymentState, OverviewSort, OverviewWanted, overview
 from ..overview.judge import WorstGroup
-from ..overview.needs import lasting, needs_of
+from ..overview.needs import lasting, list_needs
 from ..overview.queries import LAST_HOUR, TrendPoint
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.sentences.sides import both_sides, is_ratio
@@ -150,10 +150,10 @@ def overview_page(request: Request, principal: Reader, session: SessionIn, now: 
     longer = query | {"state": [state.value for state in chosen.state], "shown": min(chosen.shown + SHOWN, MOST_SHOWN)}
     may = principal.role.permissions
     values = {
-        "worker_notice": notice_of(listing.workers),
+        "worker_notice": choose_notice(listing.workers),
         "found": listing,
         "listed": listed,
-        "needs": needs_of(listing, now=now, may_manage=Permission.MANAGE in may, may_acknowledge=Permission.ACKNOWLEDGE in may),
+        "needs": list_needs(listing, now=now, may_manage=Permission.MANAGE in may, may_acknowledge=Permission.ACKNOWLEDGE in may),
         "glyphs": {deployment.no: glyph(deployment.worst) for deployment in listed if deployment.worst is not None},
         "strips": {
             deployment.no: strip(
@@ -180,7 +180,7 @@ def overview_page(request: Request, principal: Reader, session: SessionIn, now: 
         "states": STATES,
         "sorts": SORTS,
         "now": now,
-        "since": minute_of(now - LAST_HOUR),
+        "since": floor_to_minute(now - LAST_HOUR),
         "lasting": lasting,
     }
     return page(request, "overview.html", values)

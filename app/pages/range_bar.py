@@ -61,7 +61,7 @@ def read_range(
     return choice
 
 
-def range_of(request: Request) -> RangeChoice | None:
+def find_kept_range(request: Request) -> RangeChoice | None:
     """Range that `read_range` kept; None on a page without one."""
     choice: RangeChoice | None = getattr(request.state, "range_choice", None)
     return choice

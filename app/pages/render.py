@@ -17,12 +17,12 @@ from ..access.gate.services import Services
 from ..access.principals import Permission
 from ..base.errors import Unavailable
 from ..charts.time_ranges import RangeChoice
-from ..checks.schedule.words import WorkerNotice, notice_of
+from ..checks.schedule.words import WorkerNotice, choose_notice
 from ..checks.schedule.worker_queries import workers_seen
 from ..domain.file_tables import NOT_READ
 from . import words as wording
 from .assets import asset_url
-from .range_bar import keep_range, range_of
+from .range_bar import find_kept_range, keep_range
 from .terms import find_term
 
 CONTENT_POLICY = (
@@ -66,7 +66,7 @@ def page(request: Request, template: str, values: Mapping[str, Any], *, status: 
     """Renders that template. `principal` is None on pages that are open to everybody."""
     principal = request.scope.get("state", {}).get("principal")
     may = frozenset[str]() if principal is None else frozenset(permission.value for permission in principal.role.permissions)
-    choice = range_of(request)
+    choice = find_kept_range(request)
     context = {
         "range_choice": choice,
         "principal": principal,
@@ -92,6 +92,6 @@ def _read_worker_notice(request: Request) -> WorkerNotice | None:
     services: Services = request.state.services
     try:
         with services.database.transaction() as session:
-            return notice_of(workers_seen(session))
+            return choose_notice(workers_seen(session))
     except (Unavailable, SQLAlchemyError):
         return None

@@ -15,7 +15,7 @@ from ..base.errors import InvalidInput
 from ..base.frozen import frozen
 from ..charts.time_ranges import RangePreset
 from ..deployments.deployment_in_address import ReadableDeployment
-from ..deployments.monitor.queries import monitor_of
+from ..deployments.monitor.queries import find_monitor
 from ..domain.check import Span
 from ..domain.deployment import Deployment
 from ..domain.monitor import Monitor
@@ -27,7 +27,7 @@ from ..reports.regulator.clauses import NOT_LEGAL_ADVICE
 from ..reports.regulator.presets import PRESETS, PeriodSheet, SheetsWanted, ToolKind, find_missing
 from ..reports.regulator.regulator_report import ReportForm
 from ..reports.regulator.report_data import choose_controls
-from ..retention.hold_queries import policy_of
+from ..retention.hold_queries import read_retention_policy
 from ..statistics.selections.category_schemes import EXAMPLE_MAPPING, MAX_MAPPING_LENGTH, SCHEMES, parse_mappings
 from .prepare_reports import OFFERS_REPORTS
 from .range_bar import KEEPS_RANGE, RangeIn, build_bar, chosen_span
@@ -70,7 +70,7 @@ def regulator_report_page(
     time_range: RangeIn,
     chosen: Annotated[ChosenContent, Depends()],
 ) -> Response:
-    monitor, retention = monitor_of(session, deployment.no), policy_of(session, deployment.no)
+    monitor, retention = find_monitor(session, deployment.no), read_retention_policy(session, deployment.no)
     span = chosen_span(time_range, now) or Span(start=now - USUAL_PERIOD, end=now)
     query = {"since": span.start.isoformat(timespec="seconds"), "until": span.end.isoformat(timespec="seconds")}
     problem = find_problem(chosen, deployment, monitor)

@@ -10,7 +10,7 @@ from ..base.texts import printable
 from ..domain.deployment import Endpoint, FieldType, OutputFields
 from .read_predictions import Answer
 from .request_forms import AskedRows, Form, Objects
-from .row_shapes import Table, kind_of, read_matrix, require_object
+from .row_shapes import Table, name_kind, read_matrix, require_object
 from .wire import Rows, decode_request, encode_rows
 
 JSON = "application/json"
@@ -79,7 +79,7 @@ class Codec(ABC):
 
     def read_request(self, body: bytes, columns: Sequence[str]) -> Table:  # noqa: ARG002 - most requests name them
         """Reads a request. `columns` names the columns of a format that does not."""
-        return table_of(self.written.read_request(require_object(decode_request(body), "body")))
+        return tabulate_rows(self.written.read_request(require_object(decode_request(body), "body")))
 
     def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
         """Writes a model's answer with these columns. Raises ScoringFailed."""
@@ -93,7 +93,7 @@ class Codec(ABC):
         """Reads all columns of an answer, and one prediction per row, in order. Raises ScoringFailed."""
 
 
-def table_of(sent: AskedRows) -> Table:
+def tabulate_rows(sent: AskedRows) -> Table:
     if not isinstance(sent, Objects):
         return sent.table
     return read_objects(sent.rows, sent.path)
@@ -102,7 +102,7 @@ def table_of(sent: AskedRows) -> Table:
 def read_records(rows: object, path: str, columns: Sequence[str]) -> Table:
     """Returns records as a table: objects, arrays in the order of `columns`, or SageMaker's dense forms of these."""
     if not isinstance(rows, list):
-        raise InvalidInput.of(path, f"must be an array of records, found {kind_of(rows)}")
+        raise InvalidInput.of(path, f"must be an array of records, found {name_kind(rows)}")
     records = list(map(_unwrap_dense, rows))
     if any(isinstance(record, dict) for record in records):
         return read_objects(records, path)

@@ -14,8 +14,8 @@ from .read_predictions import Answer, read_outputs, require_rows
 from .repeated_inputs import find_order
 from .request_forms import Form, Tables
 from .request_pairs import LoggedTable, read_stated
-from .row_shapes import Table, kind_of, place, read_repeating_table, read_table, require_length, require_members, require_object
-from .schema_parts import NAMES, TABLE, Schema, closed_object, open_object, rows_of
+from .row_shapes import Table, name_kind, place, read_repeating_table, read_table, require_length, require_members, require_object
+from .schema_parts import NAMES, TABLE, Schema, build_rows_schema, closed_object, open_object
 from .wire import Rows, decode_answer, decode_request
 
 _MEMBERS = frozenset({"fields", "values", "meta"})
@@ -44,7 +44,7 @@ class _Bare(Form):
         return self.write_request(columns, rows)
 
     def request_schema(self, max_rows: int) -> Schema:
-        rows = rows_of(max_rows)
+        rows = build_rows_schema(max_rows)
         meta = closed_object(["fields", "values"], fields=NAMES, values=rows)
         return closed_object(["fields", "values"], fields=NAMES, values=rows, meta=meta)
 
@@ -199,7 +199,7 @@ def _unwrap(document: object, path: str, wrapper: str) -> tuple[dict[str, Any], 
         return table, path
     inner, where = table[wrapper], place(path, wrapper)
     if not isinstance(inner, list) or len(inner) != 1:
-        content = f"{len(inner)} of them" if isinstance(inner, list) else kind_of(inner)
+        content = f"{len(inner)} of them" if isinstance(inner, list) else name_kind(inner)
         raise InvalidInput.of(where, f"must be an array of exactly one table, found {content}")
     return require_object(inner[0], f"{where}[0]"), f"{where}[0]"
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from ..base.errors import InvalidInput
 from .codec import read_objects
-from .listed_answers import PREDICTIONS, ListedCodec, objects_of
-from .row_shapes import Table, is_by_column, kind_of, read_by_column
+from .listed_answers import PREDICTIONS, ListedCodec, build_objects
+from .row_shapes import Table, is_by_column, name_kind, read_by_column
 from .wire import Rows, decode_answer, decode_request
 
 
@@ -17,18 +17,18 @@ class RecordsCodec(ListedCodec):
     shown_request = "[{…}]"
 
     def build_request(self, columns: Sequence[str], rows: Rows) -> object:
-        return objects_of(columns, rows)
+        return build_objects(columns, rows)
 
     def read_request(self, body: bytes, columns: Sequence[str]) -> Table:  # noqa: ARG002 - the records name them
         records = decode_request(body)
         if is_by_column(records):
             return read_by_column(records, "body")
         if not isinstance(records, list):
-            raise InvalidInput.of("body", f"must be an array of records, found {kind_of(records)}")
+            raise InvalidInput.of("body", f"must be an array of records, found {name_kind(records)}")
         return read_objects(records, "body")
 
     def build_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> object:
-        return objects_of(columns, rows)
+        return build_objects(columns, rows)
 
     def read_elements(self, body: bytes) -> list[Any] | dict[str, list[Any]]:
         answer: list[Any] | dict[str, Any] = decode_answer(body, list[Any] | dict[str, Any], expected="[{...}]")  # type: ignore[arg-type]

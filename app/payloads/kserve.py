@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from .codec import read_records
-from .listed_answers import ListedCodec, objects_of
+from .listed_answers import ListedCodec, build_objects
 from .row_shapes import Table, require_object
 from .wire import Rows, decode_request
 
@@ -30,4 +30,4 @@ class InstancesCodec(KserveCodec):
     shown_request = '{"instances": [{…}]}'
 
     def build_request(self, columns: Sequence[str], rows: Rows) -> object:
-        return {_INSTANCES: objects_of(columns, rows)}
+        return {_INSTANCES: build_objects(columns, rows)}

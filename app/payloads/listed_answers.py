@@ -31,14 +31,14 @@ class ListedCodec(Codec):
         return decode_answer(body, _Answer, expected='{"predictions": [...]}').predictions
 
     def build_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> object:
-        return {PREDICTIONS: objects_of(columns, rows)}
+        return {PREDICTIONS: build_objects(columns, rows)}
 
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
         """Reads the columns that each row has; one without a name gets that of the prediction."""
         return answer_of_elements(read_columns(self.read_elements(body), expected_rows, outputs), outputs, expected_rows)
 
 
-def objects_of(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
+def build_objects(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
     return [dict(zip(columns, row, strict=True)) for row in rows]
 
 

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from ..base.errors import InvalidInput
-from .codec import NOTHING_KNOWN, Asking, read_records, table_of
+from .codec import NOTHING_KNOWN, Asking, read_records, tabulate_rows
 from .csv_text import read_csv_request, write_csv
-from .listed_answers import PREDICTIONS, ListedCodec, objects_of
+from .listed_answers import PREDICTIONS, ListedCodec, build_objects
 from .request_forms import Form, Objects, Tables
 from .row_shapes import Table, read_by_column, read_table, require_members, require_object
-from .schema_parts import CELLS, NAMES, Schema, closed_object, rows_of
+from .schema_parts import CELLS, NAMES, Schema, build_rows_schema, closed_object
 from .wire import Rows, decode_request
 
 _SPLIT, _RECORDS, _INPUTS = "dataframe_split", "dataframe_records", "inputs"
@@ -21,7 +21,7 @@ class _Dataframe(Form):
     answer_title = "For MLflow's forms"
 
     def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, Any]:
-        return {PREDICTIONS: objects_of(columns, rows)}
+        return {PREDICTIONS: build_objects(columns, rows)}
 
     def answer_schema(self) -> dict[str, Schema]:
         return {PREDICTIONS: {"type": "array", "items": {"type": "object"}}}
@@ -44,7 +44,7 @@ class _Split(_Dataframe):
         return Tables(table)
 
     def request_schema(self, max_rows: int) -> Schema:
-        frame = closed_object(["columns", "data"], columns=NAMES, data=rows_of(max_rows), index={"type": "array"})
+        frame = closed_object(["columns", "data"], columns=NAMES, data=build_rows_schema(max_rows), index={"type": "array"})
         return closed_object([_SPLIT], dataframe_split=frame)
 
 
@@ -56,7 +56,7 @@ class _Records(_Dataframe):
     shape = "{dataframe_records: […]}"
 
     def write_request(self, columns: Sequence[str], rows: Rows) -> dict[str, Any]:
-        return {_RECORDS: objects_of(columns, rows)}
+        return {_RECORDS: build_objects(columns, rows)}
 
     def read_request(self, sent: dict[str, Any]) -> Objects:
         require_members(sent, "", frozenset({_RECORDS}), next_to=_RECORDS)
@@ -86,7 +86,7 @@ class MlflowCodec(ListedCodec):
         if form.member not in sent:
             raise InvalidInput.of(form.member, "is required")
         # Next to it are `params`, or an id of the client.
-        return table_of(form.read_request({form.member: sent[form.member]}))
+        return tabulate_rows(form.read_request({form.member: sent[form.member]}))
 
 
 class MlflowRecordsCodec(MlflowCodec):

@@ -19,7 +19,7 @@ class Classes:
 
     def __init__(self, listed: Sequence[Scalar]) -> None:
         self._listed = tuple(listed)
-        self._by_key = {key_of(value): value for value in self._listed}
+        self._by_key = {make_class_key(value): value for value in self._listed}
         self._is_plain = len(self._by_key) == len(self._listed)
 
     def canonical(self, predictions: Sequence[Scalar]) -> list[Scalar]:
@@ -27,19 +27,21 @@ class Classes:
         if not self._is_plain:
             return list(predictions)
         # 1, 1.0 and True are equal, so types are among the keys.
-        canonical_of = {(type(prediction), prediction): self._by_key.get(key_of(prediction), prediction) for prediction in predictions}
+        canonical_of = {
+            (type(prediction), prediction): self._by_key.get(make_class_key(prediction), prediction) for prediction in predictions
+        }
         return [canonical_of[type(prediction), prediction] for prediction in predictions]
 
     def in_order(self, chances: Mapping[object, object]) -> list[object]:
         """Returns the probabilities of an object, in the order of the classes. Raises ClassesUnclear."""
-        by_key = {key_of(str(name)): value for name, value in chances.items()}
+        by_key = {make_class_key(str(name)): value for name, value in chances.items()}
         # Names of members are text: `true` for true.
-        keys = [key_of(str(value).lower() if isinstance(value, bool) else value) for value in self._listed]
+        keys = [make_class_key(str(value).lower() if isinstance(value, bool) else value) for value in self._listed]
         missing = next((value for value, key in zip(self._listed, keys, strict=True) if key not in by_key), None)
         if missing is not None:
             raise ClassesUnclear(f"probabilities without the class {spelled(missing)}, which outputs.classes lists")
         if len(by_key) > len(self._listed):
-            unknown = next(name for name in chances if key_of(str(name)) not in keys)
+            unknown = next(name for name in chances if make_class_key(str(name)) not in keys)
             raise ClassesUnclear(f"a probability of {spelled(str(unknown))}, which is not among outputs.classes")
         return [by_key[key] for key in keys]
 
@@ -58,7 +60,7 @@ class Classes:
         return chosen
 
 
-def key_of(value: Scalar) -> _Key:
+def make_class_key(value: Scalar) -> _Key:
     if isinstance(value, bool):
         return ("bool", str(value).lower())
     number = exact_number(value)

@@ -15,8 +15,8 @@ from ..domain.deployment import FieldType, OutputFields
 from ..domain.record import Prediction
 from .codec import NOTHING_KNOWN, Asking, Codec
 from .read_predictions import Answer, read_outputs, require_rows, to_predictions
-from .row_shapes import Table, kind_of, require_object
-from .tensors import BINARY_SIZE, BYTES, FP64, Tensor, TensorUnclear, by_column, flatten, pack, read_head, table_rows, tensor_of, unpack
+from .row_shapes import Table, name_kind, require_object
+from .tensors import BINARY_SIZE, BYTES, FP64, Tensor, TensorUnclear, build_tensor, by_column, flatten, pack, read_head, table_rows, unpack
 from .wire import Rows, decode_request, encode_rows
 
 _INPUTS, _OUTPUTS = "inputs", "outputs"
@@ -36,7 +36,7 @@ class OpenInferenceCodec(Codec):
     shown_request = '{"inputs": [{"name": "age", "shape": [n, 1], "datatype": "INT64", "data": […]}, …]}'
 
     def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:
-        tensors = _tensors_of(columns, rows, asking.types)
+        tensors = _build_tensors(columns, rows, asking.types)
         head = {"id": _new_id(), "parameters": {"content_type": "pd"}}
         document = {**head, _INPUTS: list(map(_write_tensor, tensors)), **_write_wanted(asking)}
         return encode_rows(document, rows, is_plain=all(tensor.is_plain for tensor in tensors))
@@ -50,7 +50,7 @@ class OpenInferenceCodec(Codec):
 
     def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
         """Writes a tensor a column; arrays of numbers get a column for each."""
-        return encode_rows({"model_name": "model", _OUTPUTS: [_write_tensor(tensor) for tensor in _outputs_of(columns, rows)]}, rows)
+        return encode_rows({"model_name": "model", _OUTPUTS: [_write_tensor(tensor) for tensor in _build_outputs(columns, rows)]}, rows)
 
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
         tensors = _read_tensors(body, _OUTPUTS, _refuse_answer)
@@ -78,7 +78,7 @@ class OpenInferenceMatrixCodec(OpenInferenceCodec):
         flat = list(chain.from_iterable(rows))
         kinds = set(asking.types)
         field_type = asking.types[0] if len(kinds) == 1 else FieldType.NUMBER if kinds == {FieldType.INTEGER, FieldType.NUMBER} else None
-        tensor = tensor_of(_MATRIX, flat, field_type, (len(rows), len(columns)))
+        tensor = build_tensor(_MATRIX, flat, field_type, (len(rows), len(columns)))
         document = {"id": _new_id(), _INPUTS: [_write_tensor(tensor)], **_write_wanted(asking)}
         return encode_rows(document, rows, is_plain=tensor.is_plain)
 
@@ -95,29 +95,29 @@ class OpenInferenceBinaryCodec(OpenInferenceCodec):
         return [*super().request_headers(body), (_HEADER_LENGTH, str(_header_length(body)).encode())]
 
     def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:
-        tensors = _tensors_of(columns, rows, asking.types)
+        tensors = _build_tensors(columns, rows, asking.types)
         return _write_binary(_INPUTS, tensors, {"id": _new_id(), "parameters": {"binary_data_output": True}, **_write_wanted(asking)})
 
     def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
-        return _write_binary(_OUTPUTS, _outputs_of(columns, rows), {"model_name": "model"})
+        return _write_binary(_OUTPUTS, _build_outputs(columns, rows), {"model_name": "model"})
 
 
-def _tensors_of(columns: Sequence[str], rows: Rows, types: Sequence[FieldType]) -> list[Tensor]:
+def _build_tensors(columns: Sequence[str], rows: Rows, types: Sequence[FieldType]) -> list[Tensor]:
     field_types = types or (None,) * len(columns)
     return [
-        tensor_of(name, cells, field_type, (len(rows), 1))
+        build_tensor(name, cells, field_type, (len(rows), 1))
         for (name, cells), field_type in zip(by_column(columns, rows).items(), field_types, strict=True)
     ]
 
 
-def _outputs_of(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[Tensor]:
+def _build_outputs(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[Tensor]:
     tensors = []
     for name, cells in by_column(columns, rows).items():
         if cells and all(isinstance(cell, list | tuple) for cell in cells):
             flat = [number for cell in cells for number in cell]
             tensors.append(Tensor(name=name, datatype=FP64, shape=(len(cells), len(cells[0])), values=flat))
         else:
-            tensors.append(tensor_of(name, cells, None, (len(cells), 1)))
+            tensors.append(build_tensor(name, cells, None, (len(cells), 1)))
     return tensors
 
 
@@ -171,7 +171,7 @@ def _read_tensors(body: bytes, member: str, refuse: _Refuse) -> list[Tensor]:
         raise refuse(TensorUnclear("body", error.problems[0].message)) from error
     described, data = document.get(member), body[end:]
     if not isinstance(described, list) or not described:
-        raise refuse(TensorUnclear(member, f"must be an array of tensors, found {kind_of(described)}"))
+        raise refuse(TensorUnclear(member, f"must be an array of tensors, found {name_kind(described)}"))
     tensors, at = [], 0
     for position, entry in enumerate(described):
         try:

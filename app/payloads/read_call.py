@@ -74,11 +74,11 @@ def read_call(request: bytes, response: bytes, codecs: Iterable[Codec], columns:
             refusals.append(_Refusal(_ANSWER, error))
     if not refusals:
         raise InvalidInput.of("request", "is in no format that is read here")
-    members = _members_of(request)
+    members = _list_members(request)
     raise max(refusals, key=lambda refusal: refusal.closeness_with(members)).error
 
 
-def _members_of(request: bytes) -> frozenset[str]:
+def _list_members(request: bytes) -> frozenset[str]:
     try:
         document = decode_request(request)
     except InvalidInput:

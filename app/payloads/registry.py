@@ -66,7 +66,7 @@ def codec_for(payload_format: str) -> Codec:
     return _CODECS[payload_format]
 
 
-def codec_of(endpoint: Endpoint) -> Codec:
+def bind_codec(endpoint: Endpoint) -> Codec:
     return codec_for(endpoint.payload_format).bound(endpoint)
 
 
@@ -75,7 +75,7 @@ def codec_named(name: str, endpoint: Endpoint | None) -> Codec:
     if name not in _CODECS:
         raise InvalidInput.of("payload_format", f"must be one of {', '.join(_CODECS)}")
     if endpoint is not None and name == endpoint.payload_format:
-        return codec_of(endpoint)
+        return bind_codec(endpoint)
     if name == PayloadFormat.MAPPED:
         raise InvalidInput.of("payload_format", f"is {name}, but the deployment's endpoint has no mapping; give it one, or send records")
     return codec_for(name)
@@ -90,7 +90,7 @@ def candidates(endpoint_codec: Codec | None, *, is_csv: bool) -> Iterator[Codec]
             yield codec
 
 
-def form_of(sent: object) -> Form | None:
+def find_form(sent: object) -> Form | None:
     return next((form for form in _BY_MEMBER if isinstance(sent, dict) and form.member in sent), None)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen
-from .row_shapes import kind_of
+from .row_shapes import name_kind
 
 
 @frozen(kw_only=True)
@@ -30,5 +30,5 @@ def read_stated(pair: Mapping[str, Any], member: str) -> str | None:
     """Reads a text that a pair may state. Raises InvalidInput for anything else."""
     value = pair.get(member)
     if value is not None and not isinstance(value, str):
-        raise InvalidInput.of(member, f"must be text, found {kind_of(value)}")
+        raise InvalidInput.of(member, f"must be text, found {name_kind(value)}")
     return value

@@ -33,12 +33,12 @@ def read_repeating_table(document: object, path: str, *, fields: str = "fields",
     fields_path, values_path = place(path, fields), place(path, values)
     # Types are compared in bulk for speed.
     if not isinstance(names, list) or not set(map(type, names)) <= {str}:
-        raise InvalidInput.of(fields_path, f"must be an array of column names, found {kind_of(names)}")
+        raise InvalidInput.of(fields_path, f"must be an array of column names, found {name_kind(names)}")
     if not isinstance(rows, list):
-        raise InvalidInput.of(values_path, f"must be an array of rows, found {kind_of(rows)}")
+        raise InvalidInput.of(values_path, f"must be an array of rows, found {name_kind(rows)}")
     if not set(map(type, rows)) <= {list}:
         raise InvalidInput(
-            _list_problems(rows, values_path, lambda row: None if type(row) is list else f"must be an array, found {kind_of(row)}")
+            _list_problems(rows, values_path, lambda row: None if type(row) is list else f"must be an array, found {name_kind(row)}")
         )
     width = len(names)
     if not set(map(len, rows)) <= {width}:
@@ -62,7 +62,7 @@ def read_by_column(document: object, path: str) -> Table:
     for name, cells in members.items():
         where = place(path, printable(name))
         if not isinstance(cells, list):
-            raise InvalidInput.of(where, f"must be an array of values, found {kind_of(cells)}")
+            raise InvalidInput.of(where, f"must be an array of values, found {name_kind(cells)}")
         count = len(cells) if count is None else count
         if len(cells) != count:
             raise InvalidInput.of(where, f"has {len(cells)} values where the first column has {count}")
@@ -83,7 +83,7 @@ def require_members(document: Mapping[str, Any], path: str, allowed: frozenset[s
 
 def require_object(document: object, path: str) -> dict[str, Any]:
     if not isinstance(document, dict):
-        raise InvalidInput.of(path, f"must be an object, found {kind_of(document)}")
+        raise InvalidInput.of(path, f"must be an object, found {name_kind(document)}")
     return document
 
 
@@ -91,7 +91,7 @@ def place(path: str, member: str) -> str:
     return f"{path}.{member}" if path else member
 
 
-def kind_of(value: object) -> str:
+def name_kind(value: object) -> str:
     if value is None:
         return "nothing"
     names = {bool: "true or false", int: "a number", float: "a number", str: "text", list: "an array", dict: "an object"}

@@ -9,7 +9,7 @@ from ..base.strict_json import parse_json
 from ..domain.deployment import OutputFields
 from .codec import NOTHING_KNOWN, Asking, Codec, read_records
 from .csv_text import CsvUnclear, read_csv, read_csv_request, write_csv
-from .listed_answers import ListedCodec, answer_of_elements, objects_of, read_columns
+from .listed_answers import ListedCodec, answer_of_elements, build_objects, read_columns
 from .read_predictions import Answer, require_rows
 from .row_shapes import Table, is_by_column, read_matrix
 from .wire import Rows, decode_lines, decode_request, decode_text, encode_row_lines
@@ -84,7 +84,7 @@ class SagemakerLinesCodec(ListedCodec):
         return read_records(lines, "body", columns)
 
     def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
-        return encode_row_lines(objects_of(columns, rows), rows)
+        return encode_row_lines(build_objects(columns, rows), rows)
 
     def read_elements(self, body: bytes) -> list[Any] | dict[str, list[Any]]:
         lines = decode_lines(body)

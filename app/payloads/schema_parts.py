@@ -18,7 +18,7 @@ def closed_object(required: list[str], **properties: Any) -> Schema:  # noqa: AN
     return open_object(required, **properties) | {"additionalProperties": False}
 
 
-def rows_of(max_rows: int) -> Schema:
+def build_rows_schema(max_rows: int) -> Schema:
     return {"type": "array", "minItems": 1, "maxItems": max_rows, "items": {"type": "array", "items": CELL}}
 
 

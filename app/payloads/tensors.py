@@ -13,7 +13,7 @@ import numpy as np
 from ..base.errors import PageRefused, ScoringFailed
 from ..base.frozen import frozen
 from ..domain.deployment import FieldType
-from .row_shapes import kind_of
+from .row_shapes import name_kind
 
 BYTES, BOOL, INT64, UINT64, FP64 = "BYTES", "BOOL", "INT64", "UINT64", "FP64"
 
@@ -85,7 +85,7 @@ class Head:
 def read_head(tensor: object, where: str) -> Head:
     """Reads a tensor without its data; `where` is its place in the body. Raises TensorUnclear."""
     if not isinstance(tensor, dict):
-        raise TensorUnclear(where, f"must be an object, found {kind_of(tensor)}")
+        raise TensorUnclear(where, f"must be an object, found {name_kind(tensor)}")
     name, datatype, shape, parameters = (tensor.get(member) for member in ("name", "datatype", "shape", "parameters"))
     if not isinstance(name, str):
         raise TensorUnclear(f"{where}.name", "must be text")
@@ -112,7 +112,7 @@ def flatten(data: object, name: str) -> list[Any]:
     raise TensorUnclear(name, f"is nested more than {_MOST_NESTED} times")
 
 
-def tensor_of(name: str, cells: Sequence[Any], field_type: FieldType | None, shape: tuple[int, ...]) -> Tensor:
+def build_tensor(name: str, cells: Sequence[Any], field_type: FieldType | None, shape: tuple[int, ...]) -> Tensor:
     """Returns a tensor of the datatype of the known type, or else of the values. Raises ScoringFailed."""
     if field_type is FieldType.STRING:
         # Only texts can be joined: a fourth of the time of a look at each type.
@@ -124,10 +124,10 @@ def tensor_of(name: str, cells: Sequence[Any], field_type: FieldType | None, sha
         with suppress(msgspec.ValidationError):
             numbers = msgspec.convert(cells, _FLOATS)
             return Tensor(name=name, datatype=FP64, shape=shape, values=cells, is_plain=isfinite(sum(numbers)))
-    return Tensor(name=name, datatype=_datatype_of(name, cells, field_type), shape=shape, values=cells)
+    return Tensor(name=name, datatype=_choose_datatype(name, cells, field_type), shape=shape, values=cells)
 
 
-def _datatype_of(name: str, cells: Sequence[Any], field_type: FieldType | None) -> str:
+def _choose_datatype(name: str, cells: Sequence[Any], field_type: FieldType | None) -> str:
     kinds = set(map(type, cells)) - {type(None)}
     if field_type is not None and kinds <= ({int, float} if field_type is FieldType.NUMBER else {_KINDS[field_type]}):
         return _OF_TYPES[field_type]

@@ -12,14 +12,14 @@ from ..access.gate.caller import ServicesIn, SessionIn
 from ..base.frozen import frozen
 from ..base.spreadsheets import harmless
 from ..deployments.deployment_in_address import ReadableDeployment
-from ..deployments.monitor.queries import monitor_of
+from ..deployments.monitor.queries import find_monitor
 from ..deployments.noted_exports import exported
 from ..domain.deployment import RecordSchema
 from ..sources.stored.record_conditions import GapPlace, RecordPlace
 from ..web.id_and_time import Moment, in_utc
 from ..web.problem_answers import CONFLICT
 from .csv_streams import CsvAnswer, CsvExport, CsvPiece, Raw, RowLimit, send_csv
-from .record_list import RecordSummary, RecordsWanted, records_of
+from .record_list import RecordSummary, RecordsWanted, list_matching_records
 from .routes import CheckId, filters
 from .second_look.flagged_csv import take_free_name, write_cell
 
@@ -61,7 +61,7 @@ class _Columns:
 
 def read_piece(session: Session, deployment_no: int, filters: RecordsWanted) -> CsvPiece[RecordSummary, RecordPlace | GapPlace]:
     """Next records that fit, from a bounded part of the log; an empty piece may have a next one."""
-    page = records_of(session, deployment_no, filters)
+    page = list_matching_records(session, deployment_no, filters)
     return CsvPiece(page.records, page.next_place)
 
 
@@ -87,7 +87,7 @@ def export_payload_records(
     …` is `gained`, `lost` or `none` where copies were asked about. A text that a spreadsheet would take for a formula has an apostrophe
     before it, unless `raw` is set.
     """
-    monitor = monitor_of(session, deployment.no)
+    monitor = find_monitor(session, deployment.no)
     columns = _Columns(deployment.schema, [attribute.feature for attribute in monitor.attributes] if monitor else [], raw)
 
     def read(session: Session, after: RecordPlace | GapPlace | None, size: int) -> CsvPiece[RecordSummary, RecordPlace | GapPlace]:

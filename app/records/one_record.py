@@ -12,15 +12,15 @@ from ..base.values import Range, Scalar, shown_value
 from ..checks.copies.perturb import CopyTarget
 from ..checks.views.view_source import window_of_check
 from ..deployments.training.donor_values import donors_of_groups
-from ..deployments.training.queries import donors_of
+from ..deployments.training.queries import read_donors
 from ..deployments.training.training_facts import Donors
 from ..domain.deployment import RecordSchema
 from ..domain.groups import Group, Role
 from ..sources.arrays.group_of_records import typed_value
 from ..sources.stored.copy_answers import TargetKey
-from ..sources.stored.record_queries import copies_of, record_of
+from ..sources.stored.record_queries import find_record, read_copies
 from .feedback.queries import find_feedback
-from .record_lens import WORDS, Change, CopyKind, OutcomeWord, change_of, open_lens
+from .record_lens import WORDS, Change, CopyKind, OutcomeWord, compare_outcomes, open_lens
 from .record_list import RecordSummary, summaries
 
 DONORS_REPLACED = "The training data that the values of the copy were taken from have been replaced."
@@ -69,7 +69,7 @@ def record_details(session: Session, deployment_no: int, record_id: str, *, chec
         NotFound: there is no such record or check.
         InvalidInput: the check read no records.
     """
-    record = record_of(session, deployment_no, record_id)
+    record = find_record(session, deployment_no, record_id)
     if record is None:
         raise NotFound("payload record", record_id)
     lens = open_lens(session, deployment_no)
@@ -83,9 +83,9 @@ def record_details(session: Session, deployment_no: int, record_id: str, *, chec
     # Copies under another revision or schema are counterfactuals of another answer.
     version = (record.model_revision, record.schema_version)
     kinds = {no: lens.kinds[no] for no, key in lens.targets.items() if (key.model_revision, key.schema_version) == version}
-    copies = copies_of(session, [record.record_no], kinds)
+    copies = read_copies(session, [record.record_no], kinds)
     donated = {kinds[copy.target_no].attribute for copy in copies if kinds[copy.target_no].digest is not None}
-    donors = donors_of(session, deployment_no, donated) if donated else {}
+    donors = read_donors(session, deployment_no, donated) if donated else {}
     roles, schema = {group.attribute: group.role for group in lens.groups(record)}, lens.schemas[record.schema_version]
     counterfactuals = []
     for copy in copies:
@@ -104,7 +104,7 @@ def record_details(session: Session, deployment_no: int, record_id: str, *, chec
                 probability=copy.probability,
                 label=shown_value(copy.label),
                 outcome=None if outcome is None else WORDS[outcome],
-                change=change_of(lens.outcome(record), outcome),
+                change=compare_outcomes(lens.outcome(record), outcome),
                 is_present=kind.role is not None and own_role not in (None, kind.role),
             )
         )

@@ -8,16 +8,16 @@ from typing import Literal, TypeAlias
 from sqlalchemy.orm import Session
 
 from ..base.frozen import frozen
-from ..base.values import Range, Scalar, label_of
-from ..deployments.monitor.queries import monitor_of
-from ..deployments.training.queries import donor_digests_of
+from ..base.values import Range, Scalar, name_value
+from ..deployments.monitor.queries import find_monitor
+from ..deployments.training.queries import read_donor_digests
 from ..domain.deployment import FieldKind, RecordSchema
-from ..domain.groups import Group, Role, groups_of
+from ..domain.groups import Group, Role, list_groups
 from ..domain.monitor import Monitor
 from ..domain.outcome import Outcome
 from ..sources.arrays.group_of_records import ListedGroups
 from ..sources.stored.copy_answers import TargetKey
-from ..sources.stored.record_queries import StoredCopy, StoredRecord, schemas_of, targets_of
+from ..sources.stored.record_queries import StoredCopy, StoredRecord, read_copy_targets, read_schemas
 
 OutcomeWord: TypeAlias = Literal["favourable", "unfavourable", "unclassified"]
 Change: TypeAlias = Literal["gained", "lost", "none"]
@@ -75,7 +75,7 @@ class Lens:
         for attribute in self.monitor.attributes if self.monitor is not None else ():
             column, value = attribute.column_in(schema), values.get(attribute.feature)
             if attribute.rule is not None:
-                value = label_of((attribute.monitored if attribute.rule.is_met_by(values) else attribute.reference or ())[0])
+                value = name_value((attribute.monitored if attribute.rule.is_met_by(values) else attribute.reference or ())[0])
             group = None if column is None or value is None else ListedGroups.of(attribute, column).find([value])[0]
             groups.append(RecordGroup(attribute.feature, *(group or (None, None))))
         return groups
@@ -89,7 +89,7 @@ class Lens:
             is_own = (key.model_revision, key.schema_version) == (record.model_revision, record.schema_version)
             if not is_own or kind.role is None or roles.get(kind.attribute) in (None, kind.role):
                 continue
-            change = change_of(outcome, self.outcome(copy))
+            change = compare_outcomes(outcome, self.outcome(copy))
             if change is not None and changes.get(kind.attribute, "none") == "none":
                 changes[kind.attribute] = change
         return changes
@@ -101,15 +101,15 @@ class Lens:
 
 def open_lens(session: Session, deployment_no: int) -> Lens:
     """Takes four statements."""
-    monitor = monitor_of(session, deployment_no)
+    monitor = find_monitor(session, deployment_no)
     through = [attribute.feature for attribute in monitor.attributes if attribute.correlated_features] if monitor is not None else []
-    digests = donor_digests_of(session, deployment_no, through)
-    schemas, targets = schemas_of(session, deployment_no), targets_of(session, deployment_no)
+    digests = read_donor_digests(session, deployment_no, through)
+    schemas, targets = read_schemas(session, deployment_no), read_copy_targets(session, deployment_no)
     kinds = {no: _read_kind(key, schemas[key.schema_version], monitor, digests) for no, key in targets.items()}
     return Lens(monitor, schemas, targets, kinds)
 
 
-def change_of(original: Outcome | None, copy: Outcome | None) -> Change | None:
+def compare_outcomes(original: Outcome | None, copy: Outcome | None) -> Change | None:
     """None where one of the two is in neither outcome list."""
     if original is None or copy is None or Outcome.UNCLASSIFIED in (original, copy):
         return None
@@ -144,5 +144,5 @@ def _read_kind(key: TargetKey, schema: RecordSchema, monitor: Monitor | None, di
     if (kind.digest, set(kind.donated)) != (digests.get(key.feature) if is_donated else None, set(attribute.correlated_features)):
         return kind
     values: list[Scalar] = [] if isinstance(kind.value, Range) else [kind.value]
-    groups: tuple[Group, ...] = groups_of(attribute, column, values)
+    groups: tuple[Group, ...] = list_groups(attribute, column, values)
     return replace(kind, role=next((group.role for group in groups if group.label == kind.group), None))

@@ -9,9 +9,9 @@ from sqlalchemy.orm import Session
 from ..base.errors import Conflict, InvalidInput
 from ..base.frozen import frozen
 from ..base.texts import TOGETHER, quote_names
-from ..base.values import GroupValue, label_of
+from ..base.values import GroupValue, name_value
 from ..checks.views.view_source import CheckWindow, WindowPart, window_of_check
-from ..domain.comparison import comparisons_of, find_comparison, split_group
+from ..domain.comparison import find_comparison, list_comparisons, split_group
 from ..domain.deployment import Column, FieldKind, RecordSchema
 from ..domain.groups import group_test
 from ..domain.mitigation import FlaggedRecord
@@ -23,10 +23,10 @@ from ..sources.stored.record_queries import (
     RecordCount,
     StoredCopy,
     StoredRecord,
-    copies_of,
     count_records,
     find_records,
-    flags_of,
+    read_copies,
+    read_flags,
     shown_record,
 )
 from .record_lens import WORDS, Change, Lens, OutcomeWord, RecordGroup, open_lens
@@ -89,7 +89,7 @@ class Records:
     next_place: RecordPlace | GapPlace | None
 
 
-def records_of(session: Session, deployment_no: int, query: RecordsWanted) -> Records:
+def list_matching_records(session: Session, deployment_no: int, query: RecordsWanted) -> Records:
     """The number of statements does not depend on how many records there are.
 
     Raises:
@@ -101,7 +101,7 @@ def records_of(session: Session, deployment_no: int, query: RecordsWanted) -> Re
     window = None if query.check_id is None else window_of_check(session, deployment_no, query.check_id)
     if window is not None and window.oldest is None:
         return Records(records=(), next_place=None)
-    condition = filter_of(query, lens, window)
+    condition = build_record_filter(query, lens, window)
     next_place: RecordPlace | GapPlace | None
     if query.sort is RecordSort.GAP:
         if isinstance(query.after, RecordPlace):
@@ -117,7 +117,7 @@ def records_of(session: Session, deployment_no: int, query: RecordsWanted) -> Re
     return Records(records=tuple(summaries(session, deployment_no, page, lens, window)), next_place=next_place)
 
 
-def count_of(session: Session, deployment_no: int, query: RecordsWanted, *, limit: int) -> RecordCount:
+def count_matching_records(session: Session, deployment_no: int, query: RecordsWanted, *, limit: int) -> RecordCount:
     """Counts at most `limit`, whatever page is asked for.
 
     Raises:
@@ -126,7 +126,7 @@ def count_of(session: Session, deployment_no: int, query: RecordsWanted, *, limi
     window = None if query.check_id is None else window_of_check(session, deployment_no, query.check_id)
     if window is not None and window.oldest is None:
         return RecordCount(records=0, is_least=False)
-    condition = filter_of(query, open_lens(session, deployment_no), window)
+    condition = build_record_filter(query, open_lens(session, deployment_no), window)
     return count_records(session, deployment_no, condition, most=limit)
 
 
@@ -136,10 +136,10 @@ def summaries(
     """Takes two statements."""
     numbers = [record.record_no for record in records]
     copies: dict[int, list[StoredCopy]] = {number: [] for number in numbers}
-    for copy in copies_of(session, numbers, lens.asked_for()):
+    for copy in read_copies(session, numbers, lens.asked_for()):
         copies[copy.record_no].append(copy)
     flags: dict[int, list[FlaggedRecord]] = {number: [] for number in numbers}
-    for flag in flags_of(session, deployment_no, numbers):
+    for flag in read_flags(session, deployment_no, numbers):
         flags[flag.record_no].append(flag)
     return [
         RecordSummary(
@@ -157,7 +157,7 @@ def summaries(
     ]
 
 
-def filter_of(query: RecordsWanted, lens: Lens, window: CheckWindow | None) -> RecordFilter:
+def build_record_filter(query: RecordsWanted, lens: Lens, window: CheckWindow | None) -> RecordFilter:
     """Filter of the store, in the words of the lens's monitor.
 
     Raises:
@@ -173,7 +173,7 @@ def filter_of(query: RecordsWanted, lens: Lens, window: CheckWindow | None) -> R
     if monitor is not None and query.attribute is not None:
         comparison = find_comparison(monitor, query.attribute)
         if comparison is None:
-            listed = ", ".join(comparison.label for comparison in comparisons_of(monitor))
+            listed = ", ".join(comparison.label for comparison in list_comparisons(monitor))
             raise InvalidInput.of("attribute", f"is none that the monitor watches, which are: {listed}"[:1000])
         members = comparison.members(monitor)
         if any(member.rule is not None for member in members):
@@ -210,9 +210,9 @@ def filter_of(query: RecordsWanted, lens: Lens, window: CheckWindow | None) -> R
 
 def _test_group(attribute: MonitoredAttribute, label: str, schemas: Mapping[int, RecordSchema]) -> GroupTest:
     listed = (*attribute.monitored, *(attribute.reference or ()))
-    value: GroupValue | None = next((value for value in listed if label_of(value) == label), None)
+    value: GroupValue | None = next((value for value in listed if name_value(value) == label), None)
     if value is None and attribute.reference is not None:
-        names = quote_names([label_of(value) for value in listed])
+        names = quote_names([name_value(value) for value in listed])
         raise InvalidInput.of("group", f"is none of {attribute.feature!r} in the monitor, whose groups are: {names}")
     versions_by_column: dict[tuple[bool, int, Column], list[int]] = {}
     for version, schema in schemas.items():

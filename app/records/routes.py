@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Path, Query
 from ..access.gate.audit_requests import READS_RECORDS
 from ..access.gate.caller import SessionIn
 from ..deployments.deployment_in_address import NEEDS_LOGGED, ReadableDeployment
-from ..deployments.monitor.queries import monitor_of
+from ..deployments.monitor.queries import find_monitor
 from ..domain.group_words import GroupWords
 from ..sources.stored.record_conditions import RecordSort
 from ..sources.stored.record_queries import count_window
@@ -18,7 +18,7 @@ from ..web.problem_answers import CONFLICT
 from .bodies import PayloadRecordDetailsOut, PayloadRecordOut, PayloadRecordPage
 from .one_record import record_details
 from .record_lens import OutcomeWord
-from .record_list import ChangedFilter, RecordsWanted, records_of
+from .record_list import ChangedFilter, RecordsWanted, list_matching_records
 
 router = APIRouter(
     prefix="/v1/deployments/{deployment_id}/payload-records", tags=["records"], dependencies=[NEEDS_LOGGED], responses=CONFLICT
@@ -84,8 +84,8 @@ def list_payload_records(
     One request looks through a bounded number of records: a filter that matches few gives short pages, even empty ones, with a
     `next_cursor` to go on. The records of a check are found by times and counts: those placed into past hours afterwards are among them.
     """
-    page = records_of(session, deployment.no, filters)
-    names = GroupWords.of(monitor_of(session, deployment.no))
+    page = list_matching_records(session, deployment.no, filters)
+    names = GroupWords.of(find_monitor(session, deployment.no))
     return PayloadRecordPage(
         payload_records=[PayloadRecordOut.of(summary, names) for summary in page.records],
         next_cursor=encode_place(page.next_place),
@@ -99,4 +99,4 @@ def read_payload_record(
 ) -> PayloadRecordDetailsOut:
     """Returns one record with its label and mitigation, and its counterfactuals: the model's answers where one attribute is another."""
     details = record_details(session, deployment.no, record_id, check_id=check)
-    return PayloadRecordDetailsOut.with_details(details, GroupWords.of(monitor_of(session, deployment.no)))
+    return PayloadRecordDetailsOut.with_details(details, GroupWords.of(find_monitor(session, deployment.no)))

@@ -48,7 +48,7 @@ def canonical_json(source: ReportSource) -> bytes:
     return text.encode()
 
 
-def digest_of(data: bytes) -> str:
+def digest_data(data: bytes) -> str:
     """SHA-256 in hexadecimal digits."""
     return hashlib.sha256(data).hexdigest()
 

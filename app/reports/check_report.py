@@ -21,10 +21,10 @@ from ..domain.group_words import GroupWords
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.e_values.state_words import State
 from ..statistics.intervals.verdicts import GRAVEST, Limits
-from ..statistics.sentences.rounding import digits_apart, join_of, write_minus
+from ..statistics.sentences.rounding import choose_joint, digits_apart, write_minus
 from ..statistics.sentences.sides import both_sides
 from .authors import say_author
-from .canonical import canonical_json, digest_of
+from .canonical import canonical_json, digest_data
 from .document import (
     ABSENT,
     Attachment,
@@ -38,10 +38,10 @@ from .document import (
     Paragraph,
     ReportTable,
     Section,
-    interval_of,
+    format_interval,
+    format_measured_value,
     moment,
     number,
-    value_of,
 )
 from .report_source import (
     NONE_MEASURED,
@@ -53,7 +53,7 @@ from .report_source import (
     read_check,
     read_period,
 )
-from .sections.configuration_sections import deployment_section, first_of, list_cautions, list_facts, monitor_section, window_section
+from .sections.configuration_sections import deployment_section, list_cautions, list_facts, monitor_section, shorten_names, window_section
 from .sections.evidence_section import MOST_SAID, evidence_section, say_since
 from .sections.second_page import alerts_section, limits_section, second_page, tracing_section
 from .sections.view_sections import ORDER, view_sections
@@ -125,7 +125,7 @@ def sum_up_verdicts(source: ReportSource) -> Iterator[str]:
         are_topped_up = bool(counted) and any(check.is_topped_up for check in source.forest.checks)
         yield (describe_verdicts(counted) if counted else NONE_MEASURED) + (f" {SHARED_RECORDS}" if are_topped_up else "")
     if source.check is not None and (shown := headlines(source.measurements, source.check.window)):
-        counts = [f"{VERDICT_WORDS[grade].capitalize()}: {first_of(names)}." for grade, names in summary(shown)]
+        counts = [f"{VERDICT_WORDS[grade].capitalize()}: {shorten_names(names)}." for grade, names in summary(shown)]
         of = "of this check" if source.is_of_check else f"of the newest check, which ended its span on {moment(source.check.span.end)}"
         yield f"Verdicts {of}. {' '.join(counts)}"
 
@@ -176,7 +176,7 @@ def say_value(measurement: Measurement) -> str:
     )
     if low is None:
         return f"{value} (no interval)" if high is None else f"{value} (up to {high})"
-    return f"{value} ({low} and more)" if high is None else f"{value} ({low}{join_of(measurement.lower or 0.0)}{high})"
+    return f"{value} ({low} and more)" if high is None else f"{value} ({low}{choose_joint(measurement.lower or 0.0)}{high})"
 
 
 def check_report(session: Session, deployment: Deployment, check: CheckRun, origin: Made, *, has_annex: bool) -> Document:
@@ -184,17 +184,17 @@ def check_report(session: Session, deployment: Deployment, check: CheckRun, orig
     source = read_check(session, deployment, check)
     span = f"{moment(check.span.start)} to {moment(check.span.end)}"
     annex = tuple(_annex_of_check(session, source, check)) if has_annex else ()
-    return document_of(source, origin, subtitle=f"Check {check.id} of {span}", annex=annex)
+    return make_report_document(source, origin, subtitle=f"Check {check.id} of {span}", annex=annex)
 
 
-def document_of(source: ReportSource, origin: Made, *, subtitle: str, annex: tuple[Section, ...]) -> Document:
+def make_report_document(source: ReportSource, origin: Made, *, subtitle: str, annex: tuple[Section, ...]) -> Document:
     data = canonical_json(source)
     attachments = [Attachment(name="data.json", media_type="application/json", description="The data of this report", content=data)]
     if source.check is not None:
         trace = trace_csv(source.check, source.measurements)
         described = "Every figure of the check, with its formula and counts"
         attachments.append(Attachment(name="trace.csv", media_type="text/csv", description=described, content=trace))
-    page = second_page(source, digest_of(data))
+    page = second_page(source, digest_data(data))
     return Document(
         title=f"Fairness report: {source.deployment.name}",
         subtitle=subtitle,
@@ -212,14 +212,14 @@ def sections_of_views(check: CheckRun, views: Views, names: GroupWords) -> Itera
         yield from view_sections(rename_view(names, views[kind]))
 
 
-def views_of(session: Session, deployment: Deployment, check: CheckRun) -> dict[ViewKind, CheckView]:
+def read_views(session: Session, deployment: Deployment, check: CheckRun) -> dict[ViewKind, CheckView]:
     return {kind: check_view(session, deployment, check, kind) for kind in ORDER}
 
 
 def _annex_of_check(session: Session, source: ReportSource, check: CheckRun) -> Iterator[Section]:
     deployment, names = source.deployment, source.forest.words
     measured = [names.rename(measurement) for measurement in source.measurements]
-    views = views_of(session, deployment, check)
+    views = read_views(session, deployment, check)
     yield headline_section(check, views, measured, of="of this check")
     yield deployment_section(deployment, check.model_revision)
     yield monitor_section(source.monitor, check)
@@ -234,13 +234,13 @@ def _annex_of_check(session: Session, source: ReportSource, check: CheckRun) -> 
 def period_report(session: Session, deployment: Deployment, span: Span, origin: Made, *, has_annex: bool = False) -> Document:
     source = read_period(session, deployment, span)
     annex = tuple(_annex_of_period(session, source)) if has_annex else ()
-    return document_of(source, origin, subtitle=f"{moment(span.start)} to {moment(span.end)}, the end not included", annex=annex)
+    return make_report_document(source, origin, subtitle=f"{moment(span.start)} to {moment(span.end)}, the end not included", annex=annex)
 
 
 def _annex_of_period(session: Session, source: ReportSource) -> Iterator[Section]:
     deployment, check, monitor = source.deployment, source.check, source.monitor
     names = source.forest.words
-    views = {} if check is None else views_of(session, deployment, check)
+    views = {} if check is None else read_views(session, deployment, check)
     in_short: tuple[Block, ...] = (Paragraph("No check of this time succeeded.", is_caution=True),)
     if check is not None:
         of = f"of the newest check, which ended its span on {moment(check.span.end)}"
@@ -317,7 +317,15 @@ def headline_section(check: CheckRun, views: Views, measurements: Sequence[Measu
             side = furthest.disadvantaged_group or furthest.disadvantaged or ABSENT
             about = (headline.attribute, name, furthest.group or ABSENT, figure.metric.replace("_", " "))
             rows.append(
-                (*about, value_of(figure), interval_of(figure), f"{figure.n:,}", furthest.limits, VERDICT_WORDS[figure.verdict], side)
+                (
+                    *about,
+                    format_measured_value(figure),
+                    format_interval(figure),
+                    f"{figure.n:,}",
+                    furthest.limits,
+                    VERDICT_WORDS[figure.verdict],
+                    side,
+                )
             )
         reading = [] if headline.reading is None else [f"{headline.attribute}: {headline.reading}"]
         blocks.append(Bullets((*sentences, *reading, *headline.notes)))

@@ -267,7 +267,7 @@ def points_interval(lower: float | None, upper: float | None) -> str:
     return ABSENT if lower is None or upper is None else f"{points(lower)} to {points(upper)}"
 
 
-def value_of(measurement: Measurement) -> str:
+def format_measured_value(measurement: Measurement) -> str:
     """Value as it is shown, or the reason why there is none."""
     if measurement.value is None:
         return f"none: {measurement.reason or 'no reason is known'}"
@@ -275,7 +275,7 @@ def value_of(measurement: Measurement) -> str:
     return share(measurement.value) if is_share else number(measurement.value)
 
 
-def interval_of(measurement: Measurement) -> str:
+def format_interval(measurement: Measurement) -> str:
     if measurement.value is None:
         return ABSENT
     is_share = isinstance(CATALOGUE[measurement.metric].measure, RateOf) if measurement.metric in CATALOGUE else False
@@ -288,17 +288,17 @@ def interval_of(measurement: Measurement) -> str:
 
 def share_and_interval(measurement: Measurement | None) -> tuple[str, str]:
     if measurement is None or measurement.value is None:
-        return (ABSENT if measurement is None else value_of(measurement)), ABSENT
+        return (ABSENT if measurement is None else format_measured_value(measurement)), ABSENT
     return share(measurement.value), share_interval(measurement.lower, measurement.upper)
 
 
 def points_and_interval(measurement: Measurement | None) -> tuple[str, str]:
     if measurement is None or measurement.value is None:
-        return (ABSENT if measurement is None else value_of(measurement)), ABSENT
+        return (ABSENT if measurement is None else format_measured_value(measurement)), ABSENT
     return points(measurement.value), points_interval(measurement.lower, measurement.upper)
 
 
-def verdict_of(measurement: Measurement | None) -> str:
+def name_verdict(measurement: Measurement | None) -> str:
     if measurement is None:
         return ABSENT
     return VERDICT_WORDS[measurement.verdict]

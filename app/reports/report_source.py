@@ -13,20 +13,20 @@ from ..base.frozen import frozen
 from ..charts.forest import Forest, ForestSource, build_forest, checks_up_to, choose_metric, evidence_before
 from ..charts.named_groups import rename_series
 from ..charts.pictures.period_charts import heading, series_chart, volume_chart
-from ..charts.series import Series, SeriesPoint, SeriesWanted, count_period, disadvantaged_at, series_of, volume_of
+from ..charts.series import Series, SeriesPoint, SeriesWanted, build_series, count_period, count_volume, disadvantaged_at
 from ..checks.days.roll_up import Period
 from ..checks.days.series_queries import EndedRun, ended_runs
 from ..checks.queries import get
 from ..checks.recent_queries import RecentFigure, recent_figures
-from ..checks.result_queries import measurements_of
+from ..checks.result_queries import read_measurements
 from ..checks.views.build_views import CARRIED, check_view
 from ..checks.views.headlines import DATA_NAMES, IMPACT, VERDICT_WORDS
 from ..checks.views.missing_notes import notes_of_check
 from ..checks.views.view_shapes import ViewKind
-from ..deployments.monitor.queries import monitor_of
+from ..deployments.monitor.queries import find_monitor
 from ..domain.alert import Alert
 from ..domain.check import CheckRun, CheckState, DataSet, Measurement, Scope, Span
-from ..domain.comparison import comparisons_of
+from ..domain.comparison import list_comparisons
 from ..domain.deployment import Deployment
 from ..domain.group_words import GroupWords
 from ..domain.monitor import Monitor
@@ -38,7 +38,7 @@ from ..statistics.intervals.verdicts import GRAVEST, ON_FAIRNESS
 from ..statistics.measures.worst_group import rank
 from ..statistics.sentences.sides import Disadvantaged
 from .document import Block, Paragraph, ReportChart, ReportTable, Section, interval, moment, number
-from .sections.day_sums import Day, step_of, summarise_days
+from .sections.day_sums import Day, choose_step, summarise_days
 
 BEFORE = timedelta(days=7)
 """Time before the end of a check that its report shows."""
@@ -128,10 +128,10 @@ def read_period(session: Session, deployment: Deployment, span: Span) -> ReportS
 
 
 def _read(session: Session, deployment: Deployment, span: Span, runs: Sequence[EndedRun], check: CheckRun | None) -> ReportSource:
-    monitor, ends, no = monitor_of(session, deployment.no), ends_in(span), deployment.no
+    monitor, ends, no = find_monitor(session, deployment.no), ends_in(span), deployment.no
     evidence = look_at_evidence(session, no)
     past = evidence_before(evidence, span.end)
-    measurements = () if check is None else tuple(measurements_of(session, check.no))
+    measurements = () if check is None else tuple(read_measurements(session, check.no))
     view = None if check is None else check_view(session, deployment, check, ViewKind.PAYLOAD)
     checks = [] if check is None or check.state != CheckState.SUCCEEDED else checks_up_to(session, check)
     metric = choose_metric(measurements)
@@ -140,12 +140,12 @@ def _read(session: Session, deployment: Deployment, span: Span, runs: Sequence[E
     # Judged from the end of the time: the same data give the same report.
     forest = build_forest(shown, metric=metric, now=span.end)
     histories = []
-    for attribute in [] if monitor is None else [comparison.label for comparison in comparisons_of(monitor)]:
+    for attribute in [] if monitor is None else [comparison.label for comparison in list_comparisons(monitor)]:
         for data in DATA_NAMES:
             query = SeriesWanted(metric=IMPACT, data=data, attribute=attribute, since=ends.start, until=ends.end, scopes=(Scope.WORST,))
-            series = series_of(session, no, query, runs=runs)
+            series = build_series(session, no, query, runs=runs)
             fresh = [point for group in series.groups for point in group.points if not point.carried_forward]
-            days = summarise_days(fresh, step_of(span))
+            days = summarise_days(fresh, choose_step(span))
             histories.append(History(attribute=attribute, data=data, series=series, fresh=fresh, days=days))
     return ReportSource(
         deployment=deployment,
@@ -193,7 +193,7 @@ def history_sections(
     )
     yield Section("Over time", (Paragraph(f"From {moment(span.start)} to {moment(span.end)}, {rhythm}."),))
     opened = [alert for alert in alerts if span.start <= alert.opened_at <= span.end]
-    for attribute in [] if monitor is None else [comparison.label for comparison in comparisons_of(monitor)]:
+    for attribute in [] if monitor is None else [comparison.label for comparison in list_comparisons(monitor)]:
         blocks: list[Block] = []
         for data in DATA_NAMES:
             impact = rename_series(names, _read_series(session, deployment_no, "disparate_impact", data, attribute, span))
@@ -204,7 +204,7 @@ def history_sections(
     yield Section("Accuracy", tuple(_series_blocks(accuracy, span, ())), level=3)
 
     ends = ends_in(span)
-    volumes = volume_of(session, deployment_no, ends.start, ends.end, rollup)
+    volumes = count_volume(session, deployment_no, ends.start, ends.end, rollup)
     if volumes:
         counted = [] if monitor is None else count_period(session, deployment_no, monitor, span).lines
         records: tuple[Block, ...] = (
@@ -221,10 +221,10 @@ def _read_series(session: Session, deployment_no: int, metric: str, data: DataSe
     query = SeriesWanted(metric=metric, data=data, attribute=attribute, since=span.start, until=span.end, scopes=_SHOWN)
     rollup, ends = rollup_for(span), ends_in(span)
     if rollup is not None:
-        summed_up = series_of(session, deployment_no, replace(query, rollup=rollup))
+        summed_up = build_series(session, deployment_no, replace(query, rollup=rollup))
         if any(group.points for group in summed_up.groups):
             return summed_up
-    return series_of(session, deployment_no, replace(query, since=ends.start, until=ends.end))
+    return build_series(session, deployment_no, replace(query, since=ends.start, until=ends.end))
 
 
 def _series_blocks(series: Series, span: Span, alerts: Sequence[Alert]) -> Iterator[Block]:

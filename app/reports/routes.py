@@ -20,7 +20,7 @@ from ..charts.pictures.twin_tables import Cell, Twin
 from ..charts.series import read_points
 from ..checks.days.measurement_queries import Point, SeriesFilter
 from ..checks.queries import get
-from ..checks.result_queries import measurements_of
+from ..checks.result_queries import read_measurements
 from ..checks.routes import CheckId
 from ..checks.views.verdict_members import derive_members
 from ..deployments.deployment_in_address import ReadableDeployment
@@ -137,7 +137,7 @@ async def report_period(
 def export_check_measurements(deployment: ReadableDeployment, check_id: CheckId, session: SessionIn) -> Response:
     """Returns all measurements of a check as CSV, unrounded, with a sentence each. The check itself has them as JSON."""
     check = get(session, deployment.no, check_id)
-    rows = tuple(_write_row(measurement, check.id) for measurement in measurements_of(session, check.no))
+    rows = tuple(_write_row(measurement, check.id) for measurement in read_measurements(session, check.no))
     return csv_file(Twin(_COLUMNS, rows), f"{deployment.id}-{check.id}-measurements")
 
 
@@ -146,7 +146,7 @@ def export_check_trace(deployment: ReadableDeployment, check_id: CheckId, sessio
     """Returns all measurements of a check as CSV, each with its formula and the counts that were put in. PDF reports carry this file."""
     check = get(session, deployment.no, check_id)
     name = f'attachment; filename="{deployment.id}-{check.id}-trace.csv"'
-    return CsvDownload(trace_csv(check, measurements_of(session, check.no)), headers={"Content-Disposition": name})
+    return CsvDownload(trace_csv(check, read_measurements(session, check.no)), headers={"Content-Disposition": name})
 
 
 @router.get("/measurements.csv", response_class=CsvAnswer, dependencies=[exported("measurements")])

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from ..database.engine import Database
 from ..sources.tables.own_files import NO_PLACES, OwnPlaces, erase_from_files
 from .erasure_pace import BATCH_RECORDS, LOOKED_THROUGH
-from .erasure_queries import begin_erasure, count_erased, has_settled, lock_open, open_erasures, selector_of
+from .erasure_queries import begin_erasure, count_erased, has_settled, lock_open, open_erasures, read_selector
 from .expire import erase_in_batches, finish_aged
 from .find_records import SearchPlace, find_person
 from .flag_file_queries import payload_tables
@@ -58,7 +58,7 @@ def _perform(
         erasure = lock_open(session, no)
         if erasure is None:  # another process has it
             return False
-        selector = selector_of(session, no)
+        selector = read_selector(session, no)
         if erasure.state is ErasureState.QUEUED:
             # Before deletion: a record that comes in meanwhile is refused, or found below.
             remember_ids(session, deployment_no, selector.record_ids)

@@ -64,7 +64,7 @@ def open_erasures(session: Session, kind: ErasureKind) -> list[tuple[int, int]]:
     return [(no, deployment_no) for no, deployment_no in rows if deployment_no is not None]
 
 
-def selector_of(session: Session, no: int) -> RecordSelector:
+def read_selector(session: Session, no: int) -> RecordSelector:
     stored = session.scalars(select(ErasureRow.selector).where(ErasureRow.no == no)).one()
     return msgspec.convert(stored or {}, RecordSelector)
 
@@ -104,7 +104,7 @@ def get_erasure(session: Session, deployment_id: str, erasure_id: str) -> Erasur
     return read_row(Erasure, require_present(row, "erasure", erasure_id))
 
 
-def erasures_of(session: Session, deployment_no: int, paging: Paging) -> list[Erasure]:
+def read_erasures(session: Session, deployment_no: int, paging: Paging) -> list[Erasure]:
     statement = select(ErasureRow).where(ErasureRow.deployment_no == deployment_no)
     return [read_row(Erasure, row) for row in session.scalars(page_newest(statement, ErasureRow.no, paging))]
 

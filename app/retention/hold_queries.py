@@ -8,12 +8,12 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ..base.frozen import frozen
-from ..database.binary_rows import columns_of, read_row
+from ..database.binary_rows import list_column_values, read_row
 from ..database.tables import DeploymentRow, LegalHoldRow, RetentionPolicyRow
 from .policy import LegalHold, RetentionPolicy
 
 
-def hold_of(session: Session, deployment_no: int) -> LegalHold | None:
+def find_hold(session: Session, deployment_no: int) -> LegalHold | None:
     row = session.scalar(_in_force(deployment_no))
     return None if row is None else read_row(LegalHold, row)
 
@@ -59,7 +59,7 @@ class AppliedPolicy:
     answers_until: datetime | None
 
 
-def policy_of(session: Session, deployment_no: int) -> RetentionPolicy:
+def read_retention_policy(session: Session, deployment_no: int) -> RetentionPolicy:
     """Returns the policy; version 0, which keeps everything, where none was set."""
     row = session.get(RetentionPolicyRow, deployment_no, populate_existing=True)
     return RetentionPolicy() if row is None else read_row(RetentionPolicy, row)
@@ -67,11 +67,11 @@ def policy_of(session: Session, deployment_no: int) -> RetentionPolicy:
 
 def put_policy(session: Session, deployment_no: int, policy: RetentionPolicy) -> RetentionPolicy:
     """Stores the policy as the next version unless it is the same. The deployment is locked."""
-    stored = policy_of(session, deployment_no)
+    stored = read_retention_policy(session, deployment_no)
     if stored == replace(policy, version=stored.version) and stored.version:
         return stored
     numbered = replace(policy, version=stored.version + 1)
-    values = columns_of(numbered)
+    values = list_column_values(numbered)
     insertion = insert(RetentionPolicyRow).values(deployment_no=deployment_no, **values)
     session.execute(insertion.on_conflict_do_update(index_elements=["deployment_no"], set_={**values, "updated_at": func.now()}))
     return numbered

@@ -12,9 +12,9 @@ from ..deployments.queries import Deployments
 from ..web.paging import NumberPaging
 from ..web.problem_answers import CONFLICT, name_location
 from .bodies import ErasureIn, ErasureOut, ErasurePage, LegalHoldIn, LegalHoldOut, RetentionIn, RetentionOut
-from .erasure_queries import erasures_of, get_erasure, request_erasure
+from .erasure_queries import get_erasure, read_erasures, request_erasure
 from .flag_file_queries import DELETED_TABLE
-from .hold_queries import hold_of, place_hold, policy_of, put_policy, release_hold
+from .hold_queries import find_hold, place_hold, put_policy, read_retention_policy, release_hold
 from .policy import RecordSelector, RetentionPolicy
 from .selector_rules import check_reason, check_selector, complete_policy, require_no_hold
 
@@ -32,7 +32,7 @@ _QUEUED = name_location(202, "Queued; read its address until it has finished", "
 @router.get("/retention")
 def read_retention(deployment: ReadableDeployment, session: SessionIn) -> RetentionOut:
     """Returns how long records of the deployment are kept, and whether it is on legal hold."""
-    return RetentionOut.of(policy_of(session, deployment.no), hold_of(session, deployment.no))
+    return RetentionOut.of(read_retention_policy(session, deployment.no), find_hold(session, deployment.no))
 
 
 @router.put("/retention", dependencies=[NEEDS_LOGGED], responses=CONFLICT)
@@ -41,13 +41,13 @@ def put_retention(body: RetentionIn, deployment: LockedDeployment, session: Sess
 
     The same content again changes nothing. A body without members keeps everything.
     """
-    before = policy_of(session, deployment.no)
+    before = read_retention_policy(session, deployment.no)
     after = put_policy(session, deployment.no, complete_policy(body.read_as(RetentionPolicy)))
     if after != before:
         names = ("version", "preset", "records_months", "feedback_months", "answers_months")
         changes = {name: [getattr(before, name), getattr(after, name)] for name in names if getattr(before, name) != getattr(after, name)}
         record_activity(session, principal.actor, "retention.changed", deployment, details=changes)
-    return RetentionOut.of(after, hold_of(session, deployment.no))
+    return RetentionOut.of(after, find_hold(session, deployment.no))
 
 
 @router.put("/legal-hold")
@@ -57,7 +57,7 @@ def put_legal_hold(body: LegalHoldIn, deployment: LockedDeployment, session: Ses
     While one is in force, the reason is changed.
     """
     reason = check_reason(body.reason)
-    before = hold_of(session, deployment.no)
+    before = find_hold(session, deployment.no)
     hold = place_hold(session, deployment.no, reason=reason, by=principal.actor)
     if hold != before:
         record_activity(
@@ -95,7 +95,7 @@ def post_erasure(
 @router.get("/erasures")
 def list_erasures(deployment: ReadableDeployment, session: SessionIn, paging: NumberPaging) -> ErasurePage:
     """Returns the deployment's erasures with their receipts, newest first: those on request, and those because of age."""
-    return ErasurePage.of(erasures_of(session, deployment.no, paging), paging)
+    return ErasurePage.of(read_erasures(session, deployment.no, paging), paging)
 
 
 @router.get("/erasures/{erasure_id}")

@@ -13,7 +13,7 @@ from ..domain.deployment import Column, StorageKind
 from ..domain.stored_forms import is_pseudonym
 from ..intake.logging.protected_values import check_for
 from .find_records import meta_places
-from .hold_queries import hold_of
+from .hold_queries import find_hold
 from .policy import MAX_ERASED_IDS, MAX_MONTHS, RecordSelector, RetentionPolicy
 
 MAX_REASON = 1000
@@ -95,7 +95,7 @@ def _in_stored_form(selector: RecordSelector, value: Scalar, columns: Sequence[C
 
 
 def require_no_hold(session: Session, deployment_no: int, deployment_id: str, action: str) -> None:
-    if hold_of(session, deployment_no) is not None:
+    if find_hold(session, deployment_no) is not None:
         raise Conflict(f"{deployment_id} is on legal hold, so {action}. An admin can release the hold.")
 
 

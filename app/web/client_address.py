@@ -30,7 +30,7 @@ def client_address(scope: Scope, trusted: Sequence[Network]) -> str:
     return address
 
 
-def client_of(address: str) -> str:
+def name_client(address: str) -> str:
     """The address itself, or the /64 of an IPv6 address."""
     parsed = _parse(address) if ":" in address else None
     if isinstance(parsed, IPv6Address):

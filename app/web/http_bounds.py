@@ -11,7 +11,7 @@ import structlog
 from ..base.clock import monotonic_seconds
 from ..base.frozen import frozen
 from ..base.settings import Network, Settings
-from .client_address import client_of, is_within
+from .client_address import is_within, name_client
 
 MAX_HEAD_BYTES = 65_536
 
@@ -82,7 +82,7 @@ class Connections:
 
     def enter(self, connection: Connection, host: str) -> bool:
         """Counts a connection from that host; returns False, and does not, if there are too many."""
-        address = client_of(host)
+        address = name_client(host)
         is_full = len(self._open) >= self.bounds.max_connections
         if self._by_address[address] >= self.bounds.max_connections_per_address:
             # All callers behind a proxy share its address. A socket of this machine has no host.
@@ -109,7 +109,7 @@ class Connections:
         return True
 
     def leave(self, connection: Connection, host: str) -> None:
-        address = client_of(host)
+        address = name_client(host)
         self._open.remove(connection)
         self._by_address[address] -= 1
         if not self._by_address[address]:

@@ -17,7 +17,7 @@ from uvicorn.server import ServerState
 from ..base.errors import Unavailable
 from ..base.frozen import frozen
 from .http_bounds import MAX_HEAD_BYTES, MAX_HEADERS, MAX_PIPELINED, Connections
-from .problems import KINDS, ProblemKind, response_of
+from .problems import KINDS, ProblemKind, build_problem_response
 
 _LINGER_SECONDS = 2.0
 """Seconds for which a refused client may keep sending: closed at once, it would see a broken connection and no answer."""
@@ -252,7 +252,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _write(self, refusal: _Refusal) -> None:
         status = HTTPStatus(refusal.kind.status)
-        response = response_of(refusal.kind, refusal.detail, None)
+        response = build_problem_response(refusal.kind, refusal.detail, None)
         headers = [(b"date", formatdate(usegmt=True).encode()), *response.raw_headers, (b"connection", b"close")]
         lines = b"".join(b"%b: %b\r\n" % header for header in headers)
         self.transport.write(b"HTTP/1.1 %d %b\r\n%b\r\n%b" % (status, status.phrase.encode(), lines, bytes(response.body)))

@@ -22,7 +22,7 @@ from ..base.turns import Room
 from ..calls.hops import HEADER, MAX_HOPS, enter
 from .client_address import client_address
 from .problems import body_too_large, problem_response, unexpected_response
-from .route_template import route_of
+from .route_template import name_route
 
 REQUEST_ID = "x-request-id"
 
@@ -106,7 +106,7 @@ class RequestContext:
         try:
             await self._app(scope, receive, answer.send)
         except Exception:  # an unforeseen error is logged once, and answered
-            log.exception("request failed", method=scope["method"], route=route_of(scope))
+            log.exception("request failed", method=scope["method"], route=name_route(scope))
             if answer.status is None:
                 await unexpected_response(request_id)(scope, receive, answer.send)
         finally:
@@ -188,7 +188,7 @@ class _Answer:
 
 def _log_request(scope: Scope, status: int | None, seconds: float) -> None:
     # Only templates become labels: a scanner must not be able to create new ones.
-    route = route_of(scope)
+    route = name_route(scope)
     method = scope["method"] if scope["method"] in _METHODS else "OTHER"
     http_requests.labels(method, route, str(status or "disconnected")).inc()
     http_seconds.labels(route).observe(seconds)

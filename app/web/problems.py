@@ -36,7 +36,7 @@ from ..base.errors import (
 )
 from ..base.frozen import frozen
 from ..base.values import is_number
-from ..payloads.row_shapes import kind_of as name_kind
+from ..payloads.row_shapes import name_kind
 
 MEDIA_TYPE = "application/problem+json"
 MAX_BODY_BYTES = 1_048_576
@@ -88,16 +88,16 @@ _HEADERS: Mapping[int, Mapping[str, str]] = {
 }
 
 
-def kind_of(error: EvenhandError) -> ProblemKind:
+def find_kind(error: EvenhandError) -> ProblemKind:
     """Row of an error's class, or of the nearest class above it that has one."""
     return next((KINDS[kind] for kind in type(error).__mro__ if kind in KINDS), INTERNAL)
 
 
 def problem_response(error: EvenhandError, request_id: str | None) -> Response:
-    kind = kind_of(error)
+    kind = find_kind(error)
     problems = error.problems if isinstance(error, InvalidInput) else ()
     detail = error.quoting if isinstance(error, ScoringFailed) else str(error)
-    response = response_of(kind, detail, request_id, problems=problems)
+    response = build_problem_response(kind, detail, request_id, problems=problems)
     if isinstance(error, RateReached | ReportNotMade):
         del response.headers["Retry-After"]
         if error.retry_after_seconds is not None:
@@ -107,12 +107,12 @@ def problem_response(error: EvenhandError, request_id: str | None) -> Response:
 
 def only_post(sentence: str, request_id: str) -> Response:
     """Refusal of other methods, for routes that the framework does not know."""
-    refusal = response_of(ProblemKind(405, "http-405", HTTPStatus.METHOD_NOT_ALLOWED.phrase), sentence, request_id)
+    refusal = build_problem_response(ProblemKind(405, "http-405", HTTPStatus.METHOD_NOT_ALLOWED.phrase), sentence, request_id)
     refusal.headers["Allow"] = "POST"
     return refusal
 
 
-def response_of(
+def build_problem_response(
     kind: ProblemKind, detail: str, request_id: str | None, *, problems: Sequence[FieldProblem] = (), **members: object
 ) -> Response:
     document: dict[str, object] = {"type": kind.type, "title": kind.title, "status": kind.status, "detail": detail}
@@ -144,7 +144,7 @@ def install(app: FastAPI, answer: Callable[[Request, Exception], Response] = ans
         app.add_exception_handler(kind, answer)
 
 
-def field_of(location: Sequence[int | str]) -> str:
+def name_field(location: Sequence[int | str]) -> str:
     """A place in a body as people write it: `attributes[0].monitored`."""
     inner = location[1:] if location and location[0] in {"body", "query", "path", "header"} else location
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in inner).lstrip(".")
@@ -158,7 +158,7 @@ def field_problems(items: Iterable[Mapping[str, Any]]) -> list[FieldProblem]:
         context = item.get("ctx", {})
         # Pydantic puts it in quotes.
         member = [context["discriminator"][1:-1]] if "discriminator" in context else []
-        field = "body" if item["type"] == "json_invalid" else field_of([*item["loc"], *member])
+        field = "body" if item["type"] == "json_invalid" else name_field([*item["loc"], *member])
         sentence = _WORDS.get(item["type"]) or _WORDS.get(item["type"].partition("_")[0], "is not of the form that is expected here")
         message = sentence.format(found=_describe(item.get("input")), **context)
         problems.setdefault(field, FieldProblem(field, message))
@@ -214,12 +214,12 @@ def _answer_http(request: Request, error: HTTPException, request_id: str | None)
     if status == KINDS[TooLarge].status:
         return problem_response(body_too_large(), request_id)
     if status == HTTPStatus.NOT_FOUND:
-        return response_of(KINDS[NotFound], f"There is nothing at {request.url.path}.", request_id)
+        return build_problem_response(KINDS[NotFound], f"There is nothing at {request.url.path}.", request_id)
     detail = error.detail
     if status == HTTPStatus.METHOD_NOT_ALLOWED:
         headers["Allow"] = _list_methods(request, headers.get("Allow", ""))
         detail = f"{request.url.path} takes {headers['Allow']}, not {request.method:.20}."
-    response = response_of(ProblemKind(status, f"http-{status}", HTTPStatus(status).phrase), detail, request_id)
+    response = build_problem_response(ProblemKind(status, f"http-{status}", HTTPStatus(status).phrase), detail, request_id)
     response.headers.update(headers)
     return response
 
@@ -232,4 +232,4 @@ def _list_methods(request: Request, of_one_route: str) -> str:
 
 
 def unexpected_response(request_id: str | None) -> Response:
-    return response_of(INTERNAL, "This is our fault, not yours. The log has the details under this request id.", request_id)
+    return build_problem_response(INTERNAL, "This is our fault, not yours. The log has the details under this request id.", request_id)

@@ -5,6 +5,6 @@ from starlette.types import Scope
 NO_ROUTE = "(none)"
 
 
-def route_of(scope: Scope) -> str:
+def name_route(scope: Scope) -> str:
     template: str = scope.get("route_template") or getattr(scope.get("route"), "path", None) or NO_ROUTE
     return template

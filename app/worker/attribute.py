@@ -23,10 +23,10 @@ from ..calls.egress_policy import EgressPolicy
 from ..checks.ask_model import Calls, Egress, ModelOfCheck, Report
 from ..checks.window.window import BEGINNING, PayloadWindow
 from ..database.arrow_reader import ArrowReader, arrow_reader
-from ..database.binary_rows import columns_of
+from ..database.binary_rows import list_column_values
 from ..database.engine import Database
 from ..database.sealer import Sealer
-from ..deployments.monitor.queries import monitor_of
+from ..deployments.monitor.queries import find_monitor
 from ..deployments.queries import Deployments, hold_deployment
 from ..domain.alert import Alert, Event
 from ..domain.check import Progress, Span, Trigger
@@ -46,7 +46,7 @@ from ..evidence.attribution.attribution import (
     PeriodCounts,
     RevisionBoundary,
 )
-from ..evidence.attribution.compared_records import WindowRecords, query_of, read_as_monitored, read_window_records
+from ..evidence.attribution.compared_records import WindowRecords, build_window_query, read_as_monitored, read_window_records
 from ..evidence.attribution.feature_cells import DividedFeatures, divide_gaps
 from ..evidence.attribution.model_questions import attribution_seed, plan_attribution
 from ..evidence.attribution.queries import finish_attribution, note_cost
@@ -83,7 +83,7 @@ def explain_alert(reader: ArrowReader, deployment: Deployment, monitor: Monitor,
     Raises:
         InvalidInput: the monitor cannot be applied to what was logged.
     """
-    query = query_of(deployment, monitor, deployment.schema.features)
+    query = build_window_query(deployment, monitor, deployment.schema.features)
     after = newest_payload(reader, query, span, monitor.max_records)
     before = newest_payload(reader, query, Span(start=BEGINNING, end=span.start), monitor.max_records)
     rows = pa.concat_tables([after, before])
@@ -213,7 +213,7 @@ def perform_attribution(run: AttributionRun, *, database: Database, sealer: Seal
             columns = {"sentence": say_change(plain), "attribution_id": run.id}
             named = replace(plain, group=GroupWords.of(subject.monitor).label(plain.attribute, plain.group))
             columns |= {} if named == plain else {"display_sentence": say_change(named)}
-            changed = note_change(session, subject.alert, columns | columns_of(plain))
+            changed = note_change(session, subject.alert, columns | list_column_values(plain))
             if changed is not None and changed.resolved_at is None and plain.is_known:
                 queue_notifications(session, changed, Event.EXPLAINED)
 
@@ -221,7 +221,7 @@ def perform_attribution(run: AttributionRun, *, database: Database, sealer: Seal
 def _read_subject(run: AttributionRun, database: Database, sealer: Sealer) -> _Subject:
     with database.transaction() as session:
         deployment = Deployments(session, sealer).by_no(run.deployment_no)
-        monitor = monitor_of(session, run.deployment_no)
+        monitor = find_monitor(session, run.deployment_no)
         if monitor is None:
             raise NotFound("fairness monitor of deployment", run.deployment_id)
         alerts = [] if run.alert_no is None else alerts_by_no(session, [run.alert_no])

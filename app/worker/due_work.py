@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy.orm import Session
 
-from ..base.clock import HOUR, hour_of
+from ..base.clock import HOUR, floor_to_hour
 from ..checks.queries import queue_scheduled
 from ..domain.check import Span
 from ..evidence.attribution.queries import queue_nightly
@@ -21,7 +21,7 @@ def queue_due_checks(session: Session, now: datetime) -> int:
 
     A monitor gets each ended hour or day (UTC) since its schedule was switched on once, also if calls are concurrent.
     """
-    latest = hour_of(now - GRACE) - HOUR
+    latest = floor_to_hour(now - GRACE) - HOUR
     return queue_scheduled(session, earliest=latest - (MISSED_HOURS_LIMIT - 1) * HOUR, latest=latest, grace=GRACE)
 
 

@@ -19,7 +19,7 @@ from ..deployments.listed_file_queries import (
     store_listing,
     stored_files,
 )
-from ..deployments.monitor.queries import monitor_of
+from ..deployments.monitor.queries import find_monitor
 from ..domain.check import Span
 from ..domain.file_tables import PayloadTable, TableFormat
 from ..domain.monitor import Schedule
@@ -67,7 +67,7 @@ def _list_table(database: Database, deployment: FiledDeployment, side: str, root
         if not hold_listing(session, deployment.no) or stored_files(session, deployment.no, side) != stored:
             return 0
         store_listing(session, deployment.no, side, new=changes.new, removed=[file.path for file in changes.replaced])
-        monitor = monitor_of(session, deployment.no)
+        monitor = find_monitor(session, deployment.no)
         if monitor is not None:
             _note_hours(session, deployment.no, hours, changes, None if side == PAYLOAD else monitor.evidence.label_horizon_hours)
         if monitor is None or monitor.schedule is Schedule.OFF:

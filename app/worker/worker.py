@@ -143,7 +143,7 @@ def run_worker(settings: Settings, stop: threading.Event) -> None:
     url = settings.database_url.get_secret_value()
     database = Database(url, pool_size=running + SENDERS + JOBS)
     sealer = open_secret_box(settings)
-    egress = egress_of(settings, database)
+    egress = build_egress(settings, database)
     places = TablePlaces(settings.table_folders, settings.answers_dir, open_engine(settings.engine, settings.spark_url))
     perform = partial(perform_check, database=database, sealer=sealer, egress=egress, further=mitigate_window, places=places)
     notifier = Notifier(database, Sender.of(settings, sealer, egress).send)
@@ -162,7 +162,7 @@ def run_worker(settings: Settings, stop: threading.Event) -> None:
         database.close()
 
 
-def egress_of(settings: Settings, database: Database) -> Callable[[], EgressPolicy]:
+def build_egress(settings: Settings, database: Database) -> Callable[[], EgressPolicy]:
     """Returns a function that gives the rule for addresses now: the worker's settings, else the newest service's address."""
     policy = read_policy(settings)
 

@@ -25,7 +25,7 @@ from pathlib import Path
 
 import psycopg
 
-from app.base.clock import hour_of, utc_now
+from app.base.clock import floor_to_hour, utc_now
 from app.cli.database import lower_priority
 from app.database.engine import Database
 from app.database.partitions import ensure_months
@@ -136,7 +136,7 @@ def _loaded(database: Database, records: int, window: int) -> tuple[Scene, datet
         probability=None,
         deployment_id=f"hour-{next(_deployments)}",
     )
-    start = hour_of(utc_now()) - HOUR
+    start = floor_to_hour(utc_now()) - HOUR
     with database.transaction() as session:
         ensure_months(session, {(start.year, start.month)})
     values = {"no": stage.deployment.no, "first": 10**9 * stage.deployment.no, "start": start, "records": records}

@@ -20,7 +20,7 @@ from sqlalchemy.orm import Session
 from app.access.keys.key_text import create_key
 from app.access.principals import Role
 from app.base.clock import utc_now
-from app.charts.series import SeriesWanted, series_of, volume_of
+from app.charts.series import SeriesWanted, build_series, count_volume
 from app.charts.time_ranges import Earlier, RangeChoice, RangePreset
 from app.charts.timeline import TimelineWanted, choose_range, read_timeline
 from app.checks.days.roll_up import Period
@@ -102,12 +102,12 @@ def _views(database: Database) -> Iterator[Question]:
 
     wanted = SeriesWanted(metric="disparate_impact", data=DataSet.PAYLOAD, attribute="age")
     month = replace(wanted, since=utc_now() - timedelta(days=30))
-    yield question("series of a year of hours, 2 groups", lambda session: series_of(session, 1, wanted))
-    yield question("series of a month of hours, 2 groups", lambda session: series_of(session, 1, month))
-    yield question("series of a month, by day", lambda session: series_of(session, 1, replace(month, rollup=Period.DAY)))
-    yield question("series of a year, by day", lambda session: series_of(session, 1, replace(wanted, rollup=Period.DAY)))
-    yield question("series of a year, by month", lambda session: series_of(session, 1, replace(wanted, rollup=Period.MONTH)))
-    yield question("volume of a year of hours", lambda session: volume_of(session, 1, None, None, None))
+    yield question("series of a year of hours, 2 groups", lambda session: build_series(session, 1, wanted))
+    yield question("series of a month of hours, 2 groups", lambda session: build_series(session, 1, month))
+    yield question("series of a month, by day", lambda session: build_series(session, 1, replace(month, rollup=Period.DAY)))
+    yield question("series of a year, by day", lambda session: build_series(session, 1, replace(wanted, rollup=Period.DAY)))
+    yield question("series of a year, by month", lambda session: build_series(session, 1, replace(wanted, rollup=Period.MONTH)))
+    yield question("volume of a year of hours", lambda session: count_volume(session, 1, None, None, None))
 
 
 def _time_panels(database: Database, rounds: int, earlier: Earlier | None) -> Line:
@@ -145,7 +145,7 @@ def _compare_days(database: Database, rounds: int) -> Iterator[Line]:
 
         def ask(rolled: SeriesWanted = rolled) -> None:
             with database.transaction() as session:
-                series_of(session, 1, rolled)
+                build_series(session, 1, rolled)
 
         added = measure_calls(database, ask, rounds)
         with database.transaction() as session:

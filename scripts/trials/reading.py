@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 import structlog
 
-from app.base.clock import hour_of, utc_now
+from app.base.clock import floor_to_hour, utc_now
 from app.intake.gateway import service as gateway
 from scripts.benchmarks.staging import own_database
 from tests.field.comparing import compare_doors
@@ -36,7 +36,7 @@ def main() -> int:
     differing = 0
     with _doors() as (doors, folder):
         for seed in range(options.first, options.first + options.files):
-            file = draw_file(seed, hour_of(utc_now()))
+            file = draw_file(seed, floor_to_hour(utc_now()))
             kinds[f"{file.code} by {file.prediction}"] += 1
             differences = _compare(file, doors, folder)
             differing += bool(differences)

@@ -29,7 +29,7 @@ LOG_INS = {
 """Routes whose events name the person or key that was tried: `session.started` and `session.refused`."""
 
 RECORD_READERS = (
-    *("records_of", "record_details", "record_of", "find_records", "nth_newest", "newest_record"),
+    *("list_matching_records", "record_details", "find_record", "find_records", "nth_newest", "newest_record"),
     *("flagged_page", "read_affected", "list_feedback", "find_feedback"),
 )
 """Functions that return values of single records."""

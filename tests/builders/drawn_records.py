@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from app.base.values import GroupValue, Range, Scalar, canonical, label_of, normalised
+from app.base.values import GroupValue, Range, Scalar, canonical, name_value, normalised
 from app.domain.deployment import Column, FieldKind, FieldType, ProblemType, RecordSchema
 from app.domain.monitor import Monitor, MonitoredAttribute
 from app.domain.monitor_rules import monitor_problems
@@ -110,7 +110,7 @@ def group_in_words(attribute: MonitoredAttribute, column: Column, value: Scalar 
         for member in members:
             inside = member.lo <= float(value) <= member.hi if isinstance(member, Range) else _is_same(value, member, column)
             if inside:
-                return label_of(member), role
+                return name_value(member), role
     # What differs from a listed value by a blank is in no group.
     if isinstance(value, str) and value.strip() in {listed.strip() for listed in attribute.monitored if isinstance(listed, str)}:
         return None

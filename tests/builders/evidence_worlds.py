@@ -10,13 +10,13 @@ import numpy as np
 
 from app.database.engine import Database
 from app.database.partitions import ensure_months
-from app.deployments.monitor.queries import monitor_of
+from app.deployments.monitor.queries import find_monitor
 from app.domain.check import DataSet
 from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.monitor import EvidenceSettings, Monitor, MonitoredAttribute
 from app.domain.outcome import OutcomeRule
 from app.evidence.queries.eras import Era, find_era, followed_deployment
-from app.evidence.queries.figure_states import figures_of
+from app.evidence.queries.figure_states import read_era_figures
 from app.evidence.update import update_deployment
 from app.sources.stored.noted_hours import note_changed_hours
 from tests.connections import connect
@@ -128,7 +128,7 @@ def import_labels(stage: Scene, labels: Iterable[tuple[str, object]], known_at: 
 def present_era(stage: Scene, revision: str | None = None) -> Era:
     """The era of the present monitor with the present model revision, or with that one."""
     with stage.database.transaction() as session:
-        monitor, deployment = monitor_of(session, stage.deployment.no), followed_deployment(session, stage.deployment.no)
+        monitor, deployment = find_monitor(session, stage.deployment.no), followed_deployment(session, stage.deployment.no)
         assert monitor is not None
         era = find_era(session, deployment.no, revision or deployment.model_revision)
     assert era is not None
@@ -147,5 +147,5 @@ def states(stage: Scene, revision: str | None = None) -> dict[tuple[DataSet, str
                 one.is_stale,
                 one.state,
             )
-            for one in figures_of(session, era.no)
+            for one in read_era_figures(session, era.no)
         }

@@ -5,7 +5,7 @@ from typing import Final
 
 import psycopg
 
-from app.base.clock import HOUR, hour_of, utc_now
+from app.base.clock import HOUR, floor_to_hour, utc_now
 from app.checks.result_queries import join_day
 from app.database.engine import Database
 from app.database.migrations import upgrade
@@ -105,7 +105,7 @@ WHERE r.deployment_no = 1 AND r.record_no > 270000
 
 def fill_fleet(database: Database, *, deployments: int, days: int, days_of_first: int = YEAR) -> None:
     """Migrates the database and writes the deployments with their checks and measurements, in the order that checks would use."""
-    last = hour_of(utc_now()) - HOUR
+    last = floor_to_hour(utc_now()) - HOUR
     times = {"last": last, "first": last - timedelta(days=days_of_first), "since": last - timedelta(days=days), "now": utc_now()}
     upgrade(database)
     with database.transaction() as session:

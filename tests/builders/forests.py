@@ -10,8 +10,8 @@ from sqlalchemy.orm import Session
 from app.base.values import Range
 from app.charts.forest import STRIP_CHECKS, Forest, ForestSource, build_forest, choose_metric
 from app.checks.recent_queries import RecentCheck, RecentFigure, recent_checks, recent_figures
-from app.checks.result_queries import measurements_of
-from app.deployments.monitor.queries import monitor_of
+from app.checks.result_queries import read_measurements
+from app.deployments.monitor.queries import find_monitor
 from app.domain.check import DataSet, Measurement, Scope
 from app.domain.comparison import Comparison
 from app.domain.display_names import DisplayNames, GroupName
@@ -115,10 +115,10 @@ def forest_of(*figures: Measurement, **more: Any) -> Forest:  # noqa: ANN401 - m
 def read_forest(session: Session, deployment_no: int, *, now: datetime, metric: str | None = None) -> Forest:
     """Returns the forest of the newest check, of that metric or else of the one that the deployment is judged by."""
     checks = recent_checks(session, deployment_no, most=STRIP_CHECKS)
-    measured = measurements_of(session, checks[0].no) if checks else []
+    measured = read_measurements(session, checks[0].no) if checks else []
     chosen = metric or choose_metric(measured)
     source = ForestSource(
-        monitor=monitor_of(session, deployment_no),
+        monitor=find_monitor(session, deployment_no),
         evidence=look_at_evidence(session, deployment_no),
         checks=checks,
         measured=measured,

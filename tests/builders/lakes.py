@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from app.checks.window.window_sources import TablePlaces
-from app.deployments.definition import definition_of
+from app.deployments.definition import build_definition
 from app.deployments.monitor.queries import put_monitor
 from app.deployments.queries import Deployments
 from app.domain.file_tables import FeedbackTable, PayloadColumns, PayloadTable, TableFormat
@@ -71,7 +71,7 @@ def lake_of(
         (folder / name).mkdir(parents=True, exist_ok=True)
     columns = PayloadColumns(probability="probability", model_revision="revision")
     payload = PayloadTable(location=str(folder / "payload"), columns=columns, partition_by=partition_by, format=format)
-    definition = replace(definition_of(stage.deployment), payload=payload, feedback=FeedbackTable(location=str(folder / "feedback")))
+    definition = replace(build_definition(stage.deployment), payload=payload, feedback=FeedbackTable(location=str(folder / "feedback")))
     with stage.database.transaction() as session:
         deployment, _ = Deployments(session, PlainSealer()).create(deployment_id, definition)
         put_monitor(session, deployment.no, stage.monitor())

@@ -8,7 +8,7 @@ from pathlib import Path
 from sqlalchemy import text
 
 from app.alerts.evaluate import evaluate_ended_checks
-from app.base.clock import HOUR, hour_of, utc_now
+from app.base.clock import HOUR, floor_to_hour, utc_now
 from app.database.engine import Database
 from app.domain.check import Trigger
 from app.domain.deployment import Endpoint
@@ -35,7 +35,7 @@ def _open_alerts(database: Database, model_url: str) -> None:
     judge_single_checks(database, stage.deployment.no)
     with database.transaction() as session:
         session.execute(text("UPDATE deployments SET id = 'credit-risk', name = 'Credit risk'"))
-    hour = hour_of(utc_now()) - HOUR
+    hour = floor_to_hour(utc_now()) - HOUR
     stage.log(applicants(20, 30, 6), hour)
     with ThreadPoolExecutor(1) as pool:  # the browser's event loop is in this thread, where a check cannot run one of its own
         pool.submit(stage.check, hour, trigger=Trigger.SCHEDULE).result()

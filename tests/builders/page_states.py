@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import text
 
-from app.base.clock import HOUR, hour_of, utc_now
+from app.base.clock import HOUR, floor_to_hour, utc_now
 from app.base.values import Range
 from app.database.engine import Database
 from app.domain.check import Trigger
@@ -25,7 +25,7 @@ _BETWEEN = 0.5
 
 def build_states(database: Database) -> None:
     """Stores the deployments, whose ids name their states, and checks them."""
-    last = hour_of(utc_now()) - HOUR
+    last = floor_to_hour(utc_now()) - HOUR
     rejected = OutcomeRule(favourable=("granted",), unfavourable=("refused", "deferred"))
     regression = OutcomeRule(favourable=(Range(_BETWEEN, 1.0),), unfavourable=(Range(0.0, 0.49),))
     race = MonitoredAttribute(feature="race", monitored=RACES[1:], reference=(RACES[0],))
@@ -76,7 +76,7 @@ def _watch(
     columns = _COLUMNS if "race" in records[0] else APPLICANT
     probability = None if problem_type is ProblemType.REGRESSION else "probability"
     stage = scene(database, columns, monitor, endpoint=None, deployment_id=name, problem_type=problem_type, probability=probability)
-    last = hour_of(utc_now()) - (1 + hours_ago) * HOUR
+    last = floor_to_hour(utc_now()) - (1 + hours_ago) * HOUR
     for before in reversed(range(checks)):
         hour = last - before * HOUR
         stage.number_from(1 + (checks - before) * 10_000 + stage.deployment.no * 1_000_000)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy import insert, select, text
 from sqlalchemy.orm import Session
 
-from app.base.clock import HOUR, hour_of
+from app.base.clock import HOUR, floor_to_hour
 from app.checks.queries import get, queue_requested
 from app.database.engine import Database
 from app.database.tables import CheckRow, DeploymentRow, MonitorRow
@@ -37,7 +37,7 @@ def ask(session: Session, deployment_no: int, trigger: Trigger = Trigger.REQUEST
 
 def add_hours(database: Database, deployment_no: int, count: int) -> list[datetime]:
     """The starts of that many hours before 2021, oldest first, queued as scheduled checks."""
-    hours = [hour_of(datetime(2021, 1, 1, tzinfo=UTC)) - (count - no) * HOUR for no in range(count)]
+    hours = [floor_to_hour(datetime(2021, 1, 1, tzinfo=UTC)) - (count - no) * HOUR for no in range(count)]
     rows = [
         {
             "id": f"{deployment_no}-{hour:%d%H}",

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from pyarrow import fs
 
 from app.checks.window.window_sources import TablePlaces
-from app.deployments.definition import definition_of
+from app.deployments.definition import build_definition
 from app.deployments.monitor.queries import put_monitor
 from app.deployments.queries import Deployments
 from app.sources.tables import allowed_locations as locations
@@ -59,7 +59,7 @@ class Store:
     def copied(self, lake: Lake, answers: Path, engine: Engine | None = None, *, deployment_id: str = "in-store") -> Scene:
         """A deployment of the same content and monitor, whose files are copies of those of the lake."""
         address = self.put(lake.folder, deployment_id)
-        known = definition_of(lake.stage.deployment)
+        known = build_definition(lake.stage.deployment)
         assert known.payload is not None
         assert known.feedback is not None
         payload = replace(known.payload, location=f"{address}/payload")

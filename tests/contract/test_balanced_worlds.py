@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.base.values import Range, label_of
+from app.base.values import Range, name_value
 from app.checks.copies.perturb import copy_target
 from app.database.engine import Database
 from app.domain.deployment import Column, FieldKind, FieldType
@@ -221,4 +221,4 @@ def expect_balanced(world: World, check: dict[str, Any], brute: BruteForce) -> N
 
 
 def _label(value: Any) -> str:  # noqa: ANN401 - a value, or the ends of a range
-    return label_of(Range(*value)) if isinstance(value, tuple) else label_of(value)
+    return name_value(Range(*value)) if isinstance(value, tuple) else name_value(value)

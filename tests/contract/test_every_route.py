@@ -11,7 +11,7 @@ from sqlalchemy import select
 from starlette.routing import BaseRoute
 
 from app import main
-from app.access.gate.caller import principal_of
+from app.access.gate.caller import find_principal
 from app.access.principals import Role
 from app.database.tables import DeploymentRow
 from app.pages import application as pages
@@ -45,7 +45,7 @@ def _asks(route: APIRoute) -> str:
     calls = list(_calls(route.dependant))
     if any(call.__qualname__ == "allowed.<locals>.check" for call in calls):
         return "permission"
-    return "key" if principal_of in calls else "nothing"
+    return "key" if find_principal in calls else "nothing"
 
 
 def test_every_route_asks_for_a_permission_but_those_that_are_listed_here() -> None:

@@ -16,7 +16,7 @@ import psycopg
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
-from app.base.clock import HOUR, hour_of
+from app.base.clock import HOUR, floor_to_hour
 from app.base.errors import Unavailable
 from app.database.engine import Database
 from app.database.partitions import ensure_months
@@ -89,7 +89,7 @@ class Historian(threading.Thread):
     def _records(self) -> list[PastRecord]:
         """Hours of men and women; the women's rate falls in one of the hours."""
         hours, base = DAYS * 24, self._chance.uniform(0.3, 0.8)
-        until = hour_of(datetime.now(UTC))
+        until = floor_to_hour(datetime.now(UTC))
         falls, ratio = self._chance.randrange(hours), self._chance.uniform(0.3, 1.0)
         found = []
         for number in range(hours):
@@ -158,7 +158,7 @@ def insert_records(url: str, name: str, records: Sequence[PastRecord], token: st
             )
             session.execute(text(_KEYS), {"deployment": no, "rows": rows})
             session.execute(text(_RECORDS), {"deployment": no, "rows": rows})
-            note_changed_hours(session, no, sorted({hour_of(one.at) for one in records}))
+            note_changed_hours(session, no, sorted({floor_to_hour(one.at) for one in records}))
     finally:
         database.close()
 
@@ -228,7 +228,7 @@ def _count(connection: psycopg.Connection[Any], name: str) -> Counter[tuple[date
         " FROM payload_records r JOIN deployments d ON d.no = r.deployment_no WHERE d.id = %s",
         [name],
     )
-    return Counter((hour_of(at), sex, is_favourable) for at, sex, is_favourable in rows)
+    return Counter((floor_to_hour(at), sex, is_favourable) for at, sex, is_favourable in rows)
 
 
 def _follow(row: dict[str, Any], found: dict[str, Any], counts: Counter[tuple[datetime, str, bool]]) -> tuple[Followed, datetime]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import psycopg
 
-from app.database.embedded.postmaster import postmaster_of
+from app.database.embedded.postmaster import find_postmaster
 from tests.crashes.processes import command_line, descendants, lives, processes_about
 from tests.ports import free_port
 from tests.progress import wait_until
@@ -93,7 +93,7 @@ class Service:
         """
         if url := self.environment.get("DATABASE_URL"):
             return url
-        running = postmaster_of(self._home / "data" / "postgres")
+        running = find_postmaster(self._home / "data" / "postgres")
         if running is None:
             raise RuntimeError("Postgres does not run now")
         return f"postgresql://evenhand@/evenhand?host={running.socket_dir}"
@@ -125,7 +125,7 @@ class Service:
 
     def postmaster_pid(self) -> int | None:
         """The head of its Postgres."""
-        running = postmaster_of(self._home / "data" / "postgres")
+        running = find_postmaster(self._home / "data" / "postgres")
         return running.pid if running and running.pid in self.pids() else None
 
     def backend_pids(self) -> list[int]:

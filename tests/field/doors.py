@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 from evenhand_client import Evenhand
 
-from app.base.values import label_of
+from app.base.values import name_value
 from app.checks.check import perform_check
 from app.checks.lease_queries import claim
 from app.checks.schedule.retry import CHECK_POLICY
@@ -75,7 +75,7 @@ class TypedFile:
 
     def label(self, cell: Cell) -> str:
         """The name of the group of a cell."""
-        return label_of(_READERS[self.code](cell))
+        return name_value(_READERS[self.code](cell))
 
     def records(self) -> Iterator[dict[str, Any]]:
         """The records as JSON."""

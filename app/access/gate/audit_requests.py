@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ...base.errors import Unavailable
 from ...database.engine import Database
 from ...web.problems import problem_response
-from ...web.route_template import NO_ROUTE, route_of
+from ...web.route_template import NO_ROUTE, name_route
 from ..audit.audit_chain import AuditOutcome
 from ..audit.event_queries import current_origin, insert_event, originating
 from ..failed_log_ins import UNKNOWN, FailureBudget
@@ -54,7 +54,7 @@ class RequestOrigin:
 
     @property
     def route(self) -> str:
-        return f"{self.scope['method']} {route_of(self.scope)}"
+        return f"{self.scope['method']} {name_route(self.scope)}"
 
     @property
     def principal(self) -> Principal | None:
@@ -76,7 +76,7 @@ class RequestOrigin:
         if status == HTTPStatus.FORBIDDEN:
             return REFUSED
         # Without a route there was nothing to change; a database that is away was not changed.
-        if not is_audited or route_of(self.scope) == NO_ROUTE or status == HTTPStatus.SERVICE_UNAVAILABLE:
+        if not is_audited or name_route(self.scope) == NO_ROUTE or status == HTTPStatus.SERVICE_UNAVAILABLE:
             return None
         return REFUSED if status < HTTPStatus.INTERNAL_SERVER_ERROR else FAILED
 

@@ -44,12 +44,12 @@ def open_feature(kind: type[Feature]) -> Callable[[Request], Awaitable[Feature]]
     return find
 
 
-async def services_of(request: Request) -> Services:
+async def find_services(request: Request) -> Services:
     services: Services = request.state.services
     return services
 
 
-ServicesIn = Annotated[Services, Depends(services_of)]
+ServicesIn = Annotated[Services, Depends(find_services)]
 
 
 async def turn(services: ServicesIn) -> AsyncIterator[None]:
@@ -86,12 +86,12 @@ async def now() -> datetime:
 NowIn = Annotated[datetime, Depends(now)]
 
 
-async def principal_of(request: Request) -> Principal:
+async def find_principal(request: Request) -> Principal:
     principal: Principal = request.state.principal
     return principal
 
 
-AnyKey = Annotated[Principal, Depends(principal_of)]
+AnyKey = Annotated[Principal, Depends(find_principal)]
 
 
 def allowed(permission: Permission) -> Callable[[Principal], Awaitable[Principal]]:

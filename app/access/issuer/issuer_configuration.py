@@ -8,7 +8,7 @@ import msgspec
 from ...base.errors import SetupError
 from ...base.frozen import frozen
 from ...base.settings import Settings
-from ...calls.ip_addresses import address_of
+from ...calls.ip_addresses import parse_address
 from ..principals import Role
 
 CALLBACK = "/login/oidc/callback"
@@ -77,7 +77,7 @@ def require_secure_url(name: str, url: str) -> None:
         host = split_url.hostname or ""
     except ValueError:
         raise SetupError(f"{name} is not an address.") from None
-    address = address_of(host)
+    address = parse_address(host)
     is_here = host == "localhost" or (address is not None and address.is_loopback)
     if (
         not host

@@ -18,7 +18,7 @@ from ..secret_box import SecretBox
 from ..users import browser_sessions as sessions
 from ..users import queries as users
 from ..users.browser_sessions import IssuerLogIn
-from ..users.session_queries import id_token_of, use_state
+from ..users.session_queries import find_id_token, use_state
 from . import pending_log_ins as pending
 from .issuer import Issuer
 from .issuer_configuration import OidcConfiguration
@@ -180,7 +180,7 @@ class OidcLogIns:
 
     def _id_token_of(self, token: str) -> str | None:
         with self._database.transaction() as session:
-            sealed = id_token_of(session, sessions.token_hash(token))
+            sealed = find_id_token(session, sessions.token_hash(token))
         try:
             return None if sealed is None else self._box.unseal(sealed).decode()
         except SetupError:  # the secret key was changed since: the issuer then asks the person

@@ -15,7 +15,7 @@ from ...base.clock import utc_now
 from ...base.errors import Conflict, InvalidInput
 from ...base.frozen import frozen
 from ..principals import Role
-from .queries import ApiKey, ApiKeys, NewApiKey, limits_of, put_limits
+from .queries import ApiKey, ApiKeys, NewApiKey, find_key_limits, put_limits
 
 KEY_PATTERN = re.compile(r"evk_([a-z2-7]{8})_[A-Za-z0-9_-]{43}", re.ASCII)
 
@@ -42,7 +42,7 @@ def make_key() -> str:
     return f"evk_{public}_{secrets.token_urlsafe(_SECRET_BYTES)}"
 
 
-def key_id_of(text: str) -> str | None:
+def read_key_id(text: str) -> str | None:
     """Returns the public part of a key's text, or None if it cannot be a key."""
     match = KEY_PATTERN.fullmatch(text)
     return match[1] if match else None
@@ -69,7 +69,7 @@ def create_key(
         raise InvalidInput.of("expires_at", rule)
     text = make_key()
     new = NewApiKey(
-        id=str(key_id_of(text)),
+        id=str(read_key_id(text)),
         name=name,
         role=role.value,
         deployment_no=deployment_no,
@@ -109,8 +109,8 @@ def rotate_key(session: Session, key_id: str, *, overlap: timedelta, expires_at:
     role = Role(old.role)
     text = create_key(session, role=role, name=old.name, deployment_no=old.deployment_no, expires_at=expires_at, replaces=old.id)
     keys.end_at(old, min(now + overlap, old.expires_at or now + overlap))
-    new = keys.get(str(key_id_of(text)))
-    put_limits(session, new.id, limits_of(session, old.id))
+    new = keys.get(str(read_key_id(text)))
+    put_limits(session, new.id, find_key_limits(session, old.id))
     return Rotation(text=text, old=keys.get(old.id), new=new)
 
 

@@ -4,7 +4,7 @@ from sqlalchemy.orm import Session
 
 from ...base.frozen import frozen
 from .limits import KeyLimits, KeyUse
-from .queries import ApiKeys, all_limits, use_of
+from .queries import ApiKeys, all_limits, find_key_use
 
 
 @frozen(kw_only=True)
@@ -24,7 +24,7 @@ class UsedKey:
 
 def read_key_use(session: Session) -> list[UsedKey]:
     """Keys that have a limit or logged something, in the order of ids."""
-    limits, use = all_limits(session), use_of(session)
+    limits, use = all_limits(session), find_key_use(session)
     names = ApiKeys(session).names({*limits, *use})
     return [
         UsedKey(key_id=key_id, name=names[key_id], limits=limits.get(key_id, KeyLimits()), use=use.get(key_id, KeyUse()))

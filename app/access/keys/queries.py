@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from ...base.errors import require_present
 from ...base.frozen import frozen
-from ...database.binary_rows import columns_of, read_row
+from ...database.binary_rows import list_column_values, read_row
 from ...database.paging import page_oldest
 from ...database.tables import ApiKeyRow, DeploymentRow, KeyLimitsRow, KeyUseRow
 from ...domain.paging import Paging
@@ -56,7 +56,7 @@ class ApiKeys:
         self._session = session
 
     def add(self, key: NewApiKey) -> ApiKey:
-        self._session.execute(insert(ApiKeyRow).values(columns_of(key)))
+        self._session.execute(insert(ApiKeyRow).values(list_column_values(key)))
         return self.get(key.id)
 
     def get(self, key_id: str) -> ApiKey:
@@ -110,7 +110,7 @@ _SELECT = select(ApiKeyRow.__table__, DeploymentRow.id.label("deployment_id")).o
 _COUNTS = ("requests", "records", "bytes", "refused")
 
 
-def limits_of(session: Session, key_id: str) -> KeyLimits:
+def find_key_limits(session: Session, key_id: str) -> KeyLimits:
     return all_limits(session).get(key_id, KeyLimits())
 
 
@@ -122,12 +122,12 @@ def put_limits(session: Session, key_id: str, limits: KeyLimits) -> None:
     if limits == KeyLimits():
         session.execute(delete(KeyLimitsRow).where(KeyLimitsRow.key_id == key_id))
         return
-    values = columns_of(limits)
+    values = list_column_values(limits)
     insertion = insert(KeyLimitsRow).values(key_id=key_id, **values)
     session.execute(insertion.on_conflict_do_update(index_elements=["key_id"], set_=values))
 
 
-def use_of(session: Session) -> dict[str, KeyUse]:
+def find_key_use(session: Session) -> dict[str, KeyUse]:
     return {row.key_id: read_row(KeyUse, row) for row in session.scalars(select(KeyUseRow))}
 
 

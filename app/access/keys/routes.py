@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from ...base.errors import InvalidInput, NotFound, TooManyTries
 from ...base.texts import name_problem
-from ...web.client_address import client_of
+from ...web.client_address import name_client
 from ...web.id_and_time import in_utc
 from ...web.paging import ShortNumberPaging
 from ...web.problem_answers import CONFLICT, NOT_FOUND, answers
@@ -33,10 +33,10 @@ from .bodies import (
     RotationIn,
     RotationOut,
 )
-from .key_text import create_key, key_facts, key_id_of, rotate_key, rotation_facts
+from .key_text import create_key, key_facts, read_key_id, rotate_key, rotation_facts
 from .key_use import read_key_use
 from .limits import KeyLimits
-from .queries import ApiKeys, limits_of, put_limits
+from .queries import ApiKeys, find_key_limits, put_limits
 
 router = APIRouter(prefix="/v1", tags=["API keys"])
 
@@ -52,7 +52,7 @@ def create_api_key(body: KeyIn, admin: Admin, session: SessionIn) -> NewKeyOut:
     # The only place that has the text; the database gets its hash.
     bound = bound_to(body.deployment_id, session)
     text = create_key(session, role=body.role, name=body.name, deployment_no=bound, expires_at=in_utc("expires_at", body.expires_at))
-    stored = ApiKeys(session).get(str(key_id_of(text)))
+    stored = ApiKeys(session).get(str(read_key_id(text)))
     record_activity(session, admin.actor, "api_key.created", subject=stored.id, details=changes_between(None, key_facts(stored)))
     return NewKeyOut.from_object(stored, key=text)
 
@@ -92,14 +92,14 @@ def bound_to(deployment_id: str | None, session: Session) -> int | None:
 @router.get("/api-keys/{key_id}/limits", responses=NOT_FOUND)
 def read_key_limits(key_id: KeyId, _admin: Admin, session: SessionIn) -> KeyLimitsOut:
     """Returns the limits of a key."""
-    return KeyLimitsOut.from_object(limits_of(session, ApiKeys(session).get(key_id).id))
+    return KeyLimitsOut.from_object(find_key_limits(session, ApiKeys(session).get(key_id).id))
 
 
 @router.put("/api-keys/{key_id}/limits", responses=NOT_FOUND)
 def put_key_limits(key_id: KeyId, body: KeyLimitsIn, admin: Admin, session: SessionIn) -> KeyLimitsOut:
     """Sets the limits of a key on logging records. They apply within 5 seconds; callers beyond them get 429 or 507 with `Retry-After`."""
     stored = ApiKeys(session).get(key_id)
-    before, after = limits_of(session, stored.id), body.read_as(KeyLimits)
+    before, after = find_key_limits(session, stored.id), body.read_as(KeyLimits)
     put_limits(session, stored.id, after)
     if before != after:
         names = ("requests_per_second", "records_per_second", "max_bytes")
@@ -126,7 +126,7 @@ async def log_in(body: LogInIn, request: Request, services: ServicesIn, now: Now
     For people at a script. Programs that run by themselves have API keys. Failures count by name and address, as on the log-in page.
     """
     address: str = request.state.client_address
-    token = await log_in_with_password(services, body.name, body.password, address=address, client=client_of(address))
+    token = await log_in_with_password(services, body.name, body.password, address=address, client=name_client(address))
     return LogInOut(token=token, expires_at=now + LASTS)
 
 

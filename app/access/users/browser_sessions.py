@@ -12,7 +12,7 @@ from ...base.frozen import frozen
 from ...database.engine import Database, current_time
 from ..audit.activity_queries import record_activity
 from ..issuer.token_claims import Identity
-from ..keys.key_text import hash_key, key_id_of, key_refusal
+from ..keys.key_text import hash_key, key_refusal, read_key_id
 from ..keys.queries import ApiKeys
 from ..passwords import is_password
 from ..principals import USER, Permission, Principal, Role
@@ -74,7 +74,7 @@ def log_in_with_key(session: Session, text: str, *, address: str) -> str:
     Unauthenticated: the key is unknown or revoked, or has expired.
     Forbidden: it is a key for logging only, which can read nothing.
     """
-    key_id = key_id_of(text)
+    key_id = read_key_id(text)
     key = ApiKeys(session).find(key_id) if key_id else None
     if key is None or not secrets.compare_digest(key.secret_hash, hash_key(text)):
         raise Unauthenticated("This API key is not known here.")
@@ -113,13 +113,13 @@ def log_in_at_issuer(session: Session, identity: Identity, log_in: IssuerLogIn, 
 
 def log_out_everywhere(session: Session, token: str, principal: Principal, *, address: str) -> int:
     """Ends the session of that token and all others of its user or key; returns how many others there were."""
-    ended = sessions.end_others_of(session, token_hash(token))
+    ended = sessions.end_other_sessions(session, token_hash(token))
     sessions.end(session, token_hash(token))
     record_activity(session, principal.actor, ENDED, details={"address": address, "other_sessions": ended})
     return ended
 
 
-def principal_of(holder: Holder) -> Principal:
+def build_principal(holder: Holder) -> Principal:
     actor = f"user:{holder.id}" if holder.is_user else holder.id
     return Principal(actor=actor, role=Role(holder.role), deployment_no=holder.deployment_no, name=holder.name)
 

@@ -37,7 +37,7 @@ def start(
     session.execute(insert(SessionRow).values(values))
 
 
-def holder_of(session: Session, token_hash: bytes) -> Holder | None:
+def find_holder(session: Session, token_hash: bytes) -> Holder | None:
     """Returns the user or key; None if the session is over, or its holder no longer has access."""
     row = session.scalars(select(SessionRow).where(SessionRow.token_hash == token_hash, SessionRow.expires_at > func.now())).one_or_none()
     if row is None:
@@ -57,12 +57,12 @@ def end(session: Session, token_hash: bytes) -> None:
     session.execute(delete(SessionRow).where(SessionRow.token_hash == token_hash))
 
 
-def id_token_of(session: Session, token_hash: bytes) -> bytes | None:
+def find_id_token(session: Session, token_hash: bytes) -> bytes | None:
     """Returns the issuer's token, encrypted; None if the session is over or not an issuer's."""
     return session.scalar(select(SessionRow.id_token).where(SessionRow.token_hash == token_hash))
 
 
-def end_others_of(session: Session, token_hash: bytes) -> int:
+def end_other_sessions(session: Session, token_hash: bytes) -> int:
     """Ends all other sessions of that session's holder; returns how many."""
     present = select(SessionRow.user_no, SessionRow.key_no).where(SessionRow.token_hash == token_hash).subquery()
     is_same = or_(SessionRow.user_no == present.c.user_no, SessionRow.key_no == present.c.key_no)

@@ -23,7 +23,7 @@ class MailServer:
     sender: str
 
 
-def mail_server_of(settings: Settings) -> MailServer | None:
+def read_mail_server(settings: Settings) -> MailServer | None:
     if settings.smtp_url is None or not settings.smtp_url.get_secret_value():
         return None
     try:

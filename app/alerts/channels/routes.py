@@ -24,7 +24,7 @@ from .bodies import (
 )
 from .catch_up import send_open_alerts
 from .channel import Channel, ChannelContent, ChannelKind, content_problems, with_secret
-from .mail_server import mail_server_of
+from .mail_server import read_mail_server
 from .notification_queries import end_pauses, get_notification, notification_page, queue_test
 from .queries import change_channel, channel_page, create_channel, delete_channel, find_channel_for_change, get_channel
 from .unsent_queries import unsent
@@ -35,11 +35,11 @@ ChannelId = Annotated[str, Path(description="The channel's id, chosen by you.", 
 NotificationId = Annotated[str, uuid_path("The notification's id.", "7b0f4a86-0c52-4a3e-8a34-9d1f3c2b7e55")]
 
 
-def channel_of(_principal: WholeManager, session: SessionIn, channel_id: ChannelId) -> Channel:
+def require_channel(_principal: WholeManager, session: SessionIn, channel_id: ChannelId) -> Channel:
     return get_channel(session, channel_id)
 
 
-ChannelIn = Annotated[Channel, Depends(channel_of)]
+ChannelIn = Annotated[Channel, Depends(require_channel)]
 
 _NEW: Answers = {201: {"model": StoredAlertChannelOut, "description": "Created"}}
 _SENT: Answers = {202: {"model": OpenAlertsSentOut, "description": "Queued; the list of notifications says how far they are"}}
@@ -138,7 +138,7 @@ def _require_sound(content: ChannelContent, services: Services, *, is_new: bool)
             check_url(content.url, services.policy)
         except EndpointRefused as error:
             problems.append(FieldProblem("url", str(error)))
-    if content.kind is ChannelKind.EMAIL and mail_server_of(services.settings) is None:
+    if content.kind is ChannelKind.EMAIL and read_mail_server(services.settings) is None:
         problems.append(
             FieldProblem("kind", "e-mail is not set up here: EVENHAND_SMTP_URL and EVENHAND_SMTP_SENDER, for service and workers")
         )

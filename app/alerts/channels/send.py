@@ -24,7 +24,7 @@ from ..words import facts, headline, sentence
 from .attempt import Delivered, Undelivered
 from .channel import ChannelKind, secret_bytes
 from .email import alert_mail, send_mail
-from .mail_server import MailServer, mail_server_of
+from .mail_server import MailServer, read_mail_server
 from .notification_queries import ClaimedNotification
 
 TIMEOUT_SECONDS = 10.0
@@ -164,7 +164,7 @@ class Sender:
     @classmethod
     def of(cls, settings: Settings, sealer: Sealer, egress: Callable[[], EgressPolicy]) -> "Sender":
         """Returns the sender; `egress` says at every attempt which addresses may be called."""
-        return cls(egress, sealer, mail_server_of(settings))
+        return cls(egress, sealer, read_mail_server(settings))
 
     def send(self, claimed: ClaimedNotification, *, now: datetime) -> Delivered | Undelivered:
         channel, body = claimed.channel, claimed.notification.body

@@ -79,7 +79,7 @@ def request_span(sent: Iterable[tuple[bytes, bytes]]) -> Iterator[None]:
     if not _tracing.is_on:
         yield
         return
-    with _span("request", SpanKind.SERVER, parent=_parent_of(sent), attributes={}):
+    with _span("request", SpanKind.SERVER, parent=_read_parent(sent), attributes={}):
         yield
 
 
@@ -113,7 +113,7 @@ def model_span(host: str, attributes: Attributes, *, sent: Iterable[tuple[bytes,
     if not _tracing.is_on:
         yield call
         return
-    parent = None if sent is None else _parent_of(sent)
+    parent = None if sent is None else _read_parent(sent)
     span = _tracing.tracer.start_span(
         "call model", context=parent, kind=SpanKind.CLIENT, attributes={"http.request.method": "POST", "server.address": host, **attributes}
     )
@@ -176,7 +176,7 @@ def _span(name: str, kind: SpanKind, *, parent: Context | None, attributes: Attr
             raise
 
 
-def _parent_of(sent: Iterable[tuple[bytes, bytes]]) -> Context:
+def _read_parent(sent: Iterable[tuple[bytes, bytes]]) -> Context:
     # Longer ones are no places, and the library would log each.
     carrier = {name.decode("ascii"): value.decode("latin-1") for name, value in sent if name in _PLACE_HEADERS and len(value) <= _LONGEST}
     return _PLACE.extract(carrier)

@@ -13,7 +13,7 @@ from ...base.telemetry.traces import ModelCall, model_span
 from ...domain.deployment import Endpoint
 from ...payloads.codec import HttpMessage
 from ..call_failures import CallFailure, crowded, excerpt, failure_of_error, failure_of_status, late, oversized, slow
-from ..credential_headers import bearer_of, encode_header, header_of, redacted, redacted_of
+from ..credential_headers import build_auth_header, encode_header, make_bearer_credentials, redact_secrets, redacted
 from ..egress_policy import parse_url
 from ..request_pace import Pacer, Timing, backoff_seconds, retry_after_seconds
 from ..token_source import TokenSource
@@ -52,7 +52,7 @@ class Asker:
         self._headers = [
             (b"Accept-Encoding", b"identity"),
             (b"User-Agent", b"evenhand"),
-            *header_of(endpoint.credentials),
+            *build_auth_header(endpoint.credentials),
             *(encode_header(name, value) for name, value in endpoint.headers.items()),
         ]
         credentials = endpoint.credentials
@@ -170,7 +170,7 @@ class Asker:
 
     def _redact(self, text: str) -> str:
         token = None if self._tokens is None else self._tokens.known()
-        return redacted_of(redacted(text, bearer_of(token)), self._endpoint)
+        return redact_secrets(redacted(text, make_bearer_credentials(token)), self._endpoint)
 
 
 async def _read(response: httpx.Response, limit: int) -> tuple[bytes, bool]:

@@ -11,7 +11,7 @@ from ...base.telemetry.prometheus import model_rows
 from ...domain.deployment import Endpoint, FieldType, OutputFields
 from ...payloads.codec import Asking
 from ...payloads.read_predictions import Answer, fit_probability
-from ...payloads.registry import codec_of
+from ...payloads.registry import bind_codec
 from ...payloads.repeated_inputs import put_in_order
 from ...payloads.wire import Rows
 from ..egress_policy import EgressPolicy
@@ -39,7 +39,7 @@ class LiveModel:
 
     def __init__(self, key: ModelKey, policy: EgressPolicy, *, timing: Timing | None = None, resolver: Resolver = resolve) -> None:
         self._key = key
-        self._codec = codec_of(key.endpoint)
+        self._codec = bind_codec(key.endpoint)
         self._asker = Asker(key.endpoint, timing or Timing(), quotes=policy.shows_answers)
         endpoint = key.endpoint
         self._transport = PinnedTransport(policy, connections=endpoint.concurrency, tls=endpoint.tls, resolver=resolver)

@@ -14,7 +14,7 @@ from ...domain.deployment import Endpoint, FieldType, OutputFields
 from ...domain.record import Prediction
 from ...payloads.codec import Asking
 from ...payloads.read_predictions import fit_probability
-from ...payloads.registry import codec_of
+from ...payloads.registry import bind_codec
 from ...payloads.repeated_inputs import put_in_order
 from ...payloads.wire import Rows
 from ..egress_policy import OPEN, EgressPolicy
@@ -60,7 +60,7 @@ class ScoringClient:
         self._columns = tuple(columns)
         self._policy = policy
         self._resolver = resolver
-        self._codec = codec_of(endpoint)
+        self._codec = bind_codec(endpoint)
         self._asking = Asking(outputs=outputs, types=tuple(types))
         self._asker = Asker(endpoint, timing or Timing(), quotes=policy.shows_answers)
         self._search = RefusalSearch(self._columns)

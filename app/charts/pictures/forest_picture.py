@@ -139,8 +139,8 @@ class StripRun:
     verdict: str
 
 
-def picture_of(forest: Forest) -> ForestPicture:
-    axis, ticks = _axis_of(forest)
+def draw_forest(forest: Forest) -> ForestPicture:
+    axis, ticks = _choose_axis(forest)
     shapes = _join(forest.rows)
     lines: dict[tuple[str, str], list[ForestRow]] = {}
     for row in forest.rows:
@@ -243,7 +243,7 @@ def _mark(axis: Axis, figure: ForestFigure, row: ForestRow, shape: str, *, y: fl
     )
 
 
-def _axis_of(forest: Forest) -> tuple[Axis, tuple[Tick, ...]]:
+def _choose_axis(forest: Forest) -> tuple[Axis, tuple[Tick, ...]]:
     if forest.metric not in CATALOGUE or is_on_ratios(forest.metric):
         ratios = LogAxis()
         return ratios, tuple(Tick(text=f"{tick:g}", at=_percent(ratios.place(tick))) for tick in TICKS)

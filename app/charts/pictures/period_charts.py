@@ -173,7 +173,7 @@ def series_chart(series: Series, look: ThemeLook, *, alerts: Sequence[Alert] = (
             triangle = f'<path d="M-5 1H5L0 10z" fill="{look.unfair}"><title>{text}</title></path>'
             drawing.add(f'<svg aria-hidden="true" x="{x}" y="{drawing.height:g}" width="1" height="10" overflow="visible">{triangle}</svg>')
         drawing.height += 10
-    gaps = draw_stretches(sorted({_start_of(gap.at, step) for gap in series.gaps}), step, axis, height=_GAP_HEIGHT)
+    gaps = draw_stretches(sorted({_find_step_start(gap.at, step) for gap in series.gaps}), step, axis, height=_GAP_HEIGHT)
     unit = "check" if series.rollup is None else series.rollup.value
     sentences = []
     for panel, picture in zip(panels, pictures, strict=True):
@@ -197,7 +197,7 @@ def volume_chart(volumes: Sequence[Volume], look: ThemeLook, *, span: Span | Non
     step = step_of_picture(shown, MAX_STEPS) if rollup is None else _LENGTHS[rollup]
     logged: Counter[datetime] = Counter()
     for volume in volumes:
-        logged[volume.at if rollup else _start_of(volume.at, step)] += volume.records
+        logged[volume.at if rollup else _find_step_start(volume.at, step)] += volume.records
     highest, total = max(logged.values(), default=0), sum(logged.values())
     per = _count_step(max(step, HOUR)) if rollup is None else f"one {rollup.value}"
     summary = f"{total:,} records, at most {highest:,} in {per}"
@@ -239,7 +239,7 @@ def _axis(span: Span) -> TimeAxis:
     return TimeAxis(span=Span(start=span.start - margin, end=span.end + margin))
 
 
-def _start_of(at: datetime, step: timedelta) -> datetime:
+def _find_step_start(at: datetime, step: timedelta) -> datetime:
     return ORIGIN + (at - _LEAST - ORIGIN) // step * step
 
 

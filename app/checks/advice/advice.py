@@ -5,13 +5,13 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from ...base.clock import HOUR, hour_of
+from ...base.clock import HOUR, floor_to_hour
 from ...base.frozen import frozen
 from ...domain.check import CheckRun, CheckState, Failure, WindowCounts
 from ...domain.groups import MISSPELLED
 from ...domain.monitor import Schedule
 from ...statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Verdict
-from ..schedule.words import notice_of, silence_of
+from ..schedule.words import choose_notice, describe_silence
 from ..schedule.worker_state import WorkersSeen, WorkerState
 from .deployment_facts import Compared, EndedCheck, GroupFigure, OverviewEntry, Success
 
@@ -98,7 +98,7 @@ class Because:
 
 def next_due(now: datetime, schedule: Schedule | None) -> datetime | None:
     """UTC end of an hour or a day; None where no check is due by the clock."""
-    end = hour_of(now - QUEUED_AFTER).astimezone(UTC) + HOUR
+    end = floor_to_hour(now - QUEUED_AFTER).astimezone(UTC) + HOUR
     match schedule:
         case Schedule.HOURLY:
             return end
@@ -289,12 +289,12 @@ _STEPS: Mapping[Cause, str] = {
 }
 
 
-def advice_of(because: Because) -> Advice:
+def write_advice(because: Because) -> Advice:
     # The usual case of hundreds of deployments.
     if not _REASONS[because.cause] and not _STEPS[because.cause]:
         return Advice(cause=because.cause, reason=None, next_step=None)
     workers = because.outlook.workers
-    notice, silence = notice_of(workers), silence_of(workers) or ""
+    notice, silence = choose_notice(workers), describe_silence(workers) or ""
 
     if because.is_of_check:
         # The page of a check shows its times itself.
@@ -356,7 +356,7 @@ def _group_facts(because: Because) -> dict[str, str]:
 
 
 def _follows(because: Because) -> str:
-    outlook, silence = because.outlook, silence_of(because.outlook.workers)
+    outlook, silence = because.outlook, describe_silence(because.outlook.workers)
     if silence is not None:
         return f"{silence} No check runs before one does."
     if outlook.under_way is not None:

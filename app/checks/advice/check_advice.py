@@ -3,17 +3,17 @@
 from sqlalchemy.orm import Session
 
 from ...database.engine import current_time
-from ...deployments.monitor.queries import monitor_of
+from ...deployments.monitor.queries import find_monitor
 from ...domain.check import CheckRun
 from ...domain.monitor import Schedule
 from ..queries import under_way
 from ..schedule.worker_queries import workers_seen
-from .advice import Advice, Outlook, advice_of, next_due, of_check
+from .advice import Advice, Outlook, next_due, of_check, write_advice
 
 
-def outlook_of(session: Session, deployment_no: int) -> Outlook:
+def read_outlook(session: Session, deployment_no: int) -> Outlook:
     """Outlook on the database's clock."""
-    monitor, busy = monitor_of(session, deployment_no), under_way(session, deployment_no)
+    monitor, busy = find_monitor(session, deployment_no), under_way(session, deployment_no)
     schedule = None if monitor is None else monitor.schedule
     return Outlook(
         workers=workers_seen(session),
@@ -24,4 +24,4 @@ def outlook_of(session: Session, deployment_no: int) -> Outlook:
 
 
 def advice_on_check(check: CheckRun, outlook: Outlook) -> Advice:
-    return advice_of(of_check(check, outlook))
+    return write_advice(of_check(check, outlook))

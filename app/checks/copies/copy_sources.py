@@ -25,7 +25,7 @@ from ...domain.deployment import Deployment, Endpoint
 from ...domain.record import Prediction
 from ...sources.arrays.column_cells import format_value, parse_value
 from ...sources.stored.copy_answers import CounterfactualLines, TargetKey, reserve_target_number
-from ...sources.stored.window_queries import features_of
+from ...sources.stored.window_queries import read_record_features
 from ...sources.tables.engines import Engine
 from ...sources.tables.kept_predictions import KeptAnswers
 from ...sources.tables.record_files import PayloadFiles
@@ -198,7 +198,7 @@ class LoggedCopies:
         """Features (in schema order) of the records at these positions, by position; read in a short transaction."""
         record_nos = window.record_nos()[list(positions)].tolist()
         with arrow_reader(self._database) as reader:
-            features = features_of(reader, self._deployment_no, window.reach(), record_nos)
+            features = read_record_features(reader, self._deployment_no, window.reach(), record_nos)
         return {position: features[no] for position, no in zip(positions, record_nos, strict=True)}
 
     def reserve_number(self) -> int:

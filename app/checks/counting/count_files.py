@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from ...base.frozen import frozen
 from ...deployments.monitor.picked_metrics import is_needed
 from ...domain.check import DataSet, Progress, Span
-from ...domain.comparison import Comparison, comparisons_of
+from ...domain.comparison import Comparison, list_comparisons
 from ...domain.deployment import RecordSchema
 from ...domain.groups import NEAR_TWINS, NearTwin, describe_twins
 from ...domain.monitor import Monitor, MonitoredAttribute
@@ -57,14 +57,14 @@ class CountedSpan:
 
     def add(self, read: RecordTable, repeats: IntArray, is_other: npt.NDArray[np.bool_]) -> None:
         """Counts one batch without its times: each of `read` is so many records, and of another revision or not."""
-        tables = [count_payload(read, comparison, ALL, NONE, repeats=repeats) for comparison in comparisons_of(read.monitor)]
+        tables = [count_payload(read, comparison, ALL, NONE, repeats=repeats) for comparison in list_comparisons(read.monitor)]
         self.plus(
             CountedSpan(
                 tables,
                 int(repeats.sum()),
                 int(repeats[read.outcomes == Outcome.UNCLASSIFIED].sum()),
                 int(repeats[is_other].sum()),
-                {comparison.label: count_table(read, comparison, repeats=repeats) for comparison in comparisons_of(read.monitor)},
+                {comparison.label: count_table(read, comparison, repeats=repeats) for comparison in list_comparisons(read.monitor)},
                 read.count_twins(repeats),
             )
         )

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...domain.check import DataSet
-from ...domain.comparison import Comparison, comparisons_of
+from ...domain.comparison import Comparison, list_comparisons
 from ...domain.group_words import GroupWords
 from ...domain.outcome import Outcome
 from ...sources.arrays.read_records import RecordTable
@@ -81,7 +81,7 @@ def describe_left_out(
     copies_of = {copies.grouping.column.name: copies for copies in evidence.copies}
     sampled_out = 0 if weights is None else round(float((weights - 1).sum()))
     logged = {"beyond_newest": window.logged_in_span - window.own, "sampled_out": sampled_out}
-    for comparison in comparisons_of(subject.monitor):
+    for comparison in list_comparisons(subject.monitor):
         if counted is not None:
             records_of[DataSet.PAYLOAD].append(counted[comparison.label])
         else:

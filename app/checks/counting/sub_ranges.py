@@ -78,7 +78,7 @@ def count_inside(
     is_whole = grouping.column.type is FieldType.INTEGER
     sub_ranges = []
     for code, group, bounds in ranges:
-        edges = edges_of(bounds, is_whole=is_whole)
+        edges = cut_range(bounds, is_whole=is_whole)
         intervals = len(edges) - 1
         if intervals < 2:  # noqa: PLR2004 - one interval is the range itself
             continue
@@ -104,7 +104,7 @@ def inside(tables: Sequence[Mapping[str, Any]]) -> dict[str, SubRanges]:
     return merged
 
 
-def edges_of(bounds: Range, *, is_whole: bool) -> tuple[float, ...]:
+def cut_range(bounds: Range, *, is_whole: bool) -> tuple[float, ...]:
     """Ends of a range's intervals, at round numbers: its own two where it is too narrow to cut."""
     low, high = (ceil(bounds.lo), floor(bounds.hi)) if is_whole else (bounds.lo, bounds.hi)
     # In decimals: the difference of two floats may be infinite.

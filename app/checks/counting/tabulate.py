@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ...base.frozen import frozen
 from ...domain.check import DataSet
-from ...domain.comparison import Comparison, comparisons_of
+from ...domain.comparison import Comparison, list_comparisons
 from ...domain.monitor import Monitor
 from ...sources.arrays.read_records import RecordTable
 from ...sources.arrays.strata import Divided
@@ -129,7 +129,7 @@ def tabulate(
     evidence: CheckEvidence, labels: Labelled | None, monitor: Monitor, payload: Sequence[Tabulated] | None = None
 ) -> list[Tabulated]:
     """Every table of a check. `payload` are its payload tables, if counted from more records than the window holds."""
-    comparisons = comparisons_of(monitor)
+    comparisons = list_comparisons(monitor)
     if payload is None:
         weights = evidence.window.weights()
         payload = [count_payload(evidence.read, comparison, *_parts(evidence.window), weights=weights) for comparison in comparisons]
@@ -195,10 +195,10 @@ def _count_balanced(evidence: CheckEvidence, copies: CopyOutcomes) -> Tabulated:
         for selected in _parts(window)
     )
     comparison = Comparison((grouping.column.name,))
-    return Tabulated(DataSet.BALANCED, comparison, own_counts, additional, revisions=revisions_of(evidence, copies))
+    return Tabulated(DataSet.BALANCED, comparison, own_counts, additional, revisions=tabulate_revisions(evidence, copies))
 
 
-def revisions_of(evidence: CheckEvidence, copies: CopyOutcomes) -> tuple[OtherRevisions, ...]:
+def tabulate_revisions(evidence: CheckEvidence, copies: CopyOutcomes) -> tuple[OtherRevisions, ...]:
     grouping = evidence.read.grouping(copies.grouping.column.name)
     made_by = evidence.window.rows["model_revision"]
     return tuple(

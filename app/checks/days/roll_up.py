@@ -8,9 +8,9 @@ from itertools import groupby
 from typing import cast
 
 from ...base.frozen import frozen
-from ...base.values import label_of
+from ...base.values import name_value
 from ...domain.check import DataSet, Measurement
-from ...domain.comparison import Comparison, comparisons_of, split_group
+from ...domain.comparison import Comparison, list_comparisons, split_group
 from ...domain.group_words import GroupWords
 from ...domain.groups import NamedGroup, list_combinations
 from ...domain.mitigation import MitigationSettings
@@ -156,12 +156,12 @@ def _is_of_present_groups(table: HourTable, monitor: Monitor) -> bool:
     """Without a listed reference a combination is one exactly if none of its values is monitored."""
     if table.comparison == EVERYBODY:
         return True
-    if table.comparison not in comparisons_of(monitor):
+    if table.comparison not in list_comparisons(monitor):
         return False
     members = table.comparison.members(monitor)
     counted = {(label, role) for label, role in cast("list[tuple[str, str]]", table.cells["groups"])}
-    monitored = [{label_of(value) for value in member.monitored} for member in members]
-    reference = [None if member.reference is None else {label_of(value) for value in member.reference} for member in members]
+    monitored = [{name_value(value) for value in member.monitored} for member in members]
+    reference = [None if member.reference is None else {name_value(value) for value in member.reference} for member in members]
     if None not in reference:
         groups: list[list[NamedGroup]] = [
             [*((label, "monitored") for label in monitored_values), *((label, "reference") for label in reference_values or ())]

@@ -127,13 +127,13 @@ _REVISION_BEFORE = """
 def figure_steps(session: Session, deployment_no: int, span: Span, step: timedelta, filters: FiguresWanted) -> list[FigureStep]:
     """Returns the figures of every group and step, in no order; reads every figure."""
     values = filters.values(deployment_no) | {"first": span.start, "last": span.end, "step": step, "origin": ORIGIN}
-    return [FigureStep._make(row) for row in read_rows(session, _attribute_of(_FIGURES, filters), values)]
+    return [FigureStep._make(row) for row in read_rows(session, _fill_attribute(_FIGURES, filters), values)]
 
 
 def figure_days(session: Session, deployment_no: int, span: Span, filters: FiguresWanted) -> list[FigureStep]:
     """Returns the same of days (UTC) that begin in the span, half-open, from stored sums."""
     values = filters.values(deployment_no) | {"first": span.start, "last": span.end}
-    return [FigureStep._make(row) for row in read_rows(session, _attribute_of(_DAYS, filters), values)]
+    return [FigureStep._make(row) for row in read_rows(session, _fill_attribute(_DAYS, filters), values)]
 
 
 def oldest_check_start(session: Session, deployment_no: int) -> datetime | None:
@@ -146,6 +146,6 @@ def revision_before(session: Session, deployment_no: int, end: datetime) -> tupl
     return None if row is None else (cast("str | None", row[0]), cast("datetime", row[1]))
 
 
-def _attribute_of(statement: str, filters: FiguresWanted) -> str:
+def _fill_attribute(statement: str, filters: FiguresWanted) -> str:
     # IS NOT DISTINCT FROM could not use the index.
     return statement.replace("{attribute}", "NULL" if filters.of_all else "NOT NULL")

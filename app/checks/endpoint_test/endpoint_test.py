@@ -12,14 +12,14 @@ from itertools import cycle
 from ...base.clock import monotonic_seconds
 from ...base.errors import ScoringFailed
 from ...base.frozen import frozen
-from ...base.values import Scalar, number_of, spelled
-from ...calls.credential_headers import redacted_of
+from ...base.values import Scalar, read_number, spelled
+from ...calls.credential_headers import redact_secrets
 from ...calls.egress_policy import EgressPolicy
 from ...calls.scoring.live_model import LiveModel, ModelKey
 from ...domain.deployment import Column, Endpoint, OutputFields, ProblemType
 from ...domain.outcome import Outcome, OutcomeRule, outcome_label
 from ...domain.record import ROUNDING, Prediction
-from ...payloads.registry import FINDABLE, codec_of
+from ...payloads.registry import FINDABLE, bind_codec
 from ...payloads.wire import Rows
 from ..copies.repeats import DIFFER
 
@@ -108,7 +108,7 @@ async def try_endpoint(question: Question, policy: EgressPolicy, *, deadline: fl
     """
     began = monotonic_seconds()
     secret = question.endpoint
-    codec = codec_of(question.endpoint)
+    codec = bind_codec(question.endpoint)
     count = "1 record" if len(question.rows) == 1 else f"{len(question.rows)} records"
     sent = f"{count} as {codec.label}, {codec.content_type}: {codec.shown_request}"
     test = EndpointTest(payload_format=str(question.endpoint.payload_format), sent=sent, seconds=0.0)
@@ -128,7 +128,7 @@ async def try_endpoint(question: Question, policy: EgressPolicy, *, deadline: fl
     except ScoringFailed as error:
         # An answer that cannot be read is the cause of the error.
         has_answered = isinstance(error.__cause__, ScoringFailed)
-        return replace(test, seconds=monotonic_seconds() - began, fault=redacted_of(error.quoting, secret), has_answered=has_answered)
+        return replace(test, seconds=monotonic_seconds() - began, fault=redact_secrets(error.quoting, secret), has_answered=has_answered)
 
     predictions = answer.predictions
     outcomes = None if question.rule is None else tuple(question.rule.classify(prediction.outcome_value) for prediction in predictions)
@@ -160,7 +160,7 @@ def _is_complete(test: EndpointTest, outputs: OutputFields) -> bool:
 def _safe(value: Scalar, secret: Endpoint) -> Scalar:
     if not isinstance(value, str):
         return value
-    text = redacted_of(value, secret)
+    text = redact_secrets(value, secret)
     return text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "…"
 
 
@@ -187,7 +187,7 @@ def _warn(
         for value in _distinct(
             prediction.prediction
             for prediction in predictions
-            if isinstance(prediction.prediction, bool | str) or number_of(prediction.prediction) is None
+            if isinstance(prediction.prediction, bool | str) or read_number(prediction.prediction) is None
         ):
             yield f"The prediction {value} is not a number, as that of a regression must be: such records cannot be logged."
     elif any(prediction.probability is None for prediction in predictions):

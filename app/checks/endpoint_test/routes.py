@@ -15,7 +15,7 @@ from ...base.errors import Conflict, FieldProblem, InvalidInput
 from ...base.texts import printable
 from ...base.values import Scalar
 from ...deployments.deployment_in_address import managed
-from ...deployments.monitor.queries import monitor_of
+from ...deployments.monitor.queries import find_monitor
 from ...deployments.queries import Deployments
 from ...deployments.routes import checked_definition
 from ...domain.deployment import Column
@@ -92,7 +92,7 @@ def _build_question(
 ) -> tuple[Question, NewestRecord | None]:
     with services.database.transaction() as session:
         deployment = managed(principal, Deployments(session, services.secret_box), deployment_id)
-        monitor = monitor_of(session, deployment.no)
+        monitor = find_monitor(session, deployment.no)
         newest = newest_record(session, deployment.no) if body is None or body.records is None else None
     if deployment.endpoint is None:
         raise Conflict(f"Deployment {deployment.id} has no endpoint that could be tested; give it one.")

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from ...web.body import Out, example
-from .words import RUNBOOK, notice_of
+from .words import RUNBOOK, choose_notice
 from .worker_state import WorkersSeen, WorkerState
 
 _SILENT = {
@@ -42,7 +42,7 @@ class WorkersOut(Out):
 
     @classmethod
     def of(cls, workers: WorkersSeen) -> "WorkersOut":
-        notice = notice_of(workers)
+        notice = choose_notice(workers)
         return cls.from_object(
             workers,
             sentence=None if notice is None else notice.sentence,

@@ -20,7 +20,7 @@ class WorkerNotice:
     next_step: str
 
 
-def notice_of(workers: WorkersSeen) -> WorkerNotice | None:
+def choose_notice(workers: WorkersSeen) -> WorkerNotice | None:
     """None while a worker answers."""
     match workers.state:
         case WorkerState.ANSWERING:
@@ -33,7 +33,7 @@ def notice_of(workers: WorkersSeen) -> WorkerNotice | None:
             return WorkerNotice(sentence=_SILENT.format(since=since), next_step=_START_AGAIN)
 
 
-def silence_of(workers: WorkersSeen) -> str | None:
+def describe_silence(workers: WorkersSeen) -> str | None:
     """First sentence of the notice, for texts that go on; None while a worker answers."""
-    notice = notice_of(workers)
+    notice = choose_notice(workers)
     return None if notice is None else f"{notice.sentence.partition('. ')[0]}."

@@ -21,18 +21,18 @@ from .payload_view import (
     RATE_BEFORE,
     balanced_attributes,
     debiased_attributes,
-    mode_of,
     notes_on_copies,
     notes_on_intervals,
     notes_on_mitigation,
     payload_attributes,
     perturbed_attributes,
+    read_mitigation_mode,
     why_not_debiased,
     why_not_perturbed,
 )
 from .training_view import fill_training_view, why_no_training
 from .view_shapes import AttributeView, CheckView, ViewKind, ViewState
-from .view_source import CheckSource, CountedCheck, counted_check, source_of
+from .view_source import CheckSource, CountedCheck, counted_check, read_check_source
 
 CARRIED = (
     "Nothing was logged since, and the records and labels that were read are still the same;"
@@ -60,7 +60,7 @@ _ENDED_WITHOUT = {
 }
 
 
-def views_of(session: Session, deployment: Deployment, check: CheckRun) -> tuple[ViewState, ...]:
+def list_views(session: Session, deployment: Deployment, check: CheckRun) -> tuple[ViewState, ...]:
     """Kinds of view, with the reason where the check has none."""
     counted = counted_check(session, check)
     reasons = {kind: _why_not(counted, kind, deployment) for kind in _NEEDED} | {ViewKind.TRAINING: why_no_training(session, deployment.no)}
@@ -91,7 +91,7 @@ def check_view(session: Session, deployment: Deployment, check: CheckRun, kind: 
     if reason is not None:
         return replace(view, reason=reason)
     data, metrics = _NEEDED[kind]
-    return _fill_view(view, source_of(session, counted, data=data, metrics=metrics))
+    return _fill_view(view, read_check_source(session, counted, data=data, metrics=metrics))
 
 
 def _why_not(counted: CountedCheck, kind: ViewKind, deployment: Deployment) -> str | None:
@@ -116,7 +116,7 @@ def _fill_view(view: CheckView, source: CheckSource) -> CheckView:
             attributes = perturbed_attributes(source)
             notes += notes_on_copies(source, attributes) + notes_on_intervals(source, attributes)
         case ViewKind.DEBIASED:
-            attributes, balanced, mode = debiased_attributes(source), balanced_attributes(source), mode_of(source)
+            attributes, balanced, mode = debiased_attributes(source), balanced_attributes(source), read_mitigation_mode(source)
             notes += notes_on_mitigation(source) + notes_on_copies(source, balanced)
         case _:
             attributes = payload_attributes(source)

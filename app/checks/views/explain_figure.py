@@ -9,7 +9,7 @@ from ...domain.check import DataSet, Measurement, Scope
 from ...domain.figure_details import SIDES, Details
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.intervals.rate_estimates import RESAMPLING
-from ...statistics.sentences.sides import mirror_of
+from ...statistics.sentences.sides import mirror_limits
 from ...statistics.sentences.statements import JudgedFigure, as_text, choice_statement, figure_sentence, gap_statement, limit_statement
 
 DATA_SETS: Mapping[DataSet, str] = {
@@ -114,24 +114,24 @@ def explained(measurement: Measurement) -> Explanation:
         title=metric.title,
         formula=metric.formula if details.formula is None else details.formula,
         convention=metric.convention,
-        sentence=sentence_of(measurement),
+        sentence=describe_measurement(measurement),
         data=DATA_SETS[measurement.data],
         subject=f"{subject} ({measurement.attribute})" if measurement.attribute else subject,
         counts=tuple(_list_counts(details)),
         interval=None if measurement.value is None else INTERVALS[measurement.interval_method or "counted"],
-        limits=limits_of(measurement),
-        statements=statements_of(measurement),
+        limits=describe_limits(measurement),
+        statements=list_statements(measurement),
         caution=None if details.caution is None else f"It {details.caution}.",
         measurement=measurement,
     )
 
 
-def limits_of(measurement: Measurement) -> str:
+def describe_limits(measurement: Measurement) -> str:
     limits = (measurement.lower_limit, measurement.upper_limit)
     if limits == (None, None):
         return "No limit is set."
     lower, upper = limits
-    is_one_sided = mirror_of(CATALOGUE[measurement.metric], limits) != (None, None)
+    is_one_sided = mirror_limits(CATALOGUE[measurement.metric], limits) != (None, None)
     range_ = (
         f"from {as_text(lower)} up"
         if upper is None
@@ -160,12 +160,12 @@ def judged_figure(measurement: Measurement) -> JudgedFigure:
     )
 
 
-def sentence_of(measurement: Measurement) -> str:
+def describe_measurement(measurement: Measurement) -> str:
     """Where the reference is at a disadvantage, also as seen from its side."""
     return figure_sentence(judged_figure(measurement), measurement.reason)
 
 
-def statements_of(measurement: Measurement) -> tuple[str, ...]:
+def list_statements(measurement: Measurement) -> tuple[str, ...]:
     figure = judged_figure(measurement)
     statements = (gap_statement(figure), limit_statement(figure), choice_statement(figure))
     return tuple(statement for statement in statements if statement is not None)

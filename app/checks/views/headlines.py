@@ -10,7 +10,7 @@ from ...domain.figure_details import SIDES
 from ...statistics.intervals.verdicts import GRAVEST, Verdict
 from ...statistics.sentences.figure_sentences import find_share, format_to
 from ...statistics.sentences.sides import Disadvantaged
-from .explain_figure import judged_figure, limits_of, sentence_of, statements_of
+from .explain_figure import describe_limits, describe_measurement, judged_figure, list_statements
 from .payload_view import notes_on_unseen
 
 IMPACT: Final = "disparate_impact"
@@ -170,9 +170,9 @@ def word_figure(measurement: Measurement) -> WordedFigure:
     return WordedFigure(
         measurement=measurement,
         group=str(measurement.group or measurement.details.monitored or ""),
-        sentence=sentence_of(measurement),
-        statements=statements_of(measurement),
-        limits=limits_of(measurement),
+        sentence=describe_measurement(measurement),
+        statements=list_statements(measurement),
+        limits=describe_limits(measurement),
         disadvantaged=figure.disadvantaged,
         disadvantaged_group=figure.disadvantaged_group,
     )

@@ -16,7 +16,7 @@ from .explain_figure import Explanation, explained
 from .payload_view import EQUALITY, OPENSCALE, RATE, RATE_AFTER, RATE_BEFORE
 from .training_view import training_figures
 from .view_shapes import ViewKind
-from .view_source import CountedCheck, source_of
+from .view_source import CountedCheck, read_check_source
 
 
 @frozen(kw_only=True)
@@ -60,7 +60,7 @@ VIEW_OF_DATA: Final[Mapping[DataSet, ViewKind]] = {
 """View that shows the figures of a data set."""
 
 
-def key_of(measurement: Measurement) -> MeasurementKey:
+def make_measurement_key(measurement: Measurement) -> MeasurementKey:
     """The same figure has the same key in every check."""
     return read_row(MeasurementKey, measurement)
 
@@ -76,7 +76,7 @@ def explain_figure(session: Session, deployment: Deployment, counted: CountedChe
         figures = training_figures(session, deployment)
     elif key.metric in CATALOGUE:
         rates = _UNPICKED.get(key.data)
-        source = source_of(session, counted, data=[] if rates is None else [rates.table], metrics={key.metric})
+        source = read_check_source(session, counted, data=[] if rates is None else [rates.table], metrics={key.metric})
         figures = source.figures
         if rates is not None and key.metric in rates.metrics:
             tables = (
@@ -87,7 +87,7 @@ def explain_figure(session: Session, deployment: Deployment, counted: CountedChe
             for comparison, stored in tables:
                 figures = source.measured(key.data, comparison, key.metric, stored.whole)
 
-    measurement = next((figure for figure in figures if key_of(figure) == key), None)
+    measurement = next((figure for figure in figures if make_measurement_key(figure) == key), None)
     if measurement is None:
         raise NotFound("figure of this check", ", ".join(str(name) for name in (key.metric, key.attribute, key.group) if name))
     return explained(names.rename(measurement))

@@ -93,7 +93,7 @@ def perturbed_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
             source.measured(DataSet.PAYLOAD_PERTURBED, comparison, metric, stored.whole) for metric in (RATE, EQUALITY, OPENSCALE)
         )
         figures = side(rates, source.of(DataSet.BALANCED, comparison, IMPACT), openscale=openscale)
-        copies, unclassified = copies_of(source, comparison.label)
+        copies, unclassified = count_copies(source, comparison.label)
         views.append(
             replace(
                 divide_shares(comparison, stored.whole, stored.additional, figures),
@@ -154,7 +154,7 @@ def notes_on_unseen(window: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     return notes
 
 
-def copies_of(source: CheckSource, attribute: str) -> tuple[int | None, int | None]:
+def count_copies(source: CheckSource, attribute: str) -> tuple[int | None, int | None]:
     """Copies in an attribute, and those in neither outcome list; None where unknown."""
     perturbed, unclassified = (source.window.get(name, {}) for name in ("perturbed_records", "unclassified_copies"))
     return perturbed.get(attribute), unclassified.get(attribute)
@@ -212,7 +212,7 @@ def balanced_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
         )
         # The catalogue has no rate after mitigation, and statements on the one before would be untrue.
         after = replace(after, outcomes={subject: replace(outcomes, figure=None) for subject, outcomes in after.outcomes.items()})
-        copies, unclassified = copies_of(source, comparison.label)
+        copies, unclassified = count_copies(source, comparison.label)
         views.append(
             replace(
                 divide_shares(comparison, stored.whole, stored.additional, before, after=after),
@@ -236,7 +236,7 @@ def why_not_debiased(counted: CountedCheck, *, is_in_files: bool) -> str | None:
     return counted.check.reason or (NO_ATTRIBUTE if has_copies and "mitigation" not in counted.window else NO_MITIGATION_METRIC)
 
 
-def mode_of(source: CheckSource) -> str | None:
+def read_mitigation_mode(source: CheckSource) -> str | None:
     mode = _mitigation(source).get("mode")
     return None if mode is None else str(mode)
 

@@ -9,8 +9,8 @@ from typing import Final
 
 from sqlalchemy.orm import Session
 
-from ...deployments.monitor.queries import monitor_of
-from ...deployments.training.queries import distributions_of, label_tables_of, training_summary_of
+from ...deployments.monitor.queries import find_monitor
+from ...deployments.training.queries import find_training_summary, read_distributions, read_label_tables
 from ...deployments.training.tables_of_monitor import Present, present_tables
 from ...deployments.training.training_facts import TrainingData, TrainingSummary
 from ...domain.check import CheckRun, DataSet, Measurement
@@ -35,13 +35,13 @@ OTHER_MONITOR = "The monitor was changed after the check: the groups are those o
 
 def why_no_training(session: Session, deployment_no: int) -> str | None:
     """Why there is no view; None if there is one."""
-    if training_summary_of(session, deployment_no) is None:
+    if find_training_summary(session, deployment_no) is None:
         return NO_DATA
-    return NO_MONITOR if monitor_of(session, deployment_no) is None else None
+    return NO_MONITOR if find_monitor(session, deployment_no) is None else None
 
 
 def fill_training_view(session: Session, deployment: Deployment, check: CheckRun, view: CheckView) -> CheckView:
-    summary, monitor = training_summary_of(session, deployment.no), monitor_of(session, deployment.no)
+    summary, monitor = find_training_summary(session, deployment.no), find_monitor(session, deployment.no)
     if summary is None or monitor is None:
         return replace(view, reason=NO_DATA if summary is None else NO_MONITOR)
 
@@ -72,7 +72,7 @@ def fill_training_view(session: Session, deployment: Deployment, check: CheckRun
 
 
 def training_figures(session: Session, deployment: Deployment) -> list[Measurement]:
-    summary, monitor = training_summary_of(session, deployment.no), monitor_of(session, deployment.no)
+    summary, monitor = find_training_summary(session, deployment.no), find_monitor(session, deployment.no)
     if summary is None or monitor is None:
         return []
     return [measurement for _, measured in _measure_labels(session, deployment, monitor, summary) for measurement in measured]
@@ -82,7 +82,7 @@ def _measure_labels(
     session: Session, deployment: Deployment, monitor: Monitor, summary: TrainingSummary
 ) -> Iterator[tuple[Present, Sequence[Measurement]]]:
     """Without figures where the attribute has no table."""
-    data = TrainingData(summary, distributions_of(session, deployment.no), label_tables_of(session, deployment.no))
+    data = TrainingData(summary, read_distributions(session, deployment.no), read_label_tables(session, deployment.no))
     only = replace(monitor, metrics=(RATE, COMPARED))
     for present in present_tables(data, monitor, deployment.schema):
         if present.table is None:

@@ -4,7 +4,7 @@ from typing import Any
 
 from ...domain.check import Measurement
 from ...statistics.sentences.statements import gap_statement, limit_statement
-from .explain_figure import judged_figure, sentence_of
+from .explain_figure import describe_measurement, judged_figure
 
 VERDICT = (
     "`fair`: inside the limits with the whole interval. `undecided`: inside, but the interval reaches outside. `unwatched`: inside the one"
@@ -32,7 +32,7 @@ def derive_members(measurement: Measurement) -> dict[str, Any]:
     return {
         "disadvantaged": figure.disadvantaged,
         "disadvantaged_group": figure.disadvantaged_group,
-        "sentence": sentence_of(measurement),
+        "sentence": describe_measurement(measurement),
         "gap": gap_statement(figure),
         "beyond_limit": limit_statement(figure),
     }

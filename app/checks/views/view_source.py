@@ -7,10 +7,10 @@ from typing import Any, Final, Literal, TypeAlias
 
 from sqlalchemy.orm import Session
 
-from ...base.clock import HOUR, hour_of
+from ...base.clock import HOUR, floor_to_hour
 from ...base.errors import InvalidInput
 from ...base.frozen import frozen
-from ...deployments.monitor.queries import monitor_of
+from ...deployments.monitor.queries import find_monitor
 from ...domain.check import CheckRun, DataSet, Measurement, Span
 from ...domain.comparison import Comparison
 from ...domain.monitor import Monitor
@@ -25,7 +25,7 @@ from ..counting.left_out_of_check import LEFT_OUT
 from ..counting.tabulate import ADDITIONAL, TABLE_TYPES, Table, merge_revisions, merged
 from ..measure import measure_table
 from ..queries import get
-from ..result_queries import StoredTable, data_sets_of, measurements_of, tables_of
+from ..result_queries import StoredTable, list_data_sets, read_measurements, read_stored_tables
 from ..window.window_details import ERASED_RECORDS
 
 _NOBODY: Final = OutcomeRule(favourable=(), unfavourable=())
@@ -61,8 +61,8 @@ class CountedCheck:
         span, oldest = self.origin.span, self.window.get("oldest_record_at")
         start = span.start if oldest is None else min(span.start, datetime.fromisoformat(oldest))
         # The first moment after the span belongs to no hour of it.
-        end = hour_of(span.end) if hour_of(span.end) == span.end else hour_of(span.end) + HOUR
-        return Span(start=hour_of(start), end=end)
+        end = floor_to_hour(span.end) if floor_to_hour(span.end) == span.end else floor_to_hour(span.end) + HOUR
+        return Span(start=floor_to_hour(start), end=end)
 
 
 CheckRecords: TypeAlias = Mapping[str, Mapping[str, Any]]
@@ -112,7 +112,7 @@ class CheckSource:
 
 def counted_check(session: Session, check: CheckRun) -> CountedCheck:
     origin = check if check.carried_from is None else get(session, check.deployment_no, check.carried_from)
-    return CountedCheck(check, origin, frozenset(data_sets_of(session, origin.no)))
+    return CountedCheck(check, origin, frozenset(list_data_sets(session, origin.no)))
 
 
 def read_left_out(session: Session, counted: CountedCheck) -> CheckRecords:
@@ -125,9 +125,9 @@ def read_left_out(session: Session, counted: CountedCheck) -> CheckRecords:
     }
 
 
-def source_of(session: Session, counted: CountedCheck, *, data: Sequence[DataSet], metrics: Collection[str]) -> CheckSource:
+def read_check_source(session: Session, counted: CountedCheck, *, data: Sequence[DataSet], metrics: Collection[str]) -> CheckSource:
     by_comparison: dict[tuple[DataSet, Comparison], list[StoredTable]] = {}
-    for stored in tables_of(session, counted.origin.no, data=data):
+    for stored in read_stored_tables(session, counted.origin.no, data=data):
         by_comparison.setdefault((stored.data, stored.comparison), []).append(stored)
 
     tables: dict[tuple[DataSet, Comparison], StoredParts] = {}
@@ -138,9 +138,9 @@ def source_of(session: Session, counted: CountedCheck, *, data: Sequence[DataSet
             merged(of_data, read), merged(of_data, additional), tuple(stored.cells for stored in stored_tables)
         )
 
-    monitor = monitor_of(session, counted.check.deployment_no)
+    monitor = find_monitor(session, counted.check.deployment_no)
     # A carried check stores the measurements of its origin again, but not its tables.
-    figures = tuple(measurements_of(session, counted.check.no, metrics=metrics))
+    figures = tuple(read_measurements(session, counted.check.no, metrics=metrics))
     return CheckSource(counted, tables, figures, monitor or Monitor(outcomes=_NOBODY, attributes=()), read_left_out(session, counted))
 
 

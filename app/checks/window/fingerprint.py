@@ -19,7 +19,7 @@ FINGERPRINT = "fingerprint"
 """Member of a check's window that holds it; earlier versions have none."""
 
 
-def fingerprint_of(subject: Subject, records: Window, labels: Window) -> dict[str, object]:
+def make_fingerprint(subject: Subject, records: Window, labels: Window) -> dict[str, object]:
     """Fingerprint of a window of records and one of labels; JSON-safe."""
     is_predicted = labels.rows["predicted"].is_valid().to_numpy() | (subject.deployment.endpoint is not None)
     return {
@@ -34,7 +34,7 @@ def fingerprint_now(reader: ArrowReader, subject: Subject, span: Span) -> dict[s
     query = WindowQuery(subject.deployment.no, subject.deployment.schema, ())
     records = read_numbers(lambda period, limit: newest_payload_numbers(reader, query, period, limit), span, subject.monitor)
     labels = read_numbers(lambda period, limit: newest_feedback_numbers(reader, query, period, limit), span, subject.monitor)
-    return fingerprint_of(subject, records, labels)
+    return make_fingerprint(subject, records, labels)
 
 
 def _digest(numbers: npt.NDArray[np.int64]) -> str:

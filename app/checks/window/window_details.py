@@ -9,7 +9,7 @@ from ...domain.outcome import Outcome, outcome_texts
 from ..copies.copy_outcomes import CopyOutcomes
 from ..copies.not_scored import LABELS_NOT_SCORED, NOT_SCORED_BECAUSE, RECORDS_NOT_SCORED, RefusedRecord, list_reasons
 from ..subject import Subject
-from .fingerprint import FINGERPRINT, fingerprint_of
+from .fingerprint import FINGERPRINT, make_fingerprint
 from .sampling import describe_sampling
 from .window_records import CheckEvidence
 
@@ -57,7 +57,7 @@ def describe_window(subject: Subject, evidence: CheckEvidence) -> dict[str, obje
 
 def describe_rows(subject: Subject, evidence: CheckEvidence) -> dict[str, object]:
     """Fingerprint of a window in Postgres; JSON-safe."""
-    return {FINGERPRINT: fingerprint_of(subject, evidence.window, evidence.feedback)}
+    return {FINGERPRINT: make_fingerprint(subject, evidence.window, evidence.feedback)}
 
 
 def describe_setting(subject: Subject) -> dict[str, object]:

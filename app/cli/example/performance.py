@@ -20,8 +20,8 @@ from ...base.clock import utc_now
 from .applicants import applicants
 from .client import Evenhand, Http, ModelClient, Stopped
 from .console import Steps
-from .story import DEPLOYMENT_ID, Scene, catch_up, check_now, measurements_of, register
-from .traffic import Label, Visit, labels_of, payload_records
+from .story import DEPLOYMENT_ID, Scene, catch_up, check_now, read_measurements, register
+from .traffic import Label, Visit, draw_labels, payload_records
 
 Point: TypeAlias = Mapping[str, Any]
 
@@ -126,7 +126,7 @@ class Stream:
             visits = [Visit(str(uuid.uuid4()), now, applicant) for applicant in applicants(1, self._random)]
             self._evenhand.log_payload(payload_records(visits, self._model))
             self.logged += 1
-            self.expect(labels_of(visits, LATEST_LABEL, self._random))
+            self.expect(draw_labels(visits, LATEST_LABEL, self._random))
 
             # Other threads may add labels; only this one reads the heap.
             while not self._expected.empty():
@@ -178,7 +178,7 @@ class Performance:
                 steps.done("Began a live stream of applicants, scored and logged one by one")
                 stream.expect(catch_up(scene, hours, utc_now()))
                 check = check_now(scene)
-                self._console.print("", results_table(check, measurements_of(scene, check)), "", sep="\n")
+                self._console.print("", results_table(check, read_measurements(scene, check)), "", sep="\n")
                 self._print_addresses(key)
                 if not once:
                     with self._console.status("") as status:

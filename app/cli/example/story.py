@@ -4,7 +4,7 @@ import threading
 from datetime import datetime
 from typing import Any
 
-from ...base.clock import HOUR, hour_of
+from ...base.clock import HOUR, floor_to_hour
 from ...base.errors import SetupError
 from ...base.frozen import frozen
 from .applicants import BAD, FEATURES, GOOD
@@ -79,7 +79,7 @@ def catch_up(scene: Scene, hours: int, now: datetime) -> list[Label]:
             has_records = check["trigger"] != "request" and bool((check["window"] or {}).get("logged_in_span"))
         if has_records:
             checked.add(datetime.fromisoformat(check["from"]))
-    missing = [hour for hour in (hour_of(now) - ago * HOUR for ago in range(hours, 0, -1)) if hour not in checked]
+    missing = [hour for hour in (floor_to_hour(now) - ago * HOUR for ago in range(hours, 0, -1)) if hour not in checked]
     if not missing:
         scene.steps.done("The hours before this one are logged and checked already")
         return []
@@ -122,7 +122,7 @@ def check_now(scene: Scene) -> dict[str, Any]:
     return check
 
 
-def measurements_of(scene: Scene, check: dict[str, Any]) -> list[dict[str, Any]]:
+def read_measurements(scene: Scene, check: dict[str, Any]) -> list[dict[str, Any]]:
     page = scene.evenhand.http.ask("GET", f"{scene.evenhand.address}/checks/{check['id']}/measurements", limit="1000")
     measurements: list[dict[str, Any]] = page["measurements"]
     return measurements

@@ -26,9 +26,9 @@ from ...base.errors import InvalidInput
 from ...base.frozen import frozen
 from ...base.spreadsheets import find_separator, harmless
 from ...base.texts import nearest, quote_names
-from ...base.values import EXACT, exact_number, number_of
+from ...base.values import EXACT, exact_number, read_number
 from ...domain.groups import count_twins, describe_twins, drop_twins
-from ...library.frame_columns import is_numeric, some_numbers_of
+from ...library.frame_columns import convert_some_numbers, is_numeric
 from ...library.frame_outcomes import NOT_NUMBERS
 from ...library.frame_report import Report
 from .metrics_report import printable
@@ -254,7 +254,7 @@ def _read_numbers(frame: pd.DataFrame, columns: Mapping[str, Sequence[str | None
         if name not in declared.numbers and (not ranges or frame[name].isin(ranges).any()):
             continue
         option = next(option for option, names in columns.items() if name in names)
-        numbers = some_numbers_of(frame[name], option, notes)
+        numbers = convert_some_numbers(frame[name], option, notes)
         frame.attrs.setdefault(NOT_NUMBERS, {})[name] = np.isnan(numbers) & frame[name].notna().to_numpy()
         # Double precision, which pandas takes for whole numbers next to an empty cell, merges those from 2**53 on.
         is_exact = not (np.abs(numbers) >= EXACT).any()
@@ -381,6 +381,6 @@ def _format_csv(report: Report | Sequence[Report]) -> str:
     texts = frame.select_dtypes(exclude="number").columns
     # Names of groups come from the measured file, and a spreadsheet would run some texts as formulas.
     escaped = {
-        str(name): frame[name].map(lambda text: harmless(text) if number_of(text) is None else text, na_action="ignore") for name in texts
+        str(name): frame[name].map(lambda text: harmless(text) if read_number(text) is None else text, na_action="ignore") for name in texts
     }
     return frame.assign(**escaped).to_csv(index=False, lineterminator="\n")

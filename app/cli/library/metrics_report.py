@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ...domain.groups import collapse_blanks
-from ...library.frame_report import Report, judged, judged_figure, sentence_of
+from ...library.frame_report import Report, describe_measured, judged, judged_figure
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.figure_values import Measured, Undefined, Value
 from ...statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Verdict
@@ -78,7 +78,7 @@ def _sentences(shown: Sequence[Measured], *, groups: int) -> Iterator[str]:
         for measured in shown
         if is_headline(measured) or measured.metric not in with_headline or isinstance(measured.number, Undefined)
     ]
-    yield from dict.fromkeys(f"{_name_search(measured)}{sentence_of(measured)}{_allow(measured)}" for measured in chosen)
+    yield from dict.fromkeys(f"{_name_search(measured)}{describe_measured(measured)}{_allow(measured)}" for measured in chosen)
 
 
 def _name_search(measured: Measured) -> str:

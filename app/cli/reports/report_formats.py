@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ...base.clock import utc_now
 from ...base.spreadsheets import harmless
-from ...base.values import number_of
+from ...base.values import read_number
 from ...library.selections import SelectionReport
 from ...statistics.selections.selection_presets import SheetName
 
@@ -66,7 +66,7 @@ def render_csv(report: SelectionReport) -> str:
             if isinstance(value, bool):
                 row[column] = "true" if value else "false"
             # Names of categories come from the file, and a spreadsheet must not run them.
-            elif isinstance(value, str) and number_of(value) is None:
+            elif isinstance(value, str) and read_number(value) is None:
                 row[column] = harmless(value)
         writer.writerow(row)
     return written.getvalue()

@@ -15,7 +15,7 @@ from ...base.errors import SetupError
 from .data_folder import PORT, Place, has_data, make_folder, settle
 from .folder_locks import Users, one_at_a_time
 from .postgres_programs import programs_for
-from .postmaster import Postmaster, postmaster_of
+from .postmaster import Postmaster, find_postmaster
 from .server_processes import POLL_SECONDS, START_SECONDS, hand_over, make_cluster, shut_down, start_server
 
 SYSTEM_DIR = Path("/var/lib/evenhand")
@@ -75,7 +75,7 @@ class EmbeddedPostgres:
     def is_running(self) -> bool:
         """Returns whether the server's process lives; it may still be starting."""
         self._forget_ended()
-        return self._place is not None and postmaster_of(self._place.data) is not None
+        return self._place is not None and find_postmaster(self._place.data) is not None
 
     def stop(self) -> None:
         """Shuts the server down, unless another process uses it too."""
@@ -125,7 +125,7 @@ def _url(socket_dir: Path, database: str) -> str:
 
 def _find_running(place: Place) -> Postmaster | None:
     deadline = time.monotonic() + START_SECONDS
-    while running := postmaster_of(place.data):
+    while running := find_postmaster(place.data):
         if running.is_ready:
             with (
                 contextlib.suppress(psycopg.OperationalError),

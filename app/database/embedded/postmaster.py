@@ -17,7 +17,7 @@ class Postmaster:
     is_ready: bool
 
 
-def postmaster_of(data: Path) -> Postmaster | None:
+def find_postmaster(data: Path) -> Postmaster | None:
     """Returns the living server of `data`, or None."""
     lines = _read_pid_file(data)
     pid = int(lines[0]) if lines and lines[0].isdigit() else 0

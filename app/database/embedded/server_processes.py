@@ -13,7 +13,7 @@ import structlog
 
 from ...base.errors import SetupError
 from .data_folder import PORT, Place
-from .postmaster import forget_dead, postmaster_of
+from .postmaster import find_postmaster, forget_dead
 from .spawn import tied_command
 
 TUNING = {
@@ -135,13 +135,13 @@ def start_server(programs: Path, place: Place) -> subprocess.Popen[bytes]:
 def shut_down(data: Path) -> None:
     """Ends the server of `data`: open transactions are rolled back, everything is written."""
     for request, seconds in SHUTDOWN:
-        running = postmaster_of(data)
+        running = find_postmaster(data)
         if running is None:
             return
         with contextlib.suppress(ProcessLookupError):
             os.kill(running.pid, request)
         deadline = time.monotonic() + seconds
-        while postmaster_of(data) and time.monotonic() < deadline:
+        while find_postmaster(data) and time.monotonic() < deadline:
             time.sleep(POLL_SECONDS)
 
 
@@ -166,7 +166,7 @@ def _await_ready(process: subprocess.Popen[bytes], place: Place, deadline: float
     ready = False
     try:
         while not ready and process.poll() is None and time.monotonic() < deadline:
-            running = postmaster_of(place.data)
+            running = find_postmaster(place.data)
             ready = running is not None and running.pid == process.pid and running.is_ready
             time.sleep(0 if ready else POLL_SECONDS)
     finally:

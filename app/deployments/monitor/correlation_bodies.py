@@ -7,7 +7,7 @@ from pydantic import Field
 from ...web.body import Out, example
 from ..training.training_facts import Association, AssociationMeasure
 from ..training.training_limits import LEAST_STRENGTH
-from .doubted_features import warning_of
+from .doubted_features import find_warning
 
 _FEATURES: list[dict[str, Any]] = [
     {
@@ -98,5 +98,5 @@ def correlated_feature(attribute: str, association: Association, *, threshold: f
         association,
         recommended=association.is_recommended(above=threshold),
         can_be_picked=can_be_picked,
-        warning=warning_of(attribute, association) if can_be_picked else None,
+        warning=find_warning(attribute, association) if can_be_picked else None,
     )

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query
 from ...access.gate.caller import SessionIn
 from ...base.errors import InvalidInput, require_present
 from ..deployment_in_address import ReadableDeployment
-from ..training.queries import associations_of, donor_features_of, training_summary_of
+from ..training.queries import find_training_summary, read_associations, read_donor_features
 from ..training.training_facts import RECOMMENDED_ABOVE, TrainingForm
 from .correlation_bodies import CorrelatedFeaturesOut, correlated_feature
 
@@ -35,16 +35,16 @@ def list_correlated_features(
         raise InvalidInput.of("attribute", f"{attribute!r:.210} is a feature, which the model sees itself; only meta fields are compared")
     if deployment.schema.column(attribute) is None:
         raise InvalidInput.of("attribute", f"{attribute!r:.210} is not a meta field of the deployment")
-    summary = require_present(training_summary_of(session, deployment.no), "training data of the deployment", deployment.id)
+    summary = require_present(find_training_summary(session, deployment.no), "training data of the deployment", deployment.id)
 
-    associations = associations_of(session, deployment.no, [attribute]).get(attribute)
+    associations = read_associations(session, deployment.no, [attribute]).get(attribute)
     reason = None
     if associations is None and summary.form is TrainingForm.DISTRIBUTION:
         reason = NO_ROWS
     elif associations is None:
         reason = f"the training data have no column {attribute}; upload them with it" if attribute in summary.absent else EARLIER
 
-    donated = donor_features_of(session, deployment.no).get(attribute, {})
+    donated = read_donor_features(session, deployment.no).get(attribute, {})
     # A column whose type changed since the upload has no values of the present type.
     pickable = {column.name for column in deployment.schema.features if donated.get(column.name) is column.type}
     # Of those without a strength, first those that an earlier version listed.

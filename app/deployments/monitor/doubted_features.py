@@ -9,7 +9,7 @@ from ...base.errors import FieldProblem
 from ...base.frozen import frozen
 from ...domain.deployment import Deployment
 from ...domain.monitor import Monitor
-from ..training.queries import associations_of
+from ..training.queries import read_associations
 from ..training.training_facts import Association
 
 CHANCE = "no_stronger_than_chance"
@@ -68,7 +68,7 @@ def find_doubts(picked: Collection[str], associations: Sequence[Association]) ->
 
 def chance_warnings(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
     through = [attribute.feature for attribute in monitor.attributes if attribute.correlated_features]
-    associations = associations_of(session, deployment.no, through) if through else {}
+    associations = read_associations(session, deployment.no, through) if through else {}
     return [
         FieldProblem(f"attributes[{index}].correlated_features[{attribute.correlated_features.index(association.feature)}]", warning)
         for index, attribute in enumerate(monitor.attributes)
@@ -78,7 +78,7 @@ def chance_warnings(session: Session, deployment: Deployment, monitor: Monitor) 
     ]
 
 
-def warning_of(attribute: str, association: Association) -> str | None:
+def find_warning(attribute: str, association: Association) -> str | None:
     return next((warning for _, warning in _warn(attribute, find_doubts([association.feature], [association]))), None)
 
 

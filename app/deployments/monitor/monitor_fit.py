@@ -8,11 +8,11 @@ from ...base.errors import FieldProblem, InvalidInput
 from ...domain.deployment import Deployment
 from ...domain.monitor import Monitor, Schedule
 from ..training.donor_values import donor_problems
-from .picked_metrics import problems_of
+from .picked_metrics import find_monitor_problems
 
 
 def fitting_problems(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
-    problems = [*problems_of(monitor, deployment.schema, deployment.problem_type), *_schedule_problems(deployment, monitor)]
+    problems = [*find_monitor_problems(monitor, deployment.schema, deployment.problem_type), *_schedule_problems(deployment, monitor)]
     ruled = {problem.field for problem in problems}  # a rule's problem of a field precedes one of the training data
     return problems + [problem for problem in donor_problems(session, deployment, monitor) if problem.field not in ruled]
 

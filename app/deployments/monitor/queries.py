@@ -8,7 +8,7 @@ from sqlalchemy import Text, case, delete, func, literal, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from ...database.binary_rows import columns_of
+from ...database.binary_rows import list_column_values
 from ...database.paging import page_oldest
 from ...database.tables import CheckRow, DeploymentRow, EvidenceEraRow, EvidenceFigureRow, MonitorRow
 from ...domain.display_names import DisplayNames
@@ -17,7 +17,7 @@ from ...domain.outcome import OutcomeRule
 from ...domain.paging import Paging
 
 
-def monitor_of(session: Session, deployment_no: int) -> Monitor | None:
+def find_monitor(session: Session, deployment_no: int) -> Monitor | None:
     row = session.get(MonitorRow, deployment_no)
     return None if row is None else _monitor(row)
 
@@ -121,7 +121,7 @@ def _config(monitor: Monitor) -> dict[str, Any]:
 
 
 def _members(fields: Monitor | MonitoredAttribute | OutcomeRule) -> dict[str, Any]:
-    return {name: member for name, member in columns_of(fields).items() if name not in _LEFT_OUT or member != _LEFT_OUT[name]}
+    return {name: member for name, member in list_column_values(fields).items() if name not in _LEFT_OUT or member != _LEFT_OUT[name]}
 
 
 def _monitor(row: MonitorRow) -> Monitor:

@@ -19,7 +19,7 @@ from ..validate_only import ValidateOnly, kept_unless
 from .bodies import BothSidesIn, ListedMonitorOut, MonitorIn, MonitorOut, MonitorPage
 from .both_sides import watching_both_sides
 from .monitor_fit import fitting_problems, keep_origins
-from .queries import delete_monitor, monitor_of, page_of_monitors, put_monitor
+from .queries import delete_monitor, find_monitor, page_of_monitors, put_monitor
 from .warnings import monitor_warnings
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/fairness-monitor", tags=["fairness monitor"])
@@ -43,7 +43,7 @@ def put_fairness_monitor(
     like this, and correlated features that are no stronger than chance.
     """
     with kept_unless(session, validate_only):
-        before = monitor_of(session, deployment.no)
+        before = find_monitor(session, deployment.no)
         return store_monitor(session, principal, deployment, keep_origins(body.to_domain(), before), before=before)
 
 
@@ -76,7 +76,7 @@ def delete_fairness_monitor(deployment: LockedDeployment, session: SessionIn, pr
 
 
 def require_monitor(session: Session, deployment: Deployment) -> Monitor:
-    return require_present(monitor_of(session, deployment.no), "fairness monitor of the deployment", deployment.id)
+    return require_present(find_monitor(session, deployment.no), "fairness monitor of the deployment", deployment.id)
 
 
 def store_monitor(

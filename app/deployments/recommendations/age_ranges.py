@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ...base.frozen import frozen
-from ...base.values import GroupValue, Range, label_of, number_of
+from ...base.values import GroupValue, Range, name_value, read_number
 from ...domain.monitor import DEFAULT_THRESHOLD
 from ...statistics.intervals.intervals import log_ratio
 from .attribute_kinds import NO_ANSWER, Split
@@ -36,7 +36,7 @@ ALMOST = 0.9999
 def match_ages(counted: Mapping[GroupValue, int]) -> ValueMatch:
     numbers: list[tuple[float, int]] = []
     for value, records in counted.items():
-        ends = (value.lo, value.hi) if isinstance(value, Range) else (number_of(value),)
+        ends = (value.lo, value.hi) if isinstance(value, Range) else (read_number(value),)
         numbers += [(end, records) for end in ends if end is not None]
     total = sum(counted.values())
     if sum(records for _, records in numbers) >= ENOUGH * total:
@@ -50,7 +50,7 @@ def match_ages(counted: Mapping[GroupValue, int]) -> ValueMatch:
     known_records = sum(counted[value] for value in bands) + sum(records for value, records in counted.items() if is_no_answer(value))
     if known_records < ENOUGH * total or len(bands) < MIN_BANDS:
         return ValueMatch(Fit.UNFIT, "its values are neither ages in years nor bands of ages")
-    meanings = {label_of(value): NO_ANSWER for value in counted if is_no_answer(value)}
+    meanings = {name_value(value): NO_ANSWER for value in counted if is_no_answer(value)}
     return ValueMatch(Fit.SPOKEN, f"its values are bands of ages: {list_values(bands)}", meanings)
 
 
@@ -99,7 +99,7 @@ class _Ages:
         self.places: list[tuple[float, float, Count]] = []
         implausible = 0
         for value, count in counts.items():
-            lo, hi = (value.lo, value.hi) if isinstance(value, Range) else (number_of(value),) * 2
+            lo, hi = (value.lo, value.hi) if isinstance(value, Range) else (read_number(value),) * 2
             if lo is None or hi is None or lo < 0 or hi > OLDEST:
                 implausible += count.records
             else:

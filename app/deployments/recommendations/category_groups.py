@@ -10,7 +10,7 @@ from itertools import islice
 
 from ...base.frozen import frozen
 from ...base.texts import name_problem
-from ...base.values import GroupValue, label_of
+from ...base.values import GroupValue, name_value
 from ...domain.groups import drop_twins, find_twins
 from ...domain.monitor_rules import MAX_GROUPS
 from ...statistics.intervals.intervals import newcombe
@@ -70,7 +70,7 @@ class _Group:
 
     @property
     def title(self) -> str:
-        shown = ", ".join(f"{label_of(value)!r:.60}" for value in self.values[:_SHOWN])
+        shown = ", ".join(f"{name_value(value)!r:.60}" for value in self.values[:_SHOWN])
         return f"{shown} and {len(self.values) - _SHOWN} more" if len(self.values) > _SHOWN else shown
 
 
@@ -95,13 +95,13 @@ class _Values:
         groups: list[ObservedShare] = []
         for value, count in self.counts.items():
             role: Role = "monitored" if value in monitored else "reference" if value in chosen else "neither"
-            meaning = self.meanings.get(label_of(value))
+            meaning = self.meanings.get(name_value(value))
             groups.append(build_share(value, count, role=role, meaning=meaning, has_outcomes=self.has_outcomes))
 
         warnings = []
         neither = [value for value in self.counts if value not in monitored and value not in chosen]
         if neither:
-            shown = ", ".join(f"{label_of(value)!r:.60}" for value in neither[:_MOST_LEFT_OUT])
+            shown = ", ".join(f"{name_value(value)!r:.60}" for value in neither[:_MOST_LEFT_OUT])
             remainder = f" and {len(neither) - _MOST_LEFT_OUT} more" if len(neither) > _MOST_LEFT_OUT else ""
             records = sum(self.counts[value].records for value in neither)
             why = "because they name no group, or are more than a monitor lists; checks count and show them"
@@ -112,16 +112,16 @@ class _Values:
 
 def choose_categories(row: KindRow, match: ValueMatch, counts: Mapping[GroupValue, Count], *, has_outcomes: bool) -> GroupChoice:
     """Returns the groups of a column of that kind. Raises NoChoice if only one group has records."""
-    ordered = {value: counts[value] for value in sorted(counts, key=lambda value: (-counts[value].records, label_of(value)))}
+    ordered = {value: counts[value] for value in sorted(counts, key=lambda value: (-counts[value].records, name_value(value)))}
     twins = find_twins(ordered, drop_twins(ordered))
     listed = [
         value
         for value in ordered
-        if match.meanings.get(label_of(value)) != NO_ANSWER and not (isinstance(value, str) and (value in twins or name_problem(value)))
+        if match.meanings.get(name_value(value)) != NO_ANSWER and not (isinstance(value, str) and (value in twins or name_problem(value)))
     ][: 2 * MAX_GROUPS]
     of_meaning: dict[str, list[GroupValue]] = {}
     for value in listed:
-        of_meaning.setdefault(match.meanings.get(label_of(value), label_of(value)), []).append(value)
+        of_meaning.setdefault(match.meanings.get(name_value(value), name_value(value)), []).append(value)
     groups = [_Group(meaning, tuple(values), sum((counts[value] for value in values), Count())) for meaning, values in of_meaning.items()]
     if len(groups) < PAIR:
         raise NoChoice("all its records are of one group, so there is nobody to compare with")
@@ -187,12 +187,12 @@ def _is_alike(first: Count, second: Count) -> bool:
 
 def match_places(counted: Mapping[GroupValue, int]) -> ValueMatch:
     total = sum(counted.values())
-    sample = [fold(label_of(value)).strip() for value in islice(counted, LOOKED_AT_FIRST)]
+    sample = [fold(name_value(value)).strip() for value in islice(counted, LOOKED_AT_FIRST)]
     for fit, patterns in ((Fit.BY_THEMSELVES, _DISTINCTIVE), (Fit.SPOKEN, _AMBIGUOUS)):
         for title, pattern in patterns.items():
             if not any(map(pattern.fullmatch, sample)):
                 continue
-            fitting = sum(records for value, records in counted.items() if pattern.fullmatch(fold(label_of(value)).strip()))
+            fitting = sum(records for value, records in counted.items() if pattern.fullmatch(fold(name_value(value)).strip()))
             if fitting >= ENOUGH * total and len(counted) > 1:
                 return ValueMatch(fit, f"its values are spelled as {title}: {list_values(list(counted))}")
     return ValueMatch(Fit.UNFIT, "its values are not spelled as postal codes")
@@ -205,7 +205,7 @@ def choose_places(row: KindRow, values: ValueMatch, counts: Mapping[GroupValue, 
     if not 1 < len(enough) <= MAX_PLACES or covered < COVERED * total:
         prefixes: dict[str, int] = {}
         for value, count in counts.items():
-            prefix = label_of(value).strip()[:PREFIX]
+            prefix = name_value(value).strip()[:PREFIX]
             prefixes[prefix] = prefixes.get(prefix, 0) + count.records
         often = sorted(((records, prefix) for prefix, records in prefixes.items() if records >= ENOUGH_RECORDS), reverse=True)
         summary = (
@@ -217,7 +217,7 @@ def choose_places(row: KindRow, values: ValueMatch, counts: Mapping[GroupValue, 
         listed = ", ".join(f"{prefix} ({records:,})" for records, prefix in often[:5])
         raise NoChoice(f"{summary}. Log the first {PREFIX} characters as a field of their own to compare areas: {listed}")
 
-    rare = {label_of(value): NO_ANSWER for value in counts if value not in enough}
+    rare = {name_value(value): NO_ANSWER for value in counts if value not in enough}
     chosen = choose_categories(row, ValueMatch(values.fit, values.sentence, rare), counts, has_outcomes=has_outcomes)
     warnings = ["a postal code is no protected attribute but may be a proxy for one: which codes are monitored is for a person to say"]
     if len(counts) > len(enough):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from ...base.frozen import frozen
-from ...base.values import GroupValue, Range, label_of, number_of
+from ...base.values import GroupValue, Range, name_value, read_number
 from .age_ranges import match_ages
 from .attribute_kinds import NO_ANSWER, KindRow, ValueNature
 from .category_groups import match_places
@@ -32,7 +32,7 @@ def match_categories(row: KindRow, counted: Mapping[GroupValue, int], name: Name
         return _match_words(row, counted) or _match_codes(row, counted, name) or _match_short_values(counted)
 
     meanings = _decode(counted, dict.fromkeys(YES, name.meaning) | dict.fromkeys(NO, f"not {name.meaning}"))
-    foreign = [value for value in counted if label_of(value) not in meanings]
+    foreign = [value for value in counted if name_value(value) not in meanings]
     if foreign:
         return ValueMatch(Fit.UNFIT, f"its name asks for yes or no, and it holds {list_values(foreign[:1])}")
     if len({*meanings.values()} - {NO_ANSWER}) < PAIR:
@@ -49,8 +49,8 @@ def _match_words(row: KindRow, counted: Mapping[GroupValue, int]) -> ValueMatch 
         is_clear = is_clear or meaning not in (None, NO_ANSWER)
         meaning = meaning or _find_meaning(row.weak_words, value)
         if meaning is not None:
-            meanings[label_of(value)] = meaning
-    matched = sum(records for value, records in counted.items() if label_of(value) in meanings)
+            meanings[name_value(value)] = meaning
+    matched = sum(records for value, records in counted.items() if name_value(value) in meanings)
     if matched < ENOUGH * sum(counted.values()):
         return None
 
@@ -59,13 +59,13 @@ def _match_words(row: KindRow, counted: Mapping[GroupValue, int]) -> ValueMatch 
         return ValueMatch(Fit.UNFIT, f"its values are all of one group: {groups.pop()}") if groups else None
     if len(groups - {"other"}) < PAIR:
         return None
-    shown = list_values([value for value in counted if meanings.get(label_of(value), NO_ANSWER) != NO_ANSWER])
+    shown = list_values([value for value in counted if meanings.get(name_value(value), NO_ANSWER) != NO_ANSWER])
     return ValueMatch(Fit.BY_THEMSELVES if is_clear else Fit.SPOKEN, f"its values are words for {row.title}: {shown}", meanings)
 
 
 def _find_meaning(vocabulary: Mapping[str, str], value: GroupValue) -> str | None:
     """Returns the meaning of the longest word or phrase in the value; None if two equally long ones differ."""
-    label = label_of(value)
+    label = name_value(value)
     if not isinstance(value, str) or len(label) > MAX_CATEGORY_LENGTH:
         return None
     tokens = split_words(label)
@@ -87,7 +87,7 @@ def _match_codes(row: KindRow, counted: Mapping[GroupValue, int], name: NameMatc
             continue
         meanings = _decode(counted, coding.codes)
         answers = {code: meaning for code, meaning in meanings.items() if meaning != NO_ANSWER}
-        if any(label_of(value) not in meanings for value in counted) or len({*answers.values()}) < PAIR:
+        if any(name_value(value) not in meanings for value in counted) or len({*answers.values()}) < PAIR:
             continue
         listed = ", ".join(f"{code} = {meaning}" for code, meaning in sorted(answers.items()))
         fit = Fit.BY_THEMSELVES if coding.is_distinctive else Fit.SPOKEN if coding.is_certain else Fit.CODED
@@ -96,7 +96,7 @@ def _match_codes(row: KindRow, counted: Mapping[GroupValue, int], name: NameMatc
         sentence = f"its values are codes: {list_values(list(counted))}"
         return ValueMatch(fit, sentence, meanings, f"probably {listed}, {coding.source}; confirm")
 
-    if name is None or {fold(label_of(value)) for value in counted} != {"0", "1"}:
+    if name is None or {fold(name_value(value)) for value in counted} != {"0", "1"}:
         return None
     to_confirm = "the data do not show which group 0 is and which 1 is: both conventions are in use; confirm before you accept"
     return ValueMatch(Fit.CODED, "its values are 0 and 1", {}, to_confirm)
@@ -105,7 +105,7 @@ def _match_codes(row: KindRow, counted: Mapping[GroupValue, int], name: NameMatc
 def _decode(counted: Mapping[GroupValue, int], codes: Mapping[str, str]) -> dict[str, str]:
     meanings = {}
     for value in counted:
-        label = label_of(value)
+        label = name_value(value)
         meaning = codes.get(fold(label).strip()) or (NO_ANSWER if is_no_answer(value) else None)
         if meaning is not None:
             meanings[label] = meaning
@@ -118,13 +118,13 @@ def _match_short_values(counted: Mapping[GroupValue, int]) -> ValueMatch:
         return ValueMatch(Fit.UNFIT, "it holds one value only, so there is nobody to compare with")
     if len(answers) > MAX_CATEGORIES:
         return ValueMatch(Fit.UNFIT, f"it holds {len(answers):,} different values, too many for groups")
-    if any(len(label_of(value)) > MAX_CATEGORY_LENGTH or len(split_words(label_of(value))) > MAX_WORDS for value in answers):
+    if any(len(name_value(value)) > MAX_CATEGORY_LENGTH or len(split_words(name_value(value))) > MAX_WORDS for value in answers):
         return ValueMatch(Fit.UNFIT, "it holds sentences, not categories")
-    numbers = [number_of(value) for value in answers if not isinstance(value, Range)]
+    numbers = [read_number(value) for value in answers if not isinstance(value, Range)]
     if any(number is not None and not (number.is_integer() and 0 <= number < MAX_CODE) for number in numbers):
         return ValueMatch(Fit.UNFIT, "it holds numbers that are no codes")
     to_confirm = f"the meaning of {list_values(answers)} is not known; confirm that these are the groups to compare"
-    meanings = {label_of(value): NO_ANSWER for value in counted if is_no_answer(value)}
+    meanings = {name_value(value): NO_ANSWER for value in counted if is_no_answer(value)}
     return ValueMatch(Fit.CATEGORIES, f"it holds {len(answers)} short values: {list_values(answers)}", meanings, to_confirm)
 
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Literal, TypeAlias
 
 from ...base.frozen import frozen
-from ...base.values import GroupValue, label_of
+from ...base.values import GroupValue, name_value
 from ...domain.deployment import Column
 from ...domain.outcome import Outcome, OutcomeRule
 from ...statistics.intervals.intervals import wilson
@@ -158,7 +158,7 @@ def warn_of_small_groups(groups: list[ObservedShare]) -> list[str]:
     small = [group for group in groups if group.role != "neither" and group.records < MIN_RECORDS and group.value is not None]
     if not small:
         return []
-    listed = ", ".join(f"{label_of(group.value)!r:.60} ({group.records})" for group in small[:5] if group.value is not None)
+    listed = ", ".join(f"{name_value(group.value)!r:.60} ({group.records})" for group in small[:5] if group.value is not None)
     remainder = f" and {len(small) - 5} more" if len(small) > 5 else ""  # noqa: PLR2004 - as many as are shown
     checked = f"in a check, a group of fewer than {MINIMUM_GROUP_SIZE} records gets no verdict, and a small one a wide interval"
     return [f"few records: {listed}{remainder}. They stay in the proposal; {checked}"]

@@ -16,7 +16,7 @@ from ...domain.monitor import DEFAULT_THRESHOLD, Monitor, MonitoredAttribute
 from ...domain.outcome import OutcomeRule
 from ...sources.stored.newest_record import SampledRecord, newest_records
 from ...statistics.sentences.sides import mirrored_ratio
-from ..training.queries import distributions_of, training_summary_of
+from ..training.queries import find_training_summary, read_distributions
 from ..training.training_facts import Cell, Distribution, TrainingSummary
 from .age_ranges import choose_ages, is_band
 from .attribute_kinds import Kind, ValueNature
@@ -161,8 +161,8 @@ def _propose(observed: Observed, source: Source, detected: Detected, rule: Outco
 
 def recommend_for(session: Session, deployment: Deployment, monitor: Monitor | None, sent: OutcomeRule | None = None) -> Recommended:
     """Returns the recommended monitor; with `sent` outcomes, rates are counted by these."""
-    summary = training_summary_of(session, deployment.no)
-    distributions = distributions_of(session, deployment.no)
+    summary = find_training_summary(session, deployment.no)
+    distributions = read_distributions(session, deployment.no)
     sample = newest_records(session, deployment.no, deployment.schema.version)
 
     if sent is not None:

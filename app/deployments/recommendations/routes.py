@@ -11,7 +11,7 @@ from ..change_texts import monitor_changes
 from ..deployment_in_address import LockedDeployment, ReadableDeployment
 from ..monitor.bodies import MonitorOut
 from ..monitor.monitor_fit import fitting_problems
-from ..monitor.queries import monitor_of, put_monitor
+from ..monitor.queries import find_monitor, put_monitor
 from ..monitor.warnings import monitor_warnings
 from .bodies import AcceptRecommendationsIn, RecommendedMonitorsOut
 from .recommend import locate_problems, merge_into_monitor, recommend_for
@@ -28,7 +28,7 @@ def list_recommended_monitors(deployment: ReadableDeployment, session: SessionIn
     They are found by the names of features and meta fields and by their values, in the training data or else in the newest payload. A
     proposal is a guess for a person to judge; reading it starts no monitoring.
     """
-    return RecommendedMonitorsOut.from_object(recommend_for(session, deployment, monitor_of(session, deployment.no)))
+    return RecommendedMonitorsOut.from_object(recommend_for(session, deployment, find_monitor(session, deployment.no)))
 
 
 @router.post("")
@@ -38,7 +38,7 @@ def accept_recommended_monitors(deployment: LockedDeployment, session: SessionIn
     Without a body or with `{}` every proposal with `accepted_by_default` is accepted: those of high confidence, but no postal code.
     """
     sent = body or AcceptRecommendationsIn()
-    stored, requested = monitor_of(session, deployment.no), sent.asked()
+    stored, requested = find_monitor(session, deployment.no), sent.asked()
     # Locked: the present monitor is merged into.
     monitor = merge_into_monitor(stored, recommend_for(session, deployment, stored, sent.outcomes()), requested)
     problems = fitting_problems(session, deployment, monitor)

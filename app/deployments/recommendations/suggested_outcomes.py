@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from ...base.frozen import frozen
-from ...base.values import Range, Scalar, fold, label_of
+from ...base.values import Range, Scalar, fold, name_value
 from ...domain.monitor import Monitor
 from ...domain.outcome import Outcome, OutcomeRule
 from .column_names import split_words
@@ -55,7 +55,7 @@ def determine_outcomes(
     foreign = [value for value in predicted if not isinstance(value, Range) and rule.classify(value) is Outcome.UNCLASSIFIED]
     if foreign:
         evidence = (
-            f"{suggested.evidence}; but the model's own outcomes are spelled otherwise, such as {label_of(foreign[0])!r:.60}: say both"
+            f"{suggested.evidence}; but the model's own outcomes are spelled otherwise, such as {name_value(foreign[0])!r:.60}: say both"
         )
         return RecommendedOutcomes(rule, OutcomesOrigin.SUGGESTION, is_certain=False, evidence=evidence)
     return suggested
@@ -71,7 +71,7 @@ def _suggest(labels: list[Scalar | Range], name: str) -> RecommendedOutcomes:
         # Under booleans every spelling of them counts, such as `True` of pandas.
         classes = [True, False]
     texts = {label: fold(label) for label in classes}
-    listed = " and ".join(f"{label_of(value)!r:.60}" for value in classes[:5])
+    listed = " and ".join(f"{name_value(value)!r:.60}" for value in classes[:5])
 
     sides: dict[Scalar, bool | None] = {}
     for label, text in texts.items():

@@ -6,7 +6,7 @@ from enum import IntEnum
 from functools import lru_cache
 
 from ...base.frozen import frozen
-from ...base.values import GroupValue, label_of
+from ...base.values import GroupValue, name_value
 from .column_names import split_words
 from .vocabulary import NO_ANSWERS
 
@@ -51,7 +51,7 @@ class ValueMatch:
 @lru_cache(maxsize=4096, typed=True)
 def is_no_answer(value: GroupValue) -> bool:
     """Returns whether the value says that it is not known."""
-    spelled = " ".join(split_words(label_of(value)))
+    spelled = " ".join(split_words(name_value(value)))
     # A value such as `?` or `-` has no words at all.
     return (
         spelled == ""
@@ -65,5 +65,5 @@ def holds_phrase(spelled: str, phrase: str) -> bool:
 
 
 def list_values(values: Sequence[GroupValue], limit: int = 6) -> str:
-    listed = ", ".join(f"{label_of(value):.40}" for value in values[:limit])
+    listed = ", ".join(f"{name_value(value):.40}" for value in values[:limit])
     return f"{listed} and {len(values) - limit:,} more" if len(values) > limit else listed

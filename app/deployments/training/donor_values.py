@@ -10,13 +10,13 @@ from sqlalchemy.orm import Session
 
 from ...base.errors import FieldProblem, InvalidInput
 from ...base.frozen import frozen
-from ...base.values import Scalar, label_of
+from ...base.values import Scalar, name_value
 from ...domain.deployment import Column, Deployment, RecordSchema
 from ...domain.groups import positions
 from ...domain.monitor import Monitor
 from ...sources.arrays.group_of_records import Group, typed_value
 from ...statistics.group_labels import NEITHER
-from .queries import donor_features_of
+from .queries import read_donor_features
 from .training_facts import Donor, Donors
 
 MOST_REPRESENTATIVES = 20
@@ -108,7 +108,7 @@ def require_donors(donors: GroupDonors, group: Group, column: Column) -> None:
     if not donors.rows:
         raise InvalidInput.of(
             f"attributes.{column.name}.correlated_features",
-            f"the training data keep no record of the group {label_of(group.value)!r:.100} of {column.name}, from which copies would take"
+            f"the training data keep no record of the group {name_value(group.value)!r:.100} of {column.name}, from which copies would take"
             " their correlated features: they hold none, or too many other values that are more frequent; upload training data with such"
             " records, or leave the group out of the monitor",
         )
@@ -117,7 +117,7 @@ def require_donors(donors: GroupDonors, group: Group, column: Column) -> None:
 def donor_problems(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
     if not any(attribute.correlated_features for attribute in monitor.attributes):
         return []
-    there = donor_features_of(session, deployment.no)
+    there = read_donor_features(session, deployment.no)
     types = {column.name: column.type for column in deployment.schema.features}
     return [
         FieldProblem(

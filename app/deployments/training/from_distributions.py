@@ -8,9 +8,9 @@ import numpy as np
 
 from ...base.errors import InvalidInput
 from ...base.frozen import frozen
-from ...base.values import GroupValue, Range, canonical, label_of, number_of, spelled
+from ...base.values import GroupValue, Range, canonical, name_value, read_number, spelled
 from ...domain.deployment import Column, RecordSchema
-from ...domain.groups import NEITHER, Group, combine_groups, groups_of
+from ...domain.groups import NEITHER, Group, combine_groups, list_groups
 from ...domain.monitor import Monitor, MonitoredAttribute
 from ...domain.outcome import Outcome, OutcomeRule
 from ...sources.arrays.column_cells import listed_cells
@@ -87,11 +87,11 @@ class _Summed:
 
     def _count_strata(self, column: str, groups: int) -> Strata:
         values = _list_values(self._distribution, column)
-        labels = {label_of(value): None for value in values if value is not None}
+        labels = {name_value(value): None for value in values if value is not None}
         if len(labels) > MOST_STRATA:
             raise Inexact(f"{column}, whose values are the strata, has more than {MOST_STRATA:,} different values")
         position_of = {label: position for position, label in enumerate(labels)}
-        stratum = np.array([NEITHER if value is None else position_of[label_of(value)] for value in values], dtype=np.int64)
+        stratum = np.array([NEITHER if value is None else position_of[name_value(value)] for value in values], dtype=np.int64)
         mask = (stratum != NEITHER) & (self._groups != NEITHER) & (self._outcomes != int(Outcome.UNCLASSIFIED))
         shape, where = (len(labels), groups, 2), (stratum[mask], self._groups[mask], self._outcomes[mask])
         counts = np.zeros(shape, dtype=np.int64)
@@ -122,7 +122,7 @@ def _make_groups(attribute: MonitoredAttribute, schema: RecordSchema, distributi
     if attribute.reference is None and any(isinstance(value, Range) for value in values):
         raise Inexact(f"the reference values of {attribute.feature} were left out, and its values are counted in intervals")
     distinct = {canonical(value): value for value in values if value is not None and not isinstance(value, Range)}
-    return groups_of(attribute, column, distinct.values())
+    return list_groups(attribute, column, distinct.values())
 
 
 def classify_cell_label(label: GroupValue | None, rule: OutcomeRule) -> Outcome:
@@ -138,13 +138,13 @@ def classify_cell_label(label: GroupValue | None, rule: OutcomeRule) -> Outcome:
 def _place_interval(interval: Range, members: Sequence[GroupValue], name: str) -> int:
     """Returns the position of the range that holds the whole interval; NEITHER if no member has a number in common with it."""
     for position, member in enumerate(members):
-        number = None if isinstance(member, Range) else number_of(member)
+        number = None if isinstance(member, Range) else read_number(member)
         bounds = member if isinstance(member, Range) else None if number is None else Range(number, number)
         if bounds is None or not bounds.overlaps(interval):
             continue
         if bounds.lo <= interval.lo and interval.hi <= bounds.hi:
             return position
-        raise Inexact(f"the values of {name} are counted in intervals, and {interval.label} lies in {label_of(member)} only in part")
+        raise Inexact(f"the values of {name} are counted in intervals, and {interval.label} lies in {name_value(member)} only in part")
     return NEITHER
 
 

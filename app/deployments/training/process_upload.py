@@ -16,7 +16,7 @@ from ...base.errors import InvalidInput
 from ...base.frozen import frozen
 from ...base.values import normalised
 from ...domain.deployment import Column, Deployment, RecordSchema
-from ...domain.groups import EVERYBODY_ELSE, Group, NamedGroup, combine_groups, groups_of, in_order
+from ...domain.groups import EVERYBODY_ELSE, Group, NamedGroup, combine_groups, in_order, list_groups
 from ...domain.monitor import Monitor
 from ...sources.arrays.column_cells import Coded
 from ...sources.arrays.group_of_records import place
@@ -108,7 +108,7 @@ class RowTables:
             else:
                 is_of_many = attribute.reference is None and values.too_many
                 listed = replace(attribute, reference=(EVERYBODY_ELSE,)) if is_of_many else attribute
-                self._groups[feature] = groups_of(listed, column, values.values.values())
+                self._groups[feature] = list_groups(listed, column, values.values.values())
 
         strata = None if monitor.strata is None else _find_strata(monitor.strata, seen_of)
         self._tables = []

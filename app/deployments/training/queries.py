@@ -7,7 +7,7 @@ import msgspec
 from sqlalchemy import delete, insert, select
 from sqlalchemy.orm import Session
 
-from ...database.binary_rows import columns_of, read_row
+from ...database.binary_rows import list_column_values, read_row
 from ...database.tables import TrainingCorrelationRow, TrainingDataRow, TrainingDistributionRow, TrainingTableRow
 from ...domain.deployment import FieldType
 from .training_facts import (
@@ -28,7 +28,7 @@ def store_training_data(session: Session, deployment_no: int, data: TrainingData
     """Stores an upload in the place of an earlier one."""
     # The database deletes what belongs to it.
     delete_training_data(session, deployment_no)
-    summary = columns_of(data.summary) | {"labels": _distribution_json(data.summary.labels)}
+    summary = list_column_values(data.summary) | {"labels": _distribution_json(data.summary.labels)}
     session.execute(insert(TrainingDataRow).values(deployment_no=deployment_no, **summary))
     distributions = [
         {"deployment_no": deployment_no, "position": position, "distribution": _distribution_json(distribution)}
@@ -38,7 +38,7 @@ def store_training_data(session: Session, deployment_no: int, data: TrainingData
         {
             "deployment_no": deployment_no,
             "attribute": table.counted_by.comparison.label,
-            **columns_of(table),
+            **list_column_values(table),
         }
         for table in data.tables
     ]
@@ -49,19 +49,19 @@ def store_training_data(session: Session, deployment_no: int, data: TrainingData
     store_correlations(session, deployment_no, data.correlated)
 
 
-def training_summary_of(session: Session, deployment_no: int) -> TrainingSummary | None:
+def find_training_summary(session: Session, deployment_no: int) -> TrainingSummary | None:
     row = session.get(TrainingDataRow, deployment_no)
     return None if row is None else read_row(TrainingSummary, row)
 
 
-def distributions_of(session: Session, deployment_no: int, column: str | None = None) -> tuple[Distribution, ...]:
+def read_distributions(session: Session, deployment_no: int, column: str | None = None) -> tuple[Distribution, ...]:
     statement = select(TrainingDistributionRow.distribution).where(TrainingDistributionRow.deployment_no == deployment_no)
     if column is not None:
         statement = statement.where(TrainingDistributionRow.distribution["columns"].contains([column]))
     return msgspec.convert(list(session.scalars(statement.order_by(TrainingDistributionRow.position))), tuple[Distribution, ...])
 
 
-def label_tables_of(session: Session, deployment_no: int) -> tuple[LabelTable, ...]:
+def read_label_tables(session: Session, deployment_no: int) -> tuple[LabelTable, ...]:
     rows = session.scalars(
         select(TrainingTableRow).where(TrainingTableRow.deployment_no == deployment_no).order_by(TrainingTableRow.attribute)
     )
@@ -74,7 +74,7 @@ def delete_training_data(session: Session, deployment_no: int) -> None:
 
 def _distribution_json(distribution: Distribution) -> dict[str, Any]:
     """Each cell as [values, label, records], and weight and squares where there are any."""
-    return columns_of(distribution) | {"cells": [cell[:3] if cell.weight is None else cell for cell in distribution.cells]}
+    return list_column_values(distribution) | {"cells": [cell[:3] if cell.weight is None else cell for cell in distribution.cells]}
 
 
 def store_correlations(session: Session, deployment_no: int, correlated: Iterable[Correlated]) -> None:
@@ -95,26 +95,26 @@ def store_correlations(session: Session, deployment_no: int, correlated: Iterabl
         session.execute(insert(TrainingCorrelationRow), row)
 
 
-def associations_of(session: Session, deployment_no: int, attributes: Collection[str]) -> dict[str, tuple[Association, ...]]:
+def read_associations(session: Session, deployment_no: int, attributes: Collection[str]) -> dict[str, tuple[Association, ...]]:
     table = TrainingCorrelationRow
     rows = select(table.attribute, table.associations).where(table.deployment_no == deployment_no, table.attribute.in_(attributes))
     return {attribute: tuple(map(_association, stored)) for attribute, stored in session.execute(rows)}
 
 
-def donor_features_of(session: Session, deployment_no: int) -> dict[str, dict[str, FieldType]]:
+def read_donor_features(session: Session, deployment_no: int) -> dict[str, dict[str, FieldType]]:
     """Returns each meta field's donor features, with their types of then."""
     table = TrainingCorrelationRow
     rows = session.execute(select(table.attribute, table.donor_features).where(table.deployment_no == deployment_no))
     return {attribute: msgspec.convert(dict(features), dict[str, FieldType]) for attribute, features in rows}
 
 
-def donor_digests_of(session: Session, deployment_no: int, attributes: Collection[str]) -> dict[str, str]:
+def read_donor_digests(session: Session, deployment_no: int, attributes: Collection[str]) -> dict[str, str]:
     table = TrainingCorrelationRow
     rows = select(table.attribute, table.digest).where(table.deployment_no == deployment_no, table.attribute.in_(attributes))
     return {row.attribute: row.digest for row in session.execute(rows)}
 
 
-def donors_of(session: Session, deployment_no: int, attributes: Collection[str]) -> dict[str, Donors]:
+def read_donors(session: Session, deployment_no: int, attributes: Collection[str]) -> dict[str, Donors]:
     table = TrainingCorrelationRow
     rows = session.execute(
         select(table.attribute, table.donor_features, table.donors, table.digest).where(

@@ -8,7 +8,7 @@ from itertools import islice
 
 from ...base.errors import FieldProblem, refuse
 from ...base.texts import character_problem
-from ...base.values import GroupValue, Range, label_of
+from ...base.values import GroupValue, Range, name_value
 from ...domain.deployment import Column, Deployment, FieldType, ProblemType
 from ...domain.monitor import Monitor
 from ...domain.repeated_rules import number_problem
@@ -38,7 +38,7 @@ def process_distributions(
     problems = list(islice(faults, MOST_PROBLEMS)) or list(islice(_find_contradictions(distributions), MOST_PROBLEMS))
     refuse(problems)
     counts = _count_labels(distributions[0])
-    label_of_text = {None if cell.label is None else label_of(cell.label): cell.label for cell in distributions[0].cells}
+    label_of_text = {None if cell.label is None else name_value(cell.label): cell.label for cell in distributions[0].cells}
     labels = Distribution((), tuple(Cell((), label, counts[text]) for text, label in label_of_text.items()))
     require_outcomes(labels, monitor)
     schema = deployment.schema
@@ -73,7 +73,7 @@ def _find_problems(path: str, distribution: Distribution, deployment: Deployment
     for number, cell in enumerate(distribution.cells):
         here = f"{path}.counts[{number}]"
         yield from _find_cell_problems(here, cell, known_columns, deployment.problem_type)
-        first = first_of.setdefault(tuple(None if value is None else label_of(value) for value in (*cell.values, cell.label)), number)
+        first = first_of.setdefault(tuple(None if value is None else name_value(value) for value in (*cell.values, cell.label)), number)
         if first != number:
             yield FieldProblem(here, f"is of the same values and label as counts[{first}]")
 
@@ -136,5 +136,5 @@ def _find_contradictions(distributions: Sequence[Distribution]) -> Iterator[Fiel
 def _count_labels(distribution: Distribution) -> "Counter[str | None]":
     counts: Counter[str | None] = Counter()
     for cell in distribution.cells:
-        counts[None if cell.label is None else label_of(cell.label)] += cell.records
+        counts[None if cell.label is None else name_value(cell.label)] += cell.records
     return counts

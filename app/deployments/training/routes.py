@@ -24,11 +24,11 @@ from ...web.problems import field_problems
 from ...web.uploads import read_apart, sent_type, spooled
 from ..change_texts import training_data_changes
 from ..deployment_in_address import LockedDeployment, ReadableDeployment, locked, managed
-from ..monitor.queries import monitor_of
+from ..monitor.queries import find_monitor
 from ..queries import Deployments
 from .bodies import TrainingDataOut, TrainingDistributionsIn, TrainingSummaryOut
 from .process_upload import Upload, process_file
-from .queries import delete_training_data, distributions_of, store_training_data, training_summary_of
+from .queries import delete_training_data, find_training_summary, read_distributions, store_training_data
 from .ready_distribution import process_distributions
 from .training_facts import TrainingData, TrainingForm, TrainingSummary
 from .training_limits import MAX_DISTRIBUTION_BYTES, MAX_FILE_BYTES
@@ -94,7 +94,7 @@ def read_training_data(
     For roles that see figures only, the values of fewer than five records are together as `other`, and so are such labels.
     """
     summary = require_summary(session, deployment)
-    distributions, monitor = distributions_of(session, deployment.no, column), monitor_of(session, deployment.no)
+    distributions, monitor = read_distributions(session, deployment.no, column), find_monitor(session, deployment.no)
     return TrainingDataOut.whole(summary, distributions, monitor, shows_rare=principal.may_read_records)
 
 
@@ -109,7 +109,7 @@ def forget_training_data(deployment: LockedDeployment, session: SessionIn, princ
 def _read_subject(services: Services, principal: Principal, deployment_id: str) -> tuple[Deployment, Monitor | None]:
     with services.database.transaction() as session:
         deployment = managed(principal, Deployments(session, services.secret_box), deployment_id)
-        return deployment, monitor_of(session, deployment.no)
+        return deployment, find_monitor(session, deployment.no)
 
 
 def _process(file: BinaryIO, upload: Upload) -> TrainingData:
@@ -135,10 +135,10 @@ def _store(services: Services, principal: Principal, deployment: Deployment, dat
         # A deployment that was deleted and created again has the same id.
         if (present.no, present.schema) != (deployment.no, deployment.schema):
             raise Conflict(f"The columns of {deployment.id} were changed while the data were read. Nothing was stored; upload again.")
-        changes = training_data_changes(training_summary_of(session, present.no), data.summary)
+        changes = training_data_changes(find_training_summary(session, present.no), data.summary)
         store_training_data(session, deployment.no, data)
         record_activity(session, principal.actor, "training_data.replaced", present, details=changes)
 
 
 def require_summary(session: Session, deployment: Deployment) -> TrainingSummary:
-    return require_present(training_summary_of(session, deployment.no), "training data of the deployment", deployment.id)
+    return require_present(find_training_summary(session, deployment.no), "training data of the deployment", deployment.id)

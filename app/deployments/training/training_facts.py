@@ -5,8 +5,8 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from ...base.frozen import frozen
-from ...base.values import GroupValue, Scalar, label_of
-from ...domain.comparison import Comparison, comparisons_of
+from ...base.values import GroupValue, Scalar, name_value
+from ...domain.comparison import Comparison, list_comparisons
 from ...domain.deployment import FieldType
 from ...domain.monitor import Monitor, MonitoredAttribute
 from ...domain.outcome import outcome_texts
@@ -174,8 +174,8 @@ def counted_by(monitor: Monitor, attributes: tuple[MonitoredAttribute, ...]) -> 
         groups=tuple(
             (
                 attribute.feature,
-                tuple(sorted(map(label_of, attribute.monitored))),
-                None if attribute.reference is None else tuple(sorted(map(label_of, attribute.reference))),
+                tuple(sorted(map(name_value, attribute.monitored))),
+                None if attribute.reference is None else tuple(sorted(map(name_value, attribute.reference))),
             )
             for attribute in attributes
         ),
@@ -185,4 +185,4 @@ def counted_by(monitor: Monitor, attributes: tuple[MonitoredAttribute, ...]) -> 
 
 def watched(monitor: Monitor) -> list[tuple[MonitoredAttribute, ...]]:
     """Returns each attribute of the monitor by itself, then its intersections."""
-    return [tuple(comparison.members(monitor)) for comparison in comparisons_of(monitor)]
+    return [tuple(comparison.members(monitor)) for comparison in list_comparisons(monitor)]

@@ -8,14 +8,14 @@ from sqlalchemy.orm import Session
 from ...base.errors import FieldProblem
 from ...base.frozen import frozen
 from ...base.texts import nearest
-from ...base.values import GroupValue, Range, canonical, fold, label_of, number_of, spelled
+from ...base.values import GroupValue, Range, canonical, fold, name_value, read_number, spelled
 from ...domain.deployment import Column, Deployment
 from ...domain.groups import Group, count_twins, describe_twins, positions
 from ...domain.monitor import Monitor
 from ...domain.outcome import Outcome, OutcomeRule
 from ...sources.stored.newest_record import SampledColumn, ValueCount, newest_values
 from .from_distributions import Inexact, classify_cell_label
-from .queries import distributions_of, training_summary_of
+from .queries import find_training_summary, read_distributions
 
 MOST_SHOWN = 10
 
@@ -110,7 +110,7 @@ def _read_seen(session: Session, deployment: Deployment, columns: Sequence[Colum
         for column in columns
     ]
     newest = newest_values(session, deployment.no, deployment.schema.version, sampled)
-    summary = training_summary_of(session, deployment.no)
+    summary = find_training_summary(session, deployment.no)
     outcomes = _Seen()
     for cell in () if summary is None else summary.labels.cells:
         outcomes.add_trained(cell.label, cell.records)
@@ -119,7 +119,7 @@ def _read_seen(session: Session, deployment: Deployment, columns: Sequence[Colum
     seen_of: dict[str | None, _Seen] = {None: outcomes}
     for column, counts in zip(columns, newest.columns, strict=True):
         seen_of[column.name] = _Seen()
-        for distribution in distributions_of(session, deployment.no, column.name)[:1]:
+        for distribution in read_distributions(session, deployment.no, column.name)[:1]:
             position = distribution.columns.index(column.name)
             for cell in distribution.cells:
                 seen_of[column.name].add_trained(cell.values[position], cell.records)
@@ -131,11 +131,11 @@ def _find_seen(listed: _List, values: Sequence[GroupValue]) -> set[int]:
     """Returns the positions of the members that a seen value belongs to, or may: part of an interval can be in a range."""
     members = listed.members
     if listed.column is not None:
-        groups = [Group(label_of(member), "monitored", member) for member in members]
+        groups = [Group(name_value(member), "monitored", member) for member in members]
         matched = set(positions(groups, listed.column, [value for value in values if not isinstance(value, Range)]))
         intervals = [value for value in values if isinstance(value, Range)]
         for position, member in enumerate(members):
-            number = None if isinstance(member, Range) else number_of(member)
+            number = None if isinstance(member, Range) else read_number(member)
             if isinstance(member, Range):
                 is_within = any(map(member.overlaps, intervals))
             else:
@@ -168,7 +168,7 @@ def _describe(member: GroupValue, seen_values: _Seen) -> str:
         never = f"no value from {canonical(member.lo)} to {canonical(member.hi)} was seen in {seen_values.where}"
         numbers: list[float] = []
         for value in seen_values.values.values():
-            number = None if isinstance(value, str | Range) else number_of(value)
+            number = None if isinstance(value, str | Range) else read_number(value)
             numbers += [value.lo, value.hi] if isinstance(value, Range) else [] if number is None else [number, number]
         if len(numbers) == 2 * len(seen_values.values):
             return f"{never}, where the numbers go from {canonical(min(numbers))} to {canonical(max(numbers))}"

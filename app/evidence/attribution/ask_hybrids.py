@@ -18,7 +18,7 @@ from ...database.engine import Database
 from ...domain.check import Progress
 from ...domain.outcome import Outcome
 from ...sources.arrays.outcome_codes import OutcomeClassifier
-from ...sources.stored.window_queries import features_of
+from ...sources.stored.window_queries import read_record_features
 from ...statistics.attribution.divided_gap import CarriedGap, carry_gap
 from ...statistics.attribution.hybrid_values import Answered
 from ...statistics.group_labels import FloatArray
@@ -132,7 +132,7 @@ class HybridScorer:
         for chunk in questions.chunks():
             rows = np.unique(sources[:, chunk])
             with arrow_reader(self._database) as reader:
-                features = features_of(reader, self._records.deployment.no, window.reach(), record_nos[rows].tolist())
+                features = read_record_features(reader, self._records.deployment.no, window.reach(), record_nos[rows].tolist())
             yield [
                 _mix(features[int(record_nos[reference])], features[int(record_nos[monitored])], plan.players, mask)
                 for reference, monitored, mask in zip(*sources[:, chunk].tolist(), masks[chunk].tolist(), strict=True)

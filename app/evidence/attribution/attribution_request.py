@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
-from ...base.clock import hour_of
+from ...base.clock import floor_to_hour
 from ...base.frozen import frozen
 from ...checks.check_request import require_monitor, require_past
 from ...checks.queries import get
@@ -105,4 +105,4 @@ def _find_span(session: Session, deployment_no: int, request: WantedAttribution)
     if request.span is not None:
         return require_past(session, request.span)
     now = current_time(session)
-    return Span(start=hour_of(now - now.resolution), end=now)
+    return Span(start=floor_to_hour(now - now.resolution), end=now)

@@ -15,7 +15,7 @@ from ...checks.window.window import PayloadWindow, read_payload_window
 from ...checks.window.window_sources import LoggedRecords
 from ...database.arrow_reader import ArrowReader
 from ...domain.check import Span
-from ...domain.comparison import Comparison, comparisons_of
+from ...domain.comparison import Comparison, list_comparisons
 from ...domain.deployment import Column, Deployment
 from ...domain.monitor import Monitor
 from ...domain.outcome import Outcome
@@ -100,7 +100,7 @@ def require_comparisons(monitor: Monitor, requested: Sequence[Comparison] | None
     Raises:
         InvalidInput: the monitor has no such comparison, or one is wanted twice.
     """
-    comparisons = comparisons_of(monitor)
+    comparisons = list_comparisons(monitor)
     if requested is None:
         return [comparison for comparison in comparisons if not comparison.is_together]
     required = []
@@ -123,11 +123,11 @@ def read_window_records(
     Raises:
         InvalidInput: the monitor cannot be applied to what was logged.
     """
-    window = read_payload_window(LoggedRecords(reader, deployment.no), query_of(deployment, monitor, further), span, monitor)
+    window = read_payload_window(LoggedRecords(reader, deployment.no), build_window_query(deployment, monitor, further), span, monitor)
     return read_as_monitored(deployment, monitor, window)
 
 
-def query_of(deployment: Deployment, monitor: Monitor, further: Sequence[Column]) -> WindowQuery:
+def build_window_query(deployment: Deployment, monitor: Monitor, further: Sequence[Column]) -> WindowQuery:
     """Query of the columns of the monitor's attributes and `further` ones.
 
     Raises:

@@ -6,13 +6,13 @@ import numpy as np
 
 from ...base.errors import InvalidInput
 from ...base.frozen import frozen
-from ...base.values import Scalar, canonical, number_of
+from ...base.values import Scalar, canonical, read_number
 from ...database.arrow_reader import ArrowReader
 from ...domain.deployment import Column, FieldKind
 from ...domain.monitor import Monitor
 from ...domain.monitor_rules import MAX_ATTRIBUTED_ROWS
 from ...sources.arrays.strengths import measure_strengths
-from ...sources.stored.window_queries import features_of
+from ...sources.stored.window_queries import read_record_features
 from ...statistics.attribution.hybrid_values import MAX_PLAYERS, HybridPlan, count_hybrids, plan_hybrids, usual_pairs
 from ...statistics.attribution.pair_intervals import MIN_UNITS
 from ...statistics.attribution.players import join_players
@@ -87,7 +87,7 @@ def plan_attribution(reader: ArrowReader, records: WindowRecords, limits: Attrib
         return AttributionPlan((), ())
     deployment, window = records.deployment, records.window
     record_nos = window.record_nos()[associated].tolist()
-    features = features_of(reader, deployment.no, window.reach(), record_nos)
+    features = read_record_features(reader, deployment.no, window.reach(), record_nos)
     values = zip(*(features[no] for no in record_nos), strict=True)
     columns = [_read_column(column, column_values) for column, column_values in zip(deployment.schema.features, values, strict=True)]
     players = join_players(measure_strengths(columns))
@@ -124,7 +124,7 @@ def _fit_pairs(gaps: Sequence[GapRecords], players: int, max_pairs: int, max_row
 
 def _read_column(column: Column, values: Sequence[Scalar | None]) -> IntArray | FloatArray:
     if column.kind is FieldKind.NUMERIC:
-        numbers = [None if value is None else number_of(value) for value in values]
+        numbers = [None if value is None else read_number(value) for value in values]
         return np.array([np.nan if number is None else number for number in numbers], dtype=np.float64)
     codes: dict[str, int] = {}
     return np.array([MISSING if value is None else codes.setdefault(canonical(value), len(codes)) for value in values], dtype=np.int64)

@@ -6,7 +6,7 @@ from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
 from ...base.frozen import frozen
-from ...database.binary_rows import columns_of, read_row
+from ...database.binary_rows import list_column_values, read_row
 from ...database.tables import EvidenceClosureRow
 from ...statistics.e_values.nulls import UnfairSide
 from .figure_states import FigureKey, read_key
@@ -21,12 +21,12 @@ class Closure:
     hour: datetime
 
 
-def closures_of(session: Session, era_no: int) -> list[Closure]:
+def read_closures(session: Session, era_no: int) -> list[Closure]:
     rows = session.scalars(select(EvidenceClosureRow).where(EvidenceClosureRow.era_no == era_no).order_by(EvidenceClosureRow.no))
     return [read_row(Closure, row, key=read_key(row)) for row in rows]
 
 
 def add_closure(session: Session, era_no: int, closure: Closure, *, alert_no: int) -> None:
-    values = columns_of(closure) | columns_of(closure.key) | columns_of(closure.key.place)
+    values = list_column_values(closure) | list_column_values(closure.key) | list_column_values(closure.key.place)
     del values["key"], values["place"]
     session.execute(insert(EvidenceClosureRow).values(era_no=era_no, alert_no=alert_no, **values))

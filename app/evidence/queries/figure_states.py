@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from ...base.errors import require_present
 from ...base.frozen import frozen
-from ...database.binary_rows import columns_of, read_row
+from ...database.binary_rows import list_column_values, read_row
 from ...database.tables import EvidenceEraRow, EvidenceFigureRow
 from ...domain.check import DataSet
 from .hour_counts import CountedPlace
@@ -76,7 +76,7 @@ def known_figures(session: Session, era_no: int) -> list[KnownFigure]:
     return [KnownFigure(**_read_known(row)) for row in rows]
 
 
-def states_of(session: Session, nos: Collection[int]) -> Mapping[int, bytes]:
+def read_figure_states(session: Session, nos: Collection[int]) -> Mapping[int, bytes]:
     rows = session.execute(select(EvidenceFigureRow.no, EvidenceFigureRow.state).where(EvidenceFigureRow.no.in_(nos)))
     return {no: state for no, state in rows}  # noqa: C416 - rows are no pairs to mypy
 
@@ -93,7 +93,7 @@ def find_ended(session: Session, ids: Collection[str]) -> set[str]:
     return set(session.scalars(select(EvidenceFigureRow.id).where(EvidenceFigureRow.id.in_(ids), EvidenceFigureRow.ended_at.is_not(None))))
 
 
-def figures_of(session: Session, era_no: int) -> list[StoredFigure]:
+def read_era_figures(session: Session, era_no: int) -> list[StoredFigure]:
     present = select(EvidenceFigureRow).where(EvidenceFigureRow.era_no == era_no, EvidenceFigureRow.ended_at.is_(None))
     rows = session.scalars(present.order_by(EvidenceFigureRow.no))
     return [_stored(row) for row in rows]
@@ -119,7 +119,7 @@ def add_figures(session: Session, era_no: int, figures: Sequence[NewFigure], *, 
     rows: list[dict[str, Any]] = [
         {
             "era_no": era_no,
-            **columns_of(figure.key.place),
+            **list_column_values(figure.key.place),
             "group": figure.key.group,
             "metric": figure.key.metric,
             "definition": figure.definition,

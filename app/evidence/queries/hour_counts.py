@@ -167,7 +167,7 @@ def counted_hours(session: Session, deployment_no: int, spans: Sequence[Span]) -
     return set(rows)
 
 
-def first_hour_of(session: Session, era_no: int, counted_place: CountedPlace, group: str, *, since: datetime | None) -> datetime | None:
+def read_first_hour(session: Session, era_no: int, counted_place: CountedPlace, group: str, *, since: datetime | None) -> datetime | None:
     first: datetime | None = session.scalar(
         text(
             """SELECT min(hour) FROM evidence_hours h WHERE era_no = :era AND data = :data AND attribute = :attribute

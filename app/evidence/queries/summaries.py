@@ -101,7 +101,7 @@ _SUMMARIES = f"""
 """
 
 
-def summaries_of(
+def read_summaries(
     session: Session, deployment_no: int, metric: str, *, data: DataSet | None, attribute: str | None, group: str | None
 ) -> list[FigureSummary]:
     """Returns the summaries of one metric in the present era, in order; None allows all."""

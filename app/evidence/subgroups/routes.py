@@ -11,14 +11,14 @@ from ...base.errors import InvalidInput
 from ...database.engine import current_time
 from ...deployments.deployment_in_address import NEEDS_LOGGED, LockedDeployment, ReadableDeployment
 from ...deployments.monitor.bodies import FoundGroupIn, MonitorOut
-from ...deployments.monitor.queries import monitor_of
+from ...deployments.monitor.queries import find_monitor
 from ...deployments.monitor.routes import require_monitor, store_monitor
 from ...domain.group_rules import FoundBy, GroupRule
 from ...web.id_and_time import uuid_path
 from ...web.paging import NumberPaging
 from ...web.problem_answers import CONFLICT, name_location
 from .bodies import SubgroupScanIn, SubgroupScanOut, SubgroupScanPage
-from .scan_queries import get_scan, scans_of
+from .scan_queries import get_scan, read_scans
 from .scan_request import request_scan, require_features
 from .watch_group import read_found_group, watch_found_group
 
@@ -59,14 +59,14 @@ def request_subgroup_scan(
 @router.get("/subgroup-scans")
 def list_subgroup_scans(deployment: ReadableDeployment, session: SessionIn, paging: NumberPaging) -> SubgroupScanPage:
     """Returns the deployment's scans, newest first, each with the number of subgroups that it searched."""
-    write = partial(SubgroupScanOut.of, monitor=monitor_of(session, deployment.no))
-    return SubgroupScanPage.of(scans_of(session, deployment.no, paging), paging, write)
+    write = partial(SubgroupScanOut.of, monitor=find_monitor(session, deployment.no))
+    return SubgroupScanPage.of(read_scans(session, deployment.no, paging), paging, write)
 
 
 @router.get("/subgroup-scans/{scan_id}")
 def read_subgroup_scan(deployment: ReadableDeployment, session: SessionIn, scan_id: ScanId) -> SubgroupScanOut:
     """Returns one scan: its state, what it searched, and the group it found."""
-    return SubgroupScanOut.of(get_scan(session, deployment.no, scan_id), monitor_of(session, deployment.no))
+    return SubgroupScanOut.of(get_scan(session, deployment.no, scan_id), find_monitor(session, deployment.no))
 
 
 @monitor_router.post("/found-groups", operation_id="watchFoundGroup", responses=CONFLICT)

@@ -16,7 +16,7 @@ from ...base.frozen import frozen
 from ...base.values import Scalar, canonical
 from ...database.arrow_reader import ArrowReader, arrow_reader
 from ...database.engine import Database
-from ...deployments.monitor.queries import monitor_of
+from ...deployments.monitor.queries import find_monitor
 from ...domain.check import Span
 from ...domain.outcome import Outcome
 from ...sources.arrays.column_cells import stored_cells
@@ -85,7 +85,7 @@ def _default_features(followed: FollowedEra) -> list[str]:
 
 
 def _find_counted_era(session: Session, deployment_no: int) -> FollowedEra:
-    monitor = monitor_of(session, deployment_no)
+    monitor = find_monitor(session, deployment_no)
     if monitor is None:
         raise Conflict("The deployment has no fairness monitor, which says what is favourable. Set one, then request the scan again.")
     deployment = followed_deployment(session, deployment_no)

@@ -79,7 +79,7 @@ def end_scan(session: Session, scan: SubgroupScan, **values: Any) -> None:  # no
     write_held(session, held, ended, SubgroupScanRow.no)
 
 
-def scans_of(session: Session, deployment_no: int, paging: Paging) -> Sequence[SubgroupScan]:
+def read_scans(session: Session, deployment_no: int, paging: Paging) -> Sequence[SubgroupScan]:
     statement = select(SubgroupScanRow).where(SubgroupScanRow.deployment_no == deployment_no)
     return [read_row(SubgroupScan, row) for row in session.scalars(page_newest(statement, SubgroupScanRow.no, paging))]
 

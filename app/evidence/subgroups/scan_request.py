@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy.orm import Session
 
 from ...base.errors import Conflict, InvalidInput
-from ...deployments.monitor.queries import monitor_of
+from ...deployments.monitor.queries import find_monitor
 from ...domain.deployment import RecordSchema
 from ...statistics.e_values.nulls import UnfairSide
 from ...statistics.scan.counted_cells import MAX_FEATURES
@@ -25,7 +25,7 @@ def require_features(session: Session, deployment_no: int, schema: RecordSchema,
         return
     if not 1 <= len(features) <= MAX_FEATURES:
         raise InvalidInput.of("features", f"must name 1 to {MAX_FEATURES} columns, found {len(features)}")
-    monitor = monitor_of(session, deployment_no)
+    monitor = find_monitor(session, deployment_no)
     for position, name in enumerate(features):
         if name in features[:position]:
             raise InvalidInput.of(f"features[{position}]", f"{name!r} is named twice")
@@ -49,6 +49,6 @@ def request_scan(
     Raises:
         Conflict: the deployment has no monitor.
     """
-    if monitor_of(session, deployment_no) is None:
+    if find_monitor(session, deployment_no) is None:
         raise Conflict("The deployment has no fairness monitor, which says what is favourable. Set one first.")
     return queue_scan(session, deployment_no, features=features, direction=direction.value, hours=hours, requested_by=requested_by)

@@ -11,7 +11,7 @@ from ...database.sealer import Sealer
 from ...deployments.queries import Deployments
 from ...domain.deployment import Deployment, Endpoint
 from ...payloads.codec import Codec
-from ...payloads.registry import codec_of
+from ...payloads.registry import bind_codec
 from .forward import ForwardedModel
 from .last_answers import LastAnswers
 
@@ -93,7 +93,7 @@ class CallPlans:
         endpoint = deployment.endpoint
         plan = CallPlan(deployment, None, None)
         if endpoint is not None and not endpoint.is_loaded:
-            plan = CallPlan(deployment, codec_of(endpoint), await self._model(deployment.no, endpoint))
+            plan = CallPlan(deployment, bind_codec(endpoint), await self._model(deployment.no, endpoint))
         if len(self._fresh) >= MOST_MODELS:
             self._fresh.clear()
         self._fresh[deployment_id] = (plan, asked_at + KEPT_SECONDS)

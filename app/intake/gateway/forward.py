@@ -13,7 +13,7 @@ from ...base.errors import EndpointDown, ScoringFailed
 from ...base.telemetry.prometheus import model_calls, model_seconds
 from ...base.telemetry.traces import model_span, with_place
 from ...calls.call_failures import CallFailure, failure_of_error
-from ...calls.credential_headers import encode_header, header_of, redacted_of
+from ...calls.credential_headers import build_auth_header, encode_header, redact_secrets
 from ...calls.egress_policy import EgressPolicy, parse_url
 from ...calls.pinned_transport import PinnedTransport
 from ...calls.token_source import TokenSource
@@ -91,7 +91,7 @@ class ForwardedModel:
         self.endpoint = endpoint
         self._url = parse_url(endpoint.url)
         self._host = self._url.netloc.decode("ascii")
-        own_headers = [*header_of(endpoint.credentials), *(encode_header(name, value) for name, value in endpoint.headers.items())]
+        own_headers = [*build_auth_header(endpoint.credentials), *(encode_header(name, value) for name, value in endpoint.headers.items())]
         self._own = {name.lower() for name, _ in own_headers}
         self._headers = [(b"accept-encoding", b"identity"), (b"user-agent", b"evenhand"), *own_headers]
         credentials = endpoint.credentials
@@ -145,7 +145,7 @@ class ForwardedModel:
             await self._idle.pop().aclose()
 
     def fault_of(self, failure: CallFailure) -> ScoringFailed:
-        sentence = redacted_of(f"The model's endpoint {self._host} {failure.what}. {failure.advice}", self.endpoint)
+        sentence = redact_secrets(f"The model's endpoint {self._host} {failure.what}. {failure.advice}", self.endpoint)
         return EndpointDown(sentence) if failure.may_pass else ScoringFailed(sentence)
 
     def _connect(self) -> PinnedTransport:

@@ -8,7 +8,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ...base.frozen import frozen
-from ...database.binary_rows import columns_of, read_row
+from ...database.binary_rows import list_column_values, read_row
 from ...database.tables import CallHalfRow as Row
 from ...database.tables import ErasedIdRow
 from ...deployments.queries import find_numbers
@@ -79,7 +79,7 @@ def add_halves(session: Session, halves: Sequence[StoredHalf]) -> None:
     columns = (ErasedIdRow.deployment_no, ErasedIdRow.digest)
     erased = {(no, digest) for no, digest in session.execute(select(*columns).where(tuple_(*columns).in_(digests)))}
     stored = [half for half, digest in zip(halves, digests, strict=True) if half.deployment_no in present and digest not in erased]
-    rows = [columns_of(half) for half in sorted(stored, key=lambda half: (half.deployment_no, half.call_id, half.side))]
+    rows = [list_column_values(half) for half in sorted(stored, key=lambda half: (half.deployment_no, half.call_id, half.side))]
     if rows:
         session.execute(insert(Row).on_conflict_do_nothing(), rows)
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from threading import Lock
 from uuid import uuid4
 
-from ...base.clock import hour_of
+from ...base.clock import floor_to_hour
 from ...base.durable_files import allocate
 from ...base.frozen import frozen
 from ...database.engine import Database
@@ -62,7 +62,7 @@ class Losses:
 
     def add(self, deployment_no: int, now: datetime, records: int) -> None:
         with self._lock:
-            self._added[_Place(deployment_no, hour_of(now))] += records
+            self._added[_Place(deployment_no, floor_to_hour(now))] += records
 
     def write(self) -> _Written:
         """Makes everything added durable, and returns the totals. The first call reserves the disk space.

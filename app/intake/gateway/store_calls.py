@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 import structlog
 
 from ...access.column_keys import open_body, seal_body
-from ...base.clock import hour_of, monotonic_seconds, utc_now
+from ...base.clock import floor_to_hour, monotonic_seconds, utc_now
 from ...base.errors import InvalidInput, NotFound, ScoringFailed, TooLarge, UnsupportedMediaType
 from ...base.frozen import frozen
 from ...database.engine import Database
@@ -46,7 +46,7 @@ class IntakeCounts:
     ) -> None:
         if not count:
             return
-        key = IntakeCount(deployment_no=deployment_no, hour=hour_of(received_at), source=source, outcome=outcome, count=0)
+        key = IntakeCount(deployment_no=deployment_no, hour=floor_to_hour(received_at), source=source, outcome=outcome, count=0)
         self._counts[key] += count
         if reason is not None:
             self._reasons[key] = reason[:MAX_REASON_CHARACTERS]

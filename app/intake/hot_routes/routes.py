@@ -30,7 +30,7 @@ from ...base.telemetry.prometheus import http_requests, http_seconds
 from ...domain.arrival import RecordSource, stated_source
 from ...domain.record import Receipt
 from ...web.middleware import SAFE_HEADERS, SANE_REQUEST_ID
-from ...web.problems import KINDS, MEDIA_TYPE, problem_response, response_of, unexpected_response
+from ...web.problems import KINDS, MEDIA_TYPE, build_problem_response, problem_response, unexpected_response
 from ...web.query_parameters import require_parameters
 from ...web.uploads import parse_content_type
 from ..logging.log_request import LogRequest
@@ -206,7 +206,7 @@ def refuse_all(
     faults += [FieldProblem(f"{noun}s[{conflict.index}].{conflicting}", conflict.reason) for conflict in receipt.conflicts]
     lead = f"The {noun} was not stored." if len(faults) == 1 else f"None of the {len(faults):,} {noun}s was stored. The first:"
     detail = f"{lead} {faults[0].field}: {faults[0].message}"
-    return response_of(KINDS[error], detail, request_id, problems=faults[:_MOST_ERRORS], **receipt_members(receipt, stored))
+    return build_problem_response(KINDS[error], detail, request_id, problems=faults[:_MOST_ERRORS], **receipt_members(receipt, stored))
 
 
 def _is_csv(route: _Route, headers: Mapping[bytes, bytes]) -> bool:

@@ -80,13 +80,13 @@ def read_bentoml(files: Sequence[InputFile], subject: ImportSubject) -> Iterator
         repeated = repeated + 1 if request == last and line > 1 else 1
         last = str(request)
         call = None if request in _ABSENT else last if repeated == 1 else f"{last}-{repeated}"
-        return [_record_of(row, call, file, subject)]
+        return [_build_record(row, call, file, subject)]
 
     for file in files:
         yield from read_rows(file, file.json_lines(), partial(read, file))
 
 
-def _record_of(row: dict[str, Any], call: str | None, file: InputFile, subject: ImportSubject) -> dict[str, Any]:
+def _build_record(row: dict[str, Any], call: str | None, file: InputFile, subject: ImportSubject) -> dict[str, Any]:
     time = read_time(row.get("timestamp"), "timestamp", file, subject)
     if subject.kind is LogKind.FEEDBACK:
         name = subject.columns.label or "label"

@@ -34,7 +34,7 @@ def limits_of_baseline(constraints: object) -> dict[str, dict[str, dict[str, flo
         raise InvalidInput.of("constraints", "must be a JSON object")
     # Of the ratio a factor of at least 1, of a difference an amount.
     distances = defaultdict[str, dict[str, float]](dict)
-    for facet, metric in _metrics_of(constraints):
+    for facet, metric in _list_metrics(constraints):
         key, value = CLARIFY_KEYS.get(str(metric.get("name"))), metric.get("value")
         if key is None or not is_number(value) or not math.isfinite(value):
             continue
@@ -52,7 +52,7 @@ def limits_of_baseline(constraints: object) -> dict[str, dict[str, dict[str, flo
     return limits
 
 
-def _metrics_of(constraints: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _list_metrics(constraints: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for section in _RESULTS:
         results = constraints.get(section)
         facets = results.get("facets") if isinstance(results, dict) else None
@@ -188,7 +188,7 @@ class ClarifyConfig:
         return list(dict.fromkeys([IMPACT, *supported])) if supported else None
 
 
-def violations_of(config: object, measurements: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def list_violations(config: object, measurements: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Returns a check's measurements with the verdict *unfair* as `constraint_violations.json`."""
     ClarifyConfig(config)
     # Of two names the first is the bias monitor's.

@@ -102,7 +102,7 @@ def read_csv(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[Imp
                     yield ImportRow(file=file.name, line=reader.number, field="line", reason=reason)
                     continue
                 row = dict(zip(header, cells, strict=True))
-                yield _row_of(
+                yield _make_import_row(
                     file, reader.number, partial(table.record, row, lambda text, column: parse_text(text, column.sent), read_label)
                 )
         except csv.Error as error:
@@ -117,16 +117,16 @@ def read_parquet(files: Sequence[InputFile], subject: ImportSubject) -> Iterator
                 yield row.row_at(file.name, number)
                 continue
             table = table or FlatTable(list(row), subject, file)
-            yield _row_of(file, number, partial(table.record, row, lambda value, _: plain_cell(value), plain_cell))
+            yield _make_import_row(file, number, partial(table.record, row, lambda value, _: plain_cell(value), plain_cell))
 
 
 def read_json_lines(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
     """Yields native records, or objects of columns."""
     for file in files:
-        yield from read_rows(file, file.json_lines(), partial(_records_of, subject, file))
+        yield from read_rows(file, file.json_lines(), partial(_convert_row, subject, file))
 
 
-def _records_of(subject: ImportSubject, file: InputFile, row: dict[str, Any], _: int) -> list[dict[str, Any]]:
+def _convert_row(subject: ImportSubject, file: InputFile, row: dict[str, Any], _: int) -> list[dict[str, Any]]:
     if isinstance(row.get("features"), dict) or (subject.kind is LogKind.FEEDBACK and row.keys() <= _MEMBERS[subject.kind]):
         name = subject.time_name
         # The service refuses unknown members by name.
@@ -138,7 +138,7 @@ def _records_of(subject: ImportSubject, file: InputFile, row: dict[str, Any], _:
     return [table.record(row, lambda value, _: value, lambda value: value)]
 
 
-def _row_of(file: InputFile, number: int, record: Callable[[], dict[str, Any]]) -> ImportRow:
+def _make_import_row(file: InputFile, number: int, record: Callable[[], dict[str, Any]]) -> ImportRow:
     try:
         return ImportRow(file=file.name, line=number, record=record())
     except RowRefused as refused:

@@ -69,9 +69,9 @@ def find_layout(files: Sequence[InputFile], chosen: ImportLayout | None, kind: L
     """Returns the given layout, or the first file's; the others must have the same."""
     if not files:
         raise InvalidInput.of("files", "must be at least one")
-    layout = chosen or _layout_of(files[0])
+    layout = chosen or _detect_layout(files[0])
     for file in files[1:] if chosen is None else ():
-        other_layout = _layout_of(file)
+        other_layout = _detect_layout(file)
         if other_layout is not layout:
             raise InvalidInput.of(file.name, f"is {other_layout.words}, unlike {files[0].name}, which is {layout.words}; import them apart")
     if kind is LogKind.FEEDBACK and layout not in _OF_FEEDBACK:
@@ -79,7 +79,7 @@ def find_layout(files: Sequence[InputFile], chosen: ImportLayout | None, kind: L
     return layout
 
 
-def _layout_of(file: InputFile) -> ImportLayout:
+def _detect_layout(file: InputFile) -> ImportLayout:
     if read_head(file) is not None:
         return ImportLayout.EVENHAND
     first = _first_row(file)

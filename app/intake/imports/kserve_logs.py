@@ -16,10 +16,10 @@ def read_kserve(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[
 
     The time is that of the file's path, or the given one.
     """
-    return join_halves(files, subject, partial(InputFile.rows, takes_arrays=True), _read_half, _call_of)
+    return join_halves(files, subject, partial(InputFile.rows, takes_arrays=True), _read_half, _build_call)
 
 
-def _call_of(request: Half, answered: Half) -> LoggedCall:
+def _build_call(request: Half, answered: Half) -> LoggedCall:
     return LoggedCall(id=request.call, time=request.time, request=request.body, response=answered.body)
 
 

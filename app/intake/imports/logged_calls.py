@@ -13,7 +13,7 @@ from ...base.strict_json import parse_json
 from ...domain.deployment import OutputFields
 from ...payloads.codec import Codec
 from ...payloads.read_call import CallColumns, read_call
-from ...payloads.registry import FINDABLE, codec_for, codec_of
+from ...payloads.registry import FINDABLE, bind_codec, codec_for
 from ..logging.model_call import ids_of_call, require_bounded
 from .call_halves import Half, open_halves
 from .import_subject import ImportRow, ImportSubject, RowRefused
@@ -39,7 +39,7 @@ class LoggedCallReader:
 
     def __init__(self, subject: ImportSubject) -> None:
         self._subject = subject
-        own_codecs = [] if subject.endpoint is None else [codec_of(subject.endpoint)]
+        own_codecs = [] if subject.endpoint is None else [bind_codec(subject.endpoint)]
         self._codecs: list[Codec] = [*own_codecs, *map(codec_for, FINDABLE)]
         self._columns = CallColumns(subject.schema.features, subject.schema.meta, subject.outputs, may_lack_outputs=True)
 

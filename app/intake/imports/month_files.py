@@ -90,7 +90,7 @@ def read_export(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[
             raise InvalidInput.of(file.name, "is not a file of `evenhand export`: its metadata have no deployment")
         _require_fit(head, subject, file)
         try:
-            yield from read_rows(file, file.parquet_rows(), partial(_records_of, head, file, subject))
+            yield from read_rows(file, file.parquet_rows(), partial(_convert_row, head, file, subject))
         except KeyError as error:
             raise InvalidInput.of(file.name, f"has no column {error}, which `evenhand export` writes") from error
 
@@ -113,7 +113,7 @@ def _require_fit(head: ExportHead, subject: ImportSubject, file: InputFile) -> N
                 raise InvalidInput.of(file.name, reason)
 
 
-def _records_of(head: ExportHead, file: InputFile, subject: ImportSubject, row: Mapping[str, Any], _: int) -> list[dict[str, Any]]:
+def _convert_row(head: ExportHead, file: InputFile, subject: ImportSubject, row: Mapping[str, Any], _: int) -> list[dict[str, Any]]:
     time = subject.time_name
     record = {"id": row["id"], time: read_time(row[time], time, file, subject), **{name: _read_json(row, name) for name in _VALUES}}
     for section, columns in (("features", head.schema.features), ("meta", head.schema.meta)):

@@ -26,7 +26,7 @@ from ...web.uploads import read_apart, sent_type, spooled
 from ..hot_routes.routes import IngestionIn
 from ..logging.ingest_plan import IngestPlan
 from ..logging.log_request import LogRequest
-from ..logging.rejection_counts import RejectedPart, part_of
+from ..logging.rejection_counts import RejectedPart, classify_rejection
 from ..logging.service import Ingestion
 from ..volume.arrival_queries import put_missing
 from ..volume.missing_records import MissingTotals
@@ -155,7 +155,7 @@ class _Sink:
         return receipt
 
     def note_unread(self, row: RejectedRow) -> None:
-        self.unread[part_of(row.field, row.reason, self.target)] += 1
+        self.unread[classify_rejection(row.field, row.reason, self.target)] += 1
 
     def put_left_out(self, sender: str, rate: float, hours: Mapping[datetime, int]) -> None:
         ask("put_left_out", sender, rate, hours)

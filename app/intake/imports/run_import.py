@@ -10,7 +10,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any, Final, Protocol
 
-from ...base.clock import hour_of
+from ...base.clock import floor_to_hour
 from ...base.errors import InvalidInput, TooLarge
 from ...base.frozen import frozen
 from ...domain.arrival import LogKind
@@ -197,7 +197,7 @@ class _Sampled:
             time = datetime.fromisoformat(record["scored_at" if "scored_at" in record else "labelled_at"])
             report.note_time(time)
             if row.fraction < 1:
-                self._records[row.fraction][hour_of(time)] += 1
+                self._records[row.fraction][floor_to_hour(time)] += 1
 
     def left_out(self) -> Iterator[tuple[float, dict[datetime, int]]]:
         for rate, records in self._records.items():

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from itertools import repeat
 from typing import Any
 
-from ...base.clock import hour_of, minute_of
+from ...base.clock import floor_to_hour, floor_to_minute
 from ...sources.stored.minute_counts import is_counted
 from ..writing.copy_text import NULL, copy_text, json_lines
 from ..writing.write_batches import FeedbackBatch, PayloadBatch
@@ -58,7 +58,7 @@ def payload_batch(
         scored_at_sent=[time is not None and not moments.first_counts for time in checked.times],
         historical=moments.historical,
         # Their hours may have been counted already.
-        hours=sorted({hour_of(time or moments.now) for time in checked.times}) if moments.historical else (),
+        hours=sorted({floor_to_hour(time or moments.now) for time in checked.times}) if moments.historical else (),
         minutes=_count_minutes(checked.times, moments.now) if moments.historical else {},
         source=checked.source,
     )
@@ -97,7 +97,7 @@ def feedback_batch(
 
 
 def _count_minutes(times: Sequence[datetime | None], now: datetime) -> Mapping[datetime, int]:
-    minutes = Counter(minute_of(time or now) for time in times)
+    minutes = Counter(floor_to_minute(time or now) for time in times)
     return {minute: records for minute, records in minutes.items() if is_counted(minute, now)}
 
 

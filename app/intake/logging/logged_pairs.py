@@ -15,9 +15,9 @@ from ...domain.cells import CellRefused, probability, record_id, sample_rate, sc
 from ...domain.record import Rejection
 from ...payloads.codec import JSON, Codec
 from ...payloads.read_call import CallColumns, join_call, read_call
-from ...payloads.registry import PAIRED, candidates, codec_named, codec_of, codec_of_form, form_of
+from ...payloads.registry import PAIRED, bind_codec, candidates, codec_named, codec_of_form, find_form
 from ...payloads.request_pairs import LoggedTable, read_stated
-from ...payloads.row_shapes import kind_of
+from ...payloads.row_shapes import name_kind
 from .checked_records import CheckedPayload, RecordRefused
 from .ingest_plan import IngestPlan, describe_missing
 from .named_rows import Refusals, check_rows, check_values, pick_columns, require_values
@@ -152,7 +152,7 @@ def _read_pair(pair: Mapping[str, Any], plan: IngestPlan) -> LoggedTable:
     if codec is PAIRED:
         return PAIRED.read_pair(pair, outputs=outputs)
     stated = {member: read_stated(pair, member) for member in ("scoring_id", "scoring_timestamp")}
-    request, response = _body_of(pair, "request", codec.content_type), _body_of(pair, "response", codec.accept)
+    request, response = _read_body(pair, "request", codec.content_type), _read_body(pair, "response", codec.accept)
     with _name_parts():
         table = codec.read_request(request, columns)
     if not table.values:
@@ -168,14 +168,14 @@ def _find_codec(pair: Mapping[str, Any], plan: IngestPlan) -> Codec:
     named, endpoint = read_stated(pair, "payload_format"), plan.target.endpoint
     if named is not None:
         return codec_named(named, endpoint)
-    own_codec = None if endpoint is None else codec_of(endpoint)
-    codec = codec_of_form(form_of(pair.get("request"))) or (own_codec if own_codec is not None and not own_codec.forms else None)
+    own_codec = None if endpoint is None else bind_codec(endpoint)
+    codec = codec_of_form(find_form(pair.get("request"))) or (own_codec if own_codec is not None and not own_codec.forms else None)
     if codec is not None or not isinstance(pair.get("request"), dict):
         # The last reports the fault of a pair of no format.
         return codec or own_codec or PAIRED
     schema = plan.target.schema
     columns = CallColumns(schema.features, schema.meta, plan.target.outputs)
-    request, response = _body_of(pair, "request", JSON), _body_of(pair, "response", JSON)
+    request, response = _read_body(pair, "request", JSON), _read_body(pair, "response", JSON)
     with _name_parts():
         return read_call(request, response, candidates(own_codec, is_csv=False), columns).codec
 
@@ -191,7 +191,7 @@ def _name_parts() -> Iterator[None]:
         raise InvalidInput.of("response", f"cannot be read: {error}") from error
 
 
-def _body_of(pair: Mapping[str, Any], member: str, media: str) -> bytes:
+def _read_body(pair: Mapping[str, Any], member: str, media: str) -> bytes:
     """`media` is the part's type on the wire, or several."""
     content = pair.get(member)
     if content is None:
@@ -207,5 +207,5 @@ def _body_of(pair: Mapping[str, Any], member: str, media: str) -> bytes:
         except UnicodeEncodeError as error:
             raise InvalidInput.of(member, "holds half of a surrogate pair, which is no text") from error
     if JSON not in media and _BINARY not in media:
-        raise InvalidInput.of(member, f"must be text: in this format bodies are {media}, found {kind_of(content)}")
+        raise InvalidInput.of(member, f"must be text: in this format bodies are {media}, found {name_kind(content)}")
     return json.dumps(content).encode()

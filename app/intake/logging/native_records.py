@@ -68,8 +68,8 @@ def check_feedback(records: Sequence[Any], plan: IngestPlan, moments: StatedTime
                 is_given=features is not None or found_id is not None,
             )
             meta = None if members.get("meta") is None else plan.meta.cells(members["meta"])
-            prediction = _read_one_of(STATED_PREDICTION, plan.prediction, members)
-            found_probability = _read_one_of(STATED_PROBABILITY, probability, members)
+            prediction = _read_first_stated(STATED_PREDICTION, plan.prediction, members)
+            found_probability = _read_first_stated(STATED_PROBABILITY, probability, members)
         except RecordRefused as refused:
             checked.rejections.append(refused.rejection(index))
             continue
@@ -131,7 +131,7 @@ def _require(where: str, reason: str, *, is_given: bool) -> None:
         raise RecordRefused(where, reason)
 
 
-def _read_one_of(names: Sequence[str], check: Check, record: Mapping[str, Any]) -> Json:
+def _read_first_stated(names: Sequence[str], check: Check, record: Mapping[str, Any]) -> Json:
     return next((cell for name in names if (cell := read_optional(name, check, record)) is not None), None)
 
 

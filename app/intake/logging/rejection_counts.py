@@ -10,7 +10,7 @@ from typing import Final
 import structlog
 from msgspec import Struct
 
-from ...base.clock import hour_of
+from ...base.clock import floor_to_hour
 from ...base.errors import Unavailable
 from ...database.engine import Database
 from ...domain.arrival import LogKind, RecordSource, RejectionCount, RejectionReason
@@ -67,15 +67,15 @@ def kind_of_reason(reason: str) -> RejectionReason:
     return next((kind for kind, pattern in _WORDS if pattern.match(reason)), RejectionReason.OTHER)
 
 
-def field_of(where: str, target: Target) -> str:
+def find_field(where: str, target: Target) -> str:
     """A column of the schema or a member of a record; empty for any other."""
     name = where.removeprefix("features.").removeprefix("meta.")
     names = {column.name for column in (*target.schema.features, *target.schema.meta)} | {*target.outputs.names}
     return name if name in names or name in _MEMBERS else ""
 
 
-def part_of(where: str, reason: str, target: Target) -> RejectedPart:
-    return RejectedPart(kind_of_reason(reason), field_of(where, target))
+def classify_rejection(where: str, reason: str, target: Target) -> RejectedPart:
+    return RejectedPart(kind_of_reason(reason), find_field(where, target))
 
 
 class RejectionLog:
@@ -98,9 +98,9 @@ class RejectionLog:
         records: int = 1,
     ) -> None:
         """`field` must be a name that we know, not a value of the sender."""
-        key = _Key(deployment_no, hour_of(now), source, kind, reason, field)
+        key = _Key(deployment_no, floor_to_hour(now), source, kind, reason, field)
         if key not in self._counts and len(self._counts) >= MAX_COUNTS:
-            key = _Key(deployment_no, hour_of(now), source, kind, reason, "")
+            key = _Key(deployment_no, floor_to_hour(now), source, kind, reason, "")
             if key not in self._counts and len(self._counts) >= 2 * MAX_COUNTS:
                 return
         self._counts[key] += records

@@ -15,7 +15,7 @@ from ...base.errors import Conflict, InvalidInput, NotFound, ScoringFailed, Unav
 from ...base.telemetry.prometheus import ingest_records
 from ...base.turns import Turns
 from ...database.engine import Database
-from ...database.partitions import ensure_coming_months, ensure_months, month_of
+from ...database.partitions import ensure_coming_months, ensure_months, find_month
 from ...database.sealer import Sealer
 from ...domain.arrival import LogKind, RecordSource, RejectionReason
 from ...domain.record import Receipt, RecordConflict, digest_id
@@ -31,7 +31,7 @@ from .ingest_plan import IngestPlan, plan_for
 from .log_request import LogRequest, read_feedback, read_payload
 from .model_call import Exchange, read_exchange
 from .record_limits import StatedTimes
-from .rejection_counts import RejectionLog, part_of
+from .rejection_counts import RejectionLog, classify_rejection
 from .size_check import find_large, reject
 from .unlisted_groups import find_unlisted
 
@@ -230,8 +230,8 @@ class Ingestion:
         _count(kind, receipt)
         if receipt.rejected:
             target = plan.target
-            rejected = Counter(part_of(rejection.field, rejection.reason, target) for rejection in receipt.rejections)
-            rejected.update(part_of("id", conflict.reason, target) for conflict in receipt.conflicts)
+            rejected = Counter(classify_rejection(rejection.field, rejection.reason, target) for rejection in receipt.rejections)
+            rejected.update(classify_rejection("id", conflict.reason, target) for conflict in receipt.conflicts)
             self.rejections.note_parts(target.no, rejected, source=checked.source, kind=kind.name, now=moments.now)
         return receipt
 
@@ -272,7 +272,7 @@ class Ingestion:
             raise StaleTarget([])
 
     async def _ensure_months(self, checked: Checked) -> None:
-        missing = {month_of(time.astimezone(UTC)) for time in checked.times if time is not None} - self._months
+        missing = {find_month(time.astimezone(UTC)) for time in checked.times if time is not None} - self._months
         if missing:
             await asyncio.to_thread(_ensure_months, self._database, missing)
             self._months |= missing

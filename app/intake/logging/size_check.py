@@ -19,7 +19,7 @@ def size_problem(size: int) -> str | None:
     return f"has {size:,} bytes as JSON without the columns' names; a record may have at most {MAX_RECORD_BYTES:,}"
 
 
-def size_of(*values: object) -> int:
+def measure_size(*values: object) -> int:
     """Bytes of a record's values as JSON in UTF-8."""
     return len(_ENCODER.encode(values))
 
@@ -34,7 +34,7 @@ def find_large(checked: Checked, lines: bytes) -> Mapping[int, str]:
         return {}
     long = [position for position, length in enumerate(lengths) if length > MAX_RECORD_BYTES]
     columns = [getattr(checked, name) for name in _VALUES if hasattr(checked, name)]
-    problems = {position: size_problem(size_of(*(column[position] for column in columns))) for position in long}
+    problems = {position: size_problem(measure_size(*(column[position] for column in columns))) for position in long}
     return {position: problem for position, problem in problems.items() if problem is not None}
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ...base.texts import nearest
-from ...base.values import Range, Scalar, label_of
+from ...base.values import Range, Scalar, name_value
 from ...domain.cells import shown
 from ...domain.outcome import Outcome
 from ...domain.record import UnlistedAnswer
@@ -24,10 +24,10 @@ def find_unlisted(checked: Checked, plan: IngestPlan) -> Sequence[UnlistedAnswer
         predictions = [prediction for prediction, label in zip(predictions, checked.labels, strict=True) if label is None]
     answers = [("label", label) for label in checked.labels] + [("prediction", prediction) for prediction in predictions]
     unlisted = Counter((name, answer) for name, answer in answers if answer is not None and classify(answer) is Outcome.UNCLASSIFIED)
-    listed = {label_of(value): value for value in (*outcomes.favourable, *outcomes.unfavourable) if not isinstance(value, Range)}
+    listed = {name_value(value): value for value in (*outcomes.favourable, *outcomes.unfavourable) if not isinstance(value, Range)}
     return [UnlistedAnswer(name, records, _describe(answer, listed)) for (name, answer), records in unlisted.most_common(MAX_WARNINGS)]
 
 
 def _describe(answer: Scalar, listed: dict[str, Scalar]) -> str:
-    near = nearest(label_of(answer), listed)
+    near = nearest(name_value(answer), listed)
     return f"{shown(answer)} is in neither outcome list" + ("" if near is None else f"; did you mean {shown(listed[near])}?")

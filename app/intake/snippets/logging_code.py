@@ -15,7 +15,7 @@ from ...base.values import GroupValue, Range, Scalar
 from ...domain.deployment import Column, Deployment, FieldType, ProblemType
 from ...domain.monitor import Monitor
 from ...payloads.codec import JSON, Asking
-from ...payloads.registry import PAIR_FORMAT, PAIRED, codec_of
+from ...payloads.registry import PAIR_FORMAT, PAIRED, bind_codec
 from ...payloads.request_pairs import LoggedTable
 from ...sources.stored.newest_record import NewestRecord
 
@@ -56,7 +56,7 @@ def example_body(deployment: Deployment, monitor: Monitor | None, newest: Newest
     return _Example(deployment, monitor, newest).records("example-1")
 
 
-def snippets_of(deployment: Deployment, monitor: Monitor | None, newest: NewestRecord | None, *, base_url: str) -> list[Snippet]:
+def write_snippets(deployment: Deployment, monitor: Monitor | None, newest: NewestRecord | None, *, base_url: str) -> list[Snippet]:
     """Code for every language, each with an id of its own, so that all can be tried.
 
     The values are those of `newest`, if it has the present columns.
@@ -228,7 +228,7 @@ def _write_asking(deployment: Deployment, row: _Row, *, base_url: str) -> Snippe
     endpoint, outputs = deployment.endpoint, deployment.outputs
     if endpoint is None or not endpoint.url or outputs.has_only_probabilities:
         return None
-    codec = codec_of(endpoint)
+    codec = bind_codec(endpoint)
     if codec.content_type != JSON or codec.accept != JSON:
         return None
     named = {"prediction": outputs.prediction} | ({"probability": outputs.probability} if outputs.probability is not None else {})

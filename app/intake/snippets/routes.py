@@ -5,10 +5,10 @@ from fastapi import APIRouter, Request
 from ...access.gate.audit_requests import READS_RECORDS
 from ...access.gate.caller import SessionIn
 from ...deployments.deployment_in_address import ReadableDeployment
-from ...deployments.monitor.queries import monitor_of
+from ...deployments.monitor.queries import find_monitor
 from ...sources.stored.newest_record import newest_record
 from .bodies import SnippetOut, SnippetsOut
-from .logging_code import KEY, example_body, snippets_of
+from .logging_code import KEY, example_body, write_snippets
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/logging-snippets", tags=["deployments"])
 
@@ -20,8 +20,8 @@ def list_logging_snippets(deployment: ReadableDeployment, session: SessionIn, re
     The values are those of the newest record in the database, or made up, of the right types, where there is none of the present columns;
     `has_values_of_record` says which. Records logged with them count in the next check, so put in your own values first.
     """
-    monitor, newest = monitor_of(session, deployment.no), newest_record(session, deployment.no)
-    snippets = snippets_of(deployment, monitor, newest, base_url=str(request.base_url))
+    monitor, newest = find_monitor(session, deployment.no), newest_record(session, deployment.no)
+    snippets = write_snippets(deployment, monitor, newest, base_url=str(request.base_url))
     return SnippetsOut(
         snippets=[SnippetOut.from_object(snippet) for snippet in snippets],
         has_values_of_record=newest is not None and newest.has_columns_of(deployment),

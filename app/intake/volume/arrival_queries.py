@@ -8,7 +8,7 @@ from sqlalchemy import case, func, or_, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from ...database.binary_rows import columns_of, read_row
+from ...database.binary_rows import list_column_values, read_row
 from ...database.paging import within
 from ...database.tables import ArrivalRow, DeploymentRow, FeedbackRecordRow, IntakeCountRow, MissingRecordRow, RejectionCountRow
 from ...deployments.queries import find_numbers
@@ -90,7 +90,7 @@ def add_rejections(session: Session, counts: Mapping[int, Sequence[RejectionCoun
     # A deployment that is deleted now would make the next statement refuse all rows.
     there = select(DeploymentRow.no).where(DeploymentRow.no.in_(counts)).order_by(DeploymentRow.no)
     present = session.scalars(there.with_for_update(read=True, key_share=True, skip_locked=True)).all()
-    rows = [{"deployment_no": no, **columns_of(rejected)} for no in present for rejected in counts[no]]
+    rows = [{"deployment_no": no, **list_column_values(rejected)} for no in present for rejected in counts[no]]
     # Processes lock rows in the same order.
     rows.sort(key=lambda row: tuple(map(str, row.values())))
     if rows:
@@ -116,7 +116,7 @@ def add_counts(session: Session, counts: Sequence[IntakeCount]) -> None:
     present = find_numbers(session, numbers)
     # Processes lock rows in one order.
     ordered = sorted(counts, key=lambda count: (count.deployment_no, count.hour, count.source, count.outcome))
-    rows = [columns_of(count) for count in ordered if count.deployment_no in present]
+    rows = [list_column_values(count) for count in ordered if count.deployment_no in present]
     if not rows:
         return
     insertion = insert(IntakeCountRow)
@@ -161,7 +161,7 @@ def put_missing(session: Session, deployment_no: int, sender: str, sample_rate: 
     new = insertion.excluded
     of_sender = {"deployment_no": deployment_no, "sender": sender, "sample_rate": sample_rate}
     # Requests lock rows in one order.
-    rows = [of_sender | columns_of(total) for total in sorted(totals, key=lambda total: total.hour)]
+    rows = [of_sender | list_column_values(total) for total in sorted(totals, key=lambda total: total.hour)]
     raised = {
         "not_received": func.greatest(MissingRecordRow.not_received, new.not_received),
         "left_out": func.greatest(MissingRecordRow.left_out, new.left_out),

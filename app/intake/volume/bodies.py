@@ -8,7 +8,7 @@ from ...domain.arrival import LogKind, RecordSource, RejectionCount, RejectionRe
 from ...web.body import In, Out, example
 from ...web.id_and_time import Timestamp
 from ..gateway.call_outcomes import IntakeCount, IntakeOutcome
-from .hourly_view import IngestionHour, IngestionView, remedy_of, sentence_of
+from .hourly_view import IngestionHour, IngestionView, describe_rejection, find_remedy
 
 MAX_HOURS = 1000
 """Max hours in one message."""
@@ -145,7 +145,7 @@ class RejectedOut(Out):
 
     @classmethod
     def of(cls, rejection: RejectionCount) -> "RejectedOut":
-        return cls.from_object(rejection, sentence=sentence_of(rejection), remedy=remedy_of(rejection))
+        return cls.from_object(rejection, sentence=describe_rejection(rejection), remedy=find_remedy(rejection))
 
 
 class IngestionOut(Out):

@@ -9,7 +9,7 @@ from typing import Final
 
 from sqlalchemy.orm import Session
 
-from ...base.clock import HOUR, hour_of
+from ...base.clock import HOUR, floor_to_hour
 from ...base.frozen import frozen
 from ...domain.arrival import Arrivals, LogKind, RecordSource, RejectionCount, RejectionReason
 from ...domain.check import Span
@@ -119,9 +119,9 @@ class IngestionView:
         return [source for source in RecordSource if any(source in hour.payload or source in hour.feedback for hour in self.hours)]
 
 
-def ingestion_of(session: Session, deployment_no: int, now: datetime, *, hours: int) -> IngestionView:
+def read_recent_ingestion(session: Session, deployment_no: int, now: datetime, *, hours: int) -> IngestionView:
     """`hours` in all, with the present one. Five statements, none of which reads records."""
-    until = hour_of(now) + HOUR
+    until = floor_to_hour(now) + HOUR
     return ingestion_in(session, deployment_no, Span(start=until - hours * HOUR, end=until), now)
 
 
@@ -146,13 +146,13 @@ def ingestion_in(session: Session, deployment_no: int, span: Span, now: datetime
     )
 
 
-def sentence_of(rejection: RejectionCount) -> str:
+def describe_rejection(rejection: RejectionCount) -> str:
     """`Age is of another type`."""
     subject = {RejectionReason.ORPHAN: "a record", RejectionReason.UNREADABLE: "a request"}.get(rejection.reason)
     return f"{subject or rejection.field or 'a field'} {REASON_WORDS[rejection.reason]}"
 
 
-def remedy_of(rejection: RejectionCount) -> str:
+def find_remedy(rejection: RejectionCount) -> str:
     if rejection.reason is RejectionReason.UNREADABLE and rejection.source in _ANSWERED_BEFORE:
         return _REASON_OF_CALLS
     return REMEDIES[rejection.reason]
@@ -193,7 +193,7 @@ def _by_reason(rejections: Sequence[RejectionCount]) -> list[RejectionCount]:
         key = (rejection.source, rejection.kind, rejection.reason, rejection.field)
         # Newest first, so the first of each has its newest hour.
         sums[key] = replace(sums[key], records=sums[key].records + rejection.records) if key in sums else rejection
-    return sorted(sums.values(), key=lambda rejection: (-rejection.records, sentence_of(rejection)))
+    return sorted(sums.values(), key=lambda rejection: (-rejection.records, describe_rejection(rejection)))
 
 
 def _sum_ignored(counts: Sequence[IntakeCount]) -> IgnoredEvents:
@@ -224,7 +224,7 @@ def _find_signs(
         share = f"{rejected:,} of {sent:,}" if sent > rejected else f"All {rejected:,}"
         signs.append(
             f"{share} records of the last {span} were rejected and are in no figure. The most frequent reason: "
-            f"{sentence_of(lines[0])} ({lines[0].records:,})."
+            f"{describe_rejection(lines[0])} ({lines[0].records:,})."
         )
     unreadable = sum(hour.unreadable_requests for hour in newest)
     if unreadable:

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query
 
 from ...access.gate.caller import NowIn, Reader, SessionIn
-from ...base.clock import hour_of
+from ...base.clock import floor_to_hour
 from ...base.errors import FieldProblem, InvalidInput, refuse
 from ...base.frozen import frozen
 from ...deployments.deployment_in_address import LoggableDeployment, ReadableDeployment
@@ -17,7 +17,7 @@ from ...web.id_and_time import Moment, in_utc, uuid_path
 from ...web.paging import Limit, PlaceCursor, cut_at_place, read_place_cursor
 from .arrival_queries import intake_hours, missing_hours, put_missing
 from .bodies import IngestionOut, IntakeHourOut, IntakeHoursPage, MissingHourOut, MissingHoursPage, MissingRecordsIn
-from .hourly_view import ingestion_of
+from .hourly_view import read_recent_ingestion
 from .missing_records import MissingTotals
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["records"])
@@ -77,7 +77,7 @@ def _require_hours(totals: list[MissingTotals], rule: TimeRule) -> None:
         problem = None
         if not rule.earliest <= hour_totals.hour <= rule.latest:
             problem = f"must be between {rule.earliest:%Y-%m-%dT%H:%M:%SZ} and {rule.latest:%Y-%m-%dT%H:%M:%SZ}"
-        elif hour_totals.hour != hour_of(hour_totals.hour):
+        elif hour_totals.hour != floor_to_hour(hour_totals.hour):
             problem = "must be the beginning of an hour"
         elif hours[hour_totals.hour] > 1:
             problem = "must be there once"
@@ -97,7 +97,7 @@ def read_ingestion(deployment: ReadableDeployment, session: SessionIn, *, now: N
 
     Counts are kept for 31 days. Rejected records are counted by the kind of reason and the field; no value of a record is kept.
     """
-    return IngestionOut.of(ingestion_of(session, deployment.no, now, hours=hours))
+    return IngestionOut.of(read_recent_ingestion(session, deployment.no, now, hours=hours))
 
 
 @router.get("/intake-counts")

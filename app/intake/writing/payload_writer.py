@@ -9,7 +9,7 @@ import psycopg
 from ...domain.arrival import LogKind
 from ...sources.stored.minute_counts import KEPT
 from . import count_arrivals as arrivals
-from .write_batches import NOTHING_SPECIAL, PayloadBatch, WriteOutcome, outcome_of
+from .write_batches import NOTHING_SPECIAL, PayloadBatch, WriteOutcome, find_write_outcome
 from .write_session import WriteSession
 
 KEY_COLUMNS = ("deployment_no", "record_id", "record_no")
@@ -86,7 +86,7 @@ async def write_payload(session: WriteSession, batches: Sequence[PayloadBatch]) 
             for number, is_sent in zip(batch.numbers, batch.scored_at_sent, strict=True)
             if number in clashes
         }
-        outcomes.append(outcome_of(batch, is_same))
+        outcomes.append(find_write_outcome(batch, is_same))
     return outcomes
 
 

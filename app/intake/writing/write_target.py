@@ -10,7 +10,7 @@ from ...database.binary_rows import read_row
 from ...database.engine import Database
 from ...database.sealer import Sealer
 from ...database.tables import DeploymentRow, DeploymentSchemaRow, ErasedIdRow
-from ...deployments.monitor.queries import monitor_of
+from ...deployments.monitor.queries import find_monitor
 from ...domain.deployment import Endpoint, OutputFields, ProblemType, RecordSchema
 from ...domain.outcome import OutcomeRule
 
@@ -68,7 +68,7 @@ def read_target(database: Database, deployment_id: str, sealer: Sealer | None = 
         if result is None:
             return None
         row, schema, row_version = result
-        monitor = monitor_of(session, row.no)
+        monitor = find_monitor(session, row.no)
         return read_row(
             Target,
             row,

@@ -13,7 +13,7 @@ from ...base.telemetry.prometheus import flush_records, flush_seconds
 from ...domain.arrival import LogKind
 from . import count_arrivals as arrivals
 from .payload_writer import write_payload
-from .write_batches import Batch, FeedbackBatch, NoPartition, PayloadBatch, RowsRefused, WriteOutcome, outcome_of
+from .write_batches import Batch, FeedbackBatch, NoPartition, PayloadBatch, RowsRefused, WriteOutcome, find_write_outcome
 from .write_session import WriteSession
 
 COLUMNS = (
@@ -59,7 +59,7 @@ async def write_feedback(session: WriteSession, batches: Sequence[FeedbackBatch]
         await session.copy("feedback_staged", columns, b"".join([batch.lines for batch in batches]))
         merged = await session.commit(arrivals.with_sources(_MERGE, batches) + (_NOTE_HOURS if batches[0].historical else b""))
     is_same: dict[int, bool] = dict(merged)
-    return [outcome_of(batch, is_same) for batch in batches]
+    return [find_write_outcome(batch, is_same) for batch in batches]
 
 
 PATIENCE_SECONDS = 5.0

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from ...base.errors import InvalidInput
 from ...base.frozen import frozen
-from ...base.values import Scalar, canonical, number_of
+from ...base.values import Scalar, canonical, read_number
 from ...deployments.bias_detector import DetectorCounts, DetectorQuality, QualityFigure
 from ...domain.deployment import Column, FieldKind
 from ...statistics.formulas.score_figures import ranking, ranking_limits
@@ -77,7 +77,7 @@ class Encoding:
             for index, (cell, codes) in enumerate(zip(row, self.codes, strict=True)):
                 if codes is not None:
                     numbers[index] = NO_CATEGORY if cell is None else codes.get(canonical(cell), NO_CATEGORY)
-                elif (number := float(cell) if isinstance(cell, bool) else number_of(cell)) is not None:
+                elif (number := float(cell) if isinstance(cell, bool) else read_number(cell)) is not None:
                     numbers[index] = number
             numbers[-1] = np.nan if score is None else score
         encoded[~np.isfinite(encoded)] = np.nan

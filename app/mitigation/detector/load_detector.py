@@ -13,7 +13,7 @@ from ...base.errors import InvalidInput
 from ...base.frozen import frozen
 from ...base.values import Scalar
 from ...deployments.bias_detector import ALL_TOGETHER
-from ...deployments.mitigation_queries import model_of, usable_versions
+from ...deployments.mitigation_queries import find_detector_model, usable_versions
 from ...statistics.group_labels import FloatArray
 from .bias_detector import BiasDetector, BoolArray
 
@@ -44,7 +44,7 @@ class LoadedDetectors:
                 is_kept, detector = key in self._kept, self._kept.get(key)
             if not is_kept:
                 # Without the lock, because it takes long: two threads may read the same detector.
-                stored = model_of(session, deployment_no, attribute=attribute, version=version)
+                stored = find_detector_model(session, deployment_no, attribute=attribute, version=version)
                 try:
                     detector = None if stored is None else BiasDetector.from_bytes(stored)
                 except InvalidInput as error:

@@ -10,7 +10,7 @@ from enum import StrEnum
 import numpy as np
 
 from ...base.frozen import frozen
-from ...base.values import Scalar, canonical, number_of
+from ...base.values import Scalar, canonical, read_number
 from ...domain.mitigation import AttributeProfile, Mode, StandIn
 from ...domain.outcome import Outcome
 from ...domain.record import Prediction
@@ -202,7 +202,7 @@ class Decider:
 
     def _tabulate(self, answers: Sequence[Sequence[ClassifiedAnswer]]) -> CopyAnswers:
         every = [answer for of_record in answers for answer in of_record]
-        numbers = [number_of(answer.prediction.prediction) if self.judge.predicts_numbers else None for answer in every]
+        numbers = [read_number(answer.prediction.prediction) if self.judge.predicts_numbers else None for answer in every]
         return CopyAnswers(
             np.repeat(np.arange(len(answers)), np.array([len(of_record) for of_record in answers], dtype=np.int64)),
             np.array([answer.outcome for answer in every], dtype=np.int64),

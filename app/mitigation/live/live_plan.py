@@ -9,8 +9,8 @@ from ...base.frozen import frozen
 from ...calls.scoring.live_model import ModelKey
 from ...database.engine import Database
 from ...database.sealer import Sealer
-from ...deployments.mitigation_queries import settings_of, usable_versions
-from ...deployments.monitor.queries import monitor_of
+from ...deployments.mitigation_queries import read_mitigation_settings, usable_versions
+from ...deployments.monitor.queries import find_monitor
 from ...deployments.queries import Deployments
 from ...domain.deployment import Deployment
 from ...domain.mitigation import ONLY_DIRECT, AttributeProfile, DetectorUse, MitigationSettings, Profile
@@ -138,7 +138,7 @@ class PlanReader:
     def read(self, records: IngestPlan) -> ActivePlan:
         with self._database.transaction() as session:
             deployment = Deployments(session, self._sealer).get(records.target.id)
-            monitor, settings = monitor_of(session, deployment.no), settings_of(session, deployment.no)
+            monitor, settings = find_monitor(session, deployment.no), read_mitigation_settings(session, deployment.no)
         if deployment.endpoint is None:
             raise Conflict(f"Deployment {deployment.id} has no endpoint, so its model cannot be asked; give it one.")
         if monitor is None:

@@ -16,9 +16,9 @@ from ...intake.logging.ingest_plan import IngestPlan
 from ...intake.logging.named_rows import Refusals
 from ...intake.logging.native_records import read_members, read_optional
 from ...intake.logging.record_limits import MAX_BODY_BYTES, MAX_RECORD_BYTES
-from ...intake.logging.size_check import size_of, size_problem
+from ...intake.logging.size_check import measure_size, size_problem
 from ...payloads.codec import JSON, Codec
-from ...payloads.registry import FORMS, codec_named, codec_of, form_of
+from ...payloads.registry import FORMS, bind_codec, codec_named, find_form
 from ...payloads.request_forms import Form, Objects, Tables
 from ...payloads.row_shapes import require_members
 
@@ -83,12 +83,12 @@ def read_asked(
     body = decompressed(body, encoding, most_bytes)
     require_decodable(body)
     codec = None if payload_format is None else codec_named(payload_format, endpoint)
-    decoded, form = _decode(body, codec or codec_of(endpoint)), None
+    decoded, form = _decode(body, codec or bind_codec(endpoint)), None
     value = decoded.value
     if codec is None and isinstance(value, dict) and _RECORDS in value:
         require_members(value, "", frozenset({_RECORDS}), next_to=_RECORDS)
         sent = _read_records(value[_RECORDS])
-    elif codec is None and (form := form_of(value)) is not None:
+    elif codec is None and (form := find_form(value)) is not None:
         parsed = form.read_request(value)
         sent = _read_objects(parsed, plan) if isinstance(parsed, Objects) else _read_tables(parsed, plan)
     else:
@@ -112,7 +112,7 @@ def read_asked(
         form=form, codec=codec, path=sent.path, ids=sent.ids, features=features, meta=[meta.get(index) for index in range(len(features))]
     )
     if len(body) * _MOST_GROWTH > MAX_RECORD_BYTES:
-        sizes = map(size_problem, map(size_of, asked_records.ids, asked_records.features, asked_records.meta))
+        sizes = map(size_problem, map(measure_size, asked_records.ids, asked_records.features, asked_records.meta))
         large = [FieldProblem(f"{asked_records.path}[{index}]", problem) for index, problem in enumerate(sizes) if problem is not None]
         if large:
             raise InvalidInput(large[:MOST_PROBLEMS])
@@ -120,7 +120,7 @@ def read_asked(
 
 
 def _codec_without_form(endpoint: Endpoint) -> Codec:
-    codec = codec_of(endpoint)
+    codec = bind_codec(endpoint)
     if codec.forms:
         raise InvalidInput.of("body", f"must be {', '.join(_SHAPES[:-1])} or {_SHAPES[-1]}")
     return codec

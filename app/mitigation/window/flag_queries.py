@@ -104,7 +104,7 @@ def clear_flags(session: Session, deployment_no: int, attribute: str, record_nos
     )
 
 
-def keep_flags_of(session: Session, deployment_no: int, groups: Mapping[str, Sequence[str]]) -> None:
+def drop_unwatched_flags(session: Session, deployment_no: int, groups: Mapping[str, Sequence[str]]) -> None:
     """Removes all flags but those of these attributes' groups: no check would look at others again."""
     # Without attributes all flags go.
     held = [and_(FlaggedRecordRow.attribute == attribute, FlaggedRecordRow.group.in_(labels)) for attribute, labels in groups.items()]
@@ -115,23 +115,23 @@ def flagged_page(
     session: Session, deployment_no: int, filters: FlaggedFilter, *, after: FlagPlace | None, limit: int
 ) -> Page[FlaggedPayload]:
     """Returns at most `limit` flags after that position, largest gap first, then by record and attribute."""
-    conditions = _conditions_of(filters)
+    conditions = _build_conditions(filters)
     if after is not None:
         further = tuple_(FlaggedRecordRow.record_no, FlaggedRecordRow.attribute) > (after.record_no, after.attribute)
         # Implied by the others, but lets the index be used.
         conditions.append(and_(FlaggedRecordRow.gap <= after.gap, or_(FlaggedRecordRow.gap < after.gap, further)))
     statement = _select_flags(deployment_no).where(*conditions).limit(limit)
     with session.execute(statement, execution_options={"yield_per": _AT_ONCE}) as rows:
-        return fill_page((_build_flagged(flag, record, schema) for flag, record, schema in rows), _size_of)
+        return fill_page((_build_flagged(flag, record, schema) for flag, record, schema in rows), _measure_size)
 
 
 def count_flags(session: Session, deployment_no: int, filters: FlaggedFilter, *, most: int) -> int:
     rows = _select_flags(deployment_no).with_only_columns(FlaggedRecordRow.record_no).order_by(None)
-    counted = select(func.count()).select_from(rows.where(*_conditions_of(filters)).limit(most).subquery())
+    counted = select(func.count()).select_from(rows.where(*_build_conditions(filters)).limit(most).subquery())
     return session.execute(counted).scalar_one()
 
 
-def _conditions_of(filters: FlaggedFilter) -> list[ColumnElement[bool]]:
+def _build_conditions(filters: FlaggedFilter) -> list[ColumnElement[bool]]:
     columns = {
         FlaggedRecordRow.model_revision: filters.model_revision,
         FlaggedRecordRow.attribute: filters.attribute,
@@ -141,7 +141,7 @@ def _conditions_of(filters: FlaggedFilter) -> list[ColumnElement[bool]]:
     return [*equal(columns), *within(FlaggedRecordRow.logged_at, filters.since, filters.until)]
 
 
-def _size_of(flagged: FlaggedPayload) -> int:
+def _measure_size(flagged: FlaggedPayload) -> int:
     values = (flagged.features, flagged.meta, flagged.prediction, flagged.probability, flagged.label, flagged.debiased)
     return len(msgspec.json.encode(values))
 

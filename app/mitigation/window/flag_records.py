@@ -10,7 +10,7 @@ from ...checks.window.window import PayloadWindow
 from ...database.arrow_reader import ArrowReader
 from ...domain.check import Trigger
 from ...domain.mitigation import FlaggedRecord, Profile
-from ...sources.stored.window_queries import probabilities_of
+from ...sources.stored.window_queries import read_record_probabilities
 from ...statistics.group_labels import IntArray
 from ..rule import UNKNOWN, BoolArray, known_scores, mean_probabilities, write_probabilities
 from .treated_window import TreatedWindow, read_reference_answers
@@ -46,7 +46,7 @@ def flag_records(reader: ArrowReader, subject: Subject, window: PayloadWindow, t
     examined = treated.is_new() if only_new else np.ones(len(window), dtype=np.bool_)
     changed = find_changed(treated, examined)
     nos = window.record_nos()[changed].tolist()
-    probabilities = probabilities_of(reader, subject.deployment.no, window.reach(), nos) if nos else {}
+    probabilities = read_record_probabilities(reader, subject.deployment.no, window.reach(), nos) if nos else {}
     flags = describe_flags(subject, window, treated, changed, [probabilities.get(no) for no in nos])
     return Flags(treated.profile.feature, treated.monitored_labels, window.record_nos()[examined].tolist(), flags)
 

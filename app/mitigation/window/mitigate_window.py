@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from ...base.clock import utc_now
 from ...base.frozen import frozen
 from ...base.values import Scalar
-from ...checks.counting.tabulate import Tabulated, revisions_of
+from ...checks.counting.tabulate import Tabulated, tabulate_revisions
 from ...checks.further_steps import Further
 from ...checks.measure import measure_table
 from ...checks.subject import Subject
@@ -28,7 +28,7 @@ from ...domain.mitigation import AttributeProfile, DetectorUse, FlaggedRecord, P
 from ...domain.outcome import Outcome
 from ...sources.arrays.group_of_records import group_records
 from ...sources.arrays.outcome_codes import outcome_codes
-from ...sources.stored.window_queries import VALUE_PREFIX, WindowQuery, features_of, newest_payload, probabilities_of
+from ...sources.stored.window_queries import VALUE_PREFIX, WindowQuery, newest_payload, read_record_features, read_record_probabilities
 from ...sources.tables.own_files import FLAGS
 from ...statistics.group_labels import as_groups
 from ...statistics.tables.record_kinds import DebiasedCells
@@ -38,7 +38,7 @@ from ..detector.installed import why_missing
 from ..detector.load_detector import LoadedDetectors, bias_scores
 from ..profile_in_force import Goal, Payload, current_profile, fit_to
 from ..rule import UNKNOWN, Judge, known_scores
-from .flag_queries import clear_flags, keep_flags_of, store_flagged
+from .flag_queries import clear_flags, drop_unwatched_flags, store_flagged
 from .flag_records import Flags, describe_flags, find_changed, flag_records, is_flagged_already
 from .treated_window import LabelTables, TreatedWindow, find_monitored, tabulate_labels, treat_window
 
@@ -70,7 +70,7 @@ class _ToStore:
 
     def store(self, session: Session, check_no: int) -> None:
         if not self.only_new:
-            keep_flags_of(session, self.deployment_no, {flags.attribute: flags.groups for flags in self.flags})
+            drop_unwatched_flags(session, self.deployment_no, {flags.attribute: flags.groups for flags in self.flags})
         for flags in self.flags:
             clear_flags(session, self.deployment_no, flags.attribute, flags.examined, flags.kinds)
         store_flagged(session, self.deployment_no, check_no, [flag for flags in self.flags for flag in flags.found])
@@ -152,7 +152,7 @@ def _tabulate(subject: Subject, evidence: CheckEvidence, attribute: _Attribute) 
             )
             for selected in (is_own, ~is_own)
         )
-        yield Tabulated(DataSet.DEBIASED, comparison, own_cells, additional, mitigated=mode, revisions=revisions_of(evidence, copies))
+        yield Tabulated(DataSet.DEBIASED, comparison, own_cells, additional, mitigated=mode, revisions=tabulate_revisions(evidence, copies))
     if attribute.labels is not None:
         labels = attribute.labels
         yield Tabulated(DataSet.DEBIASED_FEEDBACK, comparison, labels.own, labels.additional, mitigated=mode, revisions=labels.revisions)
@@ -261,8 +261,8 @@ def _read_records(
 ) -> tuple[list[list[Scalar | None]], list[float | None]]:
     if not record_nos:
         return [], []
-    features = features_of(reader, subject.deployment.no, span, record_nos)
-    texts = probabilities_of(reader, subject.deployment.no, span, record_nos)
+    features = read_record_features(reader, subject.deployment.no, span, record_nos)
+    texts = read_record_probabilities(reader, subject.deployment.no, span, record_nos)
     return [features[no] for no in record_nos], known_scores([texts.get(no) for no in record_nos], reading)
 
 

@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 
 from ...base.frozen import frozen
-from ...base.values import number_of
+from ...base.values import read_number
 from ...checks.copies.copy_outcomes import CopyOutcomes, fill_stored, target_key
-from ...checks.counting.tabulate import revisions_of
+from ...checks.counting.tabulate import tabulate_revisions
 from ...checks.other_revisions import OtherRevisions
 from ...checks.subject import Subject
 from ...checks.window.known_labels import Labelled
@@ -119,7 +119,7 @@ def read_reference_answers(copies: CopyOutcomes, profile: AttributeProfile, judg
         outcomes.append(outcome_codes(texts, judge.rule))
         weights.append(np.full(len(chosen), share))
         probabilities += map(read_probability, answers.probabilities.take(pa.array(chosen)).to_pylist())
-        numbers += [number_of(parse_value(text)) if judge.predicts_numbers else None for text in texts.to_pylist()]
+        numbers += [read_number(parse_value(text)) if judge.predicts_numbers else None for text in texts.to_pylist()]
     return CopyAnswers(
         np.concatenate(positions), np.concatenate(outcomes), np.concatenate(weights), probabilities, np.array(numbers, dtype=np.float64)
     )
@@ -175,7 +175,7 @@ def tabulate_labels(
         for selected in (present & ~unknown & period for period in periods)
     )
     # Repeats are those of the window: of labelled records too few.
-    of_window = zip(periods, revisions_of(evidence, treated.copies), strict=True)
+    of_window = zip(periods, tabulate_revisions(evidence, treated.copies), strict=True)
     revisions = tuple(OtherRevisions.of_records(grouping, made_by, revision, period, window.repeats) for period, window in of_window)
     return LabelTables(own_cells, additional, int(unknown.sum()), int((~present).sum()), revisions)
 

@@ -10,7 +10,7 @@ from ...alerts.queries import OpenAlerts, open_alerts
 from ...base.frozen import frozen
 from ...checks.schedule.worker_queries import workers_seen
 from ...checks.schedule.worker_state import WorkersSeen
-from ...database.migrations import is_newer, newest_revision, revision_of
+from ...database.migrations import is_newer, newest_revision, read_revision
 from ...database.partitions import months_ahead
 from ...database.tables import CheckRow, DeploymentRow, ErasureRow, NotificationRow, RecordCountRow
 from ...domain.check import CheckState, Trigger
@@ -64,5 +64,5 @@ def vitals(session: Session, now: datetime) -> Vitals:
 
 def is_migrated(session: Session) -> bool:
     """Returns whether this version can work with the schema: its own, or a later one, which only adds to it."""
-    revision = revision_of(session.connection())
+    revision = read_revision(session.connection())
     return revision == newest_revision() or (revision is not None and is_newer(revision))

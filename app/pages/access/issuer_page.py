@@ -14,8 +14,8 @@ from ...access.issuer.issuer_configuration import BACK_CHANNEL, CALLBACK
 from ...access.issuer.issuer_log_in import CallbackIn
 from ...access.issuer.verify_token import MAX_TOKEN_CHARACTERS
 from ...base.errors import EvenhandError, NotFound, Unauthenticated
-from ...web.client_address import client_of
-from ...web.problems import kind_of
+from ...web.client_address import name_client
+from ...web.problems import find_kind
 from ..render import page
 from .login_page import lead_on, log_in_values, own_path
 
@@ -32,7 +32,7 @@ async def begin_log_in(request: Request, services: ServicesIn, now: NowIn, next:
     try:
         address, cookie = await services.oidc.begin(own_path(next), now=now)
     except EvenhandError as error:
-        return page(request, "login.html", log_in_values(services, next) | {"problem": str(error)}, status=kind_of(error).status)
+        return page(request, "login.html", log_in_values(services, next) | {"problem": str(error)}, status=find_kind(error).status)
     response = RedirectResponse(address, status_code=HTTPStatus.SEE_OTHER)
     response.set_cookie(
         pending_cookie(request.scope),
@@ -55,7 +55,7 @@ async def end_by_issuer(
         raise NotFound("page", BACK_CHANNEL)
     address: str = request.state.client_address
     try:
-        await services.oidc.end_by_issuer(logout_token, address=address, client=client_of(address))
+        await services.oidc.end_by_issuer(logout_token, address=address, client=name_client(address))
     except Unauthenticated as refused:
         # The form that section 2.8 of the specification wants.
         body = {"error": "invalid_request", "error_description": str(refused)}
@@ -86,10 +86,10 @@ async def end_log_in(
     address: str = request.state.client_address
     sent = CallbackIn(code=code, state=state, error=error, issuer=iss)
     try:
-        token, path = await services.oidc.end(sent, pending_log_in(request.scope), now=now, address=address, client=client_of(address))
+        token, path = await services.oidc.end(sent, pending_log_in(request.scope), now=now, address=address, client=name_client(address))
     except EvenhandError as refused:
         response: Response = page(
-            request, "login.html", log_in_values(services, "/") | {"problem": str(refused)}, status=kind_of(refused).status
+            request, "login.html", log_in_values(services, "/") | {"problem": str(refused)}, status=find_kind(refused).status
         )
     else:
         response = lead_on(request, token, own_path(path), seconds=services.oidc.lasts)

@@ -14,8 +14,8 @@ from ...access.gate.services import Services
 from ...access.password_log_in import log_in_with_password
 from ...access.users import browser_sessions as sessions
 from ...base.errors import EvenhandError, Forbidden, Unauthenticated
-from ...web.client_address import client_of
-from ...web.problems import kind_of
+from ...web.client_address import name_client
+from ...web.problems import find_kind
 from ..render import page
 
 router = APIRouter(include_in_schema=False)
@@ -50,13 +50,13 @@ async def log_in(
         if not is_from_our_page(request.headers):
             raise Forbidden("This form was sent from somewhere else. Open this page again and log in here.")
         if key := key.strip():
-            async with services.log_ins.turn(client_of(address)):
+            async with services.log_ins.turn(name_client(address)):
                 token = await run_in_threadpool(_log_in_with_key, services, key, address=address)
         else:
-            token = await log_in_with_password(services, name.strip(), password, address=address, client=client_of(address))
+            token = await log_in_with_password(services, name.strip(), password, address=address, client=name_client(address))
     except EvenhandError as error:
         values = log_in_values(services, next) | {"name": name, "problem": str(error)}
-        return page(request, "login.html", values, status=kind_of(error).status)
+        return page(request, "login.html", values, status=find_kind(error).status)
     return lead_on(request, token, own_path(next), seconds=int(sessions.LASTS.total_seconds()))
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from sqlalchemy.orm import Session
 
-from ...alerts.queries import counterparts_of
+from ...alerts.queries import find_counterparts
 from ...base.errors import Conflict, InvalidInput, NotFound
 from ...base.frozen import frozen
 from ...charts.forest import ForestSource, StripPoint, collect_strips
@@ -15,12 +15,12 @@ from ...checks.recent_queries import recent_checks, recent_figures
 from ...checks.views.headlines import DATA_NAMES
 from ...domain.alert import Alert, AlertState, AlertSubject, RuleKind
 from ...domain.check import DataSet
-from ...records.record_list import Records, RecordsWanted, count_of, records_of
+from ...records.record_list import Records, RecordsWanted, count_matching_records, list_matching_records
 from ...sources.stored.record_queries import RecordCount
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.intervals.verdicts import GRAVEST, Verdict
 from ...statistics.measures.worst_group import how_far_out
-from ...statistics.sentences.rounding import digits_apart, join_of, write_minus
+from ...statistics.sentences.rounding import choose_joint, digits_apart, write_minus
 
 _GRAVEST: Final = (AlertState.OPEN, AlertState.ACKNOWLEDGED, AlertState.RESOLVED)
 _HUNDREDTHS: Final = 2
@@ -61,7 +61,7 @@ class AlertLine:
     @property
     def gravity(self) -> tuple[int, int, float]:
         """Sort key, the gravest first: state, verdict, distance beyond the limit."""
-        return min(gravity_of(alert) for alert in self.alerts)
+        return min(rank_alert(alert) for alert in self.alerts)
 
     @property
     def open_ids(self) -> tuple[str, ...]:
@@ -81,7 +81,7 @@ class AlertLine:
 
     @property
     def figures(self) -> tuple[AlertFigure, ...]:
-        return tuple(figure_of(alert) for alert in self.alerts if alert.subject.data is not None)
+        return tuple(format_alert_figure(alert) for alert in self.alerts if alert.subject.data is not None)
 
 
 @frozen(kw_only=True)
@@ -118,10 +118,10 @@ def list_lines(session: Session, page: Sequence[Alert], state: AlertState | None
     Lines and deployments are in the order of gravity, of equals newest first; pages go on by age.
     """
     numbers = {alert.no for alert in page}
-    every = {alert.no: alert for alert in (*page, *counterparts_of(session, page, state))}
+    every = {alert.no: alert for alert in (*page, *find_counterparts(session, page, state))}
     by_key: dict[_LineKey, list[Alert]] = {}
     for no in sorted(every, reverse=True):
-        by_key.setdefault(_key_of(every[no]), []).append(every[no])
+        by_key.setdefault(_make_line_key(every[no]), []).append(every[no])
     by_deployment: dict[int, list[AlertLine]] = {}
     for alerts in by_key.values():
         if alerts[0].no in numbers:
@@ -134,7 +134,7 @@ def list_lines(session: Session, page: Sequence[Alert], state: AlertState | None
     ]
 
 
-def gravity_of(alert: Alert) -> tuple[int, int, float]:
+def rank_alert(alert: Alert) -> tuple[int, int, float]:
     """Sort key, the gravest first: state, verdict, distance beyond the limit.
 
     Of evidence the interval's end next to the limit counts. Alerts without a figure come last; one that is over has no gravity.
@@ -153,7 +153,7 @@ def gravity_of(alert: Alert) -> tuple[int, int, float]:
     return rank, GRAVEST.index(grade), 0.0 if value is None else -how_far_out(value, metric, (lower_limit, upper_limit))
 
 
-def figure_of(alert: Alert) -> AlertFigure:
+def format_alert_figure(alert: Alert) -> AlertFigure:
     """Figure last seen; of evidence the interval at all hours."""
     data = alert.subject.data
     name = "" if data is None else DATA_NAMES.get(data, data.value.replace("_", " "))
@@ -166,7 +166,7 @@ def figure_of(alert: Alert) -> AlertFigure:
     text, low, high = ("" if number is None else write_minus(f"{number:.{digits}f}") for number in (value, lower, upper))
     interval = ""
     if low and high:
-        interval = f"{low}{join_of(lower or 0.0)}{high}"
+        interval = f"{low}{choose_joint(lower or 0.0)}{high}"
     elif low or high:
         interval = f"{low} and more" if low else f"up to {high}"
     return AlertFigure(alert=alert, data=name, text=text, interval=interval)
@@ -176,7 +176,7 @@ def _number(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 
-def _key_of(alert: Alert) -> _LineKey:
+def _make_line_key(alert: Alert) -> _LineKey:
     is_joined = alert.subject.data in DATA_NAMES and alert.resolved_at is None
     return _LineKey(
         deployment_no=alert.deployment_no,
@@ -255,7 +255,7 @@ def read_affected(session: Session, alert: Alert, query: RecordsWanted | None) -
     try:
         if query is None:
             return None
-        count = count_of(session, alert.deployment_no, query, limit=MOST_COUNTED)
-        return AffectedRecords(records=records_of(session, alert.deployment_no, query), count=count)
+        count = count_matching_records(session, alert.deployment_no, query, limit=MOST_COUNTED)
+        return AffectedRecords(records=list_matching_records(session, alert.deployment_no, query), count=count)
     except (InvalidInput, Conflict, NotFound):
         return None

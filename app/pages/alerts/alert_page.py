@@ -12,7 +12,7 @@ from ...access.gate.audit_requests import SHOWS_RECORDS
 from ...access.gate.caller import NowIn, Reader, SessionIn
 from ...access.principals import USER
 from ...access.users.user_rules import list_assignees
-from ...alerts.queries import comments_page, counterparts_of, get_alert
+from ...alerts.queries import comments_page, find_counterparts, get_alert
 from ...base.errors import NotFound
 from ...domain.alert import ClosingReason
 from ...domain.check import DataSet
@@ -26,9 +26,9 @@ from ..author_names import people
 from ..deployment.trend import draw_trend
 from ..range_bar import KEEPS_RANGE
 from ..record import words as record_words
-from ..record.filter_form import query_of
+from ..record.filter_form import write_query
 from ..render import page
-from .alert_lines import affected_records, figure_of, read_affected, read_trend
+from .alert_lines import affected_records, format_alert_figure, read_affected, read_trend
 
 router = APIRouter(include_in_schema=False)
 
@@ -72,8 +72,8 @@ def alert_page(request: Request, principal: Reader, session: SessionIn, now: Now
         "alert": alert,
         "is_in_files": is_in_files,
         "facts": alert.facts,
-        "figure": figure_of(alert),
-        "others": counterparts_of(session, [alert], None),
+        "figure": format_alert_figure(alert),
+        "others": find_counterparts(session, [alert], None),
         "explained": attribution_of_alert(session, alert.no),
         "attribution_words": attribution_words,
         "trend": trend,
@@ -81,7 +81,7 @@ def alert_page(request: Request, principal: Reader, session: SessionIn, now: Now
         "records": None if is_in_files else read_affected(session, alert, query),
         "say_affected": say_affected,
         "wanted": query,
-        "records_query": "" if query is None else urlencode(query_of(query)),
+        "records_query": "" if query is None else urlencode(write_query(query)),
         "is_balanced": alert.subject.data is DataSet.BALANCED,
         "record_words": record_words,
         "comments": comments[:MOST_COMMENTS],

@@ -22,16 +22,16 @@ from ...alerts.rules.queries import rules_page
 from ...base.frozen import frozen
 from ...charts.time_ranges import RangePreset
 from ...deployments.deployment_in_address import ReadableDeployment
-from ...deployments.monitor.queries import monitor_of
+from ...deployments.monitor.queries import find_monitor
 from ...domain.alert import AlertState, RuleKind
 from ...domain.check import DataSet
-from ...domain.comparison import comparisons_of
+from ...domain.comparison import list_comparisons
 from ...domain.paging import Paging
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.e_values.state_words import SINGLE_CHECKS_ALARM
 from ...web.paging import NumberCursor, cut
 from ..author_names import people
-from ..range_bar import KEEPS_RANGE, build_bar, chosen_span, range_of
+from ..range_bar import KEEPS_RANGE, build_bar, chosen_span, find_kept_range
 from ..render import page
 from .alert_lines import AlertsOfDeployment, list_lines
 
@@ -91,10 +91,10 @@ def deployment_alerts_page(
     before_no: NumberCursor,
     chosen: Annotated[ChosenAlerts, Query()],
 ) -> Response:
-    time_range = range_of(request)
+    time_range = find_kept_range(request)
     span = chosen_span(time_range, now)
     query = AlertFilter(deployment_no=deployment.no, state=chosen.state, span=span)
-    monitor = monitor_of(session, deployment.no)
+    monitor = find_monitor(session, deployment.no)
     rules = rules_page(session, deployment.no, Paging(SHOWN))
 
     # By number of a rule, its channels to which open alerts were not sent.
@@ -114,7 +114,7 @@ def deployment_alerts_page(
         "listed": _list_alerts(session, query, chosen, before_no),
         "rules": rules,
         "not_sent": not_sent,
-        "attributes": [] if monitor is None else [comparison.label for comparison in comparisons_of(monitor)],
+        "attributes": [] if monitor is None else [comparison.label for comparison in list_comparisons(monitor)],
         "channels": channels,
         "metrics": {key: metric.title for key, metric in sorted(CATALOGUE.items()) if {"group", "worst"} & set(metric.scopes)},
         "data_sets": list(DataSet),

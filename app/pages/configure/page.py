@@ -14,12 +14,12 @@ from ...base.values import GroupValue, Range, canonical
 from ...calls.certificates import CertificateFacts, describe_certificates
 from ...checks.queries import under_way
 from ...deployments.deployment_in_address import ReadableDeployment
-from ...deployments.mitigation_queries import settings_of
+from ...deployments.mitigation_queries import read_mitigation_settings
 from ...deployments.monitor.both_sides import missing_sides
-from ...deployments.monitor.queries import monitor_of
+from ...deployments.monitor.queries import find_monitor
 from ...deployments.monitor.warnings import monitor_warnings
 from ...deployments.training.from_distributions import FEWEST_SHOWN, find_unclassified, merge_rare
-from ...deployments.training.queries import training_summary_of
+from ...deployments.training.queries import find_training_summary
 from ...domain.deployment import Deployment, FieldKind
 from ...domain.endpoint_health import BreakerState
 from ...domain.mitigation import ONLY_DIRECT, DetectorUse, Mode
@@ -33,7 +33,7 @@ from ..range_bar import KEEPS_RANGE
 from ..record.files_page import list_tables
 from ..render import page
 from .registration_page import form_values
-from .steps import ConfigurePart, StepName, next_step, steps_of
+from .steps import ConfigurePart, StepName, list_steps, next_step
 
 router = APIRouter(prefix="/deployments/{deployment_id}", include_in_schema=False, dependencies=[KEEPS_RANGE])
 
@@ -76,8 +76,8 @@ def configure_part_page(request: Request, deployment: ReadableDeployment, sessio
 
 
 def _read_values(session: Session, deployment: Deployment, now: datetime) -> dict[str, Any]:
-    monitor, training = monitor_of(session, deployment.no), training_summary_of(session, deployment.no)
-    settings, newest = settings_of(session, deployment.no), newest_record(session, deployment.no)
+    monitor, training = find_monitor(session, deployment.no), find_training_summary(session, deployment.no)
+    settings, newest = read_mitigation_settings(session, deployment.no), newest_record(session, deployment.no)
     has_records = newest is not None
     busy = under_way(session, deployment.no)
     values = {
@@ -91,7 +91,7 @@ def _read_values(session: Session, deployment: Deployment, now: datetime) -> dic
         "unclassified": None
         if training is None or monitor is None
         else find_unclassified(training.labels, monitor.outcomes, fewest=FEWEST_SHOWN),
-        "steps": steps_of(session, deployment, monitor, has_records=has_records),
+        "steps": list_steps(session, deployment, monitor, has_records=has_records),
         "parts_of_page": [part for part in ConfigurePart if part is not ConfigurePart.CHECK],
         "newest": newest,
         "has_records": has_records,

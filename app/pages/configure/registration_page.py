@@ -10,7 +10,7 @@ from ...access.principals import Permission
 from ...domain.deployment import CredentialsKind, FieldType, ProblemType
 from ...payloads.registry import PAIR_FORMAT, PayloadFormat
 from ..render import page
-from .steps import steps_of
+from .steps import list_steps
 
 router = APIRouter(include_in_schema=False)
 
@@ -45,7 +45,7 @@ CREDENTIALS = {
 @router.get("/register")
 def new_deployment_page(request: Request, principal: Manager, session: SessionIn) -> Response:
     principal.require(Permission.MANAGE)
-    return page(request, "new_deployment.html", form_values() | {"steps": steps_of(session, None, None, has_records=False)})
+    return page(request, "new_deployment.html", form_values() | {"steps": list_steps(session, None, None, has_records=False)})
 
 
 def form_values() -> dict[str, Any]:

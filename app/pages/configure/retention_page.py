@@ -9,8 +9,8 @@ from ...access.gate.caller import AnyKey, NowIn, SessionIn
 from ...access.principals import Permission
 from ...deployments.deployment_in_address import ReadableDeployment
 from ...domain.paging import Paging
-from ...retention.erasure_queries import erasures_of
-from ...retention.hold_queries import hold_of, policy_of
+from ...retention.erasure_queries import read_erasures
+from ...retention.hold_queries import find_hold, read_retention_policy
 from ...retention.policy import RetentionPreset
 from ...web.paging import NumberCursor, cut
 from ..author_names import people
@@ -39,13 +39,13 @@ def retention_page(
     now: NowIn,
     before_no: NumberCursor,
 ) -> Response:
-    hold = hold_of(session, deployment.no)
+    hold = find_hold(session, deployment.no)
     paging = Paging(SHOWN + 1, before_no)
-    erasures, cursor = cut(erasures_of(session, deployment.no, paging), paging)
+    erasures, cursor = cut(read_erasures(session, deployment.no, paging), paging)
     actors = [erasure.requested_by for erasure in erasures] + ([hold.placed_by] if hold else [])
     values = {
         "deployment": deployment,
-        "policy": policy_of(session, deployment.no),
+        "policy": read_retention_policy(session, deployment.no),
         "hold": hold,
         "erasures": erasures,
         "older": f"?cursor={cursor}" if cursor else None,

@@ -56,7 +56,7 @@ class Step:
     is_optional: bool = False
 
 
-def steps_of(session: Session, deployment: Deployment | None, monitor: Monitor | None, *, has_records: bool) -> tuple[Step, ...]:
+def list_steps(session: Session, deployment: Deployment | None, monitor: Monitor | None, *, has_records: bool) -> tuple[Step, ...]:
     """Without a deployment none is done. `has_records`: some were logged."""
     is_checked = deployment is not None and bool(checks.page(session, deployment.no, Paging(1), state=CheckState.SUCCEEDED))
     return (

@@ -12,9 +12,18 @@ from ...alerts.queries import AlertFilter, alerts_page
 from ...base.frozen import frozen
 from ...base.texts import MAX_TEXT
 from ...charts.forest import Forest, ForestFigure, ForestRow
-from ...charts.forest_headline import SHARED_RECORDS, Clause, capitalise, count_verdicts, day_of, share_records, word_figure, word_forest
+from ...charts.forest_headline import (
+    SHARED_RECORDS,
+    Clause,
+    capitalise,
+    count_verdicts,
+    format_day,
+    share_records,
+    word_figure,
+    word_forest,
+)
 from ...charts.named_groups import rename_gap
-from ...charts.pictures.forest_picture import picture_of, strip_runs
+from ...charts.pictures.forest_picture import draw_forest, strip_runs
 from ...checks.views.explain_figure import Explanation, explained
 from ...checks.views.headlines import NOT_TOGETHER, read_together
 from ...checks.views.headlines import word_figure as worded
@@ -27,7 +36,7 @@ from ...evidence.present_state import ComparisonState
 from ...evidence.words import list_notes, note_first_hour
 from ...statistics.e_values.state_words import State
 from ...statistics.intervals.verdicts import Verdict
-from ..check_words import Number, number_of
+from ..check_words import Number, format_measurement
 from .figure_addresses import figure_query
 from .trend import Trend, draw_trend
 
@@ -106,7 +115,7 @@ def _describe(forest: Forest, row: ForestRow, figure: ForestFigure) -> DrawerFig
     return DrawerFigure(
         figure=figure,
         clause=Clause(text=capitalise(clause.text), interval=clause.interval),
-        number=number_of(figure.measurement),
+        number=format_measurement(figure.measurement),
         explanation=explained(forest.words.rename(figure.measurement)),
         query=figure_query(figure.measurement),
         trend=draw_trend(figure.strip, metric=measurement.metric, limits=(measurement.lower_limit, measurement.upper_limit)),
@@ -127,7 +136,7 @@ def show_forest(forest: Forest, chosen: ChosenRow, alerts: Sequence[Alert], attr
     return {
         "forest": forest,
         "headline": word_forest(forest),
-        "picture": picture_of(forest),
+        "picture": draw_forest(forest),
         "strip_runs": strip_runs,
         "count_verdicts": count_verdicts,
         "shared_records": lambda strip: SHARED_RECORDS if share_records(strip) else "",
@@ -145,7 +154,7 @@ def show_forest(forest: Forest, chosen: ChosenRow, alerts: Sequence[Alert], attr
 def short_evidence(state: ComparisonState | None, now: datetime) -> str:
     if state is None:
         return "none"
-    since = "" if state.since is None else f" since {day_of(state.since, now.year)}"
+    since = "" if state.since is None else f" since {format_day(state.since, now.year)}"
     return {State.UNFAIR: f"unfair{since}", State.SHOWN_FAIR: f"shown fair{since}", State.UNDECIDED: "undecided"}[state.state]
 
 

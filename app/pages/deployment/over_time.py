@@ -16,7 +16,7 @@ from ...charts.named_groups import rename_series
 from ...charts.pictures.drawing import PAGE, Chart
 from ...charts.pictures.period_charts import TimeTick, series_chart, time_ticks, volume_chart
 from ...charts.pictures.timeline_picture import PanelPicture, TimeAxis, draw_moments, draw_panel, draw_stretches, draw_volume, level_axis
-from ...charts.series import SeriesWanted, series_of, volume_of
+from ...charts.series import SeriesWanted, build_series, count_volume
 from ...charts.time_ranges import RangeChoice
 from ...charts.timeline import ACCURACY, Timeline, TimelineWanted, TimePanel, choose_range, read_timeline
 from ...charts.timeline_words import name_step, say_steps
@@ -274,7 +274,7 @@ def _list_charts(
     def add_series(title: str, metric: str, data: DataSet, attribute: str | None) -> None:
         request = SeriesWanted(metric=metric, data=data, attribute=attribute, since=span.start, until=span.end, rollup=rollup)
         query = {"metric": metric, "data": data.value, **({} if attribute is None else {"attribute": attribute})}
-        add(title, "series", query, lambda: series_chart(rename_series(names, series_of(session, number, request)), PAGE, alerts=alerts))
+        add(title, "series", query, lambda: series_chart(rename_series(names, build_series(session, number, request)), PAGE, alerts=alerts))
 
     for attribute in dict.fromkeys(figure.attribute for figure in about):
         name = CATALOGUE[metric].title
@@ -282,6 +282,6 @@ def _list_charts(
         add_series(f"{title}, {data_set(data.value)}", metric, data, attribute)
     if measured:
         title = "Records logged"
-        add(title, "volume", {}, lambda: volume_chart(volume_of(session, number, span.start, span.end, rollup), PAGE, rollup=rollup))
+        add(title, "volume", {}, lambda: volume_chart(count_volume(session, number, span.start, span.end, rollup), PAGE, rollup=rollup))
         add_series("Accuracy of records with a label: how often the prediction was the label", ACCURACY.metric, ACCURACY.data, None)
     return charts

@@ -17,17 +17,17 @@ from ...charts.named_groups import rename_gap
 from ...charts.time_ranges import RangeChoice
 from ...charts.timeline import ShownRange
 from ...checks.advice.advice import Cause
-from ...checks.advice.check_advice import advice_on_check, outlook_of
+from ...checks.advice.check_advice import advice_on_check, read_outlook
 from ...checks.days.roll_up import Period
 from ...checks.queries import get, under_way
 from ...checks.recent_queries import recent_checks, recent_figures
-from ...checks.result_queries import measurements_of
+from ...checks.result_queries import read_measurements
 from ...checks.views.missing_notes import notes_of_check
 from ...deployments.deployment_in_address import ReadableDeployment
 from ...deployments.monitor.both_sides import missing_sides
-from ...deployments.monitor.queries import monitor_of
+from ...deployments.monitor.queries import find_monitor
 from ...domain.check import DataSet, Measurement
-from ...domain.comparison import comparisons_of
+from ...domain.comparison import list_comparisons
 from ...domain.deployment import Deployment
 from ...domain.monitor import Monitor, MonitoredAttribute
 from ...domain.paging import Paging
@@ -36,7 +36,7 @@ from ...evidence.attribution.attribution import AttributionRun, AttributionState
 from ...evidence.attribution.queries import newest_of_gaps
 from ...evidence.present_state import DeploymentEvidence, look_at_evidence, rename_state
 from ...evidence.subgroups.present_candidates import read_result, say_scan
-from ...evidence.subgroups.scan_queries import SubgroupScan, scans_of
+from ...evidence.subgroups.scan_queries import SubgroupScan, read_scans
 from ...evidence.subgroups.watch_group import choose_name, find_watched, watching_problem
 from ...evidence.words import describe_evidence, list_notes, name_figure, order_by_gravity, say_limit
 from ...overview.fleet import OverviewWanted, overview
@@ -47,10 +47,10 @@ from ...statistics.scan.scan_results import SearchResult
 from ...statistics.scan.search_subgroup import MIN_RECORDS
 from .. import check_words
 from ..author_names import people
-from ..check_words import number_of
+from ..check_words import format_measurement
 from ..overview_page import STATES
 from ..prepare_reports import OFFERS_REPORTS
-from ..range_bar import KEEPS_RANGE, build_bar, range_of
+from ..range_bar import KEEPS_RANGE, build_bar, find_kept_range
 from ..render import page
 from ..words import data_set
 from .forest_rows import ChosenRow, live_alerts, show_forest
@@ -79,7 +79,7 @@ class _ShownGroup:
 
 
 def read_subgroups(session: Session, deployment: Deployment, evidence: DeploymentEvidence | None) -> dict[str, object]:
-    scans = scans_of(session, deployment.no, Paging(MOST_SCANS))
+    scans = read_scans(session, deployment.no, Paging(MOST_SCANS))
     newest, ended = next(iter(scans), None), next((scan for scan in scans if scan.state == "succeeded"), None)
     obstacle, monitor, era = None, None if evidence is None else evidence.monitor, None if evidence is None else evidence.era
     if monitor is None:
@@ -155,7 +155,7 @@ CONFIGURED = frozenset(
 _WORDING = {
     "limit_of": say_limit,
     "notes_of": list_notes,
-    "number_of": number_of,
+    "number_of": format_measurement,
     "words": check_words,
     "rollups": ROLLUPS,
     "states": STATES,
@@ -174,8 +174,8 @@ def fairness_page(
     state = next(described for described in overview(session, OverviewWanted(only_no=deployment.no), now=now).deployments)
     checks = recent_checks(session, deployment.no, most=STRIP_CHECKS)
     newest = get(session, deployment.no, checks[0].id) if checks else None
-    measured = [] if newest is None else measurements_of(session, newest.no)
-    monitor, busy = monitor_of(session, deployment.no), under_way(session, deployment.no)
+    measured = [] if newest is None else read_measurements(session, newest.no)
+    monitor, busy = find_monitor(session, deployment.no), under_way(session, deployment.no)
     evidence = look_at_evidence(session, deployment.no)
     compared = [] if evidence is None else order_by_gravity(evidence.comparisons)
 
@@ -200,11 +200,11 @@ def fairness_page(
         "missing": missing_sides(monitor),
         "names": people(session, [*(alert.acknowledged_by for alert in live), None if busy is None else busy.created_by]),
         "busy": busy,
-        "busy_advice": None if busy is None else advice_on_check(busy, outlook_of(session, deployment.no)),
+        "busy_advice": None if busy is None else advice_on_check(busy, read_outlook(session, deployment.no)),
         "configured": CONFIGURED,
         **show_attributed(forest, attributed),
         "attributing": newest_of_gaps(session, deployment.no),
-        "comparisons": [] if monitor is None else comparisons_of(monitor),
+        "comparisons": [] if monitor is None else list_comparisons(monitor),
         "attribution_words": attribution_words,
         **read_subgroups(session, deployment, evidence),
         **_show_over_time(request, session, deployment, chosen, source, now),
@@ -226,7 +226,7 @@ def show_attributed(forest: Forest, attributed: AttributionRun | None) -> dict[s
 def _show_over_time(
     request: Request, session: Session, deployment: Deployment, chosen: ChosenCharts, source: ForestSource, now: datetime
 ) -> dict[str, object]:
-    measured, time_range = source.measured, range_of(request) or RangeChoice()
+    measured, time_range = source.measured, find_kept_range(request) or RangeChoice()
     charts = WantedCharts(
         deployment_no=deployment.no,
         deployment_id=deployment.id,

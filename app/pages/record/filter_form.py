@@ -14,9 +14,9 @@ from sqlalchemy.orm import Session
 from ...base.errors import InvalidInput
 from ...base.frozen import frozen
 from ...base.texts import TOGETHER, character_problem
-from ...base.values import label_of
+from ...base.values import name_value
 from ...checks import queries as checks
-from ...checks.result_queries import tables_of
+from ...checks.result_queries import read_stored_tables
 from ...checks.views.view_source import counted_check
 from ...domain.check import CheckState, DataSet
 from ...domain.groups import EVERYBODY_ELSE
@@ -93,7 +93,7 @@ class Choice:
     groups: tuple[str, ...]
 
 
-def query_of(query: RecordsWanted) -> dict[str, str]:
+def write_query(query: RecordsWanted) -> dict[str, str]:
     members = {
         "check": query.check_id,
         "since": _iso(query.since),
@@ -108,11 +108,11 @@ def query_of(query: RecordsWanted) -> dict[str, str]:
     return {name: value for name, value in members.items() if value is not None}
 
 
-def among_of(attribute: str, group: str | None = None) -> str:
+def encode_group_choice(attribute: str, group: str | None = None) -> str:
     return msgspec.json.encode([attribute] if group is None else [attribute, group]).decode()
 
 
-def choices_of(session: Session, deployment_no: int, monitor: Monitor, query: RecordsWanted) -> list[Choice]:
+def list_choices(session: Session, deployment_no: int, monitor: Monitor, query: RecordsWanted) -> list[Choice]:
     """Groups of the monitor but those by a rule, and what is chosen already.
 
     Where the reference is left out, every other value is a group: those that the newest check saw are offered.
@@ -121,14 +121,14 @@ def choices_of(session: Session, deployment_no: int, monitor: Monitor, query: Re
     if any(attribute.reference is None for attribute in monitor.attributes):
         newest = checks.page(session, deployment_no, Paging(1), state=CheckState.SUCCEEDED)
         counted = [counted_check(session, check).origin.no for check in newest]
-        tables = [table for no in counted for table in tables_of(session, no, data=[DataSet.PAYLOAD])]
+        tables = [table for no in counted for table in read_stored_tables(session, no, data=[DataSet.PAYLOAD])]
         seen_labels = {table.attribute: [label for label, _role in table.cells["groups"] if label != EVERYBODY_ELSE] for table in tables}
 
     groups: dict[str, list[str]] = {}
     for attribute in monitor.attributes:
         if attribute.rule is not None:
             continue
-        listed = [label_of(value) for value in (*attribute.monitored, *(attribute.reference or ()))]
+        listed = [name_value(value) for value in (*attribute.monitored, *(attribute.reference or ()))]
         groups[attribute.feature] = _once([*listed, *(seen_labels.get(attribute.feature, ()) if attribute.reference is None else ())])
     for features in monitor.intersections:
         if not groups.keys() >= set(features):

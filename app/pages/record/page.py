@@ -14,15 +14,15 @@ from ...base.frozen import frozen
 from ...charts.time_ranges import RangePreset
 from ...checks import queries as checks
 from ...deployments.deployment_in_address import ReadableDeployment
-from ...deployments.monitor.queries import monitor_of
+from ...deployments.monitor.queries import find_monitor
 from ...domain.check import WindowCounts
 from ...domain.group_words import GroupWords
 from ...domain.mitigation import ONLY_DIRECT
 from ...domain.paging import Paging
 from ...records.corrections.queries import page as page_corrections
 from ...records.one_record import record_details
-from ...records.record_list import Records, records_of
-from ...records.second_look.words import pick_labels, totals_of
+from ...records.record_list import Records, list_matching_records
+from ...records.second_look.words import list_flip_totals, pick_labels
 from ...sources.stored.record_conditions import GapPlace, RecordSort
 from ...sources.stored.record_queries import SCANNED, SCANNED_WITH_COPIES
 from ...web.paging import encode_place
@@ -31,7 +31,7 @@ from ..range_bar import KEEPS_RANGE, RangeIn, build_bar, chosen_span
 from ..render import page
 from . import words as record_words
 from .files_page import page_without_records
-from .filter_form import CHECK_ID, ChosenRecords, among_of, choices_of, local, query_of
+from .filter_form import CHECK_ID, ChosenRecords, encode_group_choice, list_choices, local, write_query
 
 router = APIRouter(prefix="/deployments/{deployment_id}/transactions", include_in_schema=False, dependencies=[KEEPS_RANGE])
 
@@ -67,7 +67,7 @@ def say_count(listed: int, window: Mapping[str, object] | None, shown: ListedRec
 _WORDS = {
     "say_count": say_count,
     "ListedRecords": ListedRecords,
-    "among_of": among_of,
+    "among_of": encode_group_choice,
     "local": local,
     "words": record_words,
     "span": check_words.span,
@@ -101,11 +101,11 @@ def transactions_page(
     check = checks.get(session, deployment.no, records_query.check_id) if records_query.check_id is not None else None
     # A check that read no records is not an error here: the page says so.
     has_read = check is None or check.window is not None
-    records = records_of(session, deployment.no, records_query) if has_read else Records(records=(), next_place=None)
-    monitor = monitor_of(session, deployment.no)
-    query, by_gap = query_of(records_query), records_query.sort is RecordSort.GAP
+    records = list_matching_records(session, deployment.no, records_query) if has_read else Records(records=(), next_place=None)
+    monitor = find_monitor(session, deployment.no)
+    query, by_gap = write_query(records_query), records_query.sort is RecordSort.GAP
     here = {} if records_query.after is None else {"cursor": encode_place(records_query.after)}
-    counted, totals = totals_of(session, deployment, monitor, check)
+    counted, totals = list_flip_totals(session, deployment, monitor, check)
     values = {
         "deployment": deployment,
         "counted": counted,
@@ -118,7 +118,7 @@ def transactions_page(
         "own_times": has_own_times,
         "monitor": monitor,
         "group_words": GroupWords.of(monitor),
-        "choices": [] if monitor is None else choices_of(session, deployment.no, monitor, records_query),
+        "choices": [] if monitor is None else list_choices(session, deployment.no, monitor, records_query),
         **_WORDS,
         "older": records.next_place and "?" + urlencode(query | {"cursor": encode_place(records.next_place)}),
         "bar": build_bar(request, time_range, span, usual=RangePreset.ALL),
@@ -146,7 +146,7 @@ def record_page(
     if deployment.payload is not None:
         return page_without_records(request, deployment, "Transactions")
     used_by = checks.get(session, deployment.no, check) if check else None
-    monitor = monitor_of(session, deployment.no)
+    monitor = find_monitor(session, deployment.no)
     of_check = used_by.id if used_by is not None and used_by.window is not None else None
     values = {
         "deployment": deployment,

@@ -10,13 +10,13 @@ from starlette.responses import Response
 from ...access.gate.audit_requests import READS_RECORDS
 from ...access.gate.caller import SessionIn
 from ...deployments.deployment_in_address import ReadableDeployment
-from ...deployments.monitor.queries import monitor_of
+from ...deployments.monitor.queries import find_monitor
 from ...domain.group_words import GroupWords
 from ...domain.mitigation import ONLY_DIRECT
 from ...domain.outcome import outcome_label
 from ...mitigation.window.flag_queries import FlaggedFilter, FlagPlace, count_flags, flagged_page
-from ...records.second_look.words import known_gap, pick_labels, totals_of, why
-from ...sources.stored.record_queries import labels_of
+from ...records.second_look.words import known_gap, list_flip_totals, pick_labels, why
+from ...sources.stored.record_queries import read_record_labels
 from ..range_bar import KEEPS_RANGE
 from ..render import page
 from . import words as record_words
@@ -57,7 +57,7 @@ def second_look_page(
 ) -> Response:
     if deployment.payload is not None:
         return page_without_records(request, deployment, "Second look")
-    monitor = monitor_of(session, deployment.no)
+    monitor = find_monitor(session, deployment.no)
     filters = FlaggedFilter(
         model_revision=deployment.model_revision,
         attribute=chosen.attribute or None,
@@ -69,8 +69,8 @@ def second_look_page(
     shown = flags.items[:SHOWN]
     query = {name: value for name in ("attribute", "direction", "kind") if (value := getattr(chosen, name))}
     last = shown[-1].place if shown and (flags.is_cut or len(flags.items) > SHOWN) else None
-    check, totals = totals_of(session, deployment, monitor, None)
-    labels = labels_of(session, deployment.no, [flag.record_id for flag in shown])
+    check, totals = list_flip_totals(session, deployment, monitor, None)
+    labels = read_record_labels(session, deployment.no, [flag.record_id for flag in shown])
     values = {
         "deployment": deployment,
         "monitor": monitor,

@@ -127,7 +127,7 @@ def second(at: datetime) -> str:
     return f"{day(at)} {clock(at)} UTC"
 
 
-def values_of(summary: RecordSummary) -> tuple[list[ShownValue], list[ShownValue]]:
+def list_shown_values(summary: RecordSummary) -> tuple[list[ShownValue], list[ShownValue]]:
     record, schema = summary.record, summary.schema
     groups = {group.attribute: group for group in summary.groups}
 
@@ -138,7 +138,7 @@ def values_of(summary: RecordSummary) -> tuple[list[ShownValue], list[ShownValue
 
 
 def watched(summary: RecordSummary) -> dict[str, ShownValue]:
-    return {value.name: value for values in values_of(summary) for value in values if value.group is not None}
+    return {value.name: value for values in list_shown_values(summary) for value in values if value.group is not None}
 
 
 def groups_together(monitor: Monitor, groups: Sequence[RecordGroup]) -> list[RecordGroup]:

@@ -7,7 +7,7 @@ from ...access.gate.caller import SessionIn
 from ...base.errors import Conflict, require_present
 from ...deployments.deployment_in_address import NEEDS_LOGGED, ReadableDeployment
 from ...sources.stored.record_conditions import RecordPlace
-from ...sources.stored.record_queries import schemas_of
+from ...sources.stored.record_queries import read_schemas
 from ...web.id_and_time import Moment, in_utc
 from ...web.paging import Limit, PlaceCursor, encode_place, read_place_cursor
 from ...web.problem_answers import CONFLICT, answers
@@ -34,7 +34,7 @@ def list_feedback_records(
     """Returns ground-truth labels, `since` <= `logged_at` < `until`, newest first, each with the features of its record or its own."""
     earliest, latest, after = in_utc("since", since), in_utc("until", until), read_place_cursor(cursor, RecordPlace)
     records = list_feedback(session, deployment.no, since=earliest, until=latest, after=after, limit=limit + 1)
-    schemas = schemas_of(session, deployment.no)
+    schemas = read_schemas(session, deployment.no)
     page = records[:limit]
     return FeedbackRecordPage(
         feedback_records=[FeedbackRecordOut.of(record, schemas[record.schema_version]) for record in page],
@@ -47,4 +47,4 @@ def list_feedback_records(
 def read_feedback_record(deployment: ReadableDeployment, session: SessionIn, record_id: RecordId) -> FeedbackRecordOut:
     """Returns the ground-truth label of that id."""
     record = require_present(find_feedback(session, deployment.no, record_id), "feedback record", record_id)
-    return FeedbackRecordOut.of(record, schemas_of(session, deployment.no)[record.schema_version])
+    return FeedbackRecordOut.of(record, read_schemas(session, deployment.no)[record.schema_version])

@@ -10,7 +10,7 @@ from ...access.gate.audit_requests import READS_RECORDS
 from ...access.gate.caller import ServicesIn, SessionIn
 from ...base.errors import Conflict
 from ...deployments.deployment_in_address import NEEDS_LOGGED, ReadableDeployment
-from ...deployments.monitor.queries import monitor_of
+from ...deployments.monitor.queries import find_monitor
 from ...deployments.noted_exports import exported
 from ...domain.group_words import GroupWords
 from ...domain.mitigation import ONLY_DIRECT
@@ -73,7 +73,7 @@ def list_flagged_records(
     `since` <= `logged_at` < `until`. Checks flag records; each record and attribute is listed once.
     """
     flags = flagged_page(session, deployment.no, filters, after=after, limit=limit + 1)
-    names = GroupWords.of(monitor_of(session, deployment.no))
+    names = GroupWords.of(find_monitor(session, deployment.no))
     page, next_cursor = cut_at_place(flags.items, limit, lambda flagged: flagged.place, is_cut=flags.is_cut)
     return FlaggedPage(
         model_revision=filters.model_revision,

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy.orm import Session
 
 from ...base.frozen import frozen
-from ...base.values import Range, Scalar, label_of
+from ...base.values import Range, Scalar, name_value
 from ...checks import queries as checks
-from ...checks.result_queries import measurements_of
+from ...checks.result_queries import read_measurements
 from ...checks.views.view_source import counted_check
 from ...domain.check import CheckRun, CheckState, DataSet, Scope
 from ...domain.deployment import Deployment
@@ -43,7 +43,7 @@ class FlipTotal:
     query: Mapping[str, str]
 
 
-def totals_of(
+def list_flip_totals(
     session: Session, deployment: Deployment, monitor: Monitor | None, check: CheckRun | None
 ) -> tuple[CheckRun | None, list[FlipTotal]]:
     """Sentences such as `71 of 222 women were not rated No Risk, and would have been as men`, and their check.
@@ -58,7 +58,7 @@ def totals_of(
     names, features = GroupWords.of(monitor), {column.name for column in deployment.schema.features}
     attributes = {attribute.feature: attribute for attribute in monitor.attributes if attribute.feature in features}
     totals = []
-    for measurement in measurements_of(session, counted_check(session, check).origin.no, metrics=[FLIPS]):
+    for measurement in read_measurements(session, counted_check(session, check).origin.no, metrics=[FLIPS]):
         attribute = None if measurement.attribute is None else attributes.get(measurement.attribute)
         if (
             measurement.data is not DataSet.BALANCED
@@ -68,7 +68,7 @@ def totals_of(
         ):
             continue
         gained, records = measurement.details.counts.get("gained"), measurement.details.counts.get("n")
-        if gained is not None and records and measurement.group in {label_of(value) for value in attribute.monitored}:
+        if gained is not None and records and measurement.group in {name_value(value) for value in attribute.monitored}:
             sentence = _word_total(attribute, measurement.group, int(gained), int(records), names)
             sentence += f" Caution: the flip rate {measurement.details.caution}." if "repeats" in measurement.details.counts else ""
             query = {"check": check.id, "attribute": attribute.feature, "group": measurement.group, "changed": "gained"}
@@ -90,10 +90,10 @@ def _word_change(attribute: MonitoredAttribute, names: GroupWords) -> str:
     """`as men`, with one reference value, else `with age as in the reference (26-75)`."""
     reference = attribute.reference
     if reference is not None and len(reference) == 1 and not isinstance(reference[0], Range):
-        return f"as {names.subject(attribute.feature, label_of(reference[0]))}"
+        return f"as {names.subject(attribute.feature, name_value(reference[0]))}"
     if reference is None:
         return f"with another value of {attribute.feature}"
-    named = [names.label(attribute.feature, label_of(value)) for value in reference]
+    named = [names.label(attribute.feature, name_value(value)) for value in reference]
     remainder = f" and {len(named) - MOST_REFERENCES:,} more" if len(named) > MOST_REFERENCES else ""
     return f"with {attribute.feature} as in the reference ({', '.join(named[:MOST_REFERENCES])}{remainder})"
 

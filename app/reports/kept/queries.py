@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from ...alerts.channels.queries import lock_channels
 from ...base.errors import Conflict, require_present
-from ...database.binary_rows import columns_of, read_row
+from ...database.binary_rows import list_column_values, read_row
 from ...database.leased_rows import HeldRow, lease_row, write_held
 from ...database.paging import page_newest, page_oldest
 from ...database.tables import AlertChannelRow, KeptReportFileRow, KeptReportRow, ReportScheduleChannelRow, ReportScheduleRow
@@ -124,7 +124,7 @@ def put_schedule(session: Session, deployment_no: int, schedule_id: str, content
     before = find_schedule(session, deployment_no, schedule_id)
     if before is not None and before.content == content:
         return before
-    values = columns_of(content)
+    values = list_column_values(content)
     del values["channels"]
     if before is None:
         of_deployment = select(func.count()).select_from(ReportScheduleRow).where(ReportScheduleRow.deployment_no == deployment_no)

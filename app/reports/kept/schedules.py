@@ -92,11 +92,11 @@ def periods_between(rhythm: ReportRhythm, after: datetime, until: datetime) -> I
     """Yields the calendar periods, in UTC, that end later than `after` and not later than `until`, oldest first."""
     first = after.astimezone(UTC)
     month = (first.year * _MONTHS_OF_YEAR + first.month - 1) // rhythm.months * rhythm.months
-    while (end := _first_of(month + rhythm.months)) <= until:
-        yield Span(start=_first_of(month), end=end)
+    while (end := _find_month_start(month + rhythm.months)) <= until:
+        yield Span(start=_find_month_start(month), end=end)
         month += rhythm.months
 
 
-def _first_of(month: int) -> datetime:
+def _find_month_start(month: int) -> datetime:
     year, month_index = divmod(month, _MONTHS_OF_YEAR)
     return datetime(year, month_index + 1, 1, tzinfo=UTC)

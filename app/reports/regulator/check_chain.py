@@ -46,7 +46,7 @@ def make_chain(session: Session, deployment: Deployment, span: Span) -> tuple[Ch
     return tuple(join_parts(digests))
 
 
-def head_of(chain: Sequence[ChainLink]) -> str:
+def find_last_link(chain: Sequence[ChainLink]) -> str:
     """Last link, which depends on every other."""
     return chain[-1].link if chain else START
 

@@ -60,22 +60,22 @@ def flip_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
 def alternative_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
     yield from _introduce(sheet)
     selections = (
-        FigureColumn("selection_rate_before", "Rate before", share_of),
-        FigureColumn("selection_rate_after", "Rate after", share_of),
+        FigureColumn("selection_rate_before", "Rate before", format_share),
+        FigureColumn("selection_rate_after", "Rate after", format_share),
         FigureColumn("disparate_impact_before", "Ratio before", _number_with_ends),
         FigureColumn("disparate_impact_after", "Ratio after", _number_with_ends),
-        FigureColumn("changed_rate", "Outcomes changed", share_of),
+        FigureColumn("changed_rate", "Outcomes changed", format_share),
     )
     yield from _tabulate_figures("Selection before and after mitigation", sheet["rows"], selections, ALTERNATIVES)
     accuracies = (
-        FigureColumn("accuracy_before", "Accuracy before", share_of),
-        FigureColumn("accuracy_after", "Accuracy after", share_of),
+        FigureColumn("accuracy_before", "Accuracy before", format_share),
+        FigureColumn("accuracy_after", "Accuracy after", format_share),
         FigureColumn("accuracy_change", "Change, in points", _points_with_ends),
     )
     yield from _tabulate_figures("Cost or gain in accuracy", sheet["rows"], accuracies, ACCURACY)
 
 
-def share_of(row: Mapping[str, Any]) -> str:
+def format_share(row: Mapping[str, Any]) -> str:
     return share(row["value"])
 
 

@@ -13,13 +13,13 @@ import pyarrow as pa
 from ...base.errors import InvalidInput
 from ...base.frozen import frozen
 from ...base.texts import quote_names
-from ...base.values import canonical, label_of
+from ...base.values import canonical, name_value
 from ...database.arrow_reader import ArrowReader
 from ...deployments.training.training_facts import RECOMMENDED_ABOVE
 from ...domain.check import Span
 from ...domain.deployment import Column, Deployment, FieldKind
 from ...domain.group_words import GroupWords
-from ...domain.groups import NEITHER, groups_of, positions
+from ...domain.groups import NEITHER, list_groups, positions
 from ...domain.monitor import Monitor, MonitoredAttribute
 from ...domain.outcome import Outcome
 from ...sources.arrays.association import Strength
@@ -163,11 +163,11 @@ def categorise(attribute: MonitoredAttribute, column: Column, values: pa.Chunked
     if len(filled) > MOST_CATEGORIES:
         message = f"{feature} has {len(filled):,} different values where at most {MOST_CATEGORIES} categories are expected"
         raise InvalidInput.of("attribute", message)
-    groups = groups_of(attribute, column, filled)
-    roles = dict(zip(map(label_of, filled), positions(groups, column, filled), strict=True))
+    groups = list_groups(attribute, column, filled)
+    roles = dict(zip(map(name_value, filled), positions(groups, column, filled), strict=True))
     labels = sorted(roles)
     code_of = {label: no for no, label in enumerate(labels)}
-    codes = coded.spread((code_of.get(label_of(value), MISSING) for value in coded.values), missing=MISSING)
+    codes = coded.spread((code_of.get(name_value(value), MISSING) for value in coded.values), missing=MISSING)
     of_group = tuple(None if roles[label] == NEITHER else groups[roles[label]].role for label in labels)
     return AttributeCategories(feature, tuple(names.label(feature, label) for label in labels), of_group, codes, tuple(labels))
 
@@ -179,7 +179,7 @@ def divide_control(column: Column, values: pa.ChunkedArray, records: IntArray) -
     if numbers is not None and has_many_numbers(numbers):
         return divide_numbers(column.name, numbers, records)
     coded = cells.coded()
-    texts = [label_of(value) for value in coded.values]
+    texts = [name_value(value) for value in coded.values]
     labels = tuple(sorted(set(texts)))
     code_of = {label: no for no, label in enumerate(labels)}
     return Control(column.name, labels, coded.spread((code_of[text] for text in texts), missing=MISSING))

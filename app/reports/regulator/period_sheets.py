@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...base.frozen import frozen
-from ...base.values import label_of
+from ...base.values import name_value
 from ...charts.named_groups import rename_evidence
 from ...domain.check import DataSet, Measurement, Span
 from ...domain.comparison import Comparison
@@ -42,7 +42,7 @@ def impact_sheet(people: CountedPeople, monitor: Monitor, features: Sequence[str
     tables = [tabulate(people, comparison, people.is_assessed, people.is_selected) for comparison in comparisons_in(monitor, features)]
     sheet = as_json(ImpactSheet(tuple(ImpactTable(table) for table in tables), _unknown(people)))
     for table, written in zip(tables, sheet["tables"], strict=True):
-        reference = _reference_of(people, table.comparison)
+        reference = _count_reference(people, table.comparison)
         compare_with_reference(written, table, reference)
     return sheet
 
@@ -84,7 +84,7 @@ def _unknown(people: CountedPeople) -> int:
     return people.count(is_missing & people.is_assessed)
 
 
-def _reference_of(people: CountedPeople, comparison: Comparison) -> Category | None:
+def _count_reference(people: CountedPeople, comparison: Comparison) -> Category | None:
     """None of combinations, and where there are no such people."""
     if comparison.is_together:
         return None
@@ -175,7 +175,7 @@ def _audit_of_period(sheet_parts: SheetParts) -> dict[str, Any]:
     names = GroupWords.of(sheet_parts.monitor)
     listed = {
         attribute.feature: [
-            names.label(attribute.feature, label_of(value)) for value in (*attribute.monitored, *(attribute.reference or ()))
+            names.label(attribute.feature, name_value(value)) for value in (*attribute.monitored, *(attribute.reference or ()))
         ]
         for attribute in sheet_parts.monitor.attributes
         if attribute.feature not in mapped

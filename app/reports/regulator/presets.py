@@ -10,7 +10,7 @@ import msgspec
 
 from ...base.errors import InvalidInput
 from ...base.frozen import frozen
-from ...base.values import Range, label_of
+from ...base.values import Range, name_value
 from ...domain.deployment import Deployment
 from ...domain.group_words import GroupWords
 from ...domain.monitor import Monitor
@@ -224,7 +224,7 @@ def find_unnamed_categories(sheet_preset: SheetPreset, monitor: Monitor, mapped:
             ):
                 continue
             values = [value for value in (*attribute.monitored, *(attribute.reference or ())) if not isinstance(value, Range)]
-            shown = dict.fromkeys(display.label(attribute.feature, label_of(value)) for value in values)
+            shown = dict.fromkeys(display.label(attribute.feature, name_value(value)) for value in values)
             scheme_names = {category.casefold() for category in SCHEMES[scheme]}
             unnamed = [label for label in shown if label.casefold() not in scheme_names]
             if unnamed:

@@ -14,16 +14,16 @@ from ...alerts.channels.notification_queries import queue_message
 from ...base.errors import Conflict, InvalidInput, NotFound
 from ...base.frozen import frozen
 from ...base.spreadsheets import harmless
-from ...base.values import number_of
+from ...base.values import read_number
 from ...database.arrow_reader import arrow_reader
 from ...database.engine import Database, current_time
 from ...database.sealer import Sealer
-from ...deployments.monitor.queries import monitor_of
+from ...deployments.monitor.queries import find_monitor
 from ...deployments.queries import Deployments
 from ...domain.alert import Event
 from ...domain.check import Span
 from ...domain.deployment import Deployment
-from ...retention.hold_queries import policy_of
+from ...retention.hold_queries import read_retention_policy
 from ..authors import name_author
 from ..check_report import period_report
 from ..document import Attachment, Document, Made
@@ -106,7 +106,7 @@ def describe_gaps(session: Session, query: SheetsWanted, deployment: Deployment,
     if query.preset is None:
         return {"missing": [], "elsewhere": []}
     preset = ReportPreset(query.preset)
-    monitor, retention = monitor_of(session, deployment.no), policy_of(session, deployment.no)
+    monitor, retention = find_monitor(session, deployment.no), read_retention_policy(session, deployment.no)
     missing = [asdict(lack) for lack in find_missing(preset, deployment, monitor, controls, retention, query.categories)]
     return {"missing": missing, "elsewhere": list(PRESETS[preset].elsewhere)}
 
@@ -123,7 +123,7 @@ def write_csv(report: Mapping[str, Any]) -> bytes:
     """
     rows: list[Sequence[str]] = [("sheet", "attribute", "category", "figure", "value")]
     for sheet, content in (("population", report["population"]), *report["sheets"].items()):
-        rows += [[harmless(cell) if number_of(cell) is None else cell for cell in row] for row in flatten_sheet(sheet, content)]
+        rows += [[harmless(cell) if read_number(cell) is None else cell for cell in row] for row in flatten_sheet(sheet, content)]
     return seal_csv(rows, report)
 
 

@@ -13,7 +13,7 @@ from ...base.errors import Conflict, InvalidInput
 from ...base.texts import quote_names
 from ...charts.series import measure_requested
 from ...database.arrow_reader import ArrowReader
-from ...deployments.monitor.queries import monitor_of
+from ...deployments.monitor.queries import find_monitor
 from ...domain.check import Span
 from ...domain.deployment import Deployment, FieldKind
 from ...domain.monitor import Monitor
@@ -26,7 +26,7 @@ from ...statistics.selections.local_law_144 import LEAST_SHARE
 from ...statistics.sentences.left_out import count_records, name_lost
 from ..report_source import read_period
 from ..sections.second_page import LIMITS as LIMITS_OF_FIGURES
-from .check_chain import head_of, make_chain
+from .check_chain import find_last_link, make_chain
 from .clauses import CLAUSES, NOT_LEGAL_ADVICE
 from .counted_people import PeopleWanted, choose_attributes, indirect_sheet, read_people
 from .period_sheets import ALTERNATIVES, UNEQUALLY_SAMPLED, SheetParts, make_sheet
@@ -96,7 +96,7 @@ def read_report(session: Session, reader: ArrowReader, deployment: Deployment, s
         "limits": list(LIMITS),
         "clauses": [asdict(clause) for clause in CLAUSES],
         "notice": NOT_LEGAL_ADVICE,
-        "chain_head": head_of(chain),
+        "chain_head": find_last_link(chain),
         "chain": [asdict(link) for link in chain],
     }
 
@@ -112,7 +112,7 @@ def require_monitor(session: Session, deployment: Deployment) -> Monitor:
             f"The records of {deployment.id} lie in your own tables, and this report counts records in Evenhand's database."
             " Export a period of them as CSV, then use `evenhand report --from-csv`."
         )
-    monitor = monitor_of(session, deployment.no)
+    monitor = find_monitor(session, deployment.no)
     if monitor is None:
         raise Conflict(f"Deployment {deployment.id} has no fairness monitor, which says which outcomes are favourable. Set one first.")
     return monitor

@@ -17,11 +17,11 @@ from ...base.errors import FieldProblem, InvalidInput, refuse
 from ...base.frozen import frozen
 from ...database.engine import current_time
 from ...deployments.deployment_in_address import LockedDeployment, ReadableDeployment
-from ...deployments.monitor.queries import monitor_of
+from ...deployments.monitor.queries import find_monitor
 from ...deployments.noted_exports import exported
 from ...domain.check import Span
 from ...domain.deployment import Deployment
-from ...retention.hold_queries import policy_of
+from ...retention.hold_queries import read_retention_policy
 from ...statistics.selections.category_schemes import EXAMPLE_MAPPING, MAX_MAPPING_LENGTH, parse_mappings
 from ...web.id_and_time import ID_PATTERN, in_utc, uuid_path
 from ...web.paging import NumberPaging, ShortNumberPaging
@@ -131,7 +131,7 @@ def read_report_presets(
 ) -> ReportPresetsOut:
     """Returns the presets of a regulator's report, and what the deployment lacks for each."""
     require_columns(deployment, control or ())
-    monitor, retention = monitor_of(session, deployment.no), policy_of(session, deployment.no)
+    monitor, retention = find_monitor(session, deployment.no), read_retention_policy(session, deployment.no)
     presets = [
         ReportPresetOut.of(name, preset, list(find_missing(name, deployment, monitor, tuple(control or ()), retention)))
         for name, preset in PRESETS.items()

@@ -11,7 +11,7 @@ from ...base.errors import InvalidInput
 from ...base.frozen import frozen
 from ...domain.check import Span
 from ...domain.deployment import Deployment
-from .check_chain import ChainLink, Difference, check_links, compare_chains, digest_json, head_of, join_parts, make_chain, read_links
+from .check_chain import ChainLink, Difference, check_links, compare_chains, digest_json, find_last_link, join_parts, make_chain, read_links
 from .embedded_data import is_whole, read_csv, read_html, read_pdf
 from .report_data import FORMAT, KIND, READABLE_FORMATS
 
@@ -64,7 +64,7 @@ def check_file(report: ReadReport) -> Iterator[Difference]:
         yield Difference("file", "its seal is not that of its content: a figure or a text was changed")
     # The seal is no signature: a forger may compute it again, but not the chain in the database.
     yield from check_links(report.chain)
-    if report.content.get("chain_head") != head_of(report.chain):
+    if report.content.get("chain_head") != find_last_link(report.chain):
         yield Difference("file", "its chain does not end in the named link: links were removed or added")
 
 

@@ -7,7 +7,7 @@ from importlib.metadata import version
 
 from ... import VERSION
 from ...base.texts import TOGETHER
-from ...base.values import GroupValue, label_of
+from ...base.values import GroupValue, name_value
 from ...checks.counting.left_out_of_check import LEFT_OUT
 from ...checks.views.explain_figure import DATA_SETS
 from ...domain.check import CheckRun, DataSet
@@ -146,14 +146,14 @@ def _list_outcomes(counted: object, configured: tuple[GroupValue, ...]) -> str:
 
 
 def _list_values(values: tuple[GroupValue, ...]) -> str:
-    return ", ".join(label_of(value) for value in values)
+    return ", ".join(name_value(value) for value in values)
 
 
 def _join_names(names: Iterator[str]) -> str:
     return ", ".join(names) or "none"
 
 
-def first_of(names: Iterable[str], limit: int = MOST_NAMES) -> str:
+def shorten_names(names: Iterable[str], limit: int = MOST_NAMES) -> str:
     listed = list(names)
     remaining = len(listed) - limit
     return ", ".join(listed[:limit]) + (f" and {remaining:,} more" if remaining > 0 else "") if listed else "none"
@@ -187,10 +187,10 @@ def list_facts(source: ReportSource) -> Iterator[Fact]:
         names = GroupWords.of(monitor)
         listed = window.get("favourable")
         outcomes = map(str, listed) if isinstance(listed, list) else map(outcome_label, monitor.outcomes.favourable)
-        yield Fact(name="Favourable outcome", value=first_of(outcomes))
+        yield Fact(name="Favourable outcome", value=shorten_names(outcomes))
         compared = [
-            f"{attribute.feature}: {first_of(_name_groups(attribute, attribute.monitored, names), 3)} with "
-            f"{'every other value' if attribute.reference is None else first_of(_name_groups(attribute, attribute.reference, names), 3)}, "
+            f"{attribute.feature}: {shorten_names(_name_groups(attribute, attribute.monitored, names), 3)} with "
+            f"{'every other value' if attribute.reference is None else shorten_names(_name_groups(attribute, attribute.reference, names), 3)}, "
             f"fair at {limits_in_words((attribute.threshold, attribute.upper_threshold))}"
             for attribute in monitor.attributes[:3]
         ]
@@ -200,7 +200,7 @@ def list_facts(source: ReportSource) -> Iterator[Fact]:
 
 
 def _name_groups(attribute: MonitoredAttribute, values: Iterable[GroupValue], names: GroupWords) -> Iterator[str]:
-    for label in map(label_of, values):
+    for label in map(name_value, values):
         name = names.label(attribute.feature, label)
         yield name if name == label else f"{name} ({label})"
 

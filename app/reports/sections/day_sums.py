@@ -30,7 +30,7 @@ class Day:
         return next(verdict for verdict in GRAVEST if verdict in self.verdicts)
 
 
-def step_of(span: Span) -> timedelta:
+def choose_step(span: Span) -> timedelta:
     length = span.end - span.start
     if length <= _HOURS_UP_TO:
         return timedelta(hours=1)
@@ -38,7 +38,7 @@ def step_of(span: Span) -> timedelta:
 
 
 def name_step(span: Span) -> str:
-    return {timedelta(hours=1): "hour", timedelta(days=1): "day", timedelta(days=7): "week"}[step_of(span)]
+    return {timedelta(hours=1): "hour", timedelta(days=1): "day", timedelta(days=7): "week"}[choose_step(span)]
 
 
 def summarise_days(points: Iterable[SeriesPoint], step: timedelta) -> list[Day]:

@@ -18,7 +18,7 @@ from ...statistics.intervals.verdicts import GRAVEST, MINIMUM_GROUP_SIZE
 from ..document import ABSENT, Block, Bullets, Paragraph, ReportedAlert, ReportTable, SecondPage, Section, TimeRow, moment
 from ..report_source import NONE_MEASURED, History, ReportSource
 from .configuration_sections import list_origin, versions
-from .day_sums import name_step, step_of
+from .day_sums import choose_step, name_step
 from .evidence_section import MEANING
 
 _GAP_HEIGHT = 3
@@ -184,7 +184,7 @@ def alert_row(alert: Alert) -> ReportedAlert:
 
 def time_rows(source: ReportSource, histories: list[History]) -> tuple[TimeRow, ...]:
     span = observed_span(source)
-    step = step_of(span)
+    step = choose_step(span)
     axis = TimeAxis(span=span)
     panels = [
         TimePanel(
@@ -224,7 +224,7 @@ def observed_span(source: ReportSource) -> Span:
     within = [moment for moment in moments if span.start <= moment <= span.end]
     if not within or (max(within) - min(within)) * 2 >= span.end - span.start:
         return span
-    step = step_of(Span(start=min(within), end=max(within) + _LEAST))
+    step = choose_step(Span(start=min(within), end=max(within) + _LEAST))
     first, last = ((moment - ORIGIN) // step for moment in (min(within), max(within) - _LEAST))
     # A point at the very end of the axis would be cut in half.
     return Span(start=max(span.start, ORIGIN + first * step), end=min(span.end, ORIGIN + (last + 2) * step))

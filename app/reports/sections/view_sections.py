@@ -16,14 +16,14 @@ from ..document import (
     ReportTable,
     Section,
     count,
-    interval_of,
+    format_interval,
+    format_measured_value,
     moment,
+    name_verdict,
     points_and_interval,
     share,
     share_and_interval,
     share_interval,
-    value_of,
-    verdict_of,
 )
 
 _TITLES = {
@@ -82,7 +82,7 @@ def _attribute_blocks(kind: ViewKind, view: AttributeView, balanced: AttributeVi
         return
     counts = [] if view.records is None else list_lines(view.records)
     if view.perfect_equality is not None:
-        counts.append(f"Perfect equality: {value_of(view.perfect_equality)} (95 %: {interval_of(view.perfect_equality)}).")
+        counts.append(f"Perfect equality: {format_measured_value(view.perfect_equality)} (95 %: {format_interval(view.perfect_equality)}).")
     if view.perturbed_records is not None:
         counts.append(f"Copies: {count(view.perturbed_records)}, of which {count(view.unclassified_copies or 0)} in neither outcome list.")
     yield Paragraph(" ".join(counts))
@@ -120,8 +120,8 @@ def _shares_table(caption: str, view: AttributeView) -> ReportTable:
                     cells += [group.outcomes.reason or ABSENT, ABSENT]
                 else:
                     cells += [share(side.share), share_interval(side.lower, side.upper)]
-            ratios = [ABSENT if ratio is None else value_of(ratio) for ratio in (group.comparison, group.comparison_after)]
-            verdict = verdict_of(group.comparison_after)
+            ratios = [ABSENT if ratio is None else format_measured_value(ratio) for ratio in (group.comparison, group.comparison_after)]
+            verdict = name_verdict(group.comparison_after)
             rows.append((_name_group(group), group.role, count(group.records), *cells, *ratios, verdict))
         return ReportTable(caption, _OF_PAIR, tuple(rows), _RATIO)
 
@@ -134,7 +134,7 @@ def _shares_table(caption: str, view: AttributeView) -> ReportTable:
             figure = (share(outcomes.share), share_interval(outcomes.lower, outcomes.upper))
         about = (_name_group(group), group.role, count(outcomes.favourable), count(outcomes.records))
         openscale = _value_and_interval(group.openscale_fairness) if has_openscale else ()
-        rows.append((*about, *figure, *_value_and_interval(group.comparison), verdict_of(group.comparison), *openscale))
+        rows.append((*about, *figure, *_value_and_interval(group.comparison), name_verdict(group.comparison), *openscale))
     if has_openscale:
         note = "Compared: the balanced disparate impact, every record once on each side."
         return ReportTable(caption, (*_OF_ONE, "OpenScale fairness", "95 %"), tuple(rows), note)
@@ -150,7 +150,7 @@ _RATIO = "The ratio is the disparate impact: the share of the group over that of
 
 
 def _value_and_interval(measurement: Measurement | None) -> tuple[str, str]:
-    return (ABSENT, ABSENT) if measurement is None else (value_of(measurement), interval_of(measurement))
+    return (ABSENT, ABSENT) if measurement is None else (format_measured_value(measurement), format_interval(measurement))
 
 
 def _name_group(group: GroupShare) -> str:

@@ -9,9 +9,19 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ...base.frozen import frozen
-from ...base.values import Scalar, canonical, label_of
+from ...base.values import Scalar, canonical, name_value
 from ...domain.deployment import Column, FieldType
-from ...domain.groups import MOST_REFERENCE_VALUES, NEITHER, Group, NamedGroup, combine_groups, find_twins, group_test, groups_of, positions
+from ...domain.groups import (
+    MOST_REFERENCE_VALUES,
+    NEITHER,
+    Group,
+    NamedGroup,
+    combine_groups,
+    find_twins,
+    group_test,
+    list_groups,
+    positions,
+)
 from ...domain.monitor import MonitoredAttribute
 from ...statistics.group_labels import Codes, cross
 from .column_cells import Cells, stored_cells
@@ -47,7 +57,7 @@ class ListedGroups:
     @classmethod
     def of(cls, attribute: MonitoredAttribute, column: Column) -> "ListedGroups":
         listed = replace(attribute, reference=attribute.reference or ())
-        return cls(column, groups_of(listed, column, ()), attribute.reference is None)
+        return cls(column, list_groups(listed, column, ()), attribute.reference is None)
 
     def find(self, values: Sequence[Scalar | None]) -> list[NamedGroup | None]:
         """Returns each value's group; None for a missing one and one in no group."""
@@ -62,7 +72,7 @@ class ListedGroups:
             if position != NEITHER:
                 named.append((self.groups[position].label, self.groups[position].role))
             else:
-                named.append((label_of(value), "reference") if self.others_are_reference and value not in twins else None)
+                named.append((name_value(value), "reference") if self.others_are_reference and value not in twins else None)
         return named
 
 
@@ -72,7 +82,7 @@ def group_records(
     """Returns the groups, as `groups_of`, and each record's place; `values` are numbers for a numeric column, else text."""
     cells = stored_cells(values, column)
     distinct = cells.coded().values if attribute.reference is None else ()
-    groups = groups_of(attribute, column, distinct, limit=limit)
+    groups = list_groups(attribute, column, distinct, limit=limit)
     return Grouping(column, groups, place(groups, column, cells))
 
 

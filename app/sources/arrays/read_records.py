@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ...base.errors import InvalidInput
 from ...base.frozen import frozen
-from ...base.values import label_of
+from ...base.values import name_value
 from ...domain.comparison import Comparison
 from ...domain.deployment import FieldType, RecordSchema
 from ...domain.group_rules import Condition, GroupRule
@@ -27,7 +27,7 @@ from .strata import Divided, divide
 def read_attribute(attribute: MonitoredAttribute, values: pa.Table) -> pa.ChunkedArray:
     if attribute.rule is None:
         return values[attribute.feature]
-    groups = pa.array([label_of(value) for value in (*(attribute.reference or ()), *attribute.monitored)], pa.string())
+    groups = pa.array([name_value(value) for value in (*(attribute.reference or ()), *attribute.monitored)], pa.string())
     return pa.chunked_array([groups.take(pa.array(is_in_group(attribute.rule, values).astype(np.int64)))])
 
 

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from ...base.frozen import frozen
 from ...base.values import normalised
 from ...database.arrow_reader import ArrowReader
-from ...database.binary_rows import columns_of, driver_connection
+from ...database.binary_rows import driver_connection, list_column_values
 from ...database.tables import CopyTargetRow
 from ...domain.record import Prediction
 
@@ -62,7 +62,7 @@ def reserve_target_number(session: Session) -> int:
 
 
 def store_targets(session: Session, deployment_no: int, targets: dict[TargetKey, int]) -> None:
-    rows = [{"no": no, "deployment_no": deployment_no, **columns_of(key)} for key, no in targets.items()]
+    rows = [{"no": no, "deployment_no": deployment_no, **list_column_values(key)} for key, no in targets.items()]
     if rows:
         session.execute(insert(CopyTargetRow), rows)
 

@@ -70,7 +70,7 @@ def _find_flagged(session: Session, deployment_no: int, filters: RecordFilter, a
     )
     parameters = statement.values | values | {"most": limit + 1}
     with session.execute(query, parameters, execution_options={"yield_per": _AT_ONCE}) as rows:
-        page = fill_page(rows.mappings(), _size_of)
+        page = fill_page(rows.mappings(), _measure_size)
     records = [StoredRecord(**{name: row[name] for name in StoredRecord.__dataclass_fields__}) for row in page.items[:limit]]
     if page.is_cut or len(page.items) > limit:
         last = page.items[len(records) - 1]
@@ -87,5 +87,5 @@ def _find_without_flags(session: Session, deployment_no: int, filters: RecordFil
     return RecordsByGap(records=page, next_place=None if position is None else GapPlace(None, position.logged_at, position.record_no))
 
 
-def _size_of(row: RowMapping) -> int:
+def _measure_size(row: RowMapping) -> int:
     return len(msgspec.json.encode([row[name] for name in VALUE_COLUMNS]))

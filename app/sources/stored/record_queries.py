@@ -133,7 +133,7 @@ def count_window(session: Session, deployment_no: int, *, since: datetime | None
     return int(session.execute(text(f"SELECT count(*) FROM payload_records r WHERE {statement.where}"), statement.values).scalar_one())  # noqa: S608
 
 
-def record_of(session: Session, deployment_no: int, record_id: str) -> StoredRecord | None:
+def find_record(session: Session, deployment_no: int, record_id: str) -> StoredRecord | None:
     result = session.execute(
         text(
             f"""SELECT {RECORD_COLUMNS} FROM payload_keys k JOIN payload_records r
@@ -160,14 +160,14 @@ def nth_newest(
     return _place(session, statement, count)
 
 
-def schemas_of(session: Session, deployment_no: int) -> dict[int, RecordSchema]:
+def read_schemas(session: Session, deployment_no: int) -> dict[int, RecordSchema]:
     rows = session.execute(
         text("SELECT version, features, meta FROM deployment_schemas WHERE deployment_no = :no ORDER BY version"), {"no": deployment_no}
     )
     return {row.version: read_row(RecordSchema, row) for row in rows}
 
 
-def targets_of(session: Session, deployment_no: int) -> dict[int, TargetKey]:
+def read_copy_targets(session: Session, deployment_no: int) -> dict[int, TargetKey]:
     names = ", ".join(TargetKey.__dataclass_fields__)
     # A repeat changes no feature.
     statement = f"SELECT no, {names} FROM copy_targets WHERE deployment_no = :no AND feature <> ''"  # noqa: S608 - of names only
@@ -175,7 +175,7 @@ def targets_of(session: Session, deployment_no: int) -> dict[int, TargetKey]:
     return {row.no: read_row(TargetKey, row) for row in rows}
 
 
-def copies_of(session: Session, record_nos: Sequence[int], target_nos: Iterable[int]) -> list[StoredCopy]:
+def read_copies(session: Session, record_nos: Sequence[int], target_nos: Iterable[int]) -> list[StoredCopy]:
     rows = session.execute(
         text(
             "SELECT record_no, target_no, draw, prediction, probability, label FROM counterfactuals"
@@ -186,7 +186,7 @@ def copies_of(session: Session, record_nos: Sequence[int], target_nos: Iterable[
     return [StoredCopy(**row) for row in rows.mappings()]
 
 
-def flags_of(session: Session, deployment_no: int, record_nos: Sequence[int]) -> list[FlaggedRecord]:
+def read_flags(session: Session, deployment_no: int, record_nos: Sequence[int]) -> list[FlaggedRecord]:
     names = ", ".join(f'"{name}"' for name in FlaggedRecord.__dataclass_fields__)
     rows = session.execute(
         text(
@@ -198,7 +198,7 @@ def flags_of(session: Session, deployment_no: int, record_nos: Sequence[int]) ->
     return [FlaggedRecord(**row) for row in rows.mappings()]
 
 
-def labels_of(session: Session, deployment_no: int, record_ids: Sequence[str]) -> dict[str, Any]:
+def read_record_labels(session: Session, deployment_no: int, record_ids: Sequence[str]) -> dict[str, Any]:
     statement = text(
         "SELECT feedback_id, label FROM feedback_records WHERE deployment_no = :no AND feedback_id = ANY(CAST(:ids AS text[]))"
     )

@@ -8,7 +8,7 @@ import pyarrow as pa
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from ...base.clock import minute_of
+from ...base.clock import floor_to_minute
 from ...base.frozen import frozen
 from ...base.values import Scalar
 from ...database.arrow_reader import ArrowReader, Parameter
@@ -84,9 +84,9 @@ SELECT CASE WHEN $3 >= now() - interval '{int((KEPT - _MARGIN).total_seconds())}
 
 def count_payload(reader: ArrowReader, query: WindowQuery, span: Span) -> int:
     """Returns the number of records in the span under the current schema version."""
-    first = minute_of(span.start)
+    first = floor_to_minute(span.start)
     first = first if first == span.start else first + timedelta(minutes=1)
-    parameters: list[Parameter] = [query.deployment_no, query.schema.version, span.start, span.end, first, minute_of(span.end)]
+    parameters: list[Parameter] = [query.deployment_no, query.schema.version, span.start, span.end, first, floor_to_minute(span.end)]
     return int(reader.table(_COUNT, parameters)["n"][0].as_py())
 
 
@@ -161,7 +161,7 @@ def is_logged_between(reader: ArrowReader, deployment_no: int, span: Span) -> bo
     return bool(table["is_logged"][0].as_py())
 
 
-def features_of(reader: ArrowReader, deployment_no: int, span: Span, record_nos: Sequence[int]) -> dict[int, list[Scalar | None]]:
+def read_record_features(reader: ArrowReader, deployment_no: int, span: Span, record_nos: Sequence[int]) -> dict[int, list[Scalar | None]]:
     """Returns the features (in schema order) of records that were logged in the span, ends included."""
     table = reader.table(
         "SELECT record_no, features::text AS features FROM payload_records"
@@ -171,7 +171,7 @@ def features_of(reader: ArrowReader, deployment_no: int, span: Span, record_nos:
     return dict(zip(table["record_no"].to_pylist(), map(_DECODER.decode, table["features"].to_pylist()), strict=True))
 
 
-def probabilities_of(reader: ArrowReader, deployment_no: int, span: Span, record_nos: Sequence[int]) -> dict[int, str]:
+def read_record_probabilities(reader: ArrowReader, deployment_no: int, span: Span, record_nos: Sequence[int]) -> dict[int, str]:
     """Returns the probabilities (JSON texts) of records that were logged in the span, ends included."""
     table = reader.table(
         "SELECT record_no, probability#>>'{}' AS probability FROM payload_records"

@@ -57,7 +57,7 @@ def _open_store(scheme: str, container: str, account: str) -> fs.FileSystem:
     return fs.AzureFileSystem(account, **{name: value for name, value in options.items() if value})
 
 
-def text_of(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """Returns a library's message in one line, without secrets; a store may answer megabytes."""
     return printable(without_secrets(" ".join(re.sub(r"\x1b\[\d+m", "", str(error)).split())))
 
@@ -81,7 +81,7 @@ def open_iceberg(location: str, field: str) -> "Dataset":
     try:
         return _open(location, field)
     except (ValidationError, ValueError, KeyError, OSError) as error:
-        raise InvalidInput.of(field, f"{location} cannot be read as an Iceberg table: {text_of(error)}") from error
+        raise InvalidInput.of(field, f"{location} cannot be read as an Iceberg table: {describe_error(error)}") from error
 
 
 def _open(location: str, field: str) -> "Dataset":
@@ -178,7 +178,7 @@ def open_delta(location: str, field: str) -> "Dataset":
         table = DeltaTable(location)
         opened: Dataset = table.to_pyarrow_dataset(filesystem=open_folder(location))
     except (DeltaError, OSError, ValueError) as error:
-        raise InvalidInput.of(field, f"{location} cannot be read as a Delta table: {text_of(error)}") from error
+        raise InvalidInput.of(field, f"{location} cannot be read as a Delta table: {describe_error(error)}") from error
     if table.metadata().configuration.get(MAPPING, "none") != "none":
         raise InvalidInput.of(field, f"{location} is a Delta table with columnMapping, which Evenhand does not read; write it without")
     return opened
@@ -274,7 +274,7 @@ def _list_table(table: PayloadTable | FeedbackTable, roots: Sequence[Root], fiel
     except FileNotFoundError as error:
         raise InvalidInput.of(field, f"there is nothing at {location}; write the table there or change the deployment") from error
     except (OSError, ValueError, pa.ArrowException) as error:
-        raise InvalidInput.of(field, f"{location} cannot be listed: {text_of(error)}") from error
+        raise InvalidInput.of(field, f"{location} cannot be listed: {describe_error(error)}") from error
     for path in sorted((named or set()) - {file.path for file in listed}):
         raise InvalidInput.of(field, f"the table at {location} names the file {path}, which is not there")
     for file in listed:
@@ -286,7 +286,7 @@ def _list_table(table: PayloadTable | FeedbackTable, roots: Sequence[Root], fiel
     return listed, logged
 
 
-def batch_of(path: str, partition_by: str | None) -> str | None:
+def read_partition_value(path: str, partition_by: str | None) -> str | None:
     """Returns the value of the partition in a path, as in `day=2026-07-01/part-0.parquet`."""
     pairs = (folder.partition("=") for folder in Path(path).parts[:-1])
     return next((unquote(value) for name, is_pair, value in pairs if is_pair and unquote(name) == partition_by), None)

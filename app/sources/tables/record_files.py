@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...base.clock import HOUR, hour_of
+from ...base.clock import HOUR, floor_to_hour
 from ...base.values import Scalar
 from ...domain.check import Span
 from ...domain.deployment import RecordSchema
@@ -212,7 +212,7 @@ class FeedbackFiles:
         times = pc.min_max(records["logged_at"]).as_py()
         if times["min"] is None:
             return records.slice(0, 0).append_column("label", pa.array([], pa.string()))
-        observed = Span(start=hour_of(times["min"]), end=times["max"] + horizon + timedelta(microseconds=1))
+        observed = Span(start=floor_to_hour(times["min"]), end=times["max"] + horizon + timedelta(microseconds=1))
         ids = records["record_id"].combine_chunks()
         tables = [pa.table({name: pa.array([], kind) for name, kind in _LABELS.items()}), *self._batches(observed, ids)]
         labels = pa.concat_tables(tables)

@@ -15,7 +15,7 @@ from ...base.errors import InvalidInput
 from ...base.frozen import frozen
 from ...domain.check import Span
 from ...domain.file_tables import FeedbackTable, PayloadTable
-from .allowed_locations import Root, batch_of, list_table, open_folder, text_of
+from .allowed_locations import Root, describe_error, list_table, open_folder, read_partition_value
 
 if TYPE_CHECKING:
     import pyarrow.dataset as ds
@@ -114,7 +114,9 @@ class PieceReader:
                 if batch.num_rows:
                     yield pa.Table.from_batches([batch])
         except CANNOT_READ as error:
-            raise InvalidInput.of(f"{self.field}.location", f"{piece.file} in {self.location} cannot be read: {text_of(error)}") from error
+            raise InvalidInput.of(
+                f"{self.field}.location", f"{piece.file} in {self.location} cannot be read: {describe_error(error)}"
+            ) from error
 
 
 def _coded(field: pa.Field) -> pa.Field:
@@ -143,7 +145,7 @@ class TableFiles:
         self._location = table.location
         listed, logged = list_table(table, roots, field)
         listed = listed if part.only is None else [file for file in listed if file.path in part.only]
-        self.files = [file for file in listed if part.batch is None or batch_of(file.path, table.partition_by) == part.batch]
+        self.files = [file for file in listed if part.batch is None or read_partition_value(file.path, table.partition_by) == part.batch]
         self._dataset: Dataset | None = None
         # An empty file is being written, unless a log says that it is whole.
         paths = [file.path for file in self.files if file.bytes or logged is not None]
@@ -160,7 +162,7 @@ class TableFiles:
             opened = ds.dataset(paths, format="parquet", partitioning=partitioning, filesystem=open_folder(table.location))
             self._dataset = opened.replace_schema(_find_types(opened))
         except (pa.ArrowInvalid, OSError) as error:
-            raise InvalidInput.of(f"{field}.location", f"holds a file that cannot be read as Parquet: {text_of(error)}") from error
+            raise InvalidInput.of(f"{field}.location", f"holds a file that cannot be read as Parquet: {describe_error(error)}") from error
 
     def require_columns(self, names: Mapping[str, str], *, time: str) -> None:
         """Requires the columns `names` by what they are for; `time` is one of these."""
@@ -194,13 +196,17 @@ class TableFiles:
                 if batch.num_rows:
                     yield pack_table(pa.Table.from_batches([batch]))
         except CANNOT_READ as error:
-            raise InvalidInput.of(f"{self._field}.location", f"a file of {self._location} cannot be read: {text_of(error)}") from error
+            raise InvalidInput.of(
+                f"{self._field}.location", f"a file of {self._location} cannot be read: {describe_error(error)}"
+            ) from error
 
     def pieces(self, time: str, span: Span) -> list[FilePiece]:
         try:
             return [] if self._dataset is None else list(find_pieces(self._dataset, time, span))
         except (pa.ArrowInvalid, OSError) as error:
-            raise InvalidInput.of(f"{self._field}.location", f"a file of {self._location} cannot be read: {text_of(error)}") from error
+            raise InvalidInput.of(
+                f"{self._field}.location", f"a file of {self._location} cannot be read: {describe_error(error)}"
+            ) from error
 
     def reader(self) -> PieceReader:
         return PieceReader(pa.schema([]) if self._dataset is None else self._dataset.schema, self._location, self._field)

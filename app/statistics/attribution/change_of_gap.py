@@ -39,12 +39,12 @@ def explain_change_of_gap(monitored: BeforeAndAfter, reference: BeforeAndAfter) 
         return GapChange(None, None)
     has_ratio = min(rates) > 0
     return GapChange(
-        _subtract(_change_of(monitored), _change_of(reference)),
-        _subtract(_change_of(monitored, is_log=True), _change_of(reference, is_log=True)) if has_ratio else None,
+        _subtract(_measure_change(monitored), _measure_change(reference)),
+        _subtract(_measure_change(monitored, is_log=True), _measure_change(reference, is_log=True)) if has_ratio else None,
     )
 
 
-def _change_of(side: BeforeAndAfter, *, is_log: bool = False) -> ChangeParts:
+def _measure_change(side: BeforeAndAfter, *, is_log: bool = False) -> ChangeParts:
     division = divide_difference(side.after, side.before)
     scale = _logarithmic_mean(float(side.after.rate), float(side.before.rate)) if is_log else 1.0
     return ChangeParts(*(float(share) / scale for share in (division.difference, division.who, division.how, division.no_counterpart)))

@@ -45,7 +45,7 @@ def _comparison_row(key: str, title: str, rate: str, by: ShareComparison, source
         highest=None if by is RATIO else 1.0,
         ideal=1.0 if by is RATIO else 0.0,
         direction=Direction.TOWARDS_IDEAL,
-        convention=f"{order}: {'1' if by is RATIO else '0'} where both groups have the same {title_of(name)}{_MORE.get(rate, '')}",
+        convention=f"{order}: {'1' if by is RATIO else '0'} where both groups have the same {format_title(name)}{_MORE.get(rate, '')}",
         source=source,
         order=order,
         needs=("predictions", "labels"),
@@ -63,7 +63,7 @@ A false positive is a wrongly favourable outcome. Being right, and the labels of
 """
 
 
-def title_of(name: str) -> str:
+def format_title(name: str) -> str:
     return name.replace("_", " ")
 
 

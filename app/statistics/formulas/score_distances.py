@@ -12,7 +12,7 @@ import numpy as np
 from ...base.frozen import frozen
 from ..group_labels import FloatArray, IntArray
 from ..intervals.intervals import log_ratio
-from ..tables.score_bins import MOST, scores_of
+from ..tables.score_bins import MOST, decode_keys
 from ..tables.score_sums import ScoreSums
 from .mean_limits import Bounded, IntervalEnds, difference_limits, share_limits
 
@@ -95,7 +95,7 @@ def ratio_above(quantile: float, sets: ScoreSums, everybody: ScoreSums) -> Gaps:
     steps = np.cumsum(bins.dense(0, 1).sum(axis=(0, 1)))
     # A sum of weights may fall short of its share by rounding.
     cut_bin = int(np.argmax(steps >= quantile * total[0] * (1 - 1e-12))) if steps.size else 0
-    cut = float(scores_of(bins.highs[[cut_bin]])[0]) if steps.size else np.nan
+    cut = float(decode_keys(bins.highs[[cut_bin]])[0]) if steps.size else np.nan
     at = np.arange(len(bins.lows))
     above, inside = (sets.bins.summed(chosen.astype(np.float64)) for chosen in (at > cut_bin, at == cut_bin))
     is_wide = bool(steps.size) and bool(bins.is_wide[cut_bin])

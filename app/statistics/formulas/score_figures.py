@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ...base.frozen import frozen
 from ..group_labels import FloatArray, IntArray
 from ..tables.score_bins import MOST, ScoreBins
-from ..tables.score_sums import LARGEST_LOSS, QUANTITIES, ScoreSums, losses_of
+from ..tables.score_sums import LARGEST_LOSS, QUANTITIES, ScoreSums, measure_losses
 from .calibration import calibration_error, calibration_gap, error_limits, gap_limits
 from .mean_limits import BEYOND, UNSEEN, Bounded, IntervalEnds, difference_limits, likened_limits, loss_limits, share_limits
 
@@ -221,7 +221,7 @@ def brier_score(evidence: Known) -> Figures:
 
 def log_loss(evidence: Known) -> Figures:
     """Mean of -ln of the probability of the actual outcome; the largest loss is that of a probability of zero."""
-    figures = _mean_loss(evidence, LOG_LOSS, losses_of(evidence.sets.bins.scores), loss_limits, "log_student")
+    figures = _mean_loss(evidence, LOG_LOSS, measure_losses(evidence.sets.bins.scores), loss_limits, "log_student")
     return replace(figures, limits=IntervalEnds(figures.limits.lower, np.minimum(figures.limits.upper, LARGEST_LOSS)))
 
 

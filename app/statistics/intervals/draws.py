@@ -163,7 +163,7 @@ def certain_records(counts: IntArray, weights: FloatArray, squares: FloatArray) 
     return np.minimum(counts, (alike + ROUNDING).astype(np.int64))
 
 
-def intervals_of(
+def build_intervals(
     points: FloatArray, drawn: FloatArray, ideal: float | None = None, *, vanishing: FloatArray | None = None
 ) -> list[Interval]:
     """Middle 95 % of the draws [draws, K] of K figures, stretched to hold the point; `upper` None where unbounded.
@@ -206,7 +206,7 @@ def sum_of_squares_interval(point: float, drawn: FloatArray, degrees: int, power
     square, draws = point**power, drawn[np.isfinite(drawn)] ** power
     unit = (math.sqrt(square**2 + degrees * float(draws.var()) / 2) - square) / degrees if draws.size else 0.0
     if not np.isfinite(square) or unit <= 0:
-        return intervals_of(np.array([point]), drawn[:, None])[0]
+        return build_intervals(np.array([point]), drawn[:, None])[0]
     if square < LARGE * unit:
         value, chances = square / unit, (1 - BEYOND, BEYOND)
         lower, upper = (chndtrinc(value, degrees, end) * unit if chndtr(value, degrees, 0.0) > end else 0.0 for end in chances)

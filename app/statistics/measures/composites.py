@@ -19,8 +19,8 @@ from ..intervals.draws import (
     LIMITS,
     DrawnCells,
     TableEvidence,
+    build_intervals,
     certain_records,
-    intervals_of,
     intervals_of_parts,
     limits_around,
     sum_of_squares_interval,
@@ -59,7 +59,7 @@ def measure_sets(metric: Metric, how: OfSet, evidence: TableEvidence) -> list[Me
     cautious = _cautious_records(how.needs, cells, sets)
     with np.errstate(all="ignore"):
         points, drawn = how.function(weights[None])[0], how.function(cells.drawn(sets))
-    intervals = intervals_of(points, drawn)
+    intervals = build_intervals(points, drawn)
 
     results = []
     for index, member in enumerate(subjects):
@@ -104,10 +104,10 @@ def _compute_pairs(metric: Metric, how: OfPair, point: FloatArray, drawn: FloatA
 
     points = how.function(point[:, :-1], point[:, -1:])[0]
     if not how.vanishing or metric.ideal is None:
-        return points, intervals_of(points, over(how.function))
+        return points, build_intervals(points, over(how.function))
     signed = np.stack([over(function) for function in how.vanishing], axis=-1)
     if not how.parts:
-        return points, intervals_of(points, over(how.function), metric.ideal, vanishing=signed)
+        return points, build_intervals(points, over(how.function), metric.ideal, vanishing=signed)
     of_parts = np.stack([over(function) for function in how.parts], axis=-1)
     return points, intervals_of_parts(points, of_parts, metric.ideal, vanishing=signed, reduce=how.whole)
 
@@ -160,7 +160,7 @@ def _interval_across(how: Across, point: float, cells: DrawnCells, sets: Sequenc
     drawn = how.function(cells.drawn(sets))
     if how.power:
         return sum_of_squares_interval(point, drawn, len(sets) - 1, how.power)
-    interval = intervals_of(np.array([point]), drawn[:, None])[0]
+    interval = build_intervals(np.array([point]), drawn[:, None])[0]
     if how.reach is None or interval.upper is None:
         return interval
     lower, upper = how.reach(cells.shapes(sets))

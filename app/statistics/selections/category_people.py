@@ -103,7 +103,7 @@ def count_category(people: CountedPeople, label: str, chosen: npt.NDArray[np.boo
     return Category((label,), people.count(chosen & people.is_assessed), selected)
 
 
-def strata_of(people: CountedPeople) -> Codes:
+def combine_controls(people: CountedPeople) -> Codes:
     """Per row, the combination of the values of all controls, or MISSING."""
     return np.asarray(
         cross([control.codes for control in people.controls], [len(control.labels) for control in people.controls]), dtype=np.int64

@@ -14,7 +14,7 @@ from ..formulas.conditional_disparity import StrataOutcomes
 from ..formulas.strata_odds import common_odds_limits, common_odds_ratio, measure_homogeneity
 from ..group_labels import MISSING, FloatArray
 from ..intervals.intervals import Z
-from .category_people import AttributeCategories, CountedPeople, count_category, name_reference, reference_rows, strata_of
+from .category_people import AttributeCategories, CountedPeople, combine_controls, count_category, name_reference, reference_rows
 from .four_fifths import ImpactRow, OddsRatio
 from .selection_categories import Category
 
@@ -248,7 +248,7 @@ def controls_sheet(people: CountedPeople) -> Json:
 
 
 def _controlled_row(people: CountedPeople, attribute: AttributeCategories, position: int, reference: Rows) -> Json:
-    mine, strata = attribute.codes == position, strata_of(people)
+    mine, strata = attribute.codes == position, combine_controls(people)
     used = (mine | reference) & people.is_assessed & (strata != MISSING)
     # Only combinations that occur: the product of controls may be far larger than the log.
     present, stratum_of = np.unique(strata[used], return_inverse=True)

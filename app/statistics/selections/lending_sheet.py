@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ...base.frozen import frozen
 from ..group_labels import MISSING, FloatArray
 from ..intervals.intervals import Z, log_ratio
-from .category_people import AttributeCategories, CountedPeople, count_category, name_reference, reference_rows, strata_of
+from .category_people import AttributeCategories, CountedPeople, combine_controls, count_category, name_reference, reference_rows
 from .four_fifths import ImpactRow
 
 QUANTILES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -202,7 +202,7 @@ def _score_part(people: CountedPeople, attribute: AttributeCategories, position:
     if mine_scores.size and others_scores.size:
         sheet["quantiles"] = [asdict(ratio) for ratio in quantile_ratios(mine_scores, others_scores, all_scores)]
     if people.controls and gap.smd is not None and gap.sd_all is not None:
-        strata = strata_of(people)
+        strata = combine_controls(people)
         compared = (mine | of_reference) & (strata != MISSING)
         # One entry a record: least squares would weigh rows that count several as one.
         times = people.records[compared]

@@ -22,7 +22,7 @@ class ImpactSheet:
 Sheet: TypeAlias = AuditSheet | ImpactSheet
 
 
-def name_of(sheet: Sheet) -> SheetName:
+def name_sheet(sheet: Sheet) -> SheetName:
     return SheetName.LL144 if isinstance(sheet, AuditSheet) else SheetName.ADVERSE_IMPACT
 
 

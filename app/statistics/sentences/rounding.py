@@ -44,7 +44,7 @@ def write_minus(text: str) -> str:
     return f"{MINUS}{text[1:]}" if text.startswith("-") else text
 
 
-def join_of(lower: float) -> str:
+def choose_joint(lower: float) -> str:
     """Joint of an interval's ends: a dash, or " to " where the lower one has a minus sign."""
     return " to " if lower < 0 else "–"
 

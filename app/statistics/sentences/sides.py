@@ -40,7 +40,7 @@ def judge(result: Measured, metric: Metric, limits: Limits) -> Verdict | None:
         number = replace(number, lower=number.value, upper=number.value)
     elif result.for_choice is not None and not is_inside(number.value, limits):
         number = result.for_choice
-    mirror = mirror_of(metric, limits)
+    mirror = mirror_limits(metric, limits)
     return verdict(number, lower_limit=lower, upper_limit=upper, smallest_group=result.smallest_group, mirror=mirror)
 
 
@@ -48,7 +48,7 @@ def is_ratio(metric: Metric) -> bool:
     return metric.order == "monitored / reference"
 
 
-def mirror_of(metric: Metric, limits: Limits) -> Limits:
+def mirror_limits(metric: Metric, limits: Limits) -> Limits:
     """Mirror image of a lone limit for the side without one: 1/limit of a ratio, -limit of a difference.
 
     None on both sides where both or neither have a limit, where the figure is one-sided (a distance, smaller to larger), and where the lone
@@ -76,7 +76,7 @@ def mirrored_ratio(limit: float) -> float | None:
 
 def both_sides(metric: Metric, limits: Limits) -> Limits:
     """Limits with the mirror image of a lone one."""
-    mirror = mirror_of(metric, limits)
+    mirror = mirror_limits(metric, limits)
     return limits[0] if limits[0] is not None else mirror[0], limits[1] if limits[1] is not None else mirror[1]
 
 

@@ -10,7 +10,7 @@ from ..catalogue.metric import ComparedRate, Metric, OfPair, OverStrata
 from ..intervals.verdicts import MINIMUM_GROUP_SIZE, ON_FAIRNESS, OPEN, Limits, Verdict, is_inside, keeps_to, reaches
 from .figure_sentences import format_figure, sentence
 from .rounding import digits_apart, write_minus
-from .sides import Disadvantaged, disadvantaged, is_ratio, mirror_of, turned
+from .sides import Disadvantaged, disadvantaged, is_ratio, mirror_limits, turned
 
 NO_VERDICT = "No verdict: no limit is set for this figure."
 NOT_ITS_OWN = "No verdict: the model gives other answers to the same record."
@@ -149,7 +149,7 @@ def limit_statement(figure: JudgedFigure) -> str:
         case Verdict.INSUFFICIENT_DATA:
             return FEW_RECORDS
         case Verdict.FAIR | Verdict.UNDECIDED | Verdict.UNWATCHED if figure.value is not None:
-            is_watched = is_inside(figure.value, mirror_of(figure.row, figure.limits))
+            is_watched = is_inside(figure.value, mirror_limits(figure.row, figure.limits))
             return _describe_inside(figure) if is_watched else _describe_unwatched(figure, figure.value)
         case Verdict.SUSPECTED | Verdict.UNFAIR if figure.value is not None:
             return _describe_beyond(figure, figure.value)
@@ -181,7 +181,7 @@ def choice_statement(figure: JudgedFigure) -> str | None:
         position = "furthest from equality"
     elif not is_inside(figure.value, figure.limits):
         position = "furthest beyond its limits"
-    elif not is_inside(figure.value, mirror_of(figure.row, figure.limits)):
+    elif not is_inside(figure.value, mirror_limits(figure.row, figure.limits)):
         position = "furthest beyond the mirror image of the limit"
     else:
         position = "nearest to a limit"
@@ -209,7 +209,7 @@ def limits_in_words(limits: Limits) -> str:
 
 def _describe_inside(figure: JudgedFigure) -> str:
     lower, upper = figure.limits
-    is_one_sided = mirror_of(figure.row, figure.limits) != (None, None)
+    is_one_sided = mirror_limits(figure.row, figure.limits) != (None, None)
     name = "the one limit that is set" if is_one_sided else "the limit" if None in figure.limits else "the limits"
     lead = f"It is inside {name} ({limits_in_words(figure.limits)})"
     if figure.verdict == Verdict.FAIR:
@@ -241,7 +241,7 @@ def _judge_whole(figure: JudgedFigure) -> str:
 
 
 def _describe_unwatched(figure: JudgedFigure, value: float) -> str:
-    mirror = mirror_of(figure.row, figure.limits)
+    mirror = mirror_limits(figure.row, figure.limits)
     limit, end = (mirror[0], figure.upper) if mirror[0] is not None else (mirror[1], figure.lower)
     is_whole = not is_inside(end, mirror) if end is not None else False
     lead = f"It is inside the one limit that is set ({limits_in_words(figure.limits)}), but beyond its mirror image, {as_text(limit)}"
@@ -253,7 +253,7 @@ def _describe_turned(figure: JudgedFigure) -> str | None:
     turned_figure = None if figure.value is None else turned(figure.value, figure.lower, figure.upper)
     if turned_figure is None:
         return None
-    marks = [mark for limit in (*figure.limits, *mirror_of(figure.row, figure.limits)) if limit for mark in (limit, 1 / limit)]
+    marks = [mark for limit in (*figure.limits, *mirror_limits(figure.row, figure.limits)) if limit for mark in (limit, 1 / limit)]
     ends = (turned_figure.lower, turned_figure.upper)
     digits = max(digits_apart(number, (0.0, 1.0, *marks), _HUNDREDTHS) for number in (turned_figure.value, *ends) if number is not None)
     low, high = (None if end is None else f"{end:.{digits}f}" for end in ends)
@@ -276,7 +276,7 @@ def _describe_end(figure: JudgedFigure, end: float | None, limit: float | None) 
 
 
 def _show_exactly(figure: JudgedFigure, value: float) -> str:
-    marks = (*figure.limits, *mirror_of(figure.row, figure.limits))
+    marks = (*figure.limits, *mirror_limits(figure.row, figure.limits))
     digits = digits_apart(value, marks, _HUNDREDTHS)
     return "" if digits <= _HUNDREDTHS else f" (at {write_minus(f'{value:.{digits}f}')})"
 

@@ -47,7 +47,7 @@ class ScoreBins:
             cells, scores, weights = cells[has_weight], scores[has_weight], weights[has_weight]
         if not cells.size:
             return cls.empty(size)
-        keys = keys_of(scores)
+        keys = encode_scores(scores)
         ordered = np.sort(keys)
         apart = ordered[1:] ^ ordered[:-1]
         shift = _find_shift(apart)
@@ -149,7 +149,7 @@ class ScoreBins:
     @property
     def scores(self) -> FloatArray:
         """Score in the middle of each bin."""
-        middles: FloatArray = (scores_of(self.lows) + scores_of(self.highs)) / 2
+        middles: FloatArray = (decode_keys(self.lows) + decode_keys(self.highs)) / 2
         return middles
 
     def to_json(self) -> dict[str, Any]:
@@ -157,9 +157,9 @@ class ScoreBins:
         wide, whole_weights = np.flatnonzero(self.is_wide), self.weights.astype(np.int64)
         return {
             "shift": self.shift,
-            "scores": scores_of(self.lows).tolist(),
+            "scores": decode_keys(self.lows).tolist(),
             "wide": wide.tolist(),
-            "up_to": scores_of(self.highs[wide]).tolist(),
+            "up_to": decode_keys(self.highs[wide]).tolist(),
             "steps": np.diff(self.places, prepend=0).tolist(),
             "weights": (whole_weights if np.array_equal(whole_weights, self.weights) else self.weights).tolist(),
         }
@@ -171,9 +171,9 @@ class ScoreBins:
         Raises:
             ValueError: they do not fit.
         """
-        lows = keys_of(np.asarray(stored["scores"], dtype=np.float64))
+        lows = encode_scores(np.asarray(stored["scores"], dtype=np.float64))
         highs = lows.copy()
-        highs[np.asarray(stored["wide"], dtype=np.int64)] = keys_of(np.asarray(stored["up_to"], dtype=np.float64))
+        highs[np.asarray(stored["wide"], dtype=np.int64)] = encode_scores(np.asarray(stored["up_to"], dtype=np.float64))
         positions = np.cumsum(np.asarray(stored["steps"], dtype=np.int64))
         weights = np.asarray(stored["weights"], dtype=np.float64).reshape(positions.shape)
         if (lows[1:] <= highs[:-1]).any() or (highs < lows).any():
@@ -192,7 +192,7 @@ class ScoreBins:
         return np.searchsorted(self.places, np.arange(self.size + 1) * len(self.lows)).astype(np.int64)
 
 
-def keys_of(scores: FloatArray) -> IntArray:
+def encode_scores(scores: FloatArray) -> IntArray:
     """Each score's key: the bits of a float rise with it; above one half those of its distance from 1 fall."""
     near = np.minimum(scores, 1 - scores)
     # Clears the sign of -0.0, whose bits are those of a negative number.
@@ -202,7 +202,7 @@ def keys_of(scores: FloatArray) -> IntArray:
     return keys
 
 
-def scores_of(keys: IntArray) -> FloatArray:
+def decode_keys(keys: IntArray) -> FloatArray:
     is_high = keys > _MIDDLE
     near = np.where(is_high, 2 * _MIDDLE - keys, keys).view(np.float64)
     return np.where(is_high, 1 - near, near)

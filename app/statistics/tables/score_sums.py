@@ -139,7 +139,7 @@ class ScoreSums:
         return cls(bins=ScoreBins.from_json(stored["ranked"], size * 2), **sums | {"counts": counts})
 
 
-def losses_of(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+def measure_losses(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Log loss of each score if the label is favourable, and if not."""
     clipped = np.clip(scores, SMALLEST, 1 - SMALLEST)
     return -np.log(clipped), -np.log1p(-clipped)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from app.database.embedded.embedded_server import EmbeddedPostgres
-from app.database.embedded.postmaster import postmaster_of
+from app.database.embedded.postmaster import find_postmaster
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def folder() -> Iterator[Path]:
     base.chmod(0o711)
     yield base
     for pid_file in base.rglob("postmaster.pid"):
-        running = postmaster_of(pid_file.parent)
+        running = find_postmaster(pid_file.parent)
         if running is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(running.pid, signal.SIGKILL)

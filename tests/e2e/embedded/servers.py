@@ -4,7 +4,7 @@ from pathlib import Path
 
 import psycopg
 
-from app.database.embedded.postmaster import Postmaster, postmaster_of
+from app.database.embedded.postmaster import Postmaster, find_postmaster
 
 
 def ask(url: str, statement: str) -> object:
@@ -22,6 +22,6 @@ def tell(url: str, statement: str) -> None:
 
 def running_on(data: Path) -> Postmaster:
     """The server of a data folder, which must be there."""
-    running = postmaster_of(data)
+    running = find_postmaster(data)
     assert running is not None
     return running

@@ -14,7 +14,7 @@ import pytest
 from app.base.errors import SetupError
 from app.database.embedded.embedded_server import EmbeddedPostgres, embedded_postgres
 from app.database.embedded.postgres_programs import programs_for
-from app.database.embedded.postmaster import postmaster_of
+from app.database.embedded.postmaster import find_postmaster
 from app.database.embedded.system_account import NAMES, Account, unprivileged_account
 from tests.e2e.embedded.servers import ask, running_on, tell
 from tests.progress import wait_until
@@ -165,7 +165,7 @@ def test_an_ordinary_user_runs_it_as_himself_and_kill_minus_nine_of_him_leaves_n
     with _serving_as(user, folder) as serving:
         assert data.stat().st_uid == user.uid
         serving.kill()
-    wait_until(lambda: postmaster_of(data) is None)
+    wait_until(lambda: find_postmaster(data) is None)
 
 
 @only_root

@@ -11,7 +11,7 @@ import pytest
 
 from app.base.errors import SetupError
 from app.database.embedded.embedded_server import EmbeddedPostgres, embedded_postgres
-from app.database.embedded.postmaster import postmaster_of
+from app.database.embedded.postmaster import find_postmaster
 from tests.e2e.embedded.servers import ask, running_on, tell
 from tests.progress import wait_until
 
@@ -35,7 +35,7 @@ def test_a_stopped_server_leaves_no_process_and_keeps_its_rows(folder: Path) -> 
     with embedded_postgres(folder / "data", system_dir=folder / "system") as url:
         tell(url, "CREATE TABLE kept AS SELECT 7 AS value")
 
-    assert postmaster_of(folder / "data" / "postgres") is None
+    assert find_postmaster(folder / "data" / "postgres") is None
     with embedded_postgres(folder / "data", system_dir=folder / "system") as url:
         assert ask(url, "SELECT value FROM kept") == 7
 
@@ -50,7 +50,7 @@ def test_a_second_user_adopts_the_running_server_and_the_last_to_leave_stops_it(
     second.stop()
     assert server.is_running()
     server.stop()
-    assert postmaster_of(data) is None
+    assert find_postmaster(data) is None
 
 
 def test_an_object_that_started_the_server_may_go_before_its_last_user(folder: Path) -> None:

@@ -17,7 +17,7 @@ import pytest
 from app.access.secret_box import open_secret_box
 from app.base.settings import Settings
 from app.database.embedded.embedded_server import embedded_postgres
-from app.database.embedded.postmaster import postmaster_of
+from app.database.embedded.postmaster import find_postmaster
 from app.database.engine import Database
 from app.database.migrations import upgrade
 from app.deployments.definition import Definition
@@ -37,7 +37,7 @@ def test_it_answers_survives_the_death_of_its_parts_and_leaves_nothing_running(f
         children = _children_of(serving.pid)
 
         os.kill(running_on(data).pid, signal.SIGKILL)
-        wait_until(lambda: postmaster_of(data) is not None and _is_ready(port))
+        wait_until(lambda: find_postmaster(data) is not None and _is_ready(port))
         for pid in _api_processes(children):
             soft, hard = _open_files(pid)
             assert soft == min(hard, 65_536)  # raised at its start, whatever the shell allowed
@@ -47,7 +47,7 @@ def test_it_answers_survives_the_death_of_its_parts_and_leaves_nothing_running(f
 
         serving.send_signal(signal.SIGINT)
         assert serving.wait() == 0
-    assert postmaster_of(data) is None
+    assert find_postmaster(data) is None
     assert not any(_lives(pid) for pid in children)
 
 
@@ -89,7 +89,7 @@ def test_when_it_is_killed_its_children_end_and_the_next_start_works(folder: Pat
         serving.wait()
 
     wait_until(lambda: not any(_lives(pid) for pid in children))
-    wait_until(lambda: postmaster_of(data) is None)
+    wait_until(lambda: find_postmaster(data) is None)
     with _serving(folder, port) as serving:
         wait_until(lambda: _is_ready(port))
         serving.terminate()
@@ -160,7 +160,7 @@ def test_a_key_is_made_listed_and_revoked_without_a_running_service(folder: Path
     assert "in use" in _evenhand(folder, "keys", "list")
     _evenhand(folder, "keys", "revoke", key_id)
     assert re.search(rf"{key_id} +admin +ops +all deployments +revoked", _evenhand(folder, "keys", "list"))
-    assert postmaster_of(folder / "data" / "postgres") is None
+    assert find_postmaster(folder / "data" / "postgres") is None
 
 
 @pytest.mark.nightly

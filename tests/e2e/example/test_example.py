@@ -19,10 +19,10 @@ import httpx
 import psycopg
 import pytest
 
-from app.base.clock import hour_of
+from app.base.clock import floor_to_hour
 from app.cli.example.past_decisions import TRAINING_ROWS
 from app.database.embedded.embedded_server import embedded_postgres
-from app.database.embedded.postmaster import postmaster_of
+from app.database.embedded.postmaster import find_postmaster
 from tests.progress import wait_until
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -121,7 +121,7 @@ def home() -> Iterator[Home]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     yield Home(folder, port)
-    running = postmaster_of(folder / "data" / "postgres")
+    running = find_postmaster(folder / "data" / "postgres")
     if running is not None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(running.pid, signal.SIGKILL)
@@ -129,7 +129,7 @@ def home() -> Iterator[Home]:
 
 
 def test_it_shows_results_ends_cleanly_and_a_second_run_goes_on_from_there(home: Home) -> None:
-    this_hour = hour_of(datetime.now(UTC))
+    this_hour = floor_to_hour(datetime.now(UTC))
     with home.running("--once") as first:
         first.wait_for(f"Checked {HOURS} hours")
         started = first.descendants()
@@ -168,7 +168,7 @@ def test_it_shows_results_ends_cleanly_and_a_second_run_goes_on_from_there(home:
     assert KEY.findall(first_text)[0] != KEY.findall(second_text)[0]
     assert first_text.index("Pages  ") < first_text.index("Key of this run") < first_text.index("✓ Started")
     assert home.count("SELECT count(*) FROM api_keys WHERE revoked_at IS NULL") == 0
-    assert postmaster_of(home.data / "postgres") is None
+    assert find_postmaster(home.data / "postgres") is None
 
 
 @pytest.mark.nightly
@@ -198,7 +198,7 @@ def test_cut_short_it_leaves_nothing_running_and_the_next_run_streams_until_ctrl
     assert training == TRAINING_ROWS
     assert "Everything has stopped." in second.text()
     assert not any(_lives(pid) for pid in started)
-    assert postmaster_of(home.data / "postgres") is None
+    assert find_postmaster(home.data / "postgres") is None
 
 
 def test_a_taken_port_is_told_in_a_sentence(home: Home) -> None:

@@ -22,7 +22,7 @@ import pytest
 from app.access.keys.key_text import create_key
 from app.access.principals import Role
 from app.database.embedded.embedded_server import EmbeddedPostgres
-from app.database.embedded.postmaster import postmaster_of
+from app.database.embedded.postmaster import find_postmaster
 from app.database.engine import Database
 from app.database.migrations import upgrade
 from app.database.partitions import ensure_coming_months
@@ -72,7 +72,7 @@ def test_nothing_acknowledged_is_lost_or_doubled_when_postgres_is_killed(scene: 
     with _service(scene), _load(scene):
         for _ in range(KILLS):
             _await_more(scene)
-            running = next(filter(None, map(postmaster_of, scene.data.rglob("."))))
+            running = next(filter(None, map(find_postmaster, scene.data.rglob("."))))
             os.kill(running.pid, signal.SIGKILL)
             wait_until(lambda: not scene.server.is_running())
             scene.server.start()

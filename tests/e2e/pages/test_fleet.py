@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page, ViewportSize, expect
 from sqlalchemy import text
 
-from app.base.clock import HOUR, hour_of, utc_now
+from app.base.clock import HOUR, floor_to_hour, utc_now
 from app.database.engine import Database
 from app.domain.check import Trigger
 from tests.browsing import DESKTOP, HEIGHTS, PHONE, WINDOWS, Scheme, Visit, visiting
@@ -54,7 +54,7 @@ class Fleet:
 
     def end_a_check(self) -> None:
         """Logs an hour of records of a model that is unfair to women, and checks it."""
-        hour = hour_of(utc_now()) - HOUR
+        hour = floor_to_hour(utc_now()) - HOUR
         self.stage.log(applicants(40, 60, 6), hour)
         self.stage.check(hour, trigger=Trigger.SCHEDULE)
 

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from app.alerts.evaluate import evaluate_ended_checks
-from app.base.clock import HOUR, hour_of, utc_now
+from app.base.clock import HOUR, floor_to_hour, utc_now
 from app.database.engine import Database
 from app.domain.check import Trigger
 from app.domain.deployment import Column, Deployment, Endpoint, FieldKind, FieldType
@@ -83,7 +83,7 @@ def _fill(service: RunningService, stage: Scene) -> None:
     rule = {"name": MARKUP, "condition": {"kind": "verdict", "attributes": [FIELD]}, "channels": ["c"]}
     client.put(f"{here}/alert-rules/r", json=rule).raise_for_status()
     client.post("/v1/api-keys", json={"name": MARKUP, "role": "read"}).raise_for_status()
-    hour = hour_of(utc_now()) - HOUR
+    hour = floor_to_hour(utc_now()) - HOUR
     stage.log([_row(no) for no in range(120)], hour)
     stage.check(hour, trigger=Trigger.SCHEDULE)
     judge_single_checks(stage.database, stage.deployment.no)

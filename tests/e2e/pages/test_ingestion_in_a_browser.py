@@ -5,7 +5,7 @@ from pathlib import Path
 from playwright.sync_api import Browser
 from sqlalchemy import text
 
-from app.base.clock import hour_of, utc_now
+from app.base.clock import floor_to_hour, utc_now
 from app.database.engine import Database
 from app.domain.arrival import RecordSource
 from tests.browsing import DESKTOP, PHONE, visiting
@@ -21,7 +21,7 @@ def test_no_column_of_an_hour_is_cut_off(browser: Browser, database: Database, t
         service.client.post("/v1/deployments", json=deployment()).raise_for_status()
         with database.transaction() as session:
             for source in RecordSource:
-                session.execute(text(ARRIVE), {"hour": hour_of(utc_now()), "source": source.value})
+                session.execute(text(ARRIVE), {"hour": floor_to_hour(utc_now()), "source": source.value})
         for width in (DESKTOP, PHONE):
             with visiting(browser, service.base_url, width=width) as visit:
                 visit.log_in(service.admin_key)

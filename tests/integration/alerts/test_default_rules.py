@@ -6,7 +6,7 @@ import pytest
 
 from app.alerts.evaluate import evaluate_ended_checks, evaluate_passing_time
 from app.alerts.queries import AlertFilter, alerts_page
-from app.base.clock import HOUR, hour_of, utc_now
+from app.base.clock import HOUR, floor_to_hour, utc_now
 from app.checks.lease_queries import claim
 from app.checks.schedule.retry import CHECK_POLICY
 from app.database.engine import Database
@@ -35,7 +35,7 @@ def check_now(stage: Scene, address: str) -> None:
     """Checks the hour of now and the one before with the model at that address."""
     with connect(stage.database.url) as connection:
         connection.execute("UPDATE deployments SET endpoint = jsonb_set(endpoint, '{url}', to_jsonb(%s::text))", [address])
-    now = hour_of(utc_now())
+    now = floor_to_hour(utc_now())
     stage.check(now - HOUR, now + HOUR, Trigger.REQUEST)
 
 

@@ -24,7 +24,7 @@ from app.alerts.channels import email
 from app.alerts.channels.attempt import Delivered, Undelivered
 from app.alerts.channels.channel import ChannelContent, ChannelKind
 from app.alerts.channels.email import alert_mail, send_mail
-from app.alerts.channels.mail_server import mail_server_of
+from app.alerts.channels.mail_server import read_mail_server
 from app.alerts.channels.notification import NotificationState, alert_message
 from app.base.settings import Settings
 from app.database.binary_rows import plain_json
@@ -106,7 +106,7 @@ def tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ssl.SSLCont
 
 
 def delivered(url: str) -> Delivered | Undelivered:
-    server = mail_server_of(Settings(smtp_url=url, smtp_sender=SENDER))  # type: ignore[arg-type]
+    server = read_mail_server(Settings(smtp_url=url, smtp_sender=SENDER))  # type: ignore[arg-type]
     assert server is not None
     body = plain_json(alert_message(alert_of(), Event.OPENED, now=datetime.now(UTC)).body)
     return send_mail(alert_mail(body, sender=SENDER, to=TO), server)

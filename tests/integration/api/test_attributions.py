@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.base.clock import hour_of
+from app.base.clock import floor_to_hour
 from app.database.tables import AttributionRow
 from tests.builders.attributions import run_all
 from tests.builders.page_words import says
@@ -18,7 +18,7 @@ from tests.service import RunningService
 
 PATH = "/v1/deployments/loans/attributions"
 COLUMNS = ("sex", "income", "age")
-HOUR = hour_of(datetime.now(UTC)) - timedelta(hours=2)
+HOUR = floor_to_hour(datetime.now(UTC)) - timedelta(hours=2)
 WINDOW = {"from": HOUR.isoformat(), "to": (HOUR + timedelta(hours=1)).isoformat()}
 
 

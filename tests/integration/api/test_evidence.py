@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.base.clock import hour_of
+from app.base.clock import floor_to_hour
 from app.evidence.update import update_evidence
 from tests.builders.page_words import says
 from tests.service import RunningService
@@ -40,7 +40,7 @@ def test_an_import_is_counted_and_every_hour_of_a_comparison_can_be_read(service
         "no hour has been counted yet; a worker counts each hour after its end"
     }
 
-    start = hour_of(datetime.now(UTC)) - timedelta(hours=6)
+    start = floor_to_hour(datetime.now(UTC)) - timedelta(hours=6)
     for times in (1, 2):  # the second import goes into hours that are counted
         records = [
             {
@@ -98,7 +98,7 @@ def test_a_plan_can_be_read_before_and_after_a_monitor_is_set(service: RunningSe
     assert client.get(path).status_code == 409
     assert "so no time can be given" in client.post(path, json=MONITOR).json()["comparisons"][0]["words"]
 
-    start = hour_of(datetime.now(UTC)) - timedelta(hours=10)
+    start = floor_to_hour(datetime.now(UTC)) - timedelta(hours=10)
     records = [
         {
             "id": f"{hour}-{no}",

@@ -7,7 +7,7 @@ import pytest
 from app.base.settings import Settings
 from app.checks.schedule.listener import exposed_on, record_listener
 from app.database.engine import Database
-from app.worker.worker import egress_of
+from app.worker.worker import build_egress
 from tests.service import running_service
 
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - said, not bound
@@ -51,7 +51,7 @@ def test_a_service_that_starts_tells_the_workers_where_it_listens(database: Data
 
 
 def test_a_worker_goes_by_its_own_setting_or_by_where_the_service_listens_now(database: Database) -> None:
-    egress, exposed = egress_of(Settings(), database), egress_of(Settings(host=EVERYWHERE), database)
+    egress, exposed = build_egress(Settings(), database), build_egress(Settings(host=EVERYWHERE), database)
 
     seen = [egress().exposed_on]
     for noted in (EVERYWHERE, None):

@@ -7,7 +7,7 @@ from sqlalchemy import select, text
 
 from app.access import authenticator
 from app.access.authenticator import Authenticator
-from app.access.keys.key_text import create_key, key_id_of
+from app.access.keys.key_text import create_key, read_key_id
 from app.access.keys.queries import USE_NOTED_EVERY, ApiKeys
 from app.access.principals import Role
 from app.access.users.browser_sessions import log_in_with_key
@@ -124,7 +124,7 @@ def test_a_key_ends_by_the_databases_clock_and_its_use_is_noted_after_a_clock_th
 def test_two_processes_store_one_use(database: Database) -> None:
     key = _make(database)
     with database.transaction() as session:
-        stored = ApiKeys(session).get(str(key_id_of(key)))
+        stored = ApiKeys(session).get(str(read_key_id(key)))
     now = datetime.now(UTC)
 
     for moment in (now, now + timedelta(seconds=30)):

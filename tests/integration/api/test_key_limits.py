@@ -11,7 +11,7 @@ import pytest
 from app.access.keys import limit_keeper as key_limits
 from app.access.keys.limit_keeper import LimitKeeper
 from app.access.keys.limits import KeyLimits
-from app.access.keys.queries import put_limits, use_of
+from app.access.keys.queries import find_key_use, put_limits
 from app.base.errors import QuotaReached, RateReached, Unavailable
 from app.database.engine import Database
 from tests.progress import wait_until
@@ -89,7 +89,7 @@ def test_the_storage_is_one_for_all_processes_and_survives_a_restart(database: D
     asyncio.run(other.sync())
 
     with database.transaction() as session:
-        use = use_of(session)[KEY]
+        use = find_key_use(session)[KEY]
     assert (use.requests, use.records, use.bytes, use.refused) == (1, 1, 600, 2)
 
 
@@ -101,7 +101,7 @@ def test_use_that_could_not_be_stored_is_stored_later(database: Database) -> Non
     asyncio.run(limits.sync())
 
     with database.transaction() as session:
-        assert use_of(session)[KEY].bytes == 5
+        assert find_key_use(session)[KEY].bytes == 5
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from app.access.principals import Role
-from app.base.clock import HOUR, hour_of
+from app.base.clock import HOUR, floor_to_hour
 from app.database.tables import MissingRecordRow
 from tests.builders.bodies import deployment
 from tests.service import RunningService
@@ -74,7 +74,7 @@ def test_hours_come_in_pages_newest_first(service: RunningService) -> None:
         ({"hours": [hour(1, at=NINE + timedelta(minutes=1))]}, "hours[0].hour"),
         ({"hours": [hour(1), hour(2)]}, "hours[1].hour"),
         ({"hours": [hour(1, at=datetime(1999, 1, 1, tzinfo=UTC))]}, "hours[0].hour"),
-        ({"hours": [hour(1, at=hour_of(datetime.now(UTC)) + 30 * HOUR)]}, "hours[0].hour"),
+        ({"hours": [hour(1, at=floor_to_hour(datetime.now(UTC)) + 30 * HOUR)]}, "hours[0].hour"),
         ({"hours": [hour(-1)]}, "hours[0].not_received"),
         ({"hours": [hour(1)], "sample_rate": 1.1}, "sample_rate"),
         ({"hours": [hour(1) | {"why": "?"}]}, "hours[0].why"),

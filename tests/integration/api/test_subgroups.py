@@ -13,7 +13,7 @@ from sqlalchemy import text
 from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner
 
-from app.base.clock import HOUR, hour_of
+from app.base.clock import HOUR, floor_to_hour
 from app.base.errors import LeaseLost
 from app.cli.library.groups import command as groups
 from app.deployments.queries import Deployments
@@ -52,7 +52,7 @@ PATH = "/v1/deployments/loans"
 DEPLOYMENT_NO = 1
 SEARCH = {"rule": {"any_of": [[{"feature": "region", "values": ["north"]}]]}, "subsets": 105, "p_value": 0.005}
 HOURS, RECORDS = 60, 40
-START = hour_of(datetime.now(UTC)) - HOURS * HOUR
+START = floor_to_hour(datetime.now(UTC)) - HOURS * HOUR
 
 
 def make(*, planted: float, base: float = 0.6, seed: int = 1, person: bool = False) -> list[dict[str, Any]]:
@@ -323,7 +323,7 @@ def test_watching_a_group_leaves_other_evidence_as_it_is_and_begins_its_own_with
     assert evidence_rows(watched, "the young of the north") == []
 
     # No record may be sent from the future, so it is put into the database.
-    next_hour = hour_of(datetime.now(UTC)) + HOUR
+    next_hour = floor_to_hour(datetime.now(UTC)) + HOUR
     with watched.database.transaction() as session:
         stage = Scene(watched.database, Deployments(session, PlainSealer()).get("loans"))
     stage.number_from(1_000_000)

@@ -8,7 +8,7 @@ import pytest
 
 from app.checks.days.measurement_queries import SeriesFilter, summed_tables
 from app.checks.days.roll_up import Period, roll_up
-from app.deployments.definition import definition_of
+from app.deployments.definition import build_definition
 from app.deployments.queries import Deployments
 from app.domain.check import CheckRun, DataSet, Progress, Trigger
 from app.domain.deployment import Endpoint
@@ -159,7 +159,7 @@ def test_labels_whose_predictions_the_check_itself_has_stored_do_not_count_as_ne
 
 
 def test_without_an_endpoint_a_label_counts_once_it_has_a_prediction(stage: Scene) -> None:
-    definition = definition_of(stage.deployment)
+    definition = build_definition(stage.deployment)
 
     def point_to(endpoint: Endpoint | None) -> None:
         with stage.database.transaction() as session:

@@ -9,7 +9,7 @@ from syrupy.assertion import SnapshotAssertion
 from app.base.errors import CheckCancelled, ScoringFailed
 from app.base.values import Range
 from app.database.engine import Database
-from app.deployments.definition import definition_of
+from app.deployments.definition import build_definition
 from app.deployments.queries import Deployments
 from app.domain.check import Failure, Progress, Trigger
 from app.domain.deployment import Column, Endpoint, FieldKind, FieldType
@@ -26,7 +26,9 @@ REGION = Column(name="region", type=FieldType.STRING, kind=FieldKind.CATEGORICAL
 def change(stage: Scene, **content: object) -> None:
     """Changes the deployment's definition."""
     with stage.database.transaction() as session:
-        stage.deployment = Deployments(session, PlainSealer()).change(stage.deployment, replace(definition_of(stage.deployment), **content))
+        stage.deployment = Deployments(session, PlainSealer()).change(
+            stage.deployment, replace(build_definition(stage.deployment), **content)
+        )
 
 
 def test_every_flip_is_found_gained_and_lost_apart(stage: Scene) -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.charts.series import Series, SeriesWanted, series_of
+from app.charts.series import Series, SeriesWanted, build_series
 from app.checks.days.roll_up import Period
 from app.domain.check import DataSet, Scope
 from app.overview.queries import GroupKey, trends
@@ -37,7 +37,7 @@ def earlier(stage: Scene) -> None:
 def series(stage: Scene, metric: str, data: DataSet, rollup: Period | None = None) -> Series:
     wanted = SeriesWanted(metric=metric, data=data, attribute="sex", scopes=(Scope.GROUP,), rollup=rollup)
     with stage.database.transaction() as session:
-        return series_of(session, stage.deployment.no, wanted)
+        return build_series(session, stage.deployment.no, wanted)
 
 
 @pytest.fixture

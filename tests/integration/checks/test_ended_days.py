@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sqlalchemy import delete, insert, text, update
 
-from app.charts.series import SeriesWanted, series_of
+from app.charts.series import SeriesWanted, build_series
 from app.checks.days.day_queries import DAY, CheckStep, VersionChange, ended_checks, join_steps, version_changes
 from app.checks.days.measurement_queries import SeriesFilter, summed_tables
 from app.checks.days.roll_up import Period, roll_up
@@ -259,7 +259,7 @@ def test_a_roll_up_takes_as_many_statements_whatever_is_added_up(long: Scene, mo
     numbers = []
     for until in (FIRST + DAY, FIRST + DAYS // 2 * DAY, None):
         with counted(monkeypatch) as sent, long.database.transaction() as session:
-            series_of(session, long.deployment.no, replace(wanted, until=until))
+            build_series(session, long.deployment.no, replace(wanted, until=until))
         numbers.append(len([one for one in sent if "SELECT" in one]))
 
     assert len(set(numbers)) == 1

@@ -7,7 +7,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from app.database.engine import Database
-from app.deployments.definition import definition_of
+from app.deployments.definition import build_definition
 from app.deployments.queries import Deployments
 from app.domain.deployment import Endpoint, OutputFields
 from app.sources.stored.window_queries import match_pending_feedback
@@ -100,7 +100,7 @@ def test_a_label_of_the_model_is_read_as_it_was_answered(database: Database) -> 
         stage = scene(database, APPLICANT, monitor_of(), endpoint=Endpoint(url=server.url))
         outputs = OutputFields(prediction="probability", label="prediction")
         with database.transaction() as session:
-            changed = replace(definition_of(stage.deployment), outputs=outputs)
+            changed = replace(build_definition(stage.deployment), outputs=outputs)
             stage.deployment = Deployments(session, PlainSealer()).change(stage.deployment, changed)
         stage.log(applicants(20, 20, 5), NOON)
         stage.label_features([{"sex": "male", "income": 0, "age": 40, "label": 1}], NOON)

@@ -5,9 +5,9 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from app.base.clock import hour_of, utc_now
+from app.base.clock import floor_to_hour, utc_now
 from app.database.arrow_reader import arrow_reader
-from app.deployments.definition import definition_of
+from app.deployments.definition import build_definition
 from app.deployments.queries import Deployments
 from app.domain.check import Span
 from app.domain.deployment import Column, FieldKind, FieldType
@@ -48,7 +48,7 @@ def _forget_rows(stage: Scene) -> None:
     ("first", "last"), [(0, 3600), (0, 3599.5), (0, 61), (0, 60), (0, 30), (1, 59), (1, 60), (30, 90), (59, 61), (60, 60), (61, 3541)]
 )
 def test_minutes_and_the_ends_next_to_them_add_up_to_the_records(stage: Scene, first: float, last: float) -> None:
-    hour = hour_of(utc_now()) - HOUR / 2
+    hour = floor_to_hour(utc_now()) - HOUR / 2
     _log(stage, hour)
 
     ours, counted = _counts(stage, Span(start=hour + timedelta(seconds=first), end=hour + timedelta(seconds=last)))
@@ -57,7 +57,7 @@ def test_minutes_and_the_ends_next_to_them_add_up_to_the_records(stage: Scene, f
 
 
 def test_a_recent_hour_is_added_up_and_an_old_one_is_counted(stage: Scene) -> None:
-    recent, old = hour_of(utc_now()) - HOUR / 2, hour_of(utc_now()) - 30 * HOUR
+    recent, old = floor_to_hour(utc_now()) - HOUR / 2, floor_to_hour(utc_now()) - 30 * HOUR
     _log(stage, recent)
     _log(stage, old)
     _forget_rows(stage)
@@ -67,9 +67,9 @@ def test_a_recent_hour_is_added_up_and_an_old_one_is_counted(stage: Scene) -> No
 
 
 def test_after_a_change_of_the_schema_the_records_of_the_present_one_are_counted(stage: Scene) -> None:
-    hour = hour_of(utc_now()) - HOUR / 2
+    hour = floor_to_hour(utc_now()) - HOUR / 2
     _log(stage, hour)
-    definition = definition_of(stage.deployment)
+    definition = build_definition(stage.deployment)
     more = (*definition.features, Column(name="more", type=FieldType.INTEGER, kind=FieldKind.NUMERIC))
     with stage.database.transaction() as session:
         stage.deployment = Deployments(session, PlainSealer()).change(stage.deployment, replace(definition, features=more))
@@ -79,7 +79,7 @@ def test_after_a_change_of_the_schema_the_records_of_the_present_one_are_counted
 
 
 def test_erased_records_are_not_counted(stage: Scene) -> None:
-    hour = hour_of(utc_now()) - HOUR / 2
+    hour = floor_to_hour(utc_now()) - HOUR / 2
     _log(stage, hour)
     with connect(stage.database.url) as connection:
         connection.execute("DELETE FROM payload_records WHERE record_no = 1")
@@ -91,7 +91,7 @@ def test_erased_records_are_not_counted(stage: Scene) -> None:
 
 
 def test_minutes_forgotten_while_the_clock_was_ahead_are_not_taken_for_empty(stage: Scene) -> None:
-    hour = hour_of(utc_now()) - HOUR / 2
+    hour = floor_to_hour(utc_now()) - HOUR / 2
     _log(stage, hour)
     with connect(stage.database.url) as connection:
         connection.execute("DELETE FROM record_counts WHERE minute < %s", [hour + HOUR / 2])

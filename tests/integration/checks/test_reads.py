@@ -8,7 +8,7 @@ from sqlalchemy import text
 from app.database.arrow_reader import ArrowReader, arrow_reader
 from app.database.engine import Database
 from app.domain.check import Span
-from app.sources.stored.window_queries import WindowQuery, features_of, match_pending_feedback, newest_feedback, newest_payload
+from app.sources.stored.window_queries import WindowQuery, match_pending_feedback, newest_feedback, newest_payload, read_record_features
 from tests.builders.applicants import APPLICANT, applicants, monitor_of
 from tests.scenes import HOUR, NOON, Scene, scene
 
@@ -61,7 +61,7 @@ def test_reading_the_window_visits_each_record_once_a_read(database: Database) -
         visited.append(_visited(reader))
         labels = newest_feedback(reader, query, SPAN, RECORDS)
         visited.append(_visited(reader))
-        features = features_of(reader, stage.deployment.no, Span(start=NOON, end=NOON), record_nos)
+        features = read_record_features(reader, stage.deployment.no, Span(start=NOON, end=NOON), record_nos)
         visited.append(_visited(reader))
 
     assert (len(record_nos), labels.num_rows, len(features)) == (RECORDS, RECORDS, RECORDS)

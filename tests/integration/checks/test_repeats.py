@@ -9,7 +9,7 @@ import pytest
 
 from app.checks.days.measurement_queries import SeriesFilter, summed_tables
 from app.checks.days.roll_up import Period, roll_up
-from app.checks.views.explain_figure import statements_of
+from app.checks.views.explain_figure import list_statements
 from app.database.engine import Database
 from app.deployments.mitigation_queries import put_settings
 from app.domain.check import Trigger
@@ -87,7 +87,7 @@ def test_flips_are_those_beyond_repeats_and_mitigated_figures_have_no_verdict(st
     assert found.get("flip_rate", "balanced", "sex", scope="attribute").details.counts["repeats"] == 100
     after = found.get("disparate_impact_after", "debiased", "sex", "f")
     assert (after.verdict, SAYS in (after.details.caution or "")) == (None, True)
-    assert "No verdict: the model gives other answers to the same record." in statements_of(after)
+    assert "No verdict: the model gives other answers to the same record." in list_statements(after)
     assert "repeats alone would lift" in (after.details.caution or "")
     before = found.get("disparate_impact_before", "debiased", "sex", "f")
     assert (before.verdict, before.details.caution) == ("fair", None)

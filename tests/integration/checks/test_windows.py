@@ -5,7 +5,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from app.base.errors import LeaseLost
-from app.deployments.definition import definition_of
+from app.deployments.definition import build_definition
 from app.deployments.queries import Deployments
 from app.domain.check import Trigger
 from tests.builders.applicants import applicants, monitor_of
@@ -147,7 +147,7 @@ def test_a_range_that_somebody_asked_for_is_never_carried_into_the_hourly_series
 def test_nothing_is_carried_forward_over_a_changed_schema_or_endpoint(stage: Scene, change: str) -> None:
     stage.log(applicants(20, 20, 5), NOON)
     stage.check(NOON, trigger=Trigger.SCHEDULE)
-    definition = definition_of(stage.deployment)
+    definition = build_definition(stage.deployment)
     changed = replace(definition, endpoint=None) if change == "endpoint" else replace(definition, features=definition.features[:2])
     with stage.database.transaction() as session:
         Deployments(session, PlainSealer()).change(stage.deployment, changed)

@@ -12,7 +12,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from app.access.principals import Role
 from app.alerts.evaluate import evaluate_ended_checks
-from app.base.clock import HOUR, hour_of, utc_now
+from app.base.clock import HOUR, floor_to_hour, utc_now
 from app.database.engine import Database
 from app.domain.check import Trigger
 from app.domain.deployment import Endpoint
@@ -37,7 +37,7 @@ def stage(database: Database) -> Iterator[Scene]:
     with serve(RuleScorer()) as server:
         stage = scene(database, APPLICANT, replace(monitor_of(SEX), names=NAMES), endpoint=Endpoint(url=server.url))
         judge_single_checks(database, stage.deployment.no)
-        now = hour_of(utc_now())
+        now = floor_to_hour(utc_now())
         for back, rich in ((4, 58), (3, 58), (2, 6), (1, 6)):
             stage.log(applicants(40, 60, rich, prefix=f"{back}-"), now - back * HOUR)
             stage.check(now - back * HOUR, trigger=Trigger.SCHEDULE)
@@ -143,7 +143,7 @@ def test_a_trend_says_that_nothing_was_measured_before_or_after(stage: Scene, se
         return words(reader.get(f"/alerts/{alert}").text)
 
     before, after = "No check measured this figure in the two days before.", "No check has measured it since then."
-    now = hour_of(utc_now())
+    now = floor_to_hour(utc_now())
     assert [one in read_since(now - 5 * HOUR) for one in (before, after)] == [True, False]
     assert [one in read_since(now - 2 * HOUR) for one in (before, after)] == [False, False]
     assert [one in read_since(now + HOUR) for one in (before, after)] == [False, True]

@@ -9,7 +9,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from app.access.principals import Role
-from app.base.clock import HOUR, hour_of, utc_now
+from app.base.clock import HOUR, floor_to_hour, utc_now
 from app.base.values import Range
 from app.database.engine import Database
 from app.domain.check import Span
@@ -27,7 +27,7 @@ from tests.scenes import Scene, scene
 from tests.service import RunningService
 
 PAGE = "/deployments/a-model"
-THEN = hour_of(utc_now()) - HOUR
+THEN = floor_to_hour(utc_now()) - HOUR
 
 
 @pytest.fixture

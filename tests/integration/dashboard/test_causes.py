@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import text
 from syrupy.assertion import SnapshotAssertion
 
-from app.base.clock import HOUR, hour_of, utc_now
+from app.base.clock import HOUR, floor_to_hour, utc_now
 from app.checks.check import perform_check
 from app.cli.check import command
 from app.database.engine import Database
@@ -105,7 +105,7 @@ def test_before_the_first_check(service: RunningService, stage: Scene, reader: h
     log_now(stage, applicants(3, 3))
     due = cause(service)
     assert both_pages_say(reader, due[1], due[2])
-    silent_since = hour_of(utc_now()) - HOUR
+    silent_since = floor_to_hour(utc_now()) - HOUR
     silence_workers(stage.database, since=silent_since)
     silent = cause(service)
     assert both_pages_say(reader, silent[1], silent[2])
@@ -140,7 +140,7 @@ def test_a_check_that_waits_and_one_that_runs(
     asked = service.client.post(CHECKS).json()
     waiting, listed = cause(service), service.client.get(CHECKS).json()["checks"][0]
     page = words(reader.get(f"{PAGE}/checks/{asked['id']}").text)
-    silence_workers(stage.database, since=hour_of(utc_now()) - HOUR)
+    silence_workers(stage.database, since=floor_to_hour(utc_now()) - HOUR)
     silent, silent_page = service.client.get(f"{CHECKS}/{asked['id']}").json(), words(reader.get(f"{PAGE}/checks/{asked['id']}").text)
     let_a_worker_answer(stage.database)
     execute(stage, "UPDATE checks SET state = 'running', claimable_at = now() + interval '1 hour'")
@@ -158,7 +158,7 @@ def test_a_check_that_waits_and_one_that_runs(
 def test_a_check_behind_another_of_its_deployment_says_so(service: RunningService, stage: Scene, snapshot: SnapshotAssertion) -> None:
     first = service.client.post(CHECKS).json()
     execute(stage, "UPDATE checks SET state = 'running', claimable_at = now() + interval '1 hour'")
-    hour = hour_of(utc_now())
+    hour = floor_to_hour(utc_now())
     span = {"from": (hour - 2 * HOUR).isoformat(), "to": (hour - HOUR).isoformat()}
     second = service.client.post(CHECKS, json=span).json()
 
@@ -220,7 +220,7 @@ def test_each_kind_of_failure_has_its_own_step(service: RunningService, stage: S
 def test_a_scheduled_check_that_failed_says_when_it_is_tried_again(
     service: RunningService, stage: Scene, reader: httpx.Client, snapshot: SnapshotAssertion
 ) -> None:
-    hour = hour_of(utc_now()) - HOUR
+    hour = floor_to_hour(utc_now()) - HOUR
     stage.log(applicants(20, 30, 6), hour)
     execute(stage, "UPDATE deployments SET endpoint = jsonb_set(endpoint, '{url}', '\"http://127.0.0.1:1/\"')")
     execute(
@@ -248,12 +248,12 @@ def test_figures_that_are_old_because_nothing_was_logged_or_nothing_was_checked(
 ) -> None:
     early = utc_now() - timedelta(days=2)
     stage.log(applicants(20, 30, 6), early)
-    stage.check(hour_of(early), trigger=Trigger.SCHEDULE)
+    stage.check(floor_to_hour(early), trigger=Trigger.SCHEDULE)
     stopped = cause(service)
     assert both_pages_say(reader, stopped[1], stopped[2])
     log_now(stage, applicants(20, 30, 6, prefix="late"))
     due = cause(service)
-    silence_workers(stage.database, since=hour_of(utc_now()) - HOUR)
+    silence_workers(stage.database, since=floor_to_hour(utc_now()) - HOUR)
     silent = cause(service)
     assert both_pages_say(reader, silent[1], silent[2])
     schedule_off(stage)
@@ -368,7 +368,7 @@ def test_the_command_says_that_no_worker_answers(
     stage: Scene, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
 ) -> None:
     monkeypatch.setenv("DATABASE_URL", stage.database.url)
-    silence_workers(stage.database, since=hour_of(utc_now()) - HOUR)
+    silence_workers(stage.database, since=floor_to_hour(utc_now()) - HOUR)
     command(["a-model"], standalone_mode=False)
 
     said = capsys.readouterr().out

@@ -12,7 +12,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from app.access.principals import Role
 from app.alerts.evaluate import evaluate_ended_checks
-from app.base.clock import HOUR, hour_of, utc_now
+from app.base.clock import HOUR, floor_to_hour, utc_now
 from app.base.values import Range
 from app.charts.forest_headline import SHARED_RECORDS
 from app.database.engine import Database
@@ -45,7 +45,7 @@ def stage(database: Database) -> Iterator[Scene]:
 @pytest.fixture
 def checked(stage: Scene) -> Scene:
     """The same after one check of this moment: 20 men, all approved, and 30 women, 6 approved."""
-    hour = hour_of(utc_now()) - HOUR
+    hour = floor_to_hour(utc_now()) - HOUR
     stage.log(applicants(20, 30, 6), hour)
     stage.check(hour)
     return stage
@@ -117,7 +117,7 @@ def test_the_drawer_has_an_address_of_its_own(reader: httpx.Client, snapshot: Sn
 @pytest.mark.nightly
 def test_a_combination_has_one_figure_and_the_drawer_says_why(stage: Scene, reader: httpx.Client) -> None:
     stage.watch(monitor_of(SEX, AGE, intersections=(("sex", "age"),)))
-    hour = hour_of(utc_now()) - HOUR
+    hour = floor_to_hour(utc_now()) - HOUR
     stage.log(applicants(40, 40, 10), hour)
     stage.check(hour, trigger=Trigger.SCHEDULE)
     addresses = [html.unescape(found) for found in re.findall(r'href="([^"]*)" data-row', reader.get(PAGE).text)]
@@ -135,7 +135,7 @@ def test_a_combination_has_one_figure_and_the_drawer_says_why(stage: Scene, read
 @pytest.mark.thorough
 def test_the_drawer_says_that_checks_share_records_only_if_there_are_several(database: Database, reader: httpx.Client) -> None:
     stage = scene(database, APPLICANT, monitor_of(SEX, min_records=80), endpoint=None)
-    hours = [hour_of(utc_now()) - ago * HOUR for ago in (3, 2, 1)]
+    hours = [floor_to_hour(utc_now()) - ago * HOUR for ago in (3, 2, 1)]
     for no, hour in enumerate(hours):
         stage.number_from(1 + 1000 * no)
         stage.log([{**one, "id": f"{no}-{place}"} for place, one in enumerate(applicants(20, 30, 6))], hour)
@@ -154,7 +154,7 @@ def test_an_alert_is_acknowledged_in_the_drawer(
     service: RunningService, database: Database, stage: Scene, reader: httpx.Client, browser: httpx.Client
 ) -> None:
     judge_single_checks(database, stage.deployment.no)
-    hour = hour_of(utc_now()) - HOUR
+    hour = floor_to_hour(utc_now()) - HOUR
     stage.log(applicants(20, 30, 6), hour)
     stage.check(hour, trigger=Trigger.SCHEDULE)
     evaluate_ended_checks(database)
@@ -179,7 +179,7 @@ def test_before_the_first_check_there_is_no_line_and_the_next_step_is_said(stage
 
 
 def test_a_stale_deployment_says_up_to_when_it_measured(stage: Scene, reader: httpx.Client) -> None:
-    hour = hour_of(utc_now()) - 60 * HOUR
+    hour = floor_to_hour(utc_now()) - 60 * HOUR
     stage.log(applicants(20, 30, 6), hour)
     stage.check(hour)
 
@@ -187,7 +187,7 @@ def test_a_stale_deployment_says_up_to_when_it_measured(stage: Scene, reader: ht
 
 
 def test_a_failing_deployment_keeps_its_last_figures(checked: Scene, reader: httpx.Client) -> None:
-    checked.queue(checked.check(hour_of(utc_now())).run.span)
+    checked.queue(checked.check(floor_to_hour(utc_now())).run.span)
     checked.stop_running()
     text = reader.get(PAGE).text
 
@@ -199,7 +199,7 @@ def test_a_regression_has_a_forest_too(database: Database, reader: httpx.Client)
     outcomes = OutcomeRule(favourable=(Range(0.5, 1.0),), unfavourable=(Range(0.0, 0.49),))
     monitor = replace(monitor_of(SEX), outcomes=outcomes, metrics=("disparate_impact",))
     stage = scene(database, APPLICANT, monitor, endpoint=None, problem_type=ProblemType.REGRESSION, probability=None)
-    hour = hour_of(utc_now()) - HOUR
+    hour = floor_to_hour(utc_now()) - HOUR
     rows = [(sex, 0.9 if place < high else 0.2) for sex, high in (("female", 10), ("male", 30)) for place in range(40)]
     stage.log([{"sex": sex, "income": 1, "age": 30, "prediction": given} for sex, given in rows], hour)
     stage.check(hour)
@@ -222,7 +222,7 @@ def twenty(database: Database) -> Scene:
     columns = (*APPLICANT, Column(name="race", type=FieldType.STRING, kind=FieldKind.CATEGORICAL))
     monitor = replace(monitor_of(race, SEX, intersections=(("race", "sex"),), max_records=10_000), metrics=("disparate_impact",))
     stage = scene(database, columns, monitor, endpoint=None)
-    hour = hour_of(utc_now()) - HOUR
+    hour = floor_to_hour(utc_now()) - HOUR
     rows = [
         (race, sex, place < (5 if race == RACES[1] else 15 + place_of))
         for place_of, race in enumerate(RACES)

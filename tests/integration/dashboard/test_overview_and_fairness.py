@@ -10,7 +10,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from app.access.principals import Role
-from app.base.clock import HOUR, hour_of, utc_now
+from app.base.clock import HOUR, floor_to_hour, utc_now
 from app.database.engine import Database
 from app.domain.check import Trigger
 from app.domain.deployment import Endpoint
@@ -38,7 +38,7 @@ def stage(database: Database) -> Iterator[Scene]:
 @pytest.fixture
 def checked(stage: Scene) -> Scene:
     """The same after a check of this moment: 20 men, all approved, and 30 women, 6 approved."""
-    hour = hour_of(utc_now()) - HOUR
+    hour = floor_to_hour(utc_now()) - HOUR
     stage.log(applicants(20, 30, 6), hour)
     stage.check(hour)
     return stage
@@ -87,7 +87,7 @@ def test_the_overview_begins_with_what_needs_a_person(
 
 def test_where_nothing_needs_a_person_the_overview_says_so(database: Database, reader: httpx.Client, snapshot: SnapshotAssertion) -> None:
     let_a_worker_answer(database)
-    hour = hour_of(utc_now()) - HOUR
+    hour = floor_to_hour(utc_now()) - HOUR
     stage = scene(database, APPLICANT, monitor_of(SEX), endpoint=None)
     stage.log(applicants(40, 40, 40), hour)
     stage.check(hour, trigger=Trigger.SCHEDULE)
@@ -220,7 +220,7 @@ def test_the_statements_of_a_page_do_not_grow_with_what_is_stored(
         made = {"id": f"model-{no}", "name": "M", "problem_type": "binary", "features": [{"name": "x", "type": "number"}]}
         service.client.post("/v1/deployments", json=made).raise_for_status()
     for hours in range(2, 7):
-        hour = hour_of(utc_now()) - hours * HOUR
+        hour = floor_to_hour(utc_now()) - hours * HOUR
         checked.log(applicants(20, 30, 6, prefix=f"h{hours}"), hour)
         checked.check(hour)
 
@@ -231,7 +231,7 @@ def let_several_be_compared(database: Database, *, of_a: int = 10, others: tuple
     """Three monitored groups after a check of the records as logged: a with 10 of 60 favourable, b with 25, c with 28, men with 30."""
     several = MonitoredAttribute(feature="sex", monitored=("a", "b", "c"), reference=("male",), threshold=0.8)
     stage = scene(database, APPLICANT, replace(monitor_of(several, *others), metrics=("disparate_impact",)), endpoint=None)
-    hour = hour_of(utc_now()) - HOUR
+    hour = floor_to_hour(utc_now()) - HOUR
     (yes, chance), (no, _) = RuleScorer().predict(["sex", "income"], [("male", 90_000), ("female", 20_000)])
     approvals = {"a": of_a, "b": 25, "c": 28, "male": 30}
     rows = [
@@ -300,7 +300,7 @@ def test_a_balanced_figure_has_an_interval_that_allows_for_the_choice(reader: ht
 
 def test_the_interval_of_a_single_comparison_needs_no_words(database: Database, reader: httpx.Client) -> None:
     stage = scene(database, APPLICANT, replace(monitor_of(SEX), metrics=("disparate_impact",)), endpoint=None)
-    hour = hour_of(utc_now()) - HOUR
+    hour = floor_to_hour(utc_now()) - HOUR
     stage.log(applicants(60, 60, 20), hour)
     stage.check(hour)
 

@@ -9,7 +9,7 @@ import httpx
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.base.clock import hour_of, utc_now
+from app.base.clock import floor_to_hour, utc_now
 from app.charts.time_ranges import read_choice
 from app.database.engine import Database
 from app.domain.deployment import Endpoint
@@ -109,7 +109,7 @@ def test_a_single_check_leads_back_to_the_picture_of_all_groups(reader: httpx.Cl
 def test_a_deployment_that_is_hours_old_fills_the_picture_and_a_group_without_figures_says_why(
     reader: httpx.Client, database: Database, server: ModelServer, snapshot: SnapshotAssertion
 ) -> None:
-    now = hour_of(utc_now())
+    now = floor_to_hour(utc_now())
     watched = scene(database, APPLICANT, monitor_of(SEX, AGE), endpoint=Endpoint(url=server.url))
     for ago in (30, 2, 1):
         # Nobody is under 26, so that this group has no figure in any check.

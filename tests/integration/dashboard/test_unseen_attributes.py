@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from app.base.clock import HOUR, hour_of, utc_now
+from app.base.clock import HOUR, floor_to_hour, utc_now
 from app.database.engine import Database
 from tests.builders.page_words import says, words
 from tests.builders.proxies import proxied_world, watched_through
@@ -19,13 +19,13 @@ READINGS = ("Both figures are outside the limits", "The figure as logged is outs
 
 @pytest.fixture
 def world(database: Database) -> Iterator[Scene]:
-    with proxied_world(database, asked=500, at=hour_of(utc_now()) - HOUR) as stage:
+    with proxied_world(database, asked=500, at=floor_to_hour(utc_now()) - HOUR) as stage:
         yield stage
 
 
 def everywhere(stage: Scene, reader: httpx.Client) -> list[str]:
     """The page of the deployment, that of the check in its view of logged records alone, and the first page of the report."""
-    result = stage.check(hour_of(utc_now()) - HOUR)
+    result = stage.check(floor_to_hour(utc_now()) - HOUR)
     report = words(reader.get(f"/v1{PAGE}/checks/{result.run.id}/report.html").text)
     return [
         words(reader.get(PAGE).text),

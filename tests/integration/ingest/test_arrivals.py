@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from app.base.clock import hour_of, utc_now
+from app.base.clock import floor_to_hour, utc_now
 from app.database.engine import Database
 from app.database.reseal import begin_sealing
 from app.domain.arrival import KEPT, LogKind, RecordSource
@@ -133,7 +133,7 @@ def test_counts_are_read_for_one_deployment_and_its_hours(service: RunningServic
     send(service, FEEDBACK, {"id": "to-come", "label": "Risk"})
     rejected(service.database, 1)
     ((no,),) = rows(service.database, "SELECT no FROM deployments WHERE id = 'credit-risk'")
-    hour = hour_of(utc_now())
+    hour = floor_to_hour(utc_now())
     span = Span(start=hour - timedelta(hours=1), end=hour + timedelta(hours=1))
 
     with service.database.transaction() as session:

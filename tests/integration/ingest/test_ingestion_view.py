@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import text
 from syrupy.assertion import SnapshotAssertion
 
-from app.base.clock import hour_of, utc_now
+from app.base.clock import floor_to_hour, utc_now
 from app.database.engine import Database
 from app.domain.arrival import LogKind, RecordSource, RejectionCount, RejectionReason
 from app.intake.gateway.call_outcomes import IntakeCount, IntakeOutcome
@@ -31,13 +31,13 @@ def no(service: RunningService) -> int:
 def arrive(database: Database, no: int, ago: int, records: int, source: str = "client", kind: str = "payload") -> None:
     insertion = text("INSERT INTO arrivals (deployment_no, hour, source, kind, records) VALUES (:no, :hour, :source, :kind, :records)")
     with database.transaction() as session:
-        hour = hour_of(utc_now()) - ago * HOUR
+        hour = floor_to_hour(utc_now()) - ago * HOUR
         session.execute(insertion, {"no": no, "hour": hour, "source": source, "kind": kind, "records": records})
 
 
 def reject(database: Database, no: int, ago: int, records: int, reason: RejectionReason, field: str = "Age") -> None:
     count = RejectionCount(
-        hour=hour_of(utc_now()) - ago * HOUR,
+        hour=floor_to_hour(utc_now()) - ago * HOUR,
         source=RecordSource.REST,
         kind=LogKind.PAYLOAD,
         reason=reason,
@@ -101,7 +101,7 @@ def test_a_silence_is_said_after_a_whole_hour_without_a_record(service: RunningS
     with service.database.transaction() as session:
         session.execute(text("UPDATE arrivals SET hour = hour - interval '1 hour'"))
 
-    since = hour_of(utc_now()) - HOUR
+    since = floor_to_hour(utc_now()) - HOUR
     texts = ingestion(service)["signs"]
     assert says(texts[0], f"{since:%Y-%m-%d %H:%M}", "UTC")
     assert texts == snapshot
@@ -111,7 +111,7 @@ def test_dropped_and_left_out_records_are_in_the_hour_that_their_sender_says(
     service: RunningService, no: int, snapshot: SnapshotAssertion
 ) -> None:
     arrive(service.database, no, 0, 5)
-    hour = (hour_of(utc_now()) - HOUR).isoformat()
+    hour = (floor_to_hour(utc_now()) - HOUR).isoformat()
     body = {"sample_rate": 0.5, "hours": [{"hour": hour, "not_received": 1, "left_out": 40}]}
     sender = "0b9d6c1e-5f43-4d1a-9c55-3c8f5f0f9a71"
     service.client.put(f"/v1/deployments/credit-risk/missing-records/{sender}", json=body).raise_for_status()
@@ -153,7 +153,7 @@ def test_every_source_and_reason_has_its_words() -> None:
 def ignore(database: Database, no: int, ago: int, events: int, reason: str = "there is no ce-type") -> None:
     one = IntakeCount(
         deployment_no=no,
-        hour=hour_of(utc_now()) - ago * HOUR,
+        hour=floor_to_hour(utc_now()) - ago * HOUR,
         source="events",
         outcome=IntakeOutcome.IGNORED,
         count=events,
@@ -185,7 +185,7 @@ def test_events_of_which_none_is_used_are_a_sign_and_some_among_others_are_not(
 def test_calls_that_were_answered_before_they_were_read_have_their_reason_elsewhere(
     service: RunningService, no: int, snapshot: SnapshotAssertion
 ) -> None:
-    hour = hour_of(utc_now())
+    hour = floor_to_hour(utc_now())
     for source in (RecordSource.REST, RecordSource.GATEWAY):
         count = RejectionCount(hour=hour, source=source, kind=LogKind.PAYLOAD, reason=RejectionReason.UNREADABLE, field="body", records=1)
         with service.database.transaction() as session:

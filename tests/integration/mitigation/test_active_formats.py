@@ -8,7 +8,7 @@ import pytest
 
 from app.domain.deployment import BodyMapping, Endpoint, FieldType, OutputFields
 from app.payloads.codec import Asking, Codec
-from app.payloads.registry import PayloadFormat, codec_of
+from app.payloads.registry import PayloadFormat, bind_codec
 from tests.builders.row_server import row_server
 from tests.integration.mitigation.live import ADDRESS, register
 from tests.models.speaking import MAPPING
@@ -29,7 +29,7 @@ def approve(row: dict[str, Any]) -> dict[str, Any]:
 
 def codec_for_test(payload_format: str) -> Codec:
     mapping = BodyMapping(**MAPPING) if payload_format == "mapped" else None
-    return codec_of(Endpoint(url="http://model/", payload_format=payload_format, mapping=mapping))
+    return bind_codec(Endpoint(url="http://model/", payload_format=payload_format, mapping=mapping))
 
 
 def post(service: RunningService, spoken: str, rows: list[list[Any]], types: dict[str, FieldType], **query: str) -> httpx.Response:

@@ -10,7 +10,7 @@ from app.database.engine import Database
 from app.domain.monitor import Monitor
 from app.domain.outcome import Outcome
 from app.records.record_lens import Lens
-from app.records.record_list import RecordsWanted, filter_of
+from app.records.record_list import RecordsWanted, build_record_filter
 from app.sources.stored.record_conditions import Statement, add_filters
 from tests.builders.drawn_records import SCHEMA, Drawn, draw, stored_record
 
@@ -56,7 +56,7 @@ def _log(connection: Connection, world: Drawn) -> None:
 
 def _found(connection: Connection, monitor: Monitor, wanted: RecordsWanted) -> list[int]:
     statement = Statement()
-    add_filters(statement, filter_of(wanted, Lens(monitor, {2: OLDER, 3: SCHEMA}, {}, {}), None))
+    add_filters(statement, build_record_filter(wanted, Lens(monitor, {2: OLDER, 3: SCHEMA}, {}, {}), None))
     query = f"SELECT no FROM logged r WHERE {statement.where} ORDER BY no"  # noqa: S608 - nothing of it was sent
     return list(connection.execute(text(query), asdict(statement)["values"]).scalars())
 

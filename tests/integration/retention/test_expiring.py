@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from app.deployments.definition import definition_of
+from app.deployments.definition import build_definition
 from app.deployments.queries import Deployments
 from app.domain.deployment import Deployment
 from app.retention import expire as expiring
@@ -34,7 +34,7 @@ def keep(stage: Scene, policy: RetentionPolicy, deployment: Deployment | None = 
 def neighbour(stage: Scene) -> Scene:
     """Another deployment with records in the same month."""
     with stage.database.transaction() as session:
-        created, _ = Deployments(session, PlainSealer()).create("neighbour", replace(definition_of(stage.deployment), name="Neighbour"))
+        created, _ = Deployments(session, PlainSealer()).create("neighbour", replace(build_definition(stage.deployment), name="Neighbour"))
     other = Scene(stage.database, created)
     other.number_from(100_000)
     other.log([{**row, "id": f"n{place}", "customer": "n"} for place, row in enumerate(UNFAIR.applicants("own", [50.0, 60.0]))], NOON)

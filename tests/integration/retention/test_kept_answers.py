@@ -11,7 +11,7 @@ import pytest
 from app.access.audit.activity_queries import record_activity
 from app.base.clock import utc_now
 from app.database.engine import Database
-from app.deployments.definition import Definition, definition_of
+from app.deployments.definition import Definition, build_definition
 from app.deployments.queries import Deployments
 from app.domain.deployment import Endpoint
 from app.domain.file_tables import PayloadTable, TableFormat
@@ -134,7 +134,7 @@ def test_a_hold_keeps_them_and_so_does_a_deployment_that_shares_the_folder(lake:
 
 
 def lake_definition(lake: Lake) -> Definition:
-    return definition_of(lake.stage.deployment)
+    return build_definition(lake.stage.deployment)
 
 
 def delete(lake: Lake) -> None:

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 from sqlalchemy import text
 
-from app.base.clock import hour_of, utc_now
+from app.base.clock import floor_to_hour, utc_now
 from app.checks.lease_queries import claim
 from app.checks.queries import queue_scheduled
 from app.checks.schedule.retry import CHECK_POLICY
@@ -47,6 +47,6 @@ def test_a_claim_reads_each_queued_check_a_few_times_whatever_the_statistics_say
 
 
 def _queue(database: Database, hours: int) -> int:
-    now = hour_of(utc_now())
+    now = floor_to_hour(utc_now())
     with database.transaction() as session:
         return queue_scheduled(session, earliest=now - timedelta(hours=hours), latest=now - timedelta(hours=1), grace=timedelta(0))

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import select, text, update
 
-from app.base.clock import HOUR, hour_of
+from app.base.clock import HOUR, floor_to_hour
 from app.database.engine import Database
 from app.database.tables import CheckRow, DeploymentRow, MonitorRow
 from app.deployments.monitor.queries import put_monitor
@@ -114,7 +114,7 @@ def test_hours_that_passed_while_the_schedule_was_off_are_not_made_up_for(databa
         switched_on = session.scalars(select(MonitorRow.scheduled_since)).one()
         put_monitor(session, deployment_no, replace(hourly, min_records=1))
         unchanged = session.scalars(select(MonitorRow.scheduled_since)).one()
-    next_hour = hour_of(switched_on) + HOUR
+    next_hour = floor_to_hour(switched_on) + HOUR
 
     queue(database, next_hour + 30 * SECOND)
 

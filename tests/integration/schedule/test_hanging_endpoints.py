@@ -17,7 +17,7 @@ from app.calls import request_pace as pacing
 from app.checks.check import perform_check
 from app.checks.queries import queue_requested
 from app.database.engine import Database
-from app.deployments.definition import definition_of
+from app.deployments.definition import build_definition
 from app.deployments.endpoint_health_queries import IS_OPEN
 from app.deployments.queries import Deployments
 from app.domain.check import CheckRun, CheckState, Failure, Span, Trigger
@@ -191,7 +191,7 @@ def test_another_endpoint_of_the_deployment_begins_without_failures(database: Da
     with database.transaction() as session:
         deployments = Deployments(session, PlainSealer())
         deployment = deployments.by_no(stage.deployment.no)
-        deployments.change(deployment, replace(definition_of(deployment), endpoint=Endpoint(url=server.url)))
+        deployments.change(deployment, replace(build_definition(deployment), endpoint=Endpoint(url=server.url)))
 
     assert health(stage) == HEALTHY
 

@@ -10,7 +10,7 @@ from sqlalchemy import text
 from app.database.engine import Database
 from app.deployments.definition import Definition
 from app.deployments.queries import Deployments
-from app.deployments.training.queries import associations_of, delete_training_data, donor_features_of, donors_of, store_training_data
+from app.deployments.training.queries import delete_training_data, read_associations, read_donor_features, read_donors, store_training_data
 from app.deployments.training.training_facts import (
     NOT_CORRECTED,
     Association,
@@ -83,10 +83,10 @@ def test_correlations_come_back_as_they_were_stored(database: Database, deployme
     store(database, deployment_no, BY_SEX, BY_FLAG)
 
     with database.transaction() as session:
-        assert associations_of(session, deployment_no, ["sex", "age"]) == {"sex": (WEAK, STRONG)}
-        assert donor_features_of(session, deployment_no) == {"sex": dict(BY_SEX.donors.features), "flag": {}}
-        assert donors_of(session, deployment_no, ["sex", "age"]) == {"sex": BY_SEX.donors}
-        assert donors_of(session, deployment_no, ["flag"]) == {"flag": BY_FLAG.donors}
+        assert read_associations(session, deployment_no, ["sex", "age"]) == {"sex": (WEAK, STRONG)}
+        assert read_donor_features(session, deployment_no) == {"sex": dict(BY_SEX.donors.features), "flag": {}}
+        assert read_donors(session, deployment_no, ["sex", "age"]) == {"sex": BY_SEX.donors}
+        assert read_donors(session, deployment_no, ["flag"]) == {"flag": BY_FLAG.donors}
 
 
 def test_a_strength_that_an_earlier_version_stored_comes_back_as_uncorrected_with_the_reason(
@@ -98,7 +98,7 @@ def test_a_strength_that_an_earlier_version_stored_comes_back_as_uncorrected_wit
         session.execute(text("UPDATE training_correlations SET associations = :earlier"), {"earlier": earlier})
 
     with database.transaction() as session:
-        unmeasured, uncorrected = associations_of(session, deployment_no, ["sex"])["sex"]
+        unmeasured, uncorrected = read_associations(session, deployment_no, ["sex"])["sex"]
 
     assert unmeasured == WEAK
     assert (uncorrected.strength, uncorrected.chance_level, uncorrected.uncorrected) == (None, None, 0.649)
@@ -110,6 +110,6 @@ def test_another_upload_takes_the_place_of_the_earlier_one_and_a_deletion_leaves
     store(database, deployment_no, BY_FLAG)
 
     with database.transaction() as session:
-        assert set(donor_features_of(session, deployment_no)) == {"flag"}
+        assert set(read_donor_features(session, deployment_no)) == {"flag"}
         delete_training_data(session, deployment_no)
-        assert donor_features_of(session, deployment_no) == {}
+        assert read_donor_features(session, deployment_no) == {}

@@ -15,7 +15,7 @@ from app.base.errors import SetupError
 from app.database import migrations as migrate
 from app.database.embedded.postgres_programs import client_program
 from app.database.engine import Database
-from app.database.migrations import newest_revision, revision_of, upgrade
+from app.database.migrations import newest_revision, read_revision, upgrade
 from app.statistics.catalogue import CATALOGUE
 from tests.builders.commit_7ba08965 import create_filled, create_schema, read_fixture
 from tests.progress import wait_until
@@ -260,7 +260,7 @@ def test_migrating_ends_with_the_newest_revision(bare: Database) -> None:
     upgrade(bare)
 
     with bare.operator_connection() as connection:
-        assert revision_of(connection) == newest_revision()
+        assert read_revision(connection) == newest_revision()
 
 
 def test_facts_of_the_openscale_sdk_are_moved_into_one_table(bare: Database) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from app.database.engine import Database
-from app.deployments.definition import definition_of
+from app.deployments.definition import build_definition
 from app.deployments.queries import Deployments
 from app.domain.check import Span
 from app.domain.deployment import Column, FieldKind, FieldType
@@ -180,7 +180,7 @@ def test_a_record_keeps_the_columns_that_it_was_logged_under(logged: Scene) -> N
     rooms = Column(name="rooms", type=FieldType.INTEGER, kind=FieldKind.NUMERIC)
     with logged.database.transaction() as session:
         deployments = Deployments(session, PlainSealer())
-        deployments.change(logged.deployment, replace(definition_of(logged.deployment), features=(rooms,), meta=(APPLICANT[0],)))
+        deployments.change(logged.deployment, replace(build_definition(logged.deployment), features=(rooms,), meta=(APPLICANT[0],)))
 
     (found,) = page(logged)
 

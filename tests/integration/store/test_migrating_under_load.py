@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 
 from app.database import migrations as migrate
 from app.database.engine import Database
-from app.database.migrations import newest_revision, revision_of, upgrade
+from app.database.migrations import newest_revision, read_revision, upgrade
 from tests.builders.commit_7ba08965 import REVISION, create_schema
 from tests.progress import wait_until
 
@@ -45,7 +45,7 @@ def test_a_reader_that_needs_a_table_the_migration_has_is_answered(bare: Databas
             assert reader.execute("SELECT count(*) FROM deployments").fetchone() == (0,)
 
     with bare.operator_connection() as connection:
-        assert revision_of(connection) == newest_revision()
+        assert read_revision(connection) == newest_revision()
 
 
 def test_a_long_reader_holds_up_the_migration_and_not_those_who_come_after(bare: Database) -> None:

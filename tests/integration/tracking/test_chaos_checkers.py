@@ -7,7 +7,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from app.base.clock import HOUR, hour_of
+from app.base.clock import HOUR, floor_to_hour
 from app.database.engine import Database
 from app.evidence.update import update_evidence
 from tests.builders.workers import ended, working
@@ -28,7 +28,7 @@ def service(database: Database, tmp_path: Path) -> Iterator[RunningService]:
 
 
 def test_a_history_that_begins_with_an_hour_of_men_is_followed_as_the_service_does(service: RunningService) -> None:
-    until = hour_of(datetime.now(UTC))
+    until = floor_to_hour(datetime.now(UTC))
     records = [
         PastRecord(until - (60 - hour) * HOUR + timedelta(seconds=no), sex, int((no + hour) % 3 > 0))
         for hour in range(60)
@@ -57,7 +57,7 @@ def test_a_window_that_was_topped_up_is_computed_again_from_the_same_records(ser
         document = deployment("checked-00", model.url) | {"outputs": {"prediction": "prediction"}}
         service.client.post("/v1/deployments", json=document).raise_for_status()
         service.client.put("/v1/deployments/checked-00/fairness-monitor", json=monitor()).raise_for_status()
-        at = hour_of(datetime.now(UTC)) - timedelta(seconds=1)
+        at = floor_to_hour(datetime.now(UTC)) - timedelta(seconds=1)
         records = [PastRecord(at, "female" if no % 3 else "male", no % 2) for no in range(40)]
         insert_records(service.database.url, "checked-00", records, "t")
         check = service.client.post("/v1/deployments/checked-00/checks").raise_for_status().json()

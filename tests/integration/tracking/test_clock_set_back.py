@@ -5,7 +5,7 @@ from pathlib import Path
 
 import psycopg
 
-from app.base.clock import HOUR, hour_of
+from app.base.clock import HOUR, floor_to_hour
 from app.database.engine import Database
 from app.evidence.update import update_evidence
 from tests.crashes.checking import deployment, monitor
@@ -16,7 +16,7 @@ SECOND = timedelta(seconds=1)
 
 
 def test_an_hour_to_which_a_record_is_logged_after_it_was_counted_is_noted(database: Database, tmp_path: Path) -> None:
-    past = hour_of(datetime.now(UTC)) - HOUR
+    past = floor_to_hour(datetime.now(UTC)) - HOUR
     records = [PastRecord(past + no * SECOND, sex, no % 2) for no in range(20) for sex in ("male", "female")]
     record = {"id": "r", "features": {"sex": "male", "income": 40_000, "age": 40}, "prediction": 1, "probability": 0.5}
     with running_service(database, tmp_path) as service, psycopg.connect(database.url) as connection:

@@ -16,7 +16,7 @@ from app.domain.monitor import MonitoredAttribute, Schedule
 from app.domain.paging import Paging
 from app.evidence.present_state import ComparisonState, look_at_evidence
 from app.evidence.queries.eras import Era, deployments_to_follow
-from app.evidence.queries.figure_states import StoredFigure, figures_of
+from app.evidence.queries.figure_states import StoredFigure, read_era_figures
 from app.evidence.queries.hour_counts import Cells, CountedPlace, hours_between
 from app.statistics.e_values.nulls import UnfairSide
 from app.statistics.e_values.state_words import State
@@ -57,7 +57,7 @@ def resolutions(stage: Scene) -> list[Resolution | None]:
 def figures(stage: Scene, era: Era) -> list[StoredFigure]:
     """All that is stored of the era's figures."""
     with stage.database.transaction() as session:
-        return figures_of(session, era.no)
+        return read_era_figures(session, era.no)
 
 
 def counted(stage: Scene, era: Era) -> dict[int, Cells]:

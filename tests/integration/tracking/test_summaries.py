@@ -11,7 +11,7 @@ from app.database.engine import Database
 from app.domain.check import DataSet
 from app.domain.paging import Paging
 from app.evidence.present_state import ComparisonState, look_at_evidence
-from app.evidence.queries.summaries import EvidenceCounts, FigureSummary, evidence_counts, summaries_of
+from app.evidence.queries.summaries import EvidenceCounts, FigureSummary, evidence_counts, read_summaries
 from tests.builders.evidence_worlds import SEX, START, log, update, watched, world
 from tests.builders.statements import counted
 from tests.scenes import HOUR, Scene
@@ -38,7 +38,7 @@ def counts(stage: Scene) -> EvidenceCounts:
 
 def summaries(stage: Scene, metric: str = "disparate_impact") -> list[FigureSummary]:
     with stage.database.transaction() as session:
-        return summaries_of(session, stage.deployment.no, metric, data=None, attribute=None, group=None)
+        return read_summaries(session, stage.deployment.no, metric, data=None, attribute=None, group=None)
 
 
 def test_before_the_first_record_nothing_is_counted(database: Database) -> None:

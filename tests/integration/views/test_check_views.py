@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import event
 from syrupy.assertion import SnapshotAssertion
 
-from app.checks.views.build_views import check_view, views_of
+from app.checks.views.build_views import check_view, list_views
 from app.checks.views.payload_view import INTERVALS_DIFFER
 from app.checks.views.view_shapes import AttributeView, CheckView, GroupShare, ViewKind
 from app.database.engine import Database
@@ -43,7 +43,7 @@ def view(stage: Scene, check: CheckRun, kind: ViewKind) -> CheckView:
 
 def reasons(stage: Scene, check: CheckRun) -> dict[str, str | None]:
     with stage.database.transaction() as session:
-        return {state.kind.value: state.reason for state in views_of(session, stage.deployment, check)}
+        return {state.kind.value: state.reason for state in list_views(session, stage.deployment, check)}
 
 
 def attribute(view: CheckView, name: str) -> AttributeView:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.checks.views.build_views import check_view, views_of
+from app.checks.views.build_views import check_view, list_views
 from app.checks.views.payload_view import INTERVALS_DIFFER
 from app.checks.views.view_shapes import AttributeView, CheckView, GroupShare, ViewKind
 from app.database.engine import Database
@@ -135,7 +135,7 @@ def test_with_mitigation_switched_off_the_view_is_not_there_and_says_why(stage: 
     result = stage.check(NOON)
 
     with stage.database.transaction() as session:
-        reasons = {state.kind: state.reason for state in views_of(session, stage.deployment, result.run)}
+        reasons = {state.kind: state.reason for state in list_views(session, stage.deployment, result.run)}
     told = "the mitigation that was set for the deployment covers none of the monitored attributes"
     assert reasons[ViewKind.DEBIASED] == view(stage, result).reason == told
     assert view(stage, result).attributes == ()

@@ -8,7 +8,7 @@ import pytest
 from app.base.errors import NotFound
 from app.checks.views.build_views import check_view
 from app.checks.views.explain_figure import Explanation
-from app.checks.views.one_figure import MeasurementKey, explain_figure, key_of
+from app.checks.views.one_figure import MeasurementKey, explain_figure, make_measurement_key
 from app.checks.views.view_shapes import CheckView, GroupShare, ViewKind
 from app.checks.views.view_source import counted_check
 from app.database.engine import Database
@@ -75,7 +75,7 @@ def test_every_figure_of_every_view_is_found_by_its_key_and_is_the_one_that_is_s
         figures = shown_figures(view)
         assert len(figures) > 3
         for figure in figures:
-            explanation = explain(stage, check, key_of(figure))
+            explanation = explain(stage, check, make_measurement_key(figure))
             assert explanation.measurement == figure
 
 

@@ -13,13 +13,13 @@ from app.base.values import Range
 from app.checks.advice.advice import Cause
 from app.checks.views.headlines import word_figure
 from app.database.engine import Database
-from app.deployments.definition import definition_of
+from app.deployments.definition import build_definition
 from app.deployments.monitor.queries import delete_monitor
 from app.deployments.queries import Deployments
 from app.domain.check import DataSet, Span, Trigger
 from app.domain.deployment import Endpoint
 from app.domain.monitor import MonitoredAttribute
-from app.overview.fleet import DeploymentOverview, DeploymentState, Overview, OverviewSort, OverviewWanted, overview, place_of
+from app.overview.fleet import DeploymentOverview, DeploymentState, Overview, OverviewSort, OverviewWanted, overview, rank_deployment
 from app.statistics.intervals.verdicts import Verdict
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.heartbeats import let_a_worker_answer
@@ -58,7 +58,7 @@ def only(stage: Scene, now: datetime = NOON + HOUR) -> DeploymentOverview:
 def another(stage: Scene, deployment_id: str) -> Scene:
     """A copy of the deployment, with the same monitor."""
     with stage.database.transaction() as session:
-        made, _ = Deployments(session, PlainSealer()).create(deployment_id, definition_of(stage.deployment))
+        made, _ = Deployments(session, PlainSealer()).create(deployment_id, build_definition(stage.deployment))
         session.execute(
             text(
                 "INSERT INTO monitors (deployment_no, version, schedule, config)"
@@ -294,7 +294,7 @@ def test_pages_hold_every_deployment_once(several: Scene, sort: OverviewSort) ->
     for _ in whole.deployments:
         (one,) = look(several, sort=sort, after=behind, limit=1).deployments
         listed.append(one.id)
-        behind = place_of(one, sort)
+        behind = rank_deployment(one, sort)
 
     assert listed == names(whole)
     assert look(several, sort=sort, after=behind).deployments == ()

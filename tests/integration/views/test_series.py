@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from app.base.values import Range
-from app.charts.series import Series, SeriesWanted, Volume, series_of, volume_of
+from app.charts.series import Series, SeriesWanted, Volume, build_series, count_volume
 from app.checks.days.roll_up import Period
 from app.database.engine import Database
 from app.deployments.monitor.queries import delete_monitor
@@ -48,12 +48,12 @@ def stage(database: Database, server: ModelServer, memory: SceneMemory) -> Scene
 def read(stage: Scene, **wanted: Any) -> Series:  # noqa: ANN401
     given: dict[str, Any] = {"metric": "disparate_impact", "data": DataSet.PAYLOAD, "attribute": "sex", **wanted}
     with stage.database.transaction() as session:
-        return series_of(session, stage.deployment.no, SeriesWanted(**given))
+        return build_series(session, stage.deployment.no, SeriesWanted(**given))
 
 
 def volumes(stage: Scene, rollup: Period | None = None) -> tuple[Volume, ...]:
     with stage.database.transaction() as session:
-        return volume_of(session, stage.deployment.no, None, None, rollup)
+        return count_volume(session, stage.deployment.no, None, None, rollup)
 
 
 def test_every_group_of_the_attribute_has_its_points_oldest_first(stage: Scene) -> None:

@@ -8,7 +8,7 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 from syrupy.assertion import SnapshotAssertion
 
-from app.charts.series import SeriesWanted, series_of
+from app.charts.series import SeriesWanted, build_series
 from app.charts.time_ranges import Earlier, RangeChoice
 from app.charts.timeline import Timeline, TimelineWanted, read_timeline
 from app.checks.result_queries import DAY, join_day
@@ -54,7 +54,7 @@ def timeline(stage: Scene, span: Span, earlier: Earlier | None = None) -> Timeli
 
 
 def values(session: Session, stage: Scene) -> dict[object, float | None]:
-    (group,) = series_of(
+    (group,) = build_series(
         session, stage.deployment.no, SeriesWanted(metric="disparate_impact", data=DataSet.PAYLOAD, attribute="sex")
     ).groups
     return {point.at: point.value for point in group.points}

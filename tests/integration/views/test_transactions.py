@@ -17,7 +17,7 @@ from app.domain.deployment import Column, Endpoint, FieldKind, FieldType
 from app.domain.monitor import MonitoredAttribute
 from app.domain.outcome import OutcomeRule
 from app.records.one_record import record_details
-from app.records.record_list import Records, RecordsWanted, records_of
+from app.records.record_list import Records, RecordsWanted, list_matching_records
 from app.sources.stored import record_queries as stored
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.statements import counted
@@ -49,7 +49,7 @@ def stage(database: Database, server: ModelServer, memory: SceneMemory) -> Scene
 
 def found(stage: Scene, **wanted: Any) -> Records:  # noqa: ANN401
     with stage.database.transaction() as session:
-        return records_of(session, stage.deployment.no, RecordsWanted(**wanted))
+        return list_matching_records(session, stage.deployment.no, RecordsWanted(**wanted))
 
 
 def ids(stage: Scene, **wanted: Any) -> set[str]:  # noqa: ANN401

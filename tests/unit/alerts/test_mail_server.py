@@ -2,17 +2,17 @@ import pytest
 
 from app.alerts.channels.delivery_retry import NOTIFICATION_LEASE
 from app.alerts.channels.email import TIMEOUT_SECONDS, seconds_to_connect
-from app.alerts.channels.mail_server import MailServer, mail_server_of
+from app.alerts.channels.mail_server import MailServer, read_mail_server
 from app.base.errors import SetupError
 from app.base.settings import Settings
 
 
 def server_of(url: str, sender: str = "evenhand@example.com") -> MailServer | None:
-    return mail_server_of(Settings(smtp_url=url, smtp_sender=sender))  # type: ignore[arg-type]
+    return read_mail_server(Settings(smtp_url=url, smtp_sender=sender))  # type: ignore[arg-type]
 
 
 def test_without_an_address_there_is_no_mail_server() -> None:
-    assert mail_server_of(Settings()) is None
+    assert read_mail_server(Settings()) is None
     assert server_of("") is None
 
 

@@ -2,7 +2,7 @@ import json
 
 from app.base import errors
 from app.base.errors import EndpointDown, EvenhandError, InvalidInput, PageRefused, ScoringFailed
-from app.web.problems import INTERNAL, KINDS, field_of, kind_of, problem_response, unexpected_response
+from app.web.problems import INTERNAL, KINDS, find_kind, name_field, problem_response, unexpected_response
 
 
 def _all_below(kind: type[EvenhandError]) -> set[type[EvenhandError]]:
@@ -13,8 +13,8 @@ def test_every_error_of_the_tree_has_the_status_of_its_own_row_or_of_the_class_a
     ours = {kind for kind in _all_below(EvenhandError) if kind.__module__.startswith("app.")}
 
     assert set(KINDS) <= ours
-    assert {kind for kind in ours if kind_of(kind.__new__(kind)) is INTERNAL} == set()
-    assert {kind_of(kind.__new__(kind)).type for kind in (EndpointDown, PageRefused)} == {KINDS[ScoringFailed].type}
+    assert {kind for kind in ours if find_kind(kind.__new__(kind)) is INTERNAL} == set()
+    assert {find_kind(kind.__new__(kind)).type for kind in (EndpointDown, PageRefused)} == {KINDS[ScoringFailed].type}
     assert all(kind.__name__ in (errors.__doc__ or "") for kind in ours)
 
 
@@ -47,8 +47,8 @@ def test_an_unforeseen_error_tells_nothing_of_the_inside() -> None:
 
 
 def test_places_are_written_as_people_write_them() -> None:
-    assert field_of(("body", "attributes", 0, "monitored", 1)) == "attributes[0].monitored[1]"
-    assert field_of(("query", "limit")) == "limit"
-    assert field_of(("body",)) == "body"
-    assert field_of(("body", 0)) == "[0]"
-    assert field_of(()) == "body"
+    assert name_field(("body", "attributes", 0, "monitored", 1)) == "attributes[0].monitored[1]"
+    assert name_field(("query", "limit")) == "limit"
+    assert name_field(("body",)) == "body"
+    assert name_field(("body", 0)) == "[0]"
+    assert name_field(()) == "body"

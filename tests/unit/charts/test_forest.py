@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from app.charts.pictures.forest_picture import ForestLine, picture_of, strip_runs
+from app.charts.pictures.forest_picture import ForestLine, draw_forest, strip_runs
 from app.domain.check import DataSet
 from app.evidence.present_state import ComparisonState
 from app.statistics.e_values.state_words import State
@@ -11,7 +11,7 @@ from tests.builders.forests import checks_of, figure_of, forest_of
 
 
 def test_equality_is_in_the_middle_and_the_band_lies_around_it() -> None:
-    (line,) = picture_of(forest_of(figure_of(1.0, "fair", lower=0.5, upper=2.0))).lines
+    (line,) = draw_forest(forest_of(figure_of(1.0, "fair", lower=0.5, upper=2.0))).lines
     (mark,) = line.marks
 
     assert (mark.low, mark.at, mark.high) == (25.0, 50.0, 75.0)
@@ -20,7 +20,7 @@ def test_equality_is_in_the_middle_and_the_band_lies_around_it() -> None:
 
 
 def test_a_lone_limit_ends_the_band_on_both_sides() -> None:
-    (line,) = picture_of(forest_of(figure_of(1.0, "fair", lower=0.5, upper=2.0, upper_limit=None))).lines
+    (line,) = draw_forest(forest_of(figure_of(1.0, "fair", lower=0.5, upper=2.0, upper_limit=None))).lines
 
     # Beyond the mirror image the verdict is that the other side is not watched, which is not fair.
     assert round(line.band_low + line.band_high) == 100
@@ -28,7 +28,7 @@ def test_a_lone_limit_ends_the_band_on_both_sides() -> None:
 
 def test_figures_and_ends_beyond_the_axis_are_clipped() -> None:
     low, high, open_end = (
-        picture_of(forest_of(figure_of(*one, lower=lower, upper=upper))).lines[0].marks[0]
+        draw_forest(forest_of(figure_of(*one, lower=lower, upper=upper))).lines[0].marks[0]
         for one, lower, upper in (((0.0, "unfair"), 0.0, 0.3), ((9.0, "unfair"), 3.0, 20.0), ((2.0, "unfair"), 1.5, None))
     )
 
@@ -40,7 +40,7 @@ def test_figures_and_ends_beyond_the_axis_are_clipped() -> None:
 
 def test_the_number_of_a_clipped_figure_begins_after_its_interval() -> None:
     within, over, right = (
-        picture_of(forest_of(figure_of(value, "unfair", lower=lower, upper=upper))).lines[0].marks[0]
+        draw_forest(forest_of(figure_of(value, "unfair", lower=lower, upper=upper))).lines[0].marks[0]
         for value, lower, upper in ((0.14, 0.06, 0.34), (0.14, 0.01, 3.9), (9.0, 3.0, 20.0))
     )
 
@@ -59,7 +59,7 @@ def races(*found: tuple[str, str, float, str], states: Sequence[ComparisonState]
         )
         for race, sex, value, verdict in found
     ]
-    return next(line for line in picture_of(forest_of(*figures, monitor=None, states=states)).lines if line.name == "b")
+    return next(line for line in draw_forest(forest_of(*figures, monitor=None, states=states)).lines if line.name == "b")
 
 
 OTHERS = (("c", "female", 0.9, "fair"), ("c", "male", 1.0, "fair"), ("d", "female", 0.9, "fair"), ("d", "male", 1.0, "fair"))
@@ -88,21 +88,21 @@ def test_groups_of_one_line_that_agree_share_a_badge() -> None:
 
 
 def test_the_counterfactual_figure_has_another_shape_and_place() -> None:
-    logged, other = picture_of(forest_of(figure_of(), figure_of(0.5, data=DataSet.BALANCED))).lines[0].marks
+    logged, other = draw_forest(forest_of(figure_of(), figure_of(0.5, data=DataSet.BALANCED))).lines[0].marks
 
     assert (logged.shape, other.shape) == ("circle", "ring")
     assert logged.y < other.y
 
 
 def test_a_row_without_a_number_has_no_mark() -> None:
-    (line,) = picture_of(forest_of(figure_of(None, "not_computable", lower=None, upper=None))).lines
+    (line,) = draw_forest(forest_of(figure_of(None, "not_computable", lower=None, upper=None))).lines
 
     assert line.marks == ()
 
 
 def test_differences_lie_on_a_linear_axis_that_holds_them_all() -> None:
     one = figure_of(-0.4, metric="statistical_parity_difference", lower=-0.5, upper=-0.3, lower_limit=-0.1, upper_limit=0.1)
-    picture = picture_of(forest_of(one, metric="statistical_parity_difference"))
+    picture = draw_forest(forest_of(one, metric="statistical_parity_difference"))
     (mark,) = picture.lines[0].marks
 
     assert mark.clipped == ""

@@ -16,7 +16,7 @@ from app.deployments.training.from_distributions import classify_cell_label
 from app.deployments.training.typed_column import read_classes
 from app.domain.cells import parse_label
 from app.domain.outcome import Outcome, OutcomeRule, outcome_label, outcome_texts
-from app.library.frame_outcomes import OutcomeLists, outcomes_of, same_label
+from app.library.frame_outcomes import OutcomeLists, classify_outcomes, same_label
 from app.sources.arrays.column_cells import canonical_texts, format_value, parse_value, read_answers
 from app.sources.arrays.outcome_codes import OutcomeClassifier, outcome_codes
 from tests.builders.outcome_rules import rules, values
@@ -30,7 +30,7 @@ RANGES = OutcomeRule(favourable=(Range(0.5, 1.0),), unfavourable=(Range(0.0, 0.4
 def by_library(found: list[Scalar], rule: OutcomeRule) -> list[int]:
     """What the library makes of a column of these values."""
     lists = OutcomeLists(rule.favourable, rule.unfavourable)
-    return [int(code) for code in outcomes_of(pd.Series(found, name="outcome", dtype=object), lists, "prediction").codes]
+    return [int(code) for code in classify_outcomes(pd.Series(found, name="outcome", dtype=object), lists, "prediction").codes]
 
 
 def classes(array: pa.Array, *, is_typed: bool) -> list[Scalar]:
@@ -115,8 +115,8 @@ def test_true_is_no_number_and_no_other_text_where_those_are_listed() -> None:
 
 def test_labels_and_predictions_of_two_spellings_are_the_same_class_in_the_library() -> None:
     lists = OutcomeLists.of(True, False)
-    labels = outcomes_of(pd.Series(["True", "TRUE", "1", "False", "no"], name="label", dtype=object), lists, "label")
-    predicted = outcomes_of(pd.Series([True, True, True, True, False], name="prediction"), lists, "prediction")
+    labels = classify_outcomes(pd.Series(["True", "TRUE", "1", "False", "no"], name="label", dtype=object), lists, "label")
+    predicted = classify_outcomes(pd.Series([True, True, True, True, False], name="prediction"), lists, "prediction")
 
     assert same_label(labels, predicted).tolist() == [True, True, True, False, False]
 

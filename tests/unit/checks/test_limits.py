@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from app.checks.counting.tabulate import EVERYBODY
-from app.checks.measure import limits_of, measure_table
+from app.checks.measure import find_limits, measure_table
 from app.domain.check import DataSet
 from app.domain.comparison import Comparison
 from app.domain.monitor import Limits, Monitor, MonitoredAttribute
@@ -41,13 +41,13 @@ def test_a_column_whose_name_looks_like_an_intersection_keeps_its_own_limits() -
 
 
 def test_a_metric_without_limits_has_none() -> None:
-    assert limits_of(SEX, "favourable_rate") == Limits()
-    assert limits_of(None, "disparate_impact") == Limits()
+    assert find_limits(SEX, "favourable_rate") == Limits()
+    assert find_limits(None, "disparate_impact") == Limits()
 
 
 def test_a_metric_that_the_monitor_says_nothing_about_has_the_limits_of_the_catalogue() -> None:
     for attribute in (SEX, None):
-        found = limits_of(attribute, "equalized_odds_difference")
+        found = find_limits(attribute, "equalized_odds_difference")
         assert (found.lower, found.upper) == CATALOGUE["equalized_odds_difference"].limits
 
 

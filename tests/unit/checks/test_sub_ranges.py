@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.base.values import Range
-from app.checks.counting.sub_ranges import FULL_STEPS, SUB_RANGES, SubRanges, count_inside, edges_of, inside
+from app.checks.counting.sub_ranges import FULL_STEPS, SUB_RANGES, SubRanges, count_inside, cut_range, inside
 from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.monitor import MonitoredAttribute
 from app.sources.arrays.group_of_records import group_records
@@ -16,7 +16,7 @@ ENDS = st.floats(allow_nan=False, allow_infinity=False)
 
 
 def labels(lo: float, hi: float, *, is_whole: bool = True) -> list[str]:
-    edges = edges_of(Range(lo, hi), is_whole=is_whole)
+    edges = cut_range(Range(lo, hi), is_whole=is_whole)
     return SubRanges("g", is_whole, edges, np.zeros((len(edges) - 1, 3), np.int64)).labels
 
 
@@ -52,7 +52,7 @@ def test_intervals_of_other_numbers_say_that_their_upper_end_belongs_to_the_next
 @given(ENDS, ENDS, st.booleans())
 def test_edges_rise_from_end_to_end_and_are_few_whatever_the_range(one: float, other: float, is_whole: bool) -> None:  # noqa: FBT001 - drawn
     lo, hi = min(one, other), max(one, other)
-    edges = edges_of(Range(lo, hi), is_whole=is_whole)
+    edges = cut_range(Range(lo, hi), is_whole=is_whole)
 
     assert len(edges) - 1 <= FULL_STEPS + 1
     if lo <= edges[0] <= edges[-1] <= hi:

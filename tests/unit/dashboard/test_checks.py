@@ -12,7 +12,17 @@ from app.checks.views.view_shapes import Change, SubRange
 from app.domain.check import CheckRun, CheckState, DataSet, Measurement, Scope, Span, Trigger
 from app.domain.comparison import Comparison
 from app.domain.figure_details import Details
-from app.pages.check_words import counted, duration, may_be_cancelled, number_of, origin, round_change, share_of, span, subject_of
+from app.pages.check_words import (
+    counted,
+    duration,
+    format_measurement,
+    format_share,
+    may_be_cancelled,
+    name_scope,
+    origin,
+    round_change,
+    span,
+)
 from app.pages.deployment.figure_addresses import figure_query
 from app.statistics.intervals.verdicts import Verdict
 from tests.builders.page_words import says
@@ -77,21 +87,21 @@ CHECK = CheckRun(
     ],
 )
 def test_a_number_is_never_rounded_across_a_limit_the_ideal_or_zero(value: float, shown: str) -> None:
-    assert number_of(replace(IMPACT, value=value, lower=value, upper=value)).text == shown
+    assert format_measurement(replace(IMPACT, value=value, lower=value, upper=value)).text == shown
 
 
 def test_an_interval_has_as_many_digits_as_its_value_and_says_where_it_has_no_end() -> None:
-    assert number_of(replace(IMPACT, value=0.75, lower=0.7, upper=0.803)).interval == "0.700 to 0.803"
-    assert number_of(replace(IMPACT, upper=None)).interval == "0.52 and more"
-    assert number_of(replace(IMPACT, lower=None)).interval == "up to 0.70"
-    assert number_of(replace(IMPACT, lower=None, upper=None)).interval == "–"
+    assert format_measurement(replace(IMPACT, value=0.75, lower=0.7, upper=0.803)).interval == "0.700 to 0.803"
+    assert format_measurement(replace(IMPACT, upper=None)).interval == "0.52 and more"
+    assert format_measurement(replace(IMPACT, lower=None)).interval == "up to 0.70"
+    assert format_measurement(replace(IMPACT, lower=None, upper=None)).interval == "–"
 
 
 def test_a_rate_reads_as_per_cent_and_a_count_as_a_count() -> None:
     rate = replace(IMPACT, metric="favourable_rate", value=0.468599, lower=0.4018, upper=0.5366, lower_limit=None)
 
-    assert (number_of(rate).text, number_of(rate).interval) == ("46.9\u00a0%", "40.2 to 53.7\u00a0%")
-    assert number_of(replace(rate, value=1.0, upper=1.0)).text == "100.0\u00a0%"
+    assert (format_measurement(rate).text, format_measurement(rate).interval) == ("46.9\u00a0%", "40.2 to 53.7\u00a0%")
+    assert format_measurement(replace(rate, value=1.0, upper=1.0)).text == "100.0\u00a0%"
 
 
 def test_both_accuracies_and_their_change_agree_as_they_are_shown() -> None:
@@ -106,7 +116,7 @@ def test_both_accuracies_and_their_change_agree_as_they_are_shown() -> None:
         assert shown.after is not None
         assert shown.change is not None
         # With one digit, 80.6 less 35.9 would be 44.6.
-        texts = [number_of(one, shown.digits).text for one in (shown.before, shown.after, shown.change)]
+        texts = [format_measurement(one, shown.digits).text for one in (shown.before, shown.after, shown.change)]
         assert texts == ["35.94\u00a0%", "80.56\u00a0%", "+44.62\u00a0points"]
     assert round_change(Change(before=found[0], after=None, change=None)).digits == 1
 
@@ -123,11 +133,11 @@ def test_a_change_of_the_accuracy_is_in_percentage_points_next_to_per_cents(
     value: float, ends: tuple[float | None, float | None], shown: str, interval: str
 ) -> None:
     change = replace(IMPACT, metric="accuracy_change", value=value, lower=ends[0], upper=ends[1], lower_limit=None, upper_limit=None)
-    assert (number_of(change).text, number_of(change).interval) == (shown, interval)
+    assert (format_measurement(change).text, format_measurement(change).interval) == (shown, interval)
 
 
 def test_a_figure_without_a_value_keeps_its_reason() -> None:
-    nothing = number_of(replace(IMPACT, value=None, lower=None, upper=None, reason="no record of female was classified"))
+    nothing = format_measurement(replace(IMPACT, value=None, lower=None, upper=None, reason="no record of female was classified"))
 
     assert (nothing.text, nothing.interval, nothing.reason) == ("–", "–", "no record of female was classified")
 
@@ -135,8 +145,8 @@ def test_a_figure_without_a_value_keeps_its_reason() -> None:
 def test_the_share_of_a_sub_range_reads_as_those_of_groups_do() -> None:
     part = SubRange(label="20-21", favourable=1, unfavourable=3, unclassified=0, share=0.25, lower=0.0456, upper=0.6994, reason=None)
 
-    assert share_of(part).text == "25.0\u00a0%"
-    assert share_of(replace(part, share=None, lower=None, upper=None, reason="nobody")).reason == "nobody"
+    assert format_share(part).text == "25.0\u00a0%"
+    assert format_share(replace(part, share=None, lower=None, upper=None, reason="nobody")).reason == "nobody"
 
 
 def test_the_address_of_a_figure_names_its_measurement_and_does_not_depend_on_the_check() -> None:
@@ -278,9 +288,9 @@ def test_only_what_is_not_over_can_be_cancelled() -> None:
 
 
 def test_the_subject_of_a_figure_is_named_in_few_words() -> None:
-    assert subject_of(IMPACT) == "female"
-    assert subject_of(replace(IMPACT, group="")) == "(blank)"
-    assert subject_of(replace(IMPACT, scope=Scope.REFERENCE)) == "all reference"
+    assert name_scope(IMPACT) == "female"
+    assert name_scope(replace(IMPACT, group="")) == "(blank)"
+    assert name_scope(replace(IMPACT, scope=Scope.REFERENCE)) == "all reference"
 
 
 def test_counts_behind_a_figure_keep_their_digits() -> None:

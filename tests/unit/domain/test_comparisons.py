@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.base.texts import joining_problem
-from app.domain.comparison import MOST_WAYS, Comparison, comparisons_of, find_comparison, split_group
+from app.domain.comparison import MOST_WAYS, Comparison, find_comparison, list_comparisons, split_group
 from app.domain.monitor import Monitor, MonitoredAttribute
 from app.domain.outcome import OutcomeRule
 
@@ -17,8 +17,8 @@ MONITOR = Monitor(outcomes=OutcomeRule((1,), (0,)), attributes=(SEX, REGION), in
 
 
 def test_a_monitor_compares_each_attribute_and_then_its_intersections() -> None:
-    assert [one.features for one in comparisons_of(MONITOR)] == [("sex",), ("region",), ("region", "sex")]
-    assert [one.members(MONITOR) for one in comparisons_of(MONITOR)] == [[SEX], [REGION], [REGION, SEX]]
+    assert [one.features for one in list_comparisons(MONITOR)] == [("sex",), ("region",), ("region", "sex")]
+    assert [one.members(MONITOR) for one in list_comparisons(MONITOR)] == [[SEX], [REGION], [REGION, SEX]]
 
 
 @pytest.mark.parametrize("label", ["sex", "region × sex"])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.library.frame_columns import MISSING, encode, looked_up, narrowest, sizes_of
+from app.library.frame_columns import MISSING, count_codes, encode, looked_up, narrowest
 from app.library.frame_groups import group_records
 from app.statistics.tables import strata_counts as strata
 
@@ -43,7 +43,7 @@ def test_every_value_keeps_its_code_however_many_there_are(distinct: int) -> Non
     encoded = encode(pd.Series([*values, None], name="place"), "attribute")
 
     assert encoded.codes.tolist() == [*values, MISSING]
-    assert sizes_of(encoded.codes, distinct).tolist() == [3] * distinct + [1]
+    assert count_codes(encoded.codes, distinct).tolist() == [3] * distinct + [1]
     assert looked_up(range(distinct, 0, -1), encoded.codes, missing=0).tolist() == [*(distinct - values), 0]
 
 

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from app.base.errors import InvalidInput
 from app.library.compared_rates import read_features
-from app.library.frame_columns import column_of, numbers_of
+from app.library.frame_columns import convert_numbers, require_column
 from app.library.frame_groups import group_records
-from app.library.frame_outcomes import FAVOURABLE, UNCLASSIFIED, UNFAVOURABLE, OutcomeLists, outcomes_of
+from app.library.frame_outcomes import FAVOURABLE, UNCLASSIFIED, UNFAVOURABLE, OutcomeLists, classify_outcomes
 from app.library.frame_report import Report
 from app.library.measurements import measure_frame
 
@@ -110,7 +110,7 @@ def test_ranges_and_features_read_the_numbers(values: Values, make: Make) -> Non
     frame = pd.DataFrame({"fee": make(values)})
 
     assert group_records(frame, "fee", [(0, 2)], [(3, 4)]).codes.tolist() == [0, 1, -1]
-    assert numbers_of(frame["fee"], "features").tolist()[:2] == [1.0, 3.0]
+    assert convert_numbers(frame["fee"], "features").tolist()[:2] == [1.0, 3.0]
 
 
 def test_decimals_are_a_feature_of_numbers() -> None:
@@ -148,7 +148,7 @@ def test_an_enum_a_uuid_and_a_date_are_listed_as_they_are_logged() -> None:
 def test_outcomes_are_those_of_plain_values(values: Values, favourable: object) -> None:
     column = pd.Series(values, dtype=object, name="decision")
 
-    outcomes = outcomes_of(column, OutcomeLists.of(favourable, None), "prediction")
+    outcomes = classify_outcomes(column, OutcomeLists.of(favourable, None), "prediction")
 
     assert outcomes.codes.tolist() == [FAVOURABLE, UNFAVOURABLE, UNCLASSIFIED]
 
@@ -169,4 +169,4 @@ def test_times_and_the_like_are_no_numbers(values: Any) -> None:  # noqa: ANN401
     frame = pd.DataFrame({"when": values})
 
     with pytest.raises(InvalidInput, match="'when' must hold numbers, found "):
-        numbers_of(column_of(frame, "when", "score"), "score")
+        convert_numbers(require_column(frame, "when", "score"), "score")

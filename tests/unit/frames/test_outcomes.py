@@ -2,16 +2,16 @@ import pandas as pd
 import pytest
 
 from app.base.errors import InvalidInput
-from app.library.frame_outcomes import OutcomeLists, outcomes_of, same_label
+from app.library.frame_outcomes import OutcomeLists, classify_outcomes, same_label
 
 
 def codes(values: list[object], favourable: object, unfavourable: object = None) -> list[int]:
-    return outcomes_of(pd.Series(values, name="outcome"), OutcomeLists.of(favourable, unfavourable), "prediction").codes.tolist()
+    return classify_outcomes(pd.Series(values, name="outcome"), OutcomeLists.of(favourable, unfavourable), "prediction").codes.tolist()
 
 
 def right(actual: list[object], predicted: list[object], favourable: object) -> list[int]:
     lists = OutcomeLists.of(favourable, None)
-    columns = (outcomes_of(pd.Series(values, name="outcome"), lists, "label") for values in (actual, predicted))
+    columns = (classify_outcomes(pd.Series(values, name="outcome"), lists, "label") for values in (actual, predicted))
     return same_label(*columns).tolist()
 
 

@@ -7,7 +7,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from app.base.errors import InvalidInput
 from app.domain.deployment import Column, FieldKind, FieldType, OutputFields, ProblemType, RecordSchema
-from app.intake.imports.clarify_files import CLARIFY_KEYS, ClarifyChoices, ClarifyConfig, TranslatedMonitor, violations_of
+from app.intake.imports.clarify_files import CLARIFY_KEYS, ClarifyChoices, ClarifyConfig, TranslatedMonitor, list_violations
 from tests.builders.docs_pages import DOCS, table
 
 SCHEMA = RecordSchema(
@@ -166,7 +166,7 @@ def test_unfair_groups_are_violations_under_the_vendors_names() -> None:
         usual = {"metric": "disparate_impact", "data": "payload", "scope": "group", "attribute": "Sex", "group": "female"}
         return usual | {"value": 0.5, "verdict": "unfair"} | changes
 
-    found = violations_of(
+    found = list_violations(
         CONFIG,
         [
             measurement(),

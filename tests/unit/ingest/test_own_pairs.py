@@ -12,7 +12,7 @@ from app.intake.logging.ingest_plan import IngestPlan, plan_for
 from app.intake.logging.logged_pairs import check_pairs
 from app.intake.writing.write_target import Target
 from app.payloads.codec import Asking
-from app.payloads.registry import PayloadFormat, codec_of
+from app.payloads.registry import PayloadFormat, bind_codec
 from tests.models.speaking import MAPPING, speak
 from tests.unit.ingest.plans import MOMENTS, column
 
@@ -48,7 +48,7 @@ def pair_of(payload_format: str, types: dict[str, FieldType], rows: list[list[An
     """What a model in that format was sent and answered, as a caller writes it into JSON."""
     endpoint = plan_of(payload_format, types).target.endpoint
     assert endpoint is not None
-    codec = codec_of(endpoint)
+    codec = bind_codec(endpoint)
     sent = codec.write_request(list(types), rows, asking=Asking(outputs=OUTPUTS, types=tuple(types.values())))
     bodies = {"request": sent, "response": speak(payload_format, sent, answer)}
 

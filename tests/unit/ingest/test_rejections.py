@@ -8,7 +8,7 @@ import pytest
 from app.domain import cells
 from app.domain.arrival import RejectionReason
 from app.intake.logging import service
-from app.intake.logging.rejection_counts import field_of, kind_of_reason
+from app.intake.logging.rejection_counts import find_field, kind_of_reason
 from app.intake.logging.size_check import size_problem
 from tests.unit.ingest.plans import plan
 
@@ -63,7 +63,7 @@ def test_a_value_in_the_words_does_not_change_the_kind(reason: str, kind: Reject
 def test_a_field_is_a_column_or_a_member_and_nothing_that_a_sender_made_up() -> None:
     target = plan().target
 
-    assert field_of("features.Age", target) == "Age"
-    assert field_of("scored_at", target) == "scored_at"
-    assert field_of("features.Anna Smith", target) == ""
-    assert field_of("Anna Smith", target) == ""
+    assert find_field("features.Age", target) == "Age"
+    assert find_field("scored_at", target) == "scored_at"
+    assert find_field("features.Anna Smith", target) == ""
+    assert find_field("Anna Smith", target) == ""

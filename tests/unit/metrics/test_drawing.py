@@ -11,7 +11,7 @@ from app.statistics.figure_values import Measured, Undefined, Value
 from app.statistics.formulas import differential_fairness as differential
 from app.statistics.group_labels import IntArray, Role, as_groups
 from app.statistics.intervals import draws as drawing
-from app.statistics.intervals.draws import DrawnCells, intervals_of, intervals_of_parts, sum_of_squares_interval
+from app.statistics.intervals.draws import DrawnCells, build_intervals, intervals_of_parts, sum_of_squares_interval
 from app.statistics.intervals.verdicts import Verdict, verdict
 from app.statistics.measures.measure import measure_feedback, measure_payload, measure_training
 from app.statistics.tables.count_table import FeedbackCells, GroupCounts
@@ -83,7 +83,7 @@ def test_a_distance_reaches_to_zero_unless_the_difference_is_surely_not_zero() -
     random = np.random.default_rng(2)
     signed = np.stack([random.normal(0.1, 0.1, 5_000), random.normal(0.5, 0.1, 5_000)], axis=1)
 
-    near, far = intervals_of(np.array([0.1, 0.5]), np.abs(signed), 0.0, vanishing=signed[..., None])
+    near, far = build_intervals(np.array([0.1, 0.5]), np.abs(signed), 0.0, vanishing=signed[..., None])
 
     assert near.lower == 0
     assert far.lower == pytest.approx(0.5 - 1.96 * 0.1, abs=0.02)

@@ -19,7 +19,7 @@ from app.statistics.group_labels import FloatArray, IntArray, Role
 from app.statistics.measures.measure_scores import EQUALIZED_ODDS, measure_scores
 from app.statistics.tables import score_bins
 from app.statistics.tables.count_table import FeedbackCells
-from app.statistics.tables.score_bins import MOST, ScoreBins, keys_of, scores_of
+from app.statistics.tables.score_bins import MOST, ScoreBins, decode_keys, encode_scores
 from app.statistics.tables.score_sums import LARGEST_LOSS
 from app.statistics.tables.score_table import ScoreTable
 from tests.builders.results import found, reason, value
@@ -146,7 +146,9 @@ def test_of_more_scores_than_are_kept_the_worst_error_is_known_and_widens_the_in
     scores[::2] *= 1e-6
     scores[::10] = 0.9999
     table = ScoreTable.from_records(SEXES, codes, actual, scores)
-    hidden = ScoreTable.from_records(SEXES, codes, actual, scores_of((keys_of(scores) >> table.sums.bins.shift) << table.sums.bins.shift))
+    hidden = ScoreTable.from_records(
+        SEXES, codes, actual, decode_keys((encode_scores(scores) >> table.sums.bins.shift) << table.sums.bins.shift)
+    )
 
     for scope, group, rows in (("overall", None, codes >= 0), ("group", "Female", codes == 0)):
         area, plain = (found(measured(of), "roc_auc", scope, group) for of in (table, hidden))
@@ -204,9 +206,9 @@ def test_keys_rise_with_the_scores_and_lead_back_to_them() -> None:
     near = np.concatenate([[0.0, 5e-324], 10.0 ** np.arange(-300, 0), np.nextafter(0.5, [0, 1]), [0.5]])
     scores = np.unique(np.concatenate([near, 1 - near]))
 
-    assert (np.diff(keys_of(scores)) > 0).all()
-    assert np.array_equal(scores_of(keys_of(scores)), scores)
-    assert keys_of(np.array([-0.0]))[0] == keys_of(np.array([0.0]))[0] == 0
+    assert (np.diff(encode_scores(scores)) > 0).all()
+    assert np.array_equal(decode_keys(encode_scores(scores)), scores)
+    assert encode_scores(np.array([-0.0]))[0] == encode_scores(np.array([0.0]))[0] == 0
 
 
 def test_records_of_an_hour_without_scores_are_unscored() -> None:

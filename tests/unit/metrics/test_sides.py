@@ -8,7 +8,7 @@ from app.statistics.catalogue import CATALOGUE
 from app.statistics.figure_values import Value
 from app.statistics.intervals.verdicts import Limits, Verdict, verdict
 from app.statistics.measures.worst_group import how_far_out, rank
-from app.statistics.sentences.sides import Disadvantaged, both_sides, disadvantaged, mirror_of, turned
+from app.statistics.sentences.sides import Disadvantaged, both_sides, disadvantaged, mirror_limits, turned
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ from app.statistics.sentences.sides import Disadvantaged, both_sides, disadvanta
     ],
 )
 def test_a_lone_limit_has_a_mirror_image_where_the_figure_has_two_sides(metric: str, limits: Limits, mirror: Limits) -> None:
-    assert mirror_of(CATALOGUE[metric], limits) == mirror
+    assert mirror_limits(CATALOGUE[metric], limits) == mirror
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_what_is_beyond_the_mirror_image_of_a_lone_limit_is_unwatched_and_never_
     value: float, limits: Limits, expected: Verdict
 ) -> None:
     number = Value(value, value, value, "by hand", 1000)
-    mirror = mirror_of(CATALOGUE["disparate_impact"], limits)
+    mirror = mirror_limits(CATALOGUE["disparate_impact"], limits)
 
     assert verdict(number, lower_limit=limits[0], upper_limit=limits[1], smallest_group=500, mirror=mirror) == expected
 

@@ -10,7 +10,7 @@ from app.statistics.catalogue.metric import ComparedRate
 from app.statistics.figure_values import Measured, Undefined, Value
 from app.statistics.intervals.intervals import Z
 from app.statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Limits, Verdict, verdict
-from app.statistics.sentences.sides import judge, mirror_of
+from app.statistics.sentences.sides import judge, mirror_limits
 
 
 def number(value: float, lower: float | None, upper: float | None) -> Value:
@@ -96,7 +96,7 @@ def test_without_the_mirror_image_only_fair_differs(drawn: tuple[Value, Limits])
 
     mirrored = judge(Measured(metric=row.key, scope="group", group="b", number=given_number, smallest_group=500), row, limits)
     assert mirrored == judged or (judged, mirrored) == (Verdict.FAIR, Verdict.UNWATCHED)
-    assert (mirrored == Verdict.UNWATCHED) == (judged == Verdict.FAIR and is_beyond(given_number.value, mirror_of(row, limits)))
+    assert (mirrored == Verdict.UNWATCHED) == (judged == Verdict.FAIR and is_beyond(given_number.value, mirror_limits(row, limits)))
 
 
 def is_beyond(value: float, mirror: Limits) -> bool:

@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from app.base.errors import ScoringFailed
-from app.calls.credential_headers import header_of, redacted
+from app.calls.credential_headers import build_auth_header, redacted
 from app.domain.deployment import Credentials, CredentialsKind
 
 SECRET = 'p/ä"ss w+rd'  # noqa: S105 - made up
@@ -23,13 +23,13 @@ SECRET = 'p/ä"ss w+rd'  # noqa: S105 - made up
     ],
 )
 def test_each_kind_of_credentials_has_its_header(credentials: Credentials | None, header: list[tuple[bytes, bytes]]) -> None:
-    assert header_of(credentials) == header
+    assert build_auth_header(credentials) == header
 
 
 @pytest.mark.parametrize("secret", ["a\r\nX-Admin: 1", "a\0b", "a\x7fb"])
 def test_credentials_cannot_smuggle_a_second_header(secret: str) -> None:
     with pytest.raises(ScoringFailed) as caught:
-        header_of(Credentials(kind=CredentialsKind.BEARER, secret=secret))
+        build_auth_header(Credentials(kind=CredentialsKind.BEARER, secret=secret))
 
     assert secret not in str(caught.value)
 

@@ -13,7 +13,7 @@ from app.base.values import Scalar
 from app.domain.deployment import OutputFields
 from app.domain.record import Prediction
 from app.payloads.codec import Codec
-from app.payloads.registry import FORMS, PAIRED, PayloadFormat, codec_for, form_of
+from app.payloads.registry import FORMS, PAIRED, PayloadFormat, codec_for, find_form
 from app.payloads.request_forms import AskedRows, Form, Objects, Tables
 from app.payloads.request_pairs import LoggedTable
 
@@ -92,7 +92,7 @@ def test_a_model_receives_the_rows_as_they_were(payload_format: PayloadFormat, r
     received = json.loads(payload_format.codec.write_request(columns, rows))
 
     form = payload_format.codec.forms[0]
-    assert form_of(received) is form
+    assert find_form(received) is form
     assert rows_in(form.read_request(received), columns) == rows
 
 
@@ -102,7 +102,7 @@ def test_a_request_that_a_form_writes_is_read_back_by_it(form: Form, rows: list[
 
     sent = through_json(form.write_request(columns, rows))
 
-    assert form_of(sent) is form
+    assert find_form(sent) is form
     assert rows_in(form.read_request(sent), columns) == rows
 
 

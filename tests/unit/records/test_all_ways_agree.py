@@ -12,12 +12,12 @@ from app.deployments.training.process_upload import RowTables
 from app.deployments.training.read_pieces import Part, Piece, Seen, _read_part
 from app.deployments.training.training_facts import Cell, Distribution
 from app.deployments.training.typed_column import read_classes, read_numbers
-from app.domain.comparison import comparisons_of
+from app.domain.comparison import list_comparisons
 from app.domain.deployment import FieldKind, FieldType
 from app.domain.monitor import Monitor
 from app.library.frame_groups import group_records as group_frame
 from app.library.frame_outcomes import OutcomeLists
-from app.library.frame_outcomes import outcomes_of as outcomes_of_frame
+from app.library.frame_outcomes import classify_outcomes as outcomes_of_frame
 from app.records.record_lens import Lens
 from app.sources.arrays.column_cells import format_value
 from app.sources.arrays.group_of_records import Grouping, ListedGroups
@@ -51,7 +51,7 @@ def test_a_window_of_a_check(worlds: list[Drawn]) -> None:
         assert read.outcomes.tolist() == world.outcomes, world.monitor.outcomes
         for grouping in read.groupings:
             assert _found(grouping) == world.groups[grouping.column.name], world.monitor
-        for comparison in comparisons_of(world.monitor):
+        for comparison in list_comparisons(world.monitor):
             named, codes = read.compare(comparison)
             assert [None if code < 0 else named[code] for code in codes.tolist()] == world.of(comparison.features), world.monitor
 

@@ -9,7 +9,7 @@ import pytest
 
 from app.checks.counting.count_files import CountedSpan
 from app.domain.deployment import Column, FieldKind, FieldType, RecordSchema
-from app.domain.groups import MOST_REFERENCE_VALUES, NearTwin, describe_twins, groups_of, look_of
+from app.domain.groups import MOST_REFERENCE_VALUES, NearTwin, describe_twins, list_groups, normalize_look
 from app.domain.monitor import Monitor, MonitoredAttribute
 from app.domain.outcome import OutcomeRule
 from app.library.frame_groups import group_records as group_frame
@@ -106,7 +106,7 @@ def test_where_every_value_is_a_group_the_one_with_the_most_records_is_and_its_n
 def test_numbers_have_no_near_twins() -> None:
     code = Column(name="code", type=FieldType.INTEGER, kind=FieldKind.CATEGORICAL)
 
-    assert len(groups_of(MonitoredAttribute(feature="code", monitored=(1,)), code, [1, 11, 2])) == 3
+    assert len(list_groups(MonitoredAttribute(feature="code", monitored=(1,)), code, [1, 11, 2])) == 3
 
 
 def test_the_records_of_near_twins_are_summed_over_pieces_of_files() -> None:
@@ -176,5 +176,5 @@ def test_groups_merely_seen_that_look_alike_stay_two_and_are_named(name: str) ->
 
 @pytest.mark.parametrize(("listed", "other"), OTHERS)
 def test_other_letters_are_no_twins(listed: str, other: str) -> None:
-    assert look_of(listed) != look_of(other)
+    assert normalize_look(listed) != normalize_look(other)
     assert not _read([listed, other], [listed]).count_twins()

@@ -1,6 +1,6 @@
 import pytest
 
-from app.access.keys.key_text import hash_key, key_id_of, make_key
+from app.access.keys.key_text import hash_key, make_key, read_key_id
 from app.access.principals import Permission, Principal, Role
 from app.base.errors import Forbidden, NotFound
 
@@ -8,14 +8,14 @@ from app.base.errors import Forbidden, NotFound
 def test_a_key_shows_its_public_part_and_no_two_are_alike() -> None:
     keys = [make_key() for _ in range(100)]
 
-    assert len(set(keys)) == len({key_id_of(key) for key in keys}) == 100
-    assert all(len(key) == 56 and key.startswith(f"evk_{key_id_of(key)}_") for key in keys)
+    assert len(set(keys)) == len({read_key_id(key) for key in keys}) == 100
+    assert all(len(key) == 56 and key.startswith(f"evk_{read_key_id(key)}_") for key in keys)
     assert len(hash_key(keys[0])) == 32
 
 
 @pytest.mark.parametrize("text", ["", "evk_", "evk_aaaaaaaa_", "evk_AAAAAAAA_" + "x" * 43, "evk_aaaaaaaa_" + "x" * 44, "\ud800", "é" * 56])
 def test_text_of_another_form_is_no_key(text: str) -> None:
-    assert key_id_of(text) is None
+    assert read_key_id(text) is None
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from app.domain.comparison import comparisons_of
+from app.domain.comparison import list_comparisons
 from app.domain.monitor import Monitor, MonitoredAttribute
 from app.domain.outcome import OutcomeRule
 from app.evidence.figure_state import FigureState
@@ -18,7 +18,7 @@ MONITOR = Monitor(outcomes=OutcomeRule(favourable=(1,), unfavourable=(0,)), attr
 def draw(definition: RateDefinition) -> tuple[WatchedMetric, FigureState]:
     """A state whose interval has zeros at one end, as all have."""
     limit = Limit(definition.scale, UnfairSide.BELOW, 0.8 if definition.scale is Scale.RATIO else -0.1)
-    watched = WatchedMetric(comparison=comparisons_of(MONITOR)[0], definition=definition, limits=(limit,))
+    watched = WatchedMetric(comparison=list_comparisons(MONITOR)[0], definition=definition, limits=(limit,))
     state, rng = FigureState.starting(watched, 5), np.random.default_rng(1)
     below, above = state.interval.below.ravel(), state.interval.above.ravel()
     below[below.size // 2 :], above[: above.size // 2 + 3] = rng.normal(size=below.size - below.size // 2), -0.25

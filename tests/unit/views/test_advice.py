@@ -13,16 +13,16 @@ from app.checks.advice.advice import (
     Because,
     Cause,
     Outlook,
-    advice_of,
     next_due,
     of_check,
     of_ended_check,
     of_figures,
     of_first_check,
     of_stale_figures,
+    write_advice,
 )
 from app.checks.advice.deployment_facts import Compared, EndedCheck, GroupFigure, OverviewEntry, Success
-from app.checks.schedule.words import notice_of
+from app.checks.schedule.words import choose_notice
 from app.checks.schedule.worker_state import WorkersSeen
 from app.domain.check import CheckRun, CheckState, DataSet, Failure, Span, Trigger, WindowCounts
 from app.domain.monitor import Schedule
@@ -99,7 +99,7 @@ CHECK = CheckRun(
 
 
 def worded(because: Because) -> tuple[Cause, str, str]:
-    advice = advice_of(because)
+    advice = write_advice(because)
     return advice.cause, advice.reason or "", advice.next_step or ""
 
 
@@ -255,7 +255,7 @@ def test_every_cause_has_words_and_none_leaves_a_gap(
 ) -> None:
     expected = {Cause.WORKER_SILENT: SILENT, Cause.WORKER_NEVER_SEEN: NEVER}.get(cause, workers)
     outlook = Outlook(workers=expected, due_at=due_at, under_way=under_way)
-    advice = advice_of(Because(cause=cause, outlook=outlook, is_of_check=is_of_check, compared=compared, stated="It broke.", have=50))
+    advice = write_advice(Because(cause=cause, outlook=outlook, is_of_check=is_of_check, compared=compared, stated="It broke.", have=50))
 
     for text in (advice.reason, advice.next_step):
         assert text is None or (text[0] != " " and text[-1] in ".”" and "{" not in text and "  " not in text and "None " not in text[4:])
@@ -270,9 +270,9 @@ def test_the_next_check_is_at_the_end_of_an_hour_and_a_little_after_it_still_tha
 
 
 def test_the_notice_says_since_when_what_it_means_and_what_to_do(snapshot: SnapshotAssertion) -> None:
-    silent, never = notice_of(SILENT), notice_of(NEVER)
+    silent, never = choose_notice(SILENT), choose_notice(NEVER)
 
-    assert notice_of(ANSWERING) is None
+    assert choose_notice(ANSWERING) is None
     assert silent is not None
     assert never is not None
     assert says(silent.sentence, SINCE)

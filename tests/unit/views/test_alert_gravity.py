@@ -5,12 +5,12 @@ from datetime import timedelta
 
 from app.domain.alert import Alert, AlertSubject, RuleKind
 from app.domain.check import DataSet
-from app.pages.alerts.alert_lines import gravity_of
+from app.pages.alerts.alert_lines import rank_alert
 from tests.builders.alerts import FACTS, OPENED_AT, alert_of
 
 
 def order(*alerts: Alert) -> list[int]:
-    return [one.no for one in sorted(alerts, key=gravity_of)]
+    return [one.no for one in sorted(alerts, key=rank_alert)]
 
 
 def evidence_of(no: int, lower: float | None, upper: float | None, **limits: float) -> Alert:

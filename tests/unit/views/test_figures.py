@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.checks.views.explain_figure import DATA_SETS, INTERVALS, explained, limits_of, sentence_of, statements_of
+from app.checks.views.explain_figure import DATA_SETS, INTERVALS, describe_limits, describe_measurement, explained, list_statements
 from app.checks.views.headlines import VERDICT_WORDS
 from app.domain.check import DataSet, Measurement, Scope
 from app.domain.comparison import Comparison
@@ -83,7 +83,7 @@ def test_a_figure_inside_its_limits_says_whether_its_whole_interval_is(
     judged = verdict(number, lower_limit=limits[0], upper_limit=limits[1], smallest_group=200)
     inside = replace(IMPACT, value=0.9, lower=lower, upper=upper, verdict=judged, lower_limit=limits[0], upper_limit=limits[1])
 
-    assert statements_of(inside)[-1] == said
+    assert list_statements(inside)[-1] == said
     assert judged == (Verdict.FAIR if "whole" in said else Verdict.UNDECIDED)
 
 
@@ -106,7 +106,7 @@ def test_a_figure_opens_its_formula_counts_interval_limits_and_verdict(snapshot:
     assert found.statements == snapshot
     assert found.caution == "It rests on few."
     assert (found.subject, found.data) == ("female (Sex)", "logged records")
-    assert found.sentence == sentence_of(IMPACT)
+    assert found.sentence == describe_measurement(IMPACT)
 
 
 def test_a_figure_without_a_number_has_its_reason_and_no_interval(snapshot: SnapshotAssertion) -> None:
@@ -159,13 +159,13 @@ def test_counts_that_are_lists_or_weights_are_told_in_one_line() -> None:
     ],
 )
 def test_limits_are_said_in_words(lower: float | None, upper: float | None, expected: str) -> None:
-    assert limits_of(replace(IMPACT, lower_limit=lower, upper_limit=upper)) == expected
+    assert describe_limits(replace(IMPACT, lower_limit=lower, upper_limit=upper)) == expected
 
 
 def test_a_figure_that_has_one_side_by_its_nature_is_not_called_half_watched() -> None:
     distance = replace(IMPACT, metric="total_variation_distance", lower_limit=None, upper_limit=0.1)
 
-    assert limits_of(distance) == "Fair up to 0.1."
+    assert describe_limits(distance) == "Fair up to 0.1."
 
 
 def test_every_verdict_data_set_and_documented_interval_has_words() -> None:

@@ -15,7 +15,7 @@ from app.domain.display_names import DisplayNames, GroupName
 from app.domain.group_words import GroupWords
 from app.overview.fleet import DeploymentOverview, DeploymentState, Overview
 from app.overview.judge import WorstGroup
-from app.overview.needs import MOST_LINES, STEPS, Needs, lasting, needs_of
+from app.overview.needs import MOST_LINES, STEPS, Needs, lasting, list_needs
 from app.statistics.figure_values import Value
 from tests.builders.page_words import says
 
@@ -76,7 +76,7 @@ def waiting(many: int = 1, hours: int = 2, assigned: int = 0, lines: int = 0) ->
 
 def needs(*every: DeploymentOverview, workers: WorkersSeen = ANSWERING, may_manage: bool = True, may_acknowledge: bool = True) -> Needs:
     found = Overview(deployments=(), every=every, workers=workers)
-    return needs_of(found, now=NOON, may_manage=may_manage, may_acknowledge=may_acknowledge)
+    return list_needs(found, now=NOON, may_manage=may_manage, may_acknowledge=may_acknowledge)
 
 
 @pytest.mark.parametrize(

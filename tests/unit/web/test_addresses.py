@@ -2,7 +2,7 @@ import pytest
 
 from app.base.errors import InvalidInput
 from app.base.settings import Settings, load_settings
-from app.web.client_address import client_address, client_of
+from app.web.client_address import client_address, name_client
 
 TRUSTED = Settings(trusted_proxies="10.0.0.0/8, fd00::1").trusted_networks
 
@@ -40,7 +40,7 @@ def test_a_proxy_that_is_no_address_is_refused_by_the_name_of_its_setting(monkey
 
 
 def test_clients_are_told_apart_by_address_or_by_their_block_of_ipv6() -> None:
-    assert client_of("203.0.113.7") == "203.0.113.7"
-    assert client_of("::ffff:203.0.113.7") == "203.0.113.7"
-    assert client_of("2001:db8::7") == client_of("2001:db8::8") != client_of("2001:db8:0:1::7")
-    assert client_of("") == ""
+    assert name_client("203.0.113.7") == "203.0.113.7"
+    assert name_client("::ffff:203.0.113.7") == "203.0.113.7"
+    assert name_client("2001:db8::7") == name_client("2001:db8::8") != name_client("2001:db8:0:1::7")
+    assert name_client("") == ""

@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from syrupy.assertion import SnapshotAssertion
 
 from app.alerts.alert_facts import facts_of_figure
-from app.checks.views.explain_figure import explained, judged_figure, limits_of, sentence_of, statements_of
+from app.checks.views.explain_figure import describe_limits, describe_measurement, explained, judged_figure, list_statements
 from app.checks.views.headlines import headlines, word_figure
 from app.domain.check import CheckRun, CheckState, DataSet, Measurement, Scope, Span, Trigger
 from app.domain.monitor import Limits
@@ -63,9 +63,9 @@ def comparisons(world: World) -> list[Measurement]:
 def test_every_sentence_on_every_figure_is_known_and_true(world: World) -> None:
     for one in comparisons(world):
         facts = Facts(world, one)
-        read(" ".join((sentence_of(one), *statements_of(one))), facts)
+        read(" ".join((describe_measurement(one), *list_statements(one))), facts)
         if one.verdict not in {None, Verdict.NOT_COMPUTABLE}:
-            read(limits_of(one), facts)
+            read(describe_limits(one), facts)
 
 
 @settings(max_examples=many(60))
