@@ -21,8 +21,7 @@ from fastapi import FastAPI, Request
 from sqlalchemy.orm import Session
 from starlette.types import ASGIApp, Message, Receive, Scope
 
-from .access.gate.caller import IS_INNER
-from .access.gate.services import Services
+from .access.gate.caller import IS_INNER, Services
 from .base.errors import EndpointRefused, InvalidInput, ScoringFailed
 from .base.frozen import frozen
 from .calls.call_failures import CallFailure

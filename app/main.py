@@ -12,9 +12,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from . import VERSION
 from .access.gate.audit_requests import AuditLayer
-from .access.gate.caller import let_replica_answer, provide_services
+from .access.gate.caller import Services, let_replica_answer, open_services, provide_services
 from .access.gate.gate import KeyGate, is_of_programs
-from .access.gate.services import Services, open_services
 from .access.keys import routes as keys
 from .access.users import routes as users
 from .alerts import routes as alerts
@@ -83,11 +82,10 @@ from .reports.report_processes import ReportMaker
 from .retention import routes as retention
 from .web import openapi_document as openapi
 from .web import problems
-from .web.media_types import understood_only
 from .web.middleware import BodyLimit, HeadAsGet, LoopGuard, RequestContext
 from .web.problem_answers import answers
 from .web.query_parameters import known_parameters_only
-from .web.uploads import is_upload
+from .web.uploads import is_upload, understood_only
 
 _ROUTERS = (
     overview.router,

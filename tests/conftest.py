@@ -16,8 +16,7 @@ import hypothesis
 import pytest
 import structlog
 
-from app.database.embedded.embedded_server import EmbeddedPostgres
-from app.database.embedded.server_processes import TUNING
+from app.database.embedded.embedded_server import TUNING, EmbeddedPostgres
 from app.database.engine import Database
 from app.database.migrations import upgrade
 from app.database.partitions import ensure_coming_months, ensure_months, find_month

@@ -17,7 +17,7 @@ from app.charts.series import measure_requested
 from app.checks.check import perform_check
 from app.checks.queries import read_model_answer, read_run
 from app.checks.result_queries import StoredTable, read_measurements, read_stored_tables
-from app.checks.window.window_sources import NO_TABLES, TablePlaces
+from app.checks.window.window import NO_TABLES, TablePlaces
 from app.database.engine import Database
 from app.database.partitions import ensure_months
 from app.database.tables import CheckRow

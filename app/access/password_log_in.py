@@ -3,7 +3,7 @@
 import asyncio
 
 from ..base.errors import Unauthenticated
-from .gate.services import Services
+from .gate.caller import Services
 from .users import browser_sessions as sessions
 
 

@@ -5,11 +5,9 @@ from sqlalchemy.orm import Session
 from ..deployments.monitor.queries import find_monitor
 from ..domain.alert import Alert, AlertSubject
 from ..evidence.count_hours import FollowedEra
-from ..evidence.figure_state import FigureState
-from ..evidence.hour_series import number_hour
-from ..evidence.queries.closures import Closure, add_closure
+from ..evidence.figure_state import FigureState, number_hour
 from ..evidence.queries.eras import find_era, followed_deployment
-from ..evidence.queries.figure_states import StoredFigure, read_era_figures, replace_state
+from ..evidence.queries.figure_states import Closure, StoredFigure, add_closure, read_era_figures, replace_state
 from ..evidence.summarise import summarise
 from ..evidence.watched_figures import WatchedMetric
 

@@ -3,14 +3,19 @@
 A check is marked in the transaction that changes its alerts. Processes take turns for each deployment.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import takewhile
 from typing import cast
 
+import structlog
+from psycopg import Error as PostgresError
+from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.orm import Session
 
+from ..base.errors import Unavailable
 from ..base.frozen import frozen
 from ..base.values import name_value
 from ..checks.queries import read_run
@@ -25,6 +30,7 @@ from ..domain.alert import (
     WHOLE_DEPLOYMENT,
     Alert,
     AlertSubject,
+    EvidenceCondition,
     FailedChecksCondition,
     Resolution,
     Rule,
@@ -32,14 +38,26 @@ from ..domain.alert import (
     StaleDataCondition,
     VerdictCondition,
 )
-from ..domain.check import CheckRun, CheckState, DataSet, Scope
-from ..domain.comparison import find_comparison, split_group
+from ..domain.check import CheckRun, CheckState, DataSet, Scope, Span
 from ..domain.group_words import GroupWords
 from ..domain.mitigation import MitigationSettings
-from ..domain.monitor import Monitor
+from ..domain.monitor import Monitor, find_comparison, split_group
+from ..evidence.attribution.queries import queue_for_alert
 from ..evidence.deployment_turns import in_turn
+from ..evidence.present_state import ComparisonState, DeploymentEvidence, look_at_evidence
+from ..evidence.queries.eras import eras_with_alerts_due, take_alerts_due
+from ..evidence.queries.figure_states import find_ended
+from ..statistics.e_values.state_words import State
 from ..statistics.intervals.verdicts import ON_FAIRNESS, Verdict
-from .alert_facts import facts_of_failures, facts_of_figure, facts_of_news, facts_of_silence, facts_of_success
+from .alert_facts import (
+    facts_of_evidence,
+    facts_of_failures,
+    facts_of_fair_evidence,
+    facts_of_figure,
+    facts_of_news,
+    facts_of_silence,
+    facts_of_success,
+)
 from .ended_check_queries import (
     deployments_with_ended_checks,
     earlier_verdicts,
@@ -49,10 +67,31 @@ from .ended_check_queries import (
     read_matching_figures,
     take_ended_check,
 )
-from .guard import run_guarded
 from .lifecycle import confirm, end, remind
 from .queries import deployments_to_revisit, unresolved_of_rule
 from .rules.queries import rule_by_no, rule_nos, try_lock_alerts
+
+_PASSING = ("08", "40", "53", "57")
+"""Classes of Postgres errors that are not the statement's fault."""
+
+log = structlog.get_logger(__name__)
+
+
+def run_guarded(session: Session, step: Callable[[], None], **about: object) -> None:
+    """Does one step; if a bug breaks it, it is rolled back and logged, for the next check."""
+    try:
+        with session.begin_nested():
+            step()
+    except Unavailable:
+        raise
+    except Exception as error:  # logged; others must go on
+        # The database's fault: the same step may succeed the next time.
+        if isinstance(error, DBAPIError):
+            state = error.orig.sqlstate if isinstance(error.orig, PostgresError) else None
+            may_pass = isinstance(error, OperationalError) and (state is None or state.startswith(_PASSING))
+            if error.connection_invalidated or may_pass:
+                raise
+        log.exception("alerts_broke", **about)
 
 
 def apply_rule(session: Session, rule: Rule, check: CheckRun) -> None:
@@ -214,3 +253,58 @@ def _resolve_unwatched(session: Session, rule_no: int, deployment_no: int) -> No
     for alert in unresolved_of_rule(session, rule_no):
         if not is_watched(alert.subject, watch):
             end(session, alert, Resolution.NO_LONGER_WATCHED)
+
+
+def evaluate_evidence(database: Database) -> int:
+    """Updates the alerts of deployments whose evidence has changed; returns their number."""
+    with database.transaction() as session:
+        waiting = eras_with_alerts_due(session)
+    for deployment_no in in_turn(waiting):
+        with database.transaction() as session:
+            if not try_lock_alerts(session, deployment_no) or not hold_deployment(session, deployment_no):
+                continue
+            # In the deciding transaction: a crash leaves them due.
+            take_alerts_due(session, deployment_no)
+            evidence = look_at_evidence(session, deployment_no)
+            if evidence is None:
+                continue
+            for no in rule_nos(session, deployment_no, [RuleKind.EVIDENCE]):
+                run_guarded(session, partial(_apply, session, no, evidence), rule_no=no)
+    return len(waiting)
+
+
+def _apply(session: Session, rule_no: int, evidence: DeploymentEvidence) -> None:
+    rule = rule_by_no(session, rule_no)
+    condition = rule.content.condition
+    if not isinstance(condition, EvidenceCondition):
+        return
+    unresolved = {alert.subject: alert for alert in unresolved_of_rule(session, rule.no)}
+    # Another model revision, or another comparison.
+    ended = find_ended(session, [str(alert.facts.get("comparison_id")) for alert in unresolved.values()])
+    for subject, alert in list(unresolved.items()):
+        if alert.facts.get("model_revision") != evidence.model_revision or alert.facts.get("comparison_id") in ended:
+            end(session, alert, Resolution.SUPERSEDED)
+            del unresolved[subject]
+    by_subject: dict[AlertSubject, list[ComparisonState]] = {}
+    for state in evidence.comparisons:
+        subject = AlertSubject(data=state.data, metric=state.metric, attribute=state.attribute, group=state.group)
+        if state.group is not None and condition.covers(subject):
+            by_subject.setdefault(subject, []).append(state)
+    for subject, sides in by_subject.items():
+        _decide(session, rule, subject, sides, unresolved.get(subject), evidence)
+
+
+def _decide(
+    session: Session, rule: Rule, subject: AlertSubject, sides: Sequence[ComparisonState], alert: Alert | None, evidence: DeploymentEvidence
+) -> None:
+    if any(side.is_stale for side in sides):
+        return
+    opened = [side for side in sides if side.state is State.UNFAIR]
+    if opened:
+        confirmed = confirm(session, rule, subject, facts_of_evidence(opened[0], evidence), alert=alert, check=None)
+        since, alarm_at = opened[0].since, opened[0].alarm_at
+        if alert is None and confirmed is not None and since is not None and alarm_at is not None:
+            # A worker reads the records: that takes too long here.
+            queue_for_alert(session, confirmed.deployment_no, Span(start=since, end=alarm_at), alert_no=confirmed.no)
+    elif alert is not None:
+        end(session, alert, Resolution.RECOVERED, facts_of_fair_evidence(sides, GroupWords.of(evidence.monitor)))

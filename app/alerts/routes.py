@@ -12,7 +12,7 @@ from ..access.principals import USER, Principal
 from ..access.users import queries as users
 from ..access.users.user_rules import is_assignable
 from ..base.errors import Conflict, InvalidInput, NotFound
-from ..base.texts import character_problem
+from ..base.values import character_problem
 from ..deployments.deployment_in_address import DeploymentsIn, ReadableDeployment
 from ..domain.alert import Alert, AlertState
 from ..domain.paging import Paging

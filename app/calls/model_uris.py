@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..base.errors import EndpointRefused
-from ..base.texts import printable
+from ..base.values import printable
 
 _REGISTERED = re.compile(r"models:/(?P<name>[^/@\\?#%\0]+)(/(?P<version>[^/@\\?#%\0]+)|@(?P<alias>[^/@\\?#%\0]+))?")
 

@@ -22,8 +22,8 @@ from ..domain.check import DataSet, Span
 from ..domain.group_words import GroupWords
 from ..statistics.catalogue import CATALOGUE
 from ..web.id_and_time import FilterText, Moment, in_utc
-from ..web.media_types import FILE_POLICY
 from ..web.problem_answers import CONFLICT, Answers
+from ..web.uploads import FILE_POLICY
 from .figures_csv import csv_file
 from .measurement_routes import require_metric
 from .named_groups import rename_series, rename_shares

@@ -21,9 +21,8 @@ from ..database.binary_rows import read_row
 from ..deployments.mitigation_queries import read_mitigation_settings
 from ..deployments.monitor.queries import find_monitor
 from ..domain.check import CheckRun, CheckState, DataSet, Measurement, Scope, Span
-from ..domain.comparison import list_comparisons
 from ..domain.group_words import GroupWords
-from ..domain.monitor import Limits, Monitor
+from ..domain.monitor import Limits, Monitor, list_comparisons
 from ..domain.paging import Paging
 from ..evidence.queries.hour_counts import count_logged
 from ..statistics.catalogue import CATALOGUE

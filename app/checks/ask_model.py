@@ -15,7 +15,7 @@ from ..calls.scoring.ask_page import name_model
 from ..calls.scoring.refused_records import Scored
 from ..calls.scoring.scoring_client import OnScored, ScoringClient
 from ..database.engine import Database
-from ..deployments.endpoint_health_queries import record_answer, record_no_answer
+from ..deployments.queries import record_answer, record_no_answer
 from ..domain.check import Progress, Trigger
 from ..domain.deployment import Deployment, Endpoint
 from ..domain.endpoint_health import BreakerState, EndpointHealth

@@ -5,7 +5,7 @@ from dataclasses import replace
 from sqlalchemy.orm import Session
 
 from ..base.frozen import frozen
-from ..database.arrow_reader import ArrowReader
+from ..database.engine import ArrowReader
 from ..domain.check import Measurement, Span, Trigger
 from ..sources.stored.window_queries import WindowQuery, count_payload, is_logged_between
 from .copies.not_scored import RECORDS_NOT_SCORED

@@ -4,18 +4,22 @@ window → groups → copies not yet scored → the model's answers → count ta
 of the check is stored before, and no transaction is open while the model is called.
 """
 
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import replace
+from dataclasses import field, replace
+from typing import TypeAlias
+
+import pyarrow as pa
+from sqlalchemy.orm import Session
 
 from ..base.clock import floor_to_hour
 from ..base.errors import ScoringFailed
 from ..base.frozen import frozen
 from ..calls.egress_policy import EgressPolicy
-from ..database.arrow_reader import arrow_reader
-from ..database.engine import Database
+from ..database.engine import Database, arrow_reader
 from ..database.sealer import Sealer
 from ..domain.check import CheckRun, CheckState, DataSet, Failure, Measurement, Progress
-from ..domain.file_tables import PayloadTable
+from ..domain.deployment import PayloadTable
 from ..sources.stored.copy_answers import CounterfactualLines, store_targets
 from ..sources.stored.noted_hours import note_changed_hours
 from ..sources.stored.period_counts import count_not_stored
@@ -32,20 +36,43 @@ from .copies.rescore import Answers, rescore
 from .counting.count_files import CountedSpan, count_span
 from .counting.left_out_of_check import describe_left_out
 from .counting.tabulate import EVERYBODY, Tabulated, data_measured_on, tabulate
-from .further_steps import Further, Step
 from .lease_queries import VersionsUsed, finish
-from .measure import convert_gap, convert_rows, measure_table
+from .measure import convert_gap, convert_rows, find_gaps, measure_table
 from .measure_records import measure_records
-from .not_measured import find_gaps
 from .result_queries import StoredTable, store_label_predictions, store_measurements, store_tables
 from .schedule.retry import CHECK_POLICY
 from .subject import Subject, read_subject
-from .window.known_labels import read_labels
-from .window.observed_labels import LabelPredictions, Predicted, keep_scored, predict_unscored
 from .window.sampling import is_unequal, without_values
+from .window.window import NO_TABLES, FiledRecords, LoggedRecords, TablePlaces
 from .window.window_details import ERASED_RECORDS, LABELS_OF_SOME, describe_answers, describe_not_scored, describe_rows, describe_window
-from .window.window_records import CheckEvidence, read_evidence
-from .window.window_sources import NO_TABLES, FiledRecords, LoggedRecords, TablePlaces
+from .window.window_records import (
+    CheckEvidence,
+    Labelled,
+    LabelPredictions,
+    Predicted,
+    keep_scored,
+    predict_unscored,
+    read_evidence,
+    read_labels,
+)
+
+
+@frozen(kw_only=True)
+class Further:
+    """Results in addition to the check's own. `store` writes the rest, for the check of that number.
+
+    `flagged` are flags of records in files, which are written next to these; None where nothing was asked.
+    """
+
+    tables: Sequence[Tabulated] = ()
+    measurements: Sequence[Measurement] = ()
+    details: Mapping[str, object] = field(default_factory=dict)
+    store: Callable[[Session, int], None] | None = None
+    flagged: pa.Table | None = None
+
+
+Step: TypeAlias = Callable[[Subject, CheckEvidence, Labelled | None, Database], Further]
+"""Called once all copies have outcomes; must not call the model."""
 
 
 @frozen

@@ -11,7 +11,7 @@ from ..base.errors import InvalidInput
 from ..base.frozen import frozen
 from ..deployments.monitor.picked_metrics import picked_on
 from ..domain.check import DataSet, Progress
-from ..domain.comparison import Comparison, list_comparisons
+from ..domain.monitor import Comparison, list_comparisons
 from ..sources.arrays.read_records import RecordTable
 from ..statistics.catalogue import Metric
 from ..statistics.figure_values import Measured
@@ -22,8 +22,7 @@ from .ask_model import Report
 from .counting.tabulate import EVERYBODY
 from .measure import MeasuredRows, all_limits
 from .subject import Subject
-from .window.known_labels import Labelled
-from .window.window_records import CheckEvidence
+from .window.window_records import CheckEvidence, Labelled
 
 COMPARES_GROUPS = "pooled"
 """Scope of metrics of two groups. The attribute that divides them does not count towards similarity."""

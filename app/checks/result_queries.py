@@ -13,8 +13,8 @@ from ..base.values import normalised
 from ..database.binary_rows import driver_connection, read_row
 from ..database.tables import CheckRow, CheckTableRow, MeasurementRow
 from ..domain.check import PRESENT_TRIGGERS, CheckState, DataSet, Measurement, Scope, Span
-from ..domain.comparison import Comparison
 from ..domain.figure_details import Details
+from ..domain.monitor import Comparison
 from ..domain.record import Prediction
 from .days.day_queries import DAY
 from .days.timeline_queries import COUNTS_ITSELF, DRAWN_SCOPES, JOINED, ORIGIN, SUPERSEDED

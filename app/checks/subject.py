@@ -16,10 +16,9 @@ from ..deployments.training.donor_values import GroupDonors, describe_missing_fi
 from ..deployments.training.queries import read_associations, read_donors
 from ..deployments.training.training_facts import Association, Donors
 from ..domain.check import CheckRun
-from ..domain.comparison import Comparison, list_comparisons
 from ..domain.deployment import Column, Deployment, FieldKind
 from ..domain.mitigation import MitigationSettings
-from ..domain.monitor import Monitor, MonitoredAttribute
+from ..domain.monitor import Comparison, Monitor, MonitoredAttribute, list_comparisons
 from ..sources.arrays.group_of_records import Grouping
 from .result_queries import EarlierCheck, newest_success_before
 

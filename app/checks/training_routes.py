@@ -19,8 +19,7 @@ from ..domain.monitor import Monitor
 from ..statistics.catalogue import metrics_on
 from ..web.problem_answers import CONFLICT
 from .counting.tabulate import EVERYBODY
-from .measure import convert_gap, measure_table
-from .not_measured import NotMeasured
+from .measure import NotMeasured, convert_gap, measure_table
 from .views.measurement_bodies import MeasurementPage, SeriesMeasurementOut
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/training-data", tags=["training data"])

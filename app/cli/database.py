@@ -20,7 +20,7 @@ from ..database.engine import Database, public_address
 from ..database.migrations import read_revision, upgrade
 from ..database.partitions import ensure_coming_months
 from ..deployments.listed_file_queries import find_foreign_deployments
-from ..domain.file_tables import NOT_READ
+from ..domain.deployment import NOT_READ
 
 NICENESS = 5
 

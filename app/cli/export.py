@@ -10,7 +10,7 @@ import typer
 from ..access.audit.activity_queries import record_activity
 from ..access.secret_box import open_secret_box
 from ..base.errors import InvalidInput, NotFound
-from ..database.arrow_reader import arrow_reader
+from ..database.engine import arrow_reader
 from ..deployments.queries import Deployments
 from ..domain.arrival import LogKind
 from ..domain.check import Span

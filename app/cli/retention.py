@@ -16,7 +16,7 @@ from ..retention.expire import apply_policies
 from ..retention.policy import Erasure, RecordSelector, hash_receipt, receipt_document
 from ..retention.selector_rules import check_selector, require_no_hold
 from ..sources.tables.own_files import OwnPlaces
-from ..worker.retention_job import POLICIES, alone
+from ..worker.looks import POLICIES, alone
 from .database import command_settings, lower_priority, ready_database
 from .keys import deployment_no
 

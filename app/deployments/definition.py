@@ -3,8 +3,7 @@
 from datetime import date
 
 from ..base.frozen import frozen
-from ..domain.deployment import Column, Deployment, Endpoint, OutputFields, ProblemType
-from ..domain.file_tables import FeedbackTable, PayloadTable
+from ..domain.deployment import Column, Deployment, Endpoint, FeedbackTable, OutputFields, PayloadTable, ProblemType
 
 
 @frozen(kw_only=True)

@@ -5,10 +5,18 @@ import re
 from collections.abc import Iterator, Mapping
 
 from ..base.errors import FieldProblem
-from ..base.texts import character_problem, joining_problem, name_problem, printable
-from ..base.values import spelled
-from ..domain.deployment import Credentials, CredentialsKind, Endpoint, EndpointSource, FieldKind, FieldType, ProblemType
-from ..domain.file_tables import FeedbackTable, PayloadTable
+from ..base.values import character_problem, joining_problem, name_problem, printable, spelled
+from ..domain.deployment import (
+    Credentials,
+    CredentialsKind,
+    Endpoint,
+    EndpointSource,
+    FeedbackTable,
+    FieldKind,
+    FieldType,
+    PayloadTable,
+    ProblemType,
+)
 from ..domain.repeated_rules import check_bounds
 from ..domain.storage_rules import storage_problems
 from .definition import Definition

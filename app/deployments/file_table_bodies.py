@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from ..domain.file_tables import FILE_FORMATS, TableFormat
+from ..domain.deployment import FILE_FORMATS, TableFormat
 from ..web.body import In, Out, example
 
 _LOCATION = (

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ..base.frozen import frozen
-from ..domain.file_tables import FeedbackTable, PayloadTable
+from ..domain.deployment import FeedbackTable, PayloadTable
 from ..sources.tables.allowed_locations import Root, list_files, open_folder, read_partition_value
 from .listed_file_queries import FileSpan
 

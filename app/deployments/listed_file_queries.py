@@ -12,7 +12,7 @@ from ..base.frozen import frozen
 from ..database.binary_rows import list_column_values, read_row
 from ..database.tables import DeploymentRow, ListedFileRow
 from ..domain.check import Span
-from ..domain.file_tables import FeedbackTable, PayloadTable, RecordTables, TableFormat
+from ..domain.deployment import FeedbackTable, PayloadTable, RecordTables, TableFormat
 
 PAYLOAD, FEEDBACK = "payload", "feedback"
 

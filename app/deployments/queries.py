@@ -7,7 +7,7 @@ from dataclasses import asdict, field, replace
 from typing import Any
 
 import msgspec
-from sqlalchemy import Select, and_, delete, func, insert, select, update
+from sqlalchemy import Select, and_, case, delete, func, insert, literal, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_if_absent
 from sqlalchemy.orm import Session
 
@@ -33,14 +33,42 @@ from ..database.tables import (
     PayloadRecordRow,
     RecordCountRow,
 )
-from ..domain.deployment import Deployment, Endpoint, RecordSchema, has_protected
-from ..domain.endpoint_health import EndpointHealth
-from ..domain.file_tables import RecordTables
+from ..domain.deployment import Deployment, Endpoint, RecordSchema, RecordTables, has_protected
+from ..domain.endpoint_health import HEALTHY, OPEN_FOR, OPENS_AFTER, BreakerState, EndpointHealth
 from ..domain.paging import Paging
 from .default_rules import add_default_rules
 from .definition import Definition, build_definition
-from .endpoint_health_queries import IS_OPEN, health_from, record_answer
 from .listed_file_queries import read_tables
+
+IS_OPEN = EndpointFailureRow.open_until.between(func.now(), func.now() + OPEN_FOR).label("is_open")
+"""Whether the breaker of a row is open now; NULL if it never was."""
+
+
+def health_from(row: EndpointFailureRow | None, *, is_open: bool | None) -> EndpointHealth:
+    if row is None:
+        return HEALTHY
+    states = {None: BreakerState.CLOSED, True: BreakerState.OPEN, False: BreakerState.HALF_OPEN}
+    return read_row(EndpointHealth, row, state=states[is_open], tried_again_at=row.open_until)
+
+
+def record_no_answer(session: Session, deployment_no: int, reason: str) -> None:
+    """Counts a check without an answer; from OPENS_AFTER in a row on, the breaker opens."""
+    here = select(DeploymentRow.no, literal(1), literal(reason)).where(DeploymentRow.no == deployment_no)
+    first = insert_if_absent(EndpointFailureRow).from_select(["deployment_no", "failures", "reason"], here)
+    failures = EndpointFailureRow.failures + 1
+    again = {
+        "failures": failures,
+        "reason": reason,
+        "failed_at": func.now(),
+        "open_until": case((failures >= OPENS_AFTER, func.now() + OPEN_FOR)),
+    }
+    session.execute(first.on_conflict_do_update(index_elements=[EndpointFailureRow.deployment_no], set_=again))
+
+
+def record_answer(session: Session, deployment_no: int) -> None:
+    """Deletes the failures."""
+    session.execute(delete(EndpointFailureRow).where(EndpointFailureRow.deployment_no == deployment_no))
+
 
 _MAX_SCHEMA_VERSION = 2**15 - 1
 """Every record carries its version in two bytes."""

@@ -9,8 +9,7 @@ from fastapi import APIRouter, Response
 from pydantic import ValidationError
 
 from ..access.audit.activity_queries import record_activity
-from ..access.gate.caller import Manager, Reader, ServicesIn, SessionIn, WholeManager
-from ..access.gate.services import Services
+from ..access.gate.caller import Manager, Reader, Services, ServicesIn, SessionIn, WholeManager
 from ..access.principals import Principal
 from ..base.errors import Conflict, EndpointRefused, FieldProblem, Forbidden, InvalidInput, refuse
 from ..calls.certificates import tls_problems

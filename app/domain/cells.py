@@ -7,8 +7,7 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from ..base.strict_json import parse_json, vanishes
-from ..base.texts import CONTROL, MAX_TEXT, printable
-from ..base.values import EXACT, JSON_NUMBER, NUMBER, is_number, parse_boolean, tidy
+from ..base.values import CONTROL, EXACT, JSON_NUMBER, MAX_TEXT, NUMBER, is_number, parse_boolean, printable, tidy
 from .deployment import FieldType
 from .record import round_probability
 from .record_times import Impossible, TimeRule

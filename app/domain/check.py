@@ -7,8 +7,8 @@ from enum import StrEnum
 from typing import Any
 
 from ..base.frozen import frozen
-from .comparison import Comparison
 from .figure_details import Details
+from .monitor import Comparison
 
 
 class CheckState(StrEnum):

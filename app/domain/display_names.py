@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from ..base.errors import FieldProblem
 from ..base.frozen import frozen
-from ..base.texts import name_problem, quote_names
+from ..base.values import name_problem, quote_names
 
 MAX_DISPLAY_NAME = 60
 MAX_NAMED_GROUPS = 1_000

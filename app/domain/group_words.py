@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from dataclasses import field, replace
 
 from ..base.frozen import frozen
-from ..base.texts import TOGETHER
+from ..base.values import TOGETHER
 from .check import Measurement
-from .comparison import Comparison, split_group
 from .display_names import DisplayNames
-from .monitor import Monitor, MonitoredAttribute
+from .monitor import Comparison, Monitor, MonitoredAttribute, split_group
 
 _SEPARATOR = ", "
 _PHRASES = ("aged ", "born ", "from ", "in ", "living ", "of ", "over ", "paid ", "under ", "with ", "without ", "working ")

@@ -9,12 +9,10 @@ from typing import Any, Literal, TypeAlias
 
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen
-from ..base.texts import TOGETHER
-from ..base.values import GroupValue, Range, Scalar, canonical, exact_number, fold, name_value, read_number
+from ..base.values import TOGETHER, GroupValue, Range, Scalar, canonical, exact_number, fold, name_value, read_number
 from .deployment import Column, FieldType
-from .monitor import MonitoredAttribute
+from .monitor import MonitoredAttribute, ValueTest
 from .monitor_rules import MAX_GROUPS_TOGETHER
-from .value_tests import ValueTest
 
 Role: TypeAlias = Literal["monitored", "reference"]
 NamedGroup: TypeAlias = tuple[str, Role]

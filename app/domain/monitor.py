@@ -1,15 +1,116 @@
 """The configuration of a deployment's fairness monitor."""
 
+from collections.abc import Collection, Sequence
 from dataclasses import field, replace
-from enum import StrEnum
+from enum import IntEnum, StrEnum
+from itertools import combinations, pairwise
 from typing import Any
 
 from ..base.frozen import frozen
-from ..base.values import GroupValue
+from ..base.values import BOOLEANS, TOGETHER, GroupValue, Range, Scalar, canonical, exact_number, fold, name_value, read_number
 from .deployment import Column, FieldKind, FieldType, RecordSchema
 from .display_names import DisplayNames
 from .group_rules import ALL_OTHERS, FoundBy, GroupRule
-from .outcome import OutcomeRule
+
+
+@frozen
+class ValueTest:
+    """Values of these canonical texts pass, those that fold to these spellings of booleans, and numbers in these closed ranges.
+
+    `only_numbers`: no other text passes, even if it spells a number.
+    """
+
+    texts: tuple[str, ...] = ()
+    ranges: tuple[Range, ...] = ()
+    only_numbers: bool = False
+    spellings: tuple[str, ...] = ()
+
+    def passes(self, value: Scalar) -> bool:
+        if self.spellings and fold(value) in self.spellings:
+            return True
+        if self.only_numbers and isinstance(value, str):
+            return False
+        number = read_number(value) if self.ranges else None
+        return (number is not None and any(number in bounds for bounds in self.ranges)) or canonical(value) in self.texts
+
+
+def outcome_test(members: Sequence[GroupValue], opposite: Sequence[GroupValue] = ()) -> ValueTest:
+    """Returns the test that an answer passes among these favourable, or unfavourable, members; those in `opposite` are on the other side.
+
+    Under a number or a range only numbers pass. Under a text anything passes that is written so, such as a number out of CSV; under a
+    boolean anything that spells it, such as `True`, `TRUE` and `1`, unless that is listed by itself.
+    """
+    texts = tuple(canonical(member) for member in members if not isinstance(member, Range))
+    ranges = tuple(member for member in members if isinstance(member, Range))
+    folded = {fold(member) for member in (*members, *opposite) if not isinstance(member, bool)}
+    listed = {canonical(member) for member in members if isinstance(member, bool)}
+    spellings = tuple(text for text, value in BOOLEANS.items() if canonical(value) in listed and text not in folded)
+    return ValueTest(texts, ranges, any(is_numeric(member) for member in members), spellings)
+
+
+def is_numeric(member: GroupValue) -> bool:
+    """Returns whether the listed outcome is a number or a range, under which no text counts."""
+    return not isinstance(member, str | bool)
+
+
+class Outcome(IntEnum):
+    """The code of a prediction in every table. UNCLASSIFIED takes no part in any rate and is counted separately."""
+
+    UNFAVOURABLE = 0
+    FAVOURABLE = 1
+    UNCLASSIFIED = 2
+
+
+@frozen
+class OutcomeTests:
+    """An answer that passes both tests, which no monitor allows, is favourable."""
+
+    favourable: ValueTest
+    unfavourable: ValueTest
+
+    def classify(self, answer: Scalar | None) -> Outcome:
+        if answer is None:
+            return Outcome.UNCLASSIFIED
+        if self.favourable.passes(answer):
+            return Outcome.FAVOURABLE
+        return Outcome.UNFAVOURABLE if self.unfavourable.passes(answer) else Outcome.UNCLASSIFIED
+
+    def read(self, answer: Scalar) -> Scalar:
+        """Returns the class of an answer: a spelling of a listed boolean is that boolean."""
+        text = fold(answer)
+        return BOOLEANS[text] if text in (*self.favourable.spellings, *self.unfavourable.spellings) else answer
+
+
+@frozen
+class OutcomeRule:
+    """The favourable and unfavourable class values, or closed ranges for regression."""
+
+    favourable: tuple[GroupValue, ...]
+    unfavourable: tuple[GroupValue, ...]
+
+    @property
+    def tests(self) -> OutcomeTests:
+        """The rule as tests; make them once for many answers."""
+        return OutcomeTests(outcome_test(self.favourable, self.unfavourable), outcome_test(self.unfavourable, self.favourable))
+
+    def classify(self, prediction: Scalar | None) -> Outcome:
+        return self.tests.classify(prediction)
+
+    def classify_text(self, text: str) -> Outcome:
+        """Returns the outcome of a class by its canonical text: under numbers, of the number that it spells."""
+        number = exact_number(text) if all(is_numeric(member) for member in (*self.favourable, *self.unfavourable)) else None
+        return self.classify(text if number is None else number)
+
+
+def outcome_label(outcome: GroupValue) -> str:
+    """Returns the outcome as pages and series name it: a text that spells a number is in double quotes."""
+    is_deceptive = isinstance(outcome, str) and read_number(outcome) is not None
+    return f'"{outcome}"' if is_deceptive else name_value(outcome)
+
+
+def outcome_texts(members: tuple[GroupValue, ...]) -> list[str]:
+    return sorted(outcome_label(member) for member in members)
+
 
 DEFAULT_THRESHOLD = 0.8
 """The four-fifths rule, as OpenScale defaults it."""
@@ -129,3 +230,83 @@ class Monitor:
         attributes = tuple(attribute for attribute in self.attributes if attribute.column_in(schema) is not None)
         features = {attribute.feature for attribute in attributes}
         return replace(self, attributes=attributes, intersections=tuple(pair for pair in self.intersections if features.issuperset(pair)))
+
+
+MOST_WAYS = 20
+"""Max ways to divide the label of a combination: a filter of nothing but × would have exponentially many."""
+
+
+@frozen
+class Comparison:
+    """Attributes whose groups are compared, by their columns' names; none: all records are measured as a whole."""
+
+    features: tuple[str, ...]
+
+    @classmethod
+    def from_label(cls, label: str, columns: Collection[str] = ()) -> "Comparison":
+        """Returns the comparison of that label. Of `columns`, only names that hold × as a word of their own matter.
+
+        There is one way to divide it, because no column's name begins with another's and × (`joining_problem`).
+        """
+        pieces = label.split(TOGETHER) if label else []
+        longest = max((name.count(TOGETHER) for name in columns), default=0) + 1
+        features: list[str] = []
+        while pieces:
+            starts = [TOGETHER.join(pieces[:size]) for size in range(1, min(longest, len(pieces)) + 1)]
+            features.append(next((name for name in starts if name in columns), pieces[0]))
+            del pieces[: features[-1].count(TOGETHER) + 1]
+        return cls(tuple(features))
+
+    @property
+    def label(self) -> str:
+        return TOGETHER.join(self.features)
+
+    @property
+    def is_together(self) -> bool:
+        return len(self.features) > 1
+
+    def members(self, monitor: Monitor) -> list[MonitoredAttribute]:
+        by_name = {attribute.feature: attribute for attribute in monitor.attributes}
+        return [by_name[feature] for feature in self.features if feature in by_name]
+
+    def reference_label(self, monitor: Monitor) -> str | None:
+        """Returns the labels of the reference groups; None where every other value is one."""
+        listed = [
+            None if attribute.reference is None else [name_value(value) for value in attribute.reference]
+            for attribute in self.members(monitor)
+        ]
+        reference_labels = [labels for labels in listed if labels is not None]
+        return (
+            TOGETHER.join(", ".join(labels) for labels in reference_labels)
+            if reference_labels and len(reference_labels) == len(listed)
+            else None
+        )
+
+
+def list_comparisons(monitor: Monitor) -> list[Comparison]:
+    """Returns each attribute of the monitor by itself, then its intersections."""
+    return [*(Comparison((attribute.feature,)) for attribute in monitor.attributes), *map(Comparison, monitor.intersections)]
+
+
+def find_comparison(monitor: Monitor, label: str) -> Comparison | None:
+    return next((comparison for comparison in list_comparisons(monitor) if comparison.label == label), None)
+
+
+def split_group(label: str, members: Sequence[MonitoredAttribute]) -> list[tuple[str, ...]]:
+    """Divides the label of a combination into the labels of the members' groups.
+
+    Values that were merely seen may hold × as a word of their own: of several ways, at most `MOST_WAYS` are returned.
+    """
+    groups = [
+        None if attribute.reference is None else {name_value(value) for value in (*attribute.monitored, *attribute.reference)}
+        for attribute in members
+    ]
+    pieces = label.split(TOGETHER)
+    divisions: list[tuple[str, ...]] = []
+    for cuts in combinations(range(1, len(pieces)), len(members) - 1):
+        labels = tuple(TOGETHER.join(pieces[start:end]) for start, end in pairwise((0, *cuts, len(pieces))))
+        if all(listed is None or piece in listed for piece, listed in zip(labels, groups, strict=True)):
+            divisions.append(labels)
+        if len(divisions) == MOST_WAYS:
+            break
+    return divisions

@@ -7,8 +7,7 @@ from itertools import combinations, product
 from math import prod
 
 from ..base.errors import FieldProblem
-from ..base.texts import TOGETHER, name_problem, nearest
-from ..base.values import GroupValue, Range, canonical, name_value
+from ..base.values import TOGETHER, GroupValue, Range, canonical, name_problem, name_value, nearest
 from .deployment import Column, FieldKind, FieldType, ProblemType, RecordSchema
 from .display_names import display_name_problems
 from .monitor import Monitor, MonitoredAttribute

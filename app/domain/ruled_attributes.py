@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 
 from ..base.errors import FieldProblem
-from ..base.texts import joining_problem, name_problem
+from ..base.values import joining_problem, name_problem
 from .deployment import Column, FieldKind, RecordSchema
 from .group_rules import ALL_OTHERS, Condition, GroupRule, NumberInterval
 from .monitor import MonitoredAttribute

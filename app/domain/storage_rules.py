@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from ..base.errors import FieldProblem
-from ..base.texts import name_problem
-from ..base.values import Scalar
+from ..base.values import Scalar, name_problem
 from .deployment import Column, FieldKind, FieldType, Storage, StorageKind
 from .groups import NEITHER, Group, positions
 from .monitor_rules import MAX_GROUPS, check_listed

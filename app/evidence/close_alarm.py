@@ -2,10 +2,8 @@
 
 from collections.abc import Sequence
 
-from .figure_state import Closed
-from .hour_series import number_hour
-from .queries.closures import Closure
-from .queries.figure_states import FigureKey
+from .figure_state import Closed, number_hour
+from .queries.figure_states import Closure, FigureKey
 from .watched_figures import WatchedMetric
 
 

@@ -14,11 +14,10 @@ from ..base.clock import HOUR, floor_to_hour
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen
 from ..checks.counting.count_files import SpanOfFiles
-from ..checks.window.window_sources import TablePlaces
+from ..checks.window.window import TablePlaces
 from ..deployments.listed_file_queries import FEEDBACK, PAYLOAD, newest_listed_row, paths_within
 from ..domain.check import DataSet, Span
-from ..domain.deployment import RecordSchema
-from ..domain.file_tables import PayloadTable
+from ..domain.deployment import PayloadTable, RecordSchema
 from ..domain.monitor import Monitor
 from ..sources.arrays.read_records import RecordColumns, RecordTable, read_table
 from ..sources.stored.window_queries import WindowQuery, name_values

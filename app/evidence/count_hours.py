@@ -16,13 +16,11 @@ from ..base.errors import InvalidInput
 from ..base.frozen import frozen
 from ..checks.counting.left_out_of_check import count_table
 from ..checks.counting.tabulate import EVERYBODY
-from ..checks.window.observed_labels import compare_texts
-from ..database.arrow_reader import ArrowReader
+from ..checks.window.window_records import compare_texts
 from ..database.binary_rows import plain_json
+from ..database.engine import ArrowReader
 from ..domain.check import DataSet, Span
-from ..domain.comparison import list_comparisons
-from ..domain.monitor import Monitor, MonitoredAttribute
-from ..domain.outcome import Outcome
+from ..domain.monitor import Monitor, MonitoredAttribute, Outcome, list_comparisons
 from ..sources.arrays.read_records import RecordColumns, RecordTable, read_table
 from ..sources.stored.window_queries import WindowQuery, name_values
 from ..statistics.group_labels import FloatArray, of_role

@@ -8,8 +8,8 @@ import numpy as np
 from sqlalchemy import Row
 
 from ..domain.check import DataSet
-from ..domain.comparison import list_comparisons
 from ..domain.group_words import GroupWords
+from ..domain.monitor import list_comparisons
 from ..statistics.e_values.state_words import MINUTE
 from ..statistics.group_labels import ComparedGroup, Groups, union
 from ..statistics.sentences.left_out import UNCLASSIFIED, CountedRecords

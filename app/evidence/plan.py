@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from ..base.clock import HOUR
 from ..base.frozen import frozen
-from ..database.arrow_reader import ArrowReader
+from ..database.engine import ArrowReader
 from ..domain.check import DataSet, Span
 from ..domain.monitor import Monitor
 from ..statistics.e_values.expected_hours import Traffic, expect_delay_within

@@ -13,9 +13,8 @@ from ..base.clock import HOUR
 from ..base.frozen import frozen
 from ..deployments.monitor.queries import find_monitor
 from ..domain.check import DataSet, Span
-from ..domain.comparison import find_comparison
 from ..domain.group_words import GroupWords
-from ..domain.monitor import Monitor
+from ..domain.monitor import Monitor, find_comparison
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.e_values.expected_hours import EvidenceProgress, expect_more_hours, expect_more_paired_hours
 from ..statistics.e_values.follow import Follower
@@ -27,8 +26,7 @@ from ..statistics.group_labels import IntArray
 from ..statistics.measures.labelled_figures import LabelCounts
 from ..statistics.sentences.left_out import CountedRecords
 from .count_hours import FollowedEra
-from .figure_state import FigureState
-from .hour_series import PairSeries, RateSeries, Series, find_hour_start, number_hour, weigh_series
+from .figure_state import FigureState, PairSeries, RateSeries, Series, find_hour_start, number_hour, weigh_series
 from .left_out_of_hours import explain_vanished, sum_records
 from .queries.eras import Era, find_era, followed_deployment
 from .queries.figure_states import StoredFigure, ended_figures, read_era_figures

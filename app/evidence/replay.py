@@ -17,11 +17,9 @@ from ..statistics.e_values.nulls import UnfairSide
 from ..statistics.e_values.unsteadiness import UNSTEADINESS_HOURS
 from .close_alarm import select_closed
 from .count_hours import FollowedEra
-from .figure_state import Course, FigureState, weigh_hours
-from .hour_series import find_hour_start, number_hour
-from .queries.closures import read_closures
+from .figure_state import Course, FigureState, find_hour_start, number_hour, weigh_hours
 from .queries.eras import find_era, followed_deployment
-from .queries.figure_states import ended_figures, get_figure, known_figures
+from .queries.figure_states import ended_figures, get_figure, known_figures, read_closures
 from .settle import Budget, count_lag_hours, load_series
 
 

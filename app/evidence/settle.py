@@ -16,9 +16,7 @@ from ..domain.monitor import Monitor
 from ..statistics.e_values.unsteadiness import UNSTEADINESS_HOURS
 from .close_alarm import select_closed
 from .count_hours import FollowedEra
-from .figure_state import MOST_TOGETHER, Course, FigureState, advance
-from .hour_series import Series, find_hour_start, number_hour, read_series
-from .queries.closures import read_closures
+from .figure_state import MOST_TOGETHER, Course, FigureState, Series, advance, find_hour_start, number_hour, read_series
 from .queries.eras import note_progress
 from .queries.figure_states import (
     EndedFigure,
@@ -32,6 +30,7 @@ from .queries.figure_states import (
     known_figures,
     mark_stale,
     move_first_hour,
+    read_closures,
     read_figure_states,
     remove_figure,
     store_states,

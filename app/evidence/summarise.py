@@ -4,8 +4,7 @@ from datetime import datetime
 
 from ..statistics.e_values.follow import Follower
 from ..statistics.e_values.state_words import State
-from .figure_state import FigureState
-from .hour_series import find_hour_start
+from .figure_state import FigureState, find_hour_start
 from .queries.summaries import Alarm, LimitSummary
 from .watched_figures import WatchedMetric
 

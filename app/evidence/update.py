@@ -17,13 +17,12 @@ from sqlalchemy.orm import Session
 from ..base.clock import HOUR, floor_to_hour
 from ..base.errors import InvalidInput, Unavailable
 from ..base.frozen import frozen
-from ..checks.window.window_sources import NO_TABLES, TablePlaces
-from ..database.arrow_reader import arrow_reader
-from ..database.engine import Database, current_time
+from ..checks.window.window import NO_TABLES, TablePlaces
+from ..database.engine import Database, arrow_reader, current_time
 from ..deployments.monitor.queries import changed_at, find_monitor
 from ..deployments.queries import hold_deployment
 from ..domain.check import DataSet, Span
-from ..domain.comparison import list_comparisons
+from ..domain.monitor import list_comparisons
 from ..sources.stored.noted_hours import note_changed_hours
 from ..sources.stored.window_queries import match_pending_feedback
 from ..statistics.tables.record_kinds import BalancedCells
@@ -31,11 +30,12 @@ from .count_files import HoursInFiles
 from .count_hours import FollowedEra, count_labels, count_pairs, count_payload
 from .deployment_turns import in_turn
 from .first_records import FirstRecords
-from .queries.balanced_tables import balanced_tables, checked_hours
 from .queries.changed_hours import changed_hours, forget_changes
 from .queries.eras import (
     Era,
+    balanced_tables,
     begin_era,
+    checked_hours,
     current_hour_bound,
     deployments_to_follow,
     find_era,

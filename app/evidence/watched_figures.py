@@ -6,8 +6,7 @@ from ..base.frozen import frozen
 from ..checks.measure import strictest_limits
 from ..deployments.monitor.picked_metrics import picked_on
 from ..domain.check import DataSet
-from ..domain.comparison import Comparison, list_comparisons
-from ..domain.monitor import Limits, Monitor
+from ..domain.monitor import Comparison, Limits, Monitor, list_comparisons
 from ..statistics.e_values.nulls import Limit, Scale, UnfairSide
 from .queries.hour_counts import CountedPlace
 

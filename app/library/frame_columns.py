@@ -10,8 +10,7 @@ import pandas as pd
 
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen
-from ..base.texts import quote_names
-from ..base.values import BOOLEANS, Range, Scalar, canonical, exact_number, is_number, name_value, plain_cell, read_number
+from ..base.values import BOOLEANS, Range, Scalar, canonical, exact_number, is_number, name_value, plain_cell, quote_names, read_number
 from ..statistics.group_labels import FloatArray, IntArray
 from ..statistics.tables.strata_counts import slices
 

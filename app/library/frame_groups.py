@@ -11,12 +11,11 @@ import pandas as pd
 
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen
-from ..base.texts import TOGETHER, quote_names
-from ..base.values import Range, Scalar, canonical
+from ..base.values import TOGETHER, Range, Scalar, canonical, quote_names
 from ..domain.groups import EVERYBODY_ELSE, MOST_REFERENCE_VALUES, count_twins, describe_twins, drop_twins, find_twins, in_order
+from ..domain.monitor import ValueTest
 from ..domain.monitor_rules import INTERSECTION_SIZES, MAX_GROUPS, MAX_GROUPS_TOGETHER
-from ..domain.value_tests import ValueTest
-from ..sources.arrays.outcome_codes import in_ranges
+from ..sources.arrays.column_cells import in_ranges
 from ..statistics.group_labels import NEITHER, ComparedGroup, Groups, IntArray, Role, cross
 from .frame_columns import (
     Codes,

@@ -9,11 +9,9 @@ import pandas as pd
 
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen
-from ..base.texts import quote_names
-from ..base.values import Range, Scalar, canonical, name_value
-from ..domain.outcome import Outcome, OutcomeTests
-from ..domain.value_tests import ValueTest, is_numeric, outcome_test
-from ..sources.arrays.outcome_codes import in_ranges
+from ..base.values import Range, Scalar, canonical, name_value, quote_names
+from ..domain.monitor import Outcome, OutcomeTests, ValueTest, is_numeric, outcome_test
+from ..sources.arrays.column_cells import in_ranges
 from ..statistics.group_labels import FloatArray
 from ..statistics.sentences.left_out import CountedRecords, Marks, count_records
 from . import frame_columns as columns

@@ -20,8 +20,7 @@ from ..statistics.e_values.change_detector import HOURS_OF_A_YEAR
 from ..statistics.e_values.confidence import follow_interval
 from ..statistics.e_values.expected_hours import EvidenceProgress, expect_more_hours
 from ..statistics.e_values.follow import Episode, follow
-from ..statistics.e_values.hour_counts import Hours, Side
-from ..statistics.e_values.nulls import Limit, Scale, UnfairSide
+from ..statistics.e_values.nulls import Hours, Limit, Scale, Side, UnfairSide
 from ..statistics.e_values.state_words import State
 from ..statistics.group_labels import FloatArray, IntArray, of_role
 from ..statistics.measures.labelled_figures import LabelCounts

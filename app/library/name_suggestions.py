@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 from ..base.errors import FieldProblem
-from ..base.texts import MAX_QUOTED, quote_names
+from ..base.values import MAX_QUOTED, quote_names
 from ..statistics.catalogue import CATALOGUE
 
 SUGGESTED = 3

@@ -9,10 +9,8 @@ import pandas as pd
 
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen
-from ..base.texts import TOGETHER
-from ..base.values import canonical
-from ..domain.comparison import Comparison
-from ..domain.outcome import Outcome
+from ..base.values import TOGETHER, canonical
+from ..domain.monitor import Comparison, Outcome
 from ..statistics.group_labels import NEITHER, ComparedGroup, IntArray
 from ..statistics.selections.category_people import AttributeCategories, Control, CountedPeople, divide_numbers, has_many_numbers
 from ..statistics.selections.category_schemes import CategoryMapping, require_mappings

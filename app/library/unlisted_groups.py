@@ -11,10 +11,8 @@ from ..base.errors import InvalidInput
 from ..base.frozen import frozen
 from ..statistics.e_values.nulls import UnfairSide
 from ..statistics.group_labels import NEITHER
-from ..statistics.scan.counted_cells import MAX_FEATURES
-from ..statistics.scan.feature_ranges import MAX_VALUES, Bins, Codes
-from ..statistics.scan.scan_results import SearchResult, search_groups
-from ..statistics.scan.search_subgroup import MIN_RECORDS
+from ..statistics.scan.scan_results import MAX_VALUES, Bins, Codes, SearchResult, search_groups
+from ..statistics.scan.search_subgroup import MAX_FEATURES, MIN_RECORDS
 from ..statistics.sentences.left_out import CountedRecords, count_records
 from .frame_columns import Column, convert_numbers, encode, is_numeric, require_column
 from .frame_hours import first_of_each, read_hours

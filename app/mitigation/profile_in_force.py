@@ -18,8 +18,7 @@ from ..base.frozen import frozen
 from ..base.values import Range, Scalar
 from ..checks.subject import require_column
 from ..checks.window.window import BEGINNING
-from ..database.arrow_reader import ArrowReader, arrow_reader
-from ..database.engine import Database
+from ..database.engine import ArrowReader, Database, arrow_reader
 from ..deployments.mitigation_queries import newest_profile, store_profile
 from ..deployments.training.donor_values import GroupDonors, describe_missing_field, donors_of_groups, representative_donors
 from ..deployments.training.queries import read_donor_digests, read_donors
@@ -28,11 +27,10 @@ from ..domain.check import Span
 from ..domain.deployment import Column, Deployment, FieldType
 from ..domain.groups import in_order
 from ..domain.mitigation import AttributeProfile, CutOff, MitigationSettings, Profile, StandIn
-from ..domain.monitor import Monitor, MonitoredAttribute
-from ..domain.outcome import Outcome
+from ..domain.monitor import Monitor, MonitoredAttribute, Outcome
+from ..sources.arrays.column_cells import outcome_codes
 from ..sources.arrays.favourable_scores import Scores, favourable_scores
 from ..sources.arrays.group_of_records import Grouping, group_records, typed_value
-from ..sources.arrays.outcome_codes import outcome_codes
 from ..sources.stored.window_queries import WindowQuery, name_values, newest_payload
 from .settings_rules import mitigated_attributes
 

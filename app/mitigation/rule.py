@@ -19,10 +19,9 @@ import pyarrow as pa
 from ..base.frozen import frozen
 from ..base.values import Range
 from ..domain.mitigation import CutOff, Mode, Profile, Reading
-from ..domain.outcome import Outcome, OutcomeRule
-from ..sources.arrays.column_cells import NumberCells
+from ..domain.monitor import Outcome, OutcomeRule
+from ..sources.arrays.column_cells import NumberCells, classify_cells
 from ..sources.arrays.favourable_scores import read_scores
-from ..sources.arrays.outcome_codes import classify_cells
 from ..statistics.group_labels import FloatArray, IntArray
 
 BoolArray = npt.NDArray[np.bool_]

@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from ..access.gate.caller import NowIn, Reader, SessionIn
 from ..base.errors import NotFound
-from ..base.texts import MAX_TEXT
+from ..base.values import MAX_TEXT
 from ..charts.forest import forest_of_check
 from ..charts.named_groups import rename_shares
 from ..charts.pictures.drawing import PAGE
@@ -23,10 +23,9 @@ from ..charts.time_ranges import RangePreset
 from ..checks import queries as checks
 from ..checks.advice.check_advice import advice_on_check, read_outlook
 from ..checks.result_queries import read_measurements
-from ..checks.views.build_views import check_view, list_views
+from ..checks.views.build_views import VIEW_OF_DATA, MeasurementKey, check_view, explain_figure, list_views
 from ..checks.views.explain_figure import DATA_SETS, judged_figure
 from ..checks.views.headlines import IMPACT
-from ..checks.views.one_figure import VIEW_OF_DATA, MeasurementKey, explain_figure
 from ..checks.views.view_shapes import GroupShare, ViewKind
 from ..checks.views.view_source import counted_check
 from ..deployments.deployment_in_address import ReadableDeployment

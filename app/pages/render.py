@@ -13,13 +13,13 @@ from jinja2.runtime import Context
 from markupsafe import Markup
 from sqlalchemy.exc import SQLAlchemyError
 
-from ..access.gate.services import Services
+from ..access.gate.caller import Services
 from ..access.principals import Permission
 from ..base.errors import Unavailable
 from ..charts.time_ranges import RangeChoice
 from ..checks.schedule.words import WorkerNotice, choose_notice
 from ..checks.schedule.worker_queries import workers_seen
-from ..domain.file_tables import NOT_READ
+from ..domain.deployment import NOT_READ
 from . import words as wording
 from .assets import asset_url
 from .range_bar import find_kept_range, keep_range

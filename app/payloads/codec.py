@@ -2,16 +2,74 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from ..base.errors import FieldProblem, InvalidInput
 from ..base.frozen import frozen
-from ..base.texts import printable
+from ..base.values import printable
 from ..domain.deployment import Endpoint, FieldType, OutputFields
 from .read_predictions import Answer
-from .request_forms import AskedRows, Form, Objects
-from .row_shapes import Table, name_kind, read_matrix, require_object
-from .wire import Rows, decode_request, encode_rows
+from .schema_parts import Schema
+from .wire import Rows, Table, decode_request, encode_rows, name_kind, read_matrix, require_object
+
+
+@frozen
+class Tables:
+    """Rows under column names. Meta fields are in `meta`, or among the columns."""
+
+    table: Table
+    meta: Table | None = None
+
+
+@frozen
+class Objects:
+    """Rows as objects, unchecked. `path` is their place in the request."""
+
+    path: str
+    rows: list[Any]
+
+
+AskedRows: TypeAlias = Tables | Objects
+"""Values as decoded: unchecked, possibly None."""
+
+
+class Form(ABC):
+    """One way to write a request, recognised by `member`, and its answer."""
+
+    name: ClassVar[str]
+    """Key among the examples of the OpenAPI document."""
+
+    title: ClassVar[str]
+
+    answer_name: ClassVar[str]
+    """Forms that are answered alike share it."""
+
+    answer_title: ClassVar[str]
+
+    member: ClassVar[str]
+
+    shape: ClassVar[str]
+    """The form as messages name it."""
+
+    is_bare: ClassVar[bool] = False
+    """True if the rows lie in the body itself."""
+
+    @abstractmethod
+    def write_request(self, columns: Sequence[str], rows: Rows) -> dict[str, Any]: ...
+
+    @abstractmethod
+    def read_request(self, sent: dict[str, Any]) -> AskedRows: ...
+
+    @abstractmethod
+    def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, Any]: ...
+
+    @abstractmethod
+    def request_schema(self, max_rows: int) -> Schema: ...
+
+    @abstractmethod
+    def answer_schema(self) -> dict[str, Schema]:
+        """Returns the JSON schema of each member of an answer; arrays in all forms."""
+
 
 JSON = "application/json"
 

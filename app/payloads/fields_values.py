@@ -8,15 +8,25 @@ import msgspec
 
 from ..base.errors import InvalidInput, ScoringFailed
 from ..domain.deployment import OutputFields
-from .codec import Codec
+from .codec import Codec, Form, Tables
 from .find_outputs import OutputsUnclear, find_outputs
 from .read_predictions import Answer, read_outputs, require_rows
 from .repeated_inputs import find_order
-from .request_forms import Form, Tables
 from .request_pairs import LoggedTable, read_stated
-from .row_shapes import Table, name_kind, place, read_repeating_table, read_table, require_length, require_members, require_object
 from .schema_parts import NAMES, TABLE, Schema, build_rows_schema, closed_object, open_object
-from .wire import Rows, decode_answer, decode_request
+from .wire import (
+    Rows,
+    Table,
+    decode_answer,
+    decode_request,
+    name_kind,
+    place,
+    read_repeating_table,
+    read_table,
+    require_length,
+    require_members,
+    require_object,
+)
 
 _MEMBERS = frozenset({"fields", "values", "meta"})
 _META_MEMBERS = frozenset({"fields", "values"})

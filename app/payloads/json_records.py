@@ -6,8 +6,7 @@ from typing import Any
 from ..base.errors import InvalidInput
 from .codec import read_objects
 from .listed_answers import PREDICTIONS, ListedCodec, build_objects
-from .row_shapes import Table, is_by_column, name_kind, read_by_column
-from .wire import Rows, decode_answer, decode_request
+from .wire import Rows, Table, decode_answer, decode_request, is_by_column, name_kind, read_by_column
 
 
 class RecordsCodec(ListedCodec):

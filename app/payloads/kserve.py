@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from .codec import read_records
 from .listed_answers import ListedCodec, build_objects
-from .row_shapes import Table, require_object
-from .wire import Rows, decode_request
+from .wire import Rows, Table, decode_request, require_object
 
 _INSTANCES = "instances"
 

@@ -4,14 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..base.errors import FieldProblem, InvalidInput, ScoringFailed
-from ..base.texts import character_problem, printable
+from ..base.values import character_problem, printable
 from ..domain.deployment import BodyMapping, Endpoint, OutputFields
 from .codec import Codec
 from .json_paths import JsonPath, PathUnclear, PlacedValue, build_document, member_path, parse_path
 from .listed_answers import answer_of_elements, read_columns
 from .read_predictions import Answer
-from .row_shapes import Table
-from .wire import Rows, decode_answer, decode_request
+from .wire import Rows, Table, decode_answer, decode_request
 
 _MAPPING = "endpoint.mapping"
 

@@ -4,13 +4,11 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from ..base.errors import InvalidInput
-from .codec import NOTHING_KNOWN, Asking, read_records, tabulate_rows
+from .codec import NOTHING_KNOWN, Asking, Form, Objects, Tables, read_records, tabulate_rows
 from .csv_text import read_csv_request, write_csv
 from .listed_answers import PREDICTIONS, ListedCodec, build_objects
-from .request_forms import Form, Objects, Tables
-from .row_shapes import Table, read_by_column, read_table, require_members, require_object
 from .schema_parts import CELLS, NAMES, Schema, build_rows_schema, closed_object
-from .wire import Rows, decode_request
+from .wire import Rows, Table, decode_request, read_by_column, read_table, require_members, require_object
 
 _SPLIT, _RECORDS, _INPUTS = "dataframe_split", "dataframe_records", "inputs"
 _SPLIT_MEMBERS = frozenset({"columns", "data", "index"})

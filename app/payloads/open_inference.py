@@ -10,14 +10,13 @@ from uuid import uuid4
 import msgspec
 
 from ..base.errors import InvalidInput, ScoringFailed
-from ..base.texts import printable
+from ..base.values import printable
 from ..domain.deployment import FieldType, OutputFields
 from ..domain.record import Prediction
 from .codec import NOTHING_KNOWN, Asking, Codec
 from .read_predictions import Answer, read_outputs, require_rows, to_predictions
-from .row_shapes import Table, name_kind, require_object
 from .tensors import BINARY_SIZE, BYTES, FP64, Tensor, TensorUnclear, build_tensor, by_column, flatten, pack, read_head, table_rows, unpack
-from .wire import Rows, decode_request, encode_rows
+from .wire import Rows, Table, decode_request, encode_rows, name_kind, require_object
 
 _INPUTS, _OUTPUTS = "inputs", "outputs"
 _HEADER_LENGTH = b"Inference-Header-Content-Length"

@@ -12,8 +12,7 @@ from .codec import Codec
 from .read_predictions import Answer
 from .repeated_inputs import put_in_order
 from .request_pairs import LoggedTable
-from .row_shapes import Table
-from .wire import decode_request
+from .wire import Table, decode_request
 
 _NOTHING, _MEMBER, _COLUMNS, _ANSWER = range(4)
 

@@ -11,8 +11,7 @@ import msgspec
 
 from ..base.errors import ScoringFailed
 from ..base.frozen import frozen
-from ..base.texts import MAX_TEXT
-from ..base.values import Scalar
+from ..base.values import MAX_TEXT, Scalar
 from ..domain.deployment import OutputFields
 from ..domain.record import Prediction, round_probability
 from .find_outputs import OutputsUnclear, find_outputs

@@ -7,14 +7,13 @@ from typing import Self
 
 from ..base.errors import InvalidInput
 from ..domain.deployment import Endpoint
-from .codec import Codec
+from .codec import Codec, Form
 from .fields_values import FieldsValuesCodec, InputDataCodec
 from .json_records import RecordsCodec
 from .kserve import InstancesCodec, KserveCodec
 from .mapped_json import MappedCodec
 from .mlflow import MlflowCodec, MlflowCsvCodec, MlflowInputsCodec, MlflowRecordsCodec
 from .open_inference import OpenInferenceBinaryCodec, OpenInferenceCodec, OpenInferenceMatrixCodec
-from .request_forms import Form
 from .sagemaker import SagemakerCsvCodec, SagemakerLinesCodec
 
 PAIRED = FieldsValuesCodec()

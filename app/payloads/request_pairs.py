@@ -5,7 +5,7 @@ from typing import Any
 
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen
-from .row_shapes import name_kind
+from .wire import name_kind
 
 
 @frozen(kw_only=True)

@@ -11,8 +11,7 @@ from .codec import NOTHING_KNOWN, Asking, Codec, read_records
 from .csv_text import CsvUnclear, read_csv, read_csv_request, write_csv
 from .listed_answers import ListedCodec, answer_of_elements, build_objects, read_columns
 from .read_predictions import Answer, require_rows
-from .row_shapes import Table, is_by_column, read_matrix
-from .wire import Rows, decode_lines, decode_request, decode_text, encode_row_lines
+from .wire import Rows, Table, decode_lines, decode_request, decode_text, encode_row_lines, is_by_column, read_matrix
 
 _FEATURES = "features"
 _PAGES = (b"<!doctype", b"<html", b"<?xml")

@@ -13,7 +13,7 @@ import numpy as np
 from ..base.errors import PageRefused, ScoringFailed
 from ..base.frozen import frozen
 from ..domain.deployment import FieldType
-from .row_shapes import name_kind
+from .wire import name_kind
 
 BYTES, BOOL, INT64, UINT64, FP64 = "BYTES", "BOOL", "INT64", "UINT64", "FP64"
 

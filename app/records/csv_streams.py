@@ -8,7 +8,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 from sqlalchemy.orm import Session
 
-from ..access.gate.services import Services
+from ..access.gate.caller import Services
 from ..base.frozen import frozen
 from .second_look.flagged_csv import csv_lines
 

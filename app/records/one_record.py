@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from ..base.errors import InvalidInput, NotFound
 from ..base.frozen import frozen
 from ..base.values import Range, Scalar, shown_value
-from ..checks.copies.perturb import CopyTarget
+from ..checks.copies.copy_outcomes import CopyTarget
 from ..checks.views.view_source import window_of_check
 from ..deployments.training.donor_values import donors_of_groups
 from ..deployments.training.queries import read_donors

@@ -13,8 +13,7 @@ from ..deployments.monitor.queries import find_monitor
 from ..deployments.training.queries import read_donor_digests
 from ..domain.deployment import FieldKind, RecordSchema
 from ..domain.groups import Group, Role, list_groups
-from ..domain.monitor import Monitor
-from ..domain.outcome import Outcome
+from ..domain.monitor import Monitor, Outcome
 from ..sources.arrays.group_of_records import ListedGroups
 from ..sources.stored.copy_answers import TargetKey
 from ..sources.stored.record_queries import StoredCopy, StoredRecord, read_copy_targets, read_schemas

@@ -8,15 +8,12 @@ from sqlalchemy.orm import Session
 
 from ..base.errors import Conflict, InvalidInput
 from ..base.frozen import frozen
-from ..base.texts import TOGETHER, quote_names
-from ..base.values import GroupValue, name_value
+from ..base.values import TOGETHER, GroupValue, name_value, quote_names
 from ..checks.views.view_source import CheckWindow, WindowPart, window_of_check
-from ..domain.comparison import find_comparison, list_comparisons, split_group
 from ..domain.deployment import Column, FieldKind, RecordSchema
 from ..domain.groups import group_test
 from ..domain.mitigation import FlaggedRecord
-from ..domain.monitor import MonitoredAttribute
-from ..domain.value_tests import ValueTest
+from ..domain.monitor import MonitoredAttribute, ValueTest, find_comparison, list_comparisons, split_group
 from ..sources.stored.gap_queries import find_by_gap
 from ..sources.stored.record_conditions import ColumnPlace, GapPlace, GroupTest, RecordFilter, RecordPlace, RecordSort
 from ..sources.stored.record_queries import (

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from sqlalchemy.orm import Session
 
-from ..base.texts import TOGETHER
+from ..base.values import TOGETHER
 from ..charts.forest import Forest, ForestRow, is_on_ratios
 from ..charts.forest_headline import SHARED_RECORDS, capitalise, word_forest
 from ..charts.named_groups import rename_evidence, rename_view

@@ -26,10 +26,9 @@ from ..checks.views.view_shapes import ViewKind
 from ..deployments.monitor.queries import find_monitor
 from ..domain.alert import Alert
 from ..domain.check import CheckRun, CheckState, DataSet, Measurement, Scope, Span
-from ..domain.comparison import list_comparisons
 from ..domain.deployment import Deployment
 from ..domain.group_words import GroupWords
-from ..domain.monitor import Monitor
+from ..domain.monitor import Monitor, list_comparisons
 from ..evidence.attribution.attribution import AttributionRun, AttributionState
 from ..evidence.attribution.queries import newest_of_gaps
 from ..evidence.present_state import DeploymentEvidence, look_at_evidence

@@ -29,8 +29,8 @@ from ..domain.check import Measurement, Span
 from ..domain.paging import Paging
 from ..records.csv_streams import CsvAnswer, CsvExport, CsvPiece, send_csv
 from ..web.id_and_time import Moment, in_utc
-from ..web.media_types import FILE_POLICY
 from ..web.problem_answers import Answers
+from ..web.uploads import FILE_POLICY
 from .document import Made
 from .report_processes import Form, Order, ReportMaker
 from .trace_csv import trace_csv

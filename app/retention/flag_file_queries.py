@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from ..database.tables import DeploymentRow
 from ..deployments.listed_file_queries import read_tables
-from ..domain.file_tables import PayloadTable, TableFormat
+from ..domain.deployment import PayloadTable, TableFormat
 
 _AGED = text(
     """SELECT "window"->>'flag_file' AS path FROM checks

@@ -6,8 +6,7 @@ from dataclasses import replace
 from sqlalchemy.orm import Session
 
 from ..base.errors import Conflict, FieldProblem, InvalidInput, refuse
-from ..base.texts import MAX_TEXT, character_problem
-from ..base.values import Scalar
+from ..base.values import MAX_TEXT, Scalar, character_problem
 from ..domain.cells import CellRefused
 from ..domain.deployment import Column, StorageKind
 from ..domain.stored_forms import is_pseudonym

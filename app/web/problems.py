@@ -36,7 +36,7 @@ from ..base.errors import (
 )
 from ..base.frozen import frozen
 from ..base.values import is_number
-from ..payloads.row_shapes import name_kind
+from ..payloads.wire import name_kind
 
 MEDIA_TYPE = "application/problem+json"
 MAX_BODY_BYTES = 1_048_576

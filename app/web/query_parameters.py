@@ -11,7 +11,7 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
 from ..base.errors import FieldProblem, InvalidInput
-from ..base.texts import nearest
+from ..base.values import nearest
 
 MOST_PROBLEMS = 100
 """Max parameters that one answer names."""

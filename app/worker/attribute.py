@@ -22,18 +22,16 @@ from ..base.frozen import frozen
 from ..calls.egress_policy import EgressPolicy
 from ..checks.ask_model import Calls, Egress, ModelOfCheck, Report
 from ..checks.window.window import BEGINNING, PayloadWindow
-from ..database.arrow_reader import ArrowReader, arrow_reader
 from ..database.binary_rows import list_column_values
-from ..database.engine import Database
+from ..database.engine import ArrowReader, Database, arrow_reader
 from ..database.sealer import Sealer
 from ..deployments.monitor.queries import find_monitor
 from ..deployments.queries import Deployments, hold_deployment
 from ..domain.alert import Alert, Event
 from ..domain.check import Progress, Span, Trigger
-from ..domain.comparison import Comparison, find_comparison
 from ..domain.deployment import Deployment, Endpoint
 from ..domain.group_words import GroupWords
-from ..domain.monitor import Monitor
+from ..domain.monitor import Comparison, Monitor, find_comparison
 from ..evidence.attribution.ask_hybrids import HybridScorer
 from ..evidence.attribution.attribution import (
     AttributionCost,

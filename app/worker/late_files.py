@@ -21,7 +21,7 @@ from ..deployments.listed_file_queries import (
 )
 from ..deployments.monitor.queries import find_monitor
 from ..domain.check import Span
-from ..domain.file_tables import PayloadTable, TableFormat
+from ..domain.deployment import PayloadTable, TableFormat
 from ..domain.monitor import Schedule
 from ..evidence.queries.hour_counts import counted_hours, last_counted
 from ..sources.stored.noted_hours import note_changed_hours

@@ -3,23 +3,56 @@
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 
 import structlog
+from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
 
-from ..alerts.evaluate import evaluate_ended_checks, evaluate_passing_time
-from ..alerts.evidence_rules import evaluate_evidence
+from ..alerts.evaluate import evaluate_ended_checks, evaluate_evidence, evaluate_passing_time
+from ..base.clock import HOUR, floor_to_hour
 from ..base.errors import LeaseLost, Unavailable
 from ..checks.days.sum_days import keep_next_day
+from ..checks.queries import queue_scheduled
 from ..checks.schedule.worker_queries import record_beat
-from ..checks.window.window_sources import TablePlaces
+from ..checks.window.window import TablePlaces
 from ..database.engine import Database, current_time
 from ..database.sealer import Sealer
+from ..domain.check import Span
+from ..evidence.attribution.queries import queue_nightly
 from ..evidence.subgroups.scan_deployment import run_next_scan
 from ..evidence.update import update_evidence
 from ..reports.kept.queries import queue_due_reports
 from ..reports.kept.schedules import SETTLING
-from .due_work import GRACE
+from ..retention.erase import perform_erasures
+from ..retention.expire import apply_policies
+from ..sources.tables.own_files import NO_PLACES, OwnPlaces
+
+GRACE = timedelta(seconds=30)
+"""Time between the end of an hour and its check: longer than any write that could still add records to that hour."""
+
+MISSED_HOURS_LIMIT = 72
+"""Max hours that are checked after downtime, the newest; older ones stay unchecked."""
+
+
+def queue_due_checks(session: Session, now: datetime) -> int:
+    """Queues the checks due at `now` on the database's clock, oldest hour first; returns their number.
+
+    A monitor gets each ended hour or day (UTC) since its schedule was switched on once, also if calls are concurrent.
+    """
+    latest = floor_to_hour(now - GRACE) - HOUR
+    return queue_scheduled(session, earliest=latest - (MISSED_HOURS_LIMIT - 1) * HOUR, latest=latest, grace=GRACE)
+
+
+def queue_due_attributions(session: Session, now: datetime) -> int:
+    """Queues the last ended day's (UTC) attribution of each monitor that wants one; returns their number.
+
+    Concurrent calls queue nothing twice. Missed nights are not made up for.
+    """
+    midnight = (now - GRACE).astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    return queue_nightly(session, night=Span(start=midnight - timedelta(days=1), end=midnight))
+
 
 MOST_AT_ONCE = 300
 """Max days of one look: after an upgrade there are years of them."""
@@ -105,3 +138,30 @@ def look_for_reports(database: Database, sealer: Sealer) -> None:
             log.info("reports_queued", count=queued)
         while make_next_report(database, sealer, token=str(uuid.uuid4())):
             log.info("report_kept")
+
+
+POLICIES, _PEOPLE = 4540261150, 4540261151
+
+
+def look_for_aged_records(database: Database, places: OwnPlaces = NO_PLACES) -> None:
+    with delayed_as("retention_delayed"), alone(database, POLICIES) as is_alone:
+        if is_alone:
+            apply_policies(database, places)
+
+
+def look_for_erasures(database: Database, places: OwnPlaces = NO_PLACES) -> None:
+    with delayed_as("erasure_delayed"), alone(database, _PEOPLE) as is_alone:
+        if is_alone:
+            perform_erasures(database, places)
+
+
+@contextmanager
+def alone(database: Database, lock: int) -> Iterator[bool]:
+    """Yields whether this process alone does the job. The lock ends with its connection, too."""
+    with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        is_alone = bool(connection.scalar(text("SELECT pg_try_advisory_lock(:lock)"), {"lock": lock}))
+        try:
+            yield is_alone
+        finally:
+            if is_alone:
+                connection.execute(text("SELECT pg_advisory_unlock(:lock)"), {"lock": lock})

@@ -18,7 +18,7 @@ from ..alerts.channels.notification_queries import forget_old
 from ..base.clock import monotonic_seconds, utc_now
 from ..base.errors import Unavailable
 from ..checks.schedule.worker_state import BEAT_SECONDS
-from ..checks.window.window_sources import NO_TABLES, TablePlaces
+from ..checks.window.window import NO_TABLES, TablePlaces
 from ..database.engine import Database, current_time
 from ..database.leased_rows import shorten_waits
 from ..database.partitions import ensure_coming_months
@@ -26,8 +26,7 @@ from ..intake.volume.arrival_queries import fold_arrivals
 from ..sources.stored.minute_counts import fold_counts
 from ..sources.tables.own_files import OwnPlaces
 from . import late_files, looks
-from . import retention_job as retention
-from .due_work import queue_due_attributions, queue_due_checks
+from .looks import queue_due_attributions, queue_due_checks
 
 LOOK_SECONDS = 5.0
 
@@ -96,8 +95,8 @@ def start_ticker(database: Database, *, worker_id: str, places: TablePlaces = NO
         scheduler.add_job(look, IntervalTrigger(seconds=pause), (database,))
     hourly = IntervalTrigger(hours=1)
     own_places = OwnPlaces(places.roots, places.answers)
-    scheduler.add_job(retention.look_for_erasures, IntervalTrigger(seconds=10), (database, own_places))
-    scheduler.add_job(retention.look_for_aged_records, hourly, (database, own_places), next_run_time=utc_now())
+    scheduler.add_job(looks.look_for_erasures, IntervalTrigger(seconds=10), (database, own_places))
+    scheduler.add_job(looks.look_for_aged_records, hourly, (database, own_places), next_run_time=utc_now())
     if places.roots:
         minutely = IntervalTrigger(seconds=60)
         scheduler.add_job(late_files.look_for_late_files, minutely, (database, places.roots), next_run_time=utc_now())

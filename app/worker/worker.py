@@ -41,7 +41,7 @@ from ..checks.lease_queries import claim, finish
 from ..checks.queries import get
 from ..checks.schedule.listener import exposed_on, name_installation
 from ..checks.schedule.retry import CHECK_POLICY, CheckPolicy
-from ..checks.window.window_sources import TablePlaces
+from ..checks.window.window import TablePlaces
 from ..database.engine import Database
 from ..domain.check import CheckRun, CheckState, Failure
 from ..mitigation.window.mitigate_window import mitigate_window

@@ -26,10 +26,8 @@ from app.base.values import Range
 from app.checks.counting.count_files import count_span
 from app.checks.subject import Subject
 from app.domain.check import CheckRun, CheckState, Span, Trigger
-from app.domain.deployment import Deployment, FieldType, OutputFields, ProblemType, RecordSchema
-from app.domain.file_tables import PayloadColumns, PayloadTable
-from app.domain.monitor import Monitor, MonitoredAttribute
-from app.domain.outcome import OutcomeRule
+from app.domain.deployment import Deployment, FieldType, OutputFields, PayloadColumns, PayloadTable, ProblemType, RecordSchema
+from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
 from app.sources.tables.engines import Engine, open_engine
 from app.sources.tables.record_files import PayloadFiles
 from scripts.benchmarks.lines import Line, show_lines

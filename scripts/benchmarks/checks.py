@@ -31,8 +31,7 @@ from app.database.engine import Database
 from app.database.partitions import ensure_months
 from app.deployments.queries import Deployments
 from app.domain.deployment import FieldType
-from app.domain.monitor import Monitor, MonitoredAttribute
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
 from scripts.benchmarks.ingest import make_request, make_rows, native_body, prepare_deployment
 from scripts.benchmarks.lines import Line, show_lines
 from scripts.benchmarks.load import drive, percentile

@@ -22,8 +22,7 @@ from app.cli.database import spare_loaded_objects
 from app.database.engine import Database
 from app.domain.check import DataSet, Span
 from app.domain.deployment import FieldType
-from app.domain.monitor import Limits, Monitor, MonitoredAttribute
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import Limits, Monitor, MonitoredAttribute, OutcomeRule
 from app.evidence.count_hours import FollowedEra
 from app.evidence.queries.eras import begin_era, find_era, followed_deployment, note_progress
 from app.evidence.queries.hour_counts import CountedHour, CountedPlace, replace_hours

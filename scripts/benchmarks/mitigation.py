@@ -25,8 +25,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from app.deployments.monitor.queries import put_monitor
 from app.domain.deployment import Endpoint, FieldType, OutputFields
-from app.domain.monitor import Monitor, MonitoredAttribute
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
 from scripts.benchmarks.lines import Line, show_lines
 from scripts.benchmarks.model import model_of, serve_model
 from scripts.benchmarks.service import Caller, service

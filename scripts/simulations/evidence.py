@@ -11,8 +11,7 @@ import numpy.typing as npt
 from app.statistics.e_values.betting import log_e_values
 from app.statistics.e_values.change_detector import HOURS_OF_A_YEAR, Detector
 from app.statistics.e_values.confidence import follow_interval
-from app.statistics.e_values.hour_counts import Hours, Side
-from app.statistics.e_values.nulls import SMALLEST_RATE, Limit, Scale, UnfairSide
+from app.statistics.e_values.nulls import SMALLEST_RATE, Hours, Limit, Scale, Side, UnfairSide
 from app.statistics.e_values.paired_bets import PairedHours, weigh_pairs_against_fairness
 from tests.builders.evidence_hours import ABOVE, BELOW, follow_months, simulate
 from tests.builders.exact_e_values import exact_terms

@@ -24,8 +24,7 @@ from app.deployments.definition import Definition
 from app.deployments.monitor.queries import put_monitor
 from app.deployments.queries import Deployments
 from app.domain.deployment import Endpoint, FieldKind, FieldType, OutputFields
-from app.domain.monitor import Monitor, MonitoredAttribute
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
 from app.intake.writing.write_target import read_target
 from app.payloads.codec import Asking
 from app.payloads.registry import codec_for

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from app.calls.egress_policy import EgressPolicy
-from app.checks.window.window_sources import TablePlaces
+from app.checks.window.window import TablePlaces
 from app.domain.deployment import Endpoint, EndpointSource
 from app.sources.tables.engines import open_engine
 from scripts.benchmarks.staging import own_database

@@ -5,8 +5,7 @@ from typing import Any
 
 from app.base.values import Range
 from app.domain.deployment import Column, FieldKind, FieldType
-from app.domain.monitor import Monitor, MonitoredAttribute
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
 from tests.models.rules import RuleScorer
 
 APPLICANT = (

@@ -4,8 +4,7 @@ from itertools import combinations, product
 
 import numpy as np
 
-from app.statistics.scan.counted_cells import CellTable
-from app.statistics.scan.search_subgroup import MIN_RECORDS
+from app.statistics.scan.search_subgroup import MIN_RECORDS, CellTable
 
 LOG_ODDS = np.linspace(-6, 0, 4_001)
 

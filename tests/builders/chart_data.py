@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 from app.charts.series import Gap, GroupSeries, Series, SeriesPoint
 from app.checks.views.view_shapes import AttributeView, GroupShare, Outcomes, SubRange
 from app.domain.check import CheckState, DataSet, Measurement, Scope
-from app.domain.comparison import Comparison
 from app.domain.groups import Role
+from app.domain.monitor import Comparison
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)

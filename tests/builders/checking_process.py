@@ -6,7 +6,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from app.checks.check import perform_check
-from app.checks.window.window_sources import TablePlaces
+from app.checks.window.window import TablePlaces
 from app.database.engine import Database
 from app.domain.check import CheckRun
 from app.mitigation.window.mitigate_window import mitigate_window

@@ -4,8 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from app.domain.check import DataSet
-from app.domain.monitor import EvidenceSettings, Monitor, MonitoredAttribute
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import EvidenceSettings, Monitor, MonitoredAttribute, OutcomeRule
 from app.evidence.present_state import ComparisonState, DeploymentEvidence
 from app.evidence.queries.eras import Era
 from app.statistics.e_values.nulls import UnfairSide

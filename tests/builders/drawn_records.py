@@ -10,9 +10,8 @@ import numpy as np
 
 from app.base.values import GroupValue, Range, Scalar, canonical, name_value, normalised
 from app.domain.deployment import Column, FieldKind, FieldType, ProblemType, RecordSchema
-from app.domain.monitor import Monitor, MonitoredAttribute
+from app.domain.monitor import Monitor, MonitoredAttribute, Outcome, OutcomeRule
 from app.domain.monitor_rules import monitor_problems
-from app.domain.outcome import Outcome, OutcomeRule
 from app.sources.stored.record_queries import StoredRecord
 
 Found: TypeAlias = tuple[str, str] | None

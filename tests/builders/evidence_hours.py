@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from app.statistics.e_values.follow import Followed, follow
-from app.statistics.e_values.hour_counts import FloatArray, Hours, Side
-from app.statistics.e_values.nulls import Limit, Scale, UnfairSide
+from app.statistics.e_values.nulls import FloatArray, Hours, Limit, Scale, Side, UnfairSide
 
 BELOW = Limit(Scale.RATIO, UnfairSide.BELOW, 0.8, 1.25)
 ABOVE = Limit(Scale.RATIO, UnfairSide.ABOVE, 1.25, 0.8)

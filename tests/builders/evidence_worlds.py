@@ -13,8 +13,7 @@ from app.database.partitions import ensure_months
 from app.deployments.monitor.queries import find_monitor
 from app.domain.check import DataSet
 from app.domain.deployment import Column, FieldKind, FieldType
-from app.domain.monitor import EvidenceSettings, Monitor, MonitoredAttribute
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import EvidenceSettings, Monitor, MonitoredAttribute, OutcomeRule
 from app.evidence.queries.eras import Era, find_era, followed_deployment
 from app.evidence.queries.figure_states import read_era_figures
 from app.evidence.update import update_deployment

@@ -13,11 +13,9 @@ from app.checks.recent_queries import RecentCheck, RecentFigure, recent_checks, 
 from app.checks.result_queries import read_measurements
 from app.deployments.monitor.queries import find_monitor
 from app.domain.check import DataSet, Measurement, Scope
-from app.domain.comparison import Comparison
 from app.domain.display_names import DisplayNames, GroupName
 from app.domain.figure_details import Details
-from app.domain.monitor import Monitor, MonitoredAttribute
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import Comparison, Monitor, MonitoredAttribute, OutcomeRule
 from app.evidence.present_state import ComparisonState, look_at_evidence
 from tests.builders.comparison_states import evidence_of
 

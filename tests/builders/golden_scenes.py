@@ -6,8 +6,7 @@ from typing import Any
 from app.base.values import Range
 from app.database.engine import Database
 from app.domain.deployment import Endpoint
-from app.domain.monitor import Monitor, MonitoredAttribute
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
 from tests.golden import golden
 from tests.models.serving import ModelServer
 from tests.scenes import Scene, golden_columns, golden_rows, scene

@@ -2,7 +2,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from app.statistics.e_values.hour_counts import Hours, Side
+from app.statistics.e_values.nulls import Hours, Side
 
 
 def count_hours(monitored: Sequence[tuple[float, float]], reference: Sequence[tuple[float, float]]) -> Hours:

@@ -5,8 +5,7 @@ from sqlalchemy import text
 from app.database.engine import Database
 from app.domain.deployment import Column, Endpoint, FieldKind, FieldType
 from app.domain.mitigation import MitigationSettings
-from app.domain.monitor import EvidenceSettings, Monitor
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import EvidenceSettings, Monitor, OutcomeRule
 from tests.builders.days import keep_days
 from tests.builders.evidence_worlds import update
 from tests.builders.lender import COLUMNS, HOUSING, UNFAIR, everybody, use

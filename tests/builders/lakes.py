@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from app.checks.window.window_sources import TablePlaces
+from app.checks.window.window import TablePlaces
 from app.deployments.definition import build_definition
 from app.deployments.monitor.queries import put_monitor
 from app.deployments.queries import Deployments
-from app.domain.file_tables import FeedbackTable, PayloadColumns, PayloadTable, TableFormat
+from app.domain.deployment import FeedbackTable, PayloadColumns, PayloadTable, TableFormat
 from tests.scenes import PlainSealer, Result, Scene
 
 TIMES = pa.timestamp("us", "UTC")

@@ -13,8 +13,7 @@ from app.checks.copies.repeats import count_repeats, draw_repeats, plan_repeats,
 from app.checks.subject import Subject
 from app.domain.check import DataSet
 from app.domain.deployment import Column, FieldKind, FieldType
-from app.domain.monitor import Monitor
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import Monitor, OutcomeRule
 from app.sources.arrays.group_of_records import Group, Grouping
 from app.statistics.figure_values import Value
 from app.statistics.group_labels import as_groups

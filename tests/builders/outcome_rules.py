@@ -3,7 +3,7 @@
 from hypothesis import strategies as st
 
 from app.base.values import Range
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import OutcomeRule
 
 numbers = st.one_of(st.integers(-3, 3), st.sampled_from([0.0, 1.0, 0.5, 1e-5, -2.5, 1e20]))
 texts = st.sampled_from(["0", "1", "2", "1.0", "0.5", " 1", "1e0", "yes", "No Risk", 'a "quoted" \\ word', "é\t", "true", "TRUE", "False"])

@@ -11,8 +11,7 @@ from app.base.values import Range
 from app.database.engine import Database
 from app.domain.check import Trigger
 from app.domain.deployment import Column, FieldKind, FieldType, ProblemType
-from app.domain.monitor import Monitor, MonitoredAttribute
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.scenes import Scene, scene
 

@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from app.statistics.e_values.hour_counts import Hours, Side
+from app.statistics.e_values.nulls import Hours, Side
 
 ADULT_COLUMNS = [
     *("age", "workclass", "fnlwgt", "education", "education_num", "marital_status", "occupation", "relationship", "race", "sex"),

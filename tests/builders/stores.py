@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from pyarrow import fs
 
-from app.checks.window.window_sources import TablePlaces
+from app.checks.window.window import TablePlaces
 from app.deployments.definition import build_definition
 from app.deployments.monitor.queries import put_monitor
 from app.deployments.queries import Deployments

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from app.base.values import Range, name_value
-from app.checks.copies.perturb import copy_target
+from app.checks.copies.copy_outcomes import copy_target
 from app.database.engine import Database
 from app.domain.deployment import Column, FieldKind, FieldType
 from app.sources.arrays.group_of_records import Group

@@ -61,7 +61,7 @@ def test_the_package_takes_one_name_and_holds_every_file_of_both_folders(wheel: 
 def test_the_library_measures_a_frame_next_to_a_foreign_app(site: Path, elsewhere: Path) -> None:
     program = (
         "import evenhand, pandas\n"
-        "from evenhand.frames import measure_frame\n"
+        "from evenhand.library import measure_frame\n"
         "print(evenhand.__file__)\n"
         "print(callable(measure_frame))\n"
         "import sys; print(sorted(name for name in sys.modules if name.partition('.')[0] in ('app', 'migrations')))\n"

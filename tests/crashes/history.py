@@ -23,8 +23,7 @@ from app.database.partitions import ensure_months
 from app.sources.stored.noted_hours import note_changed_hours
 from app.statistics.e_values.betting import look_back
 from app.statistics.e_values.follow import Followed, follow
-from app.statistics.e_values.hour_counts import Hours
-from app.statistics.e_values.nulls import Limit, Scale, UnfairSide
+from app.statistics.e_values.nulls import Hours, Limit, Scale, UnfairSide
 from tests.builders.hours import count_hours
 from tests.crashes.checking import deployment, monitor
 from tests.crashes.service import Service

@@ -7,8 +7,7 @@ import pytest
 
 from app.database.engine import Database
 from app.domain.deployment import Column, Endpoint, FieldKind, FieldType
-from app.domain.monitor import Monitor, MonitoredAttribute
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
 from tests.crashes.ledger import Ledger
 from tests.crashes.truth import RecordCounts, count_records, look_at_checks
 from tests.models.rules import RuleScorer

@@ -16,8 +16,7 @@ from app.access.principals import Role
 from app.database.engine import Database
 from app.domain.deployment import Endpoint
 from app.domain.mitigation import DetectorUse, MitigationSettings
-from app.domain.monitor import Monitor
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import Monitor, OutcomeRule
 from app.mitigation.detector.installed import MISSING
 from tests.builders.extras import DETECTOR, without_detector
 from tests.builders.lender import COLUMNS, HOUSING, UNFAIR, everybody, use

@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 
 from app.checks.measure import measure_table
 from app.domain.check import DataSet, Measurement
-from app.domain.comparison import Comparison
-from app.domain.monitor import Limits, Monitor, MonitoredAttribute
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import Comparison, Limits, Monitor, MonitoredAttribute, OutcomeRule
 from app.statistics.group_labels import Role
 from app.statistics.tables.count_table import FeedbackCells
 from tests.builders.count_tables import count_groups

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path, Request
 from sqlalchemy.orm import Session
 
 from ...base.errors import InvalidInput, NotFound, TooManyTries
-from ...base.texts import name_problem
+from ...base.values import name_problem
 from ...web.client_address import name_client
 from ...web.id_and_time import in_utc
 from ...web.paging import ShortNumberPaging

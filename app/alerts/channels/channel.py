@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from ...base.errors import FieldProblem
 from ...base.frozen import frozen
-from ...base.texts import character_problem, name_problem
+from ...base.values import character_problem, name_problem
 
 SECRET_PREFIX = "whsec_"  # noqa: S105 - the form of a signing secret, none itself
 """Prefix of a signing secret, by Standard Webhooks; base64 of its bytes follows."""

@@ -5,8 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Response
 
 from ...access.audit.activity_queries import record_activity
-from ...access.gate.caller import ServicesIn, SessionIn, WholeManager
-from ...access.gate.services import Services
+from ...access.gate.caller import Services, ServicesIn, SessionIn, WholeManager
 from ...base.errors import EndpointRefused, FieldProblem, refuse
 from ...calls.egress_policy import check_url
 from ...web.id_and_time import ID_PATTERN, uuid_path

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 from ...base.errors import FieldProblem
-from ...base.texts import name_problem
+from ...base.values import name_problem
 from ...domain.alert import EvidenceCondition, RuleContent, StaleDataCondition, VerdictCondition
 from ...domain.check import DataSet, Scope
-from ...domain.comparison import Comparison
 from ...domain.deployment import RecordSchema
+from ...domain.monitor import Comparison
 from ...domain.monitor_rules import unknown_metric
 from ...domain.repeated_rules import check_bounds
 

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import httpx
 
 from ...base.errors import EndpointDown, ScoringFailed
-from ...base.texts import printable
+from ...base.values import printable
 from ..model_uris import check_files
 from . import model_process
 from .ask_page import MAX_ANSWER_BYTES

@@ -5,7 +5,7 @@ from itertools import groupby
 from typing import Final, Literal, TypeAlias
 
 from ...base.frozen import frozen
-from ...base.texts import TOGETHER
+from ...base.values import TOGETHER
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.intervals.verdicts import Verdict
 from ...statistics.sentences.rounding import write_minus

@@ -18,8 +18,7 @@ from ...calls.egress_policy import EgressPolicy
 from ...calls.scoring.loaded_model import LoadedHere
 from ...calls.scoring.refused_records import Refusal, Scored
 from ...calls.scoring.scoring_client import ScoringClient
-from ...database.arrow_reader import arrow_reader
-from ...database.engine import Database
+from ...database.engine import Database, arrow_reader
 from ...domain.check import Progress, Span
 from ...domain.deployment import Deployment, Endpoint
 from ...domain.record import Prediction
@@ -27,7 +26,7 @@ from ...sources.arrays.column_cells import format_value, parse_value
 from ...sources.stored.copy_answers import CounterfactualLines, TargetKey, reserve_target_number
 from ...sources.stored.window_queries import read_record_features
 from ...sources.tables.engines import Engine
-from ...sources.tables.kept_predictions import KeptAnswers
+from ...sources.tables.own_files import KeptAnswers
 from ...sources.tables.record_files import PayloadFiles
 from ..ask_model import ModelOfCheck, Report
 from ..window.window import PayloadWindow

@@ -14,8 +14,7 @@ from ...statistics.figure_values import Measured, Undefined, Value
 from ...statistics.intervals.intervals import newcombe
 from ...statistics.intervals.verdicts import MINIMUM_GROUP_SIZE
 from ..subject import EQUAL_CHECKS, Subject
-from .copy_outcomes import CopyOutcomes, Matrix
-from .perturb import CopyTarget
+from .copy_outcomes import CopyOutcomes, CopyTarget, Matrix
 
 REPEATS = "repeats"
 """Member of a window: records asked again, and those that differ."""

@@ -13,9 +13,9 @@ from ...base.values import spelled
 from ...calls.scoring.refused_records import Refusal
 from ...domain.check import Progress
 from ...domain.deployment import Column
-from ...domain.outcome import Outcome
+from ...domain.monitor import Outcome
 from ...domain.record import Prediction
-from ...sources.arrays.outcome_codes import OutcomeClassifier
+from ...sources.arrays.column_cells import OutcomeClassifier
 from ...sources.stored.copy_answers import CounterfactualLines, TargetKey
 from ..ask_model import ModelOfCheck
 from ..subject import Subject

@@ -16,14 +16,11 @@ import pyarrow.compute as pc
 from ...base.frozen import frozen
 from ...deployments.monitor.picked_metrics import is_needed
 from ...domain.check import DataSet, Progress, Span
-from ...domain.comparison import Comparison, list_comparisons
 from ...domain.deployment import RecordSchema
 from ...domain.groups import NEAR_TWINS, NearTwin, describe_twins
-from ...domain.monitor import Monitor, MonitoredAttribute
-from ...domain.outcome import Outcome
+from ...domain.monitor import Comparison, Monitor, MonitoredAttribute, Outcome, list_comparisons
 from ...sources.arrays.group_of_records import group_records
-from ...sources.arrays.read_records import RecordColumns, RecordTable, read_table
-from ...sources.arrays.strata import divide
+from ...sources.arrays.read_records import RecordColumns, RecordTable, divide, read_table
 from ...sources.stored.window_queries import VALUE_PREFIX, WindowQuery, name_values
 from ...sources.tables.engines import Done, Engine
 from ...sources.tables.equal_records import merge_equal

@@ -10,18 +10,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...domain.check import DataSet
-from ...domain.comparison import Comparison, list_comparisons
 from ...domain.group_words import GroupWords
-from ...domain.outcome import Outcome
+from ...domain.monitor import Comparison, Outcome, list_comparisons
 from ...sources.arrays.read_records import RecordTable
 from ...statistics.group_labels import IntArray, as_groups
 from ...statistics.sentences.left_out import WITHOUT_GROUP, CountedRecords, Marks, count_records
 from ...statistics.tables.count_table import DebiasedFeedback
 from ...statistics.tables.record_kinds import BalancedCells, DebiasedCells
 from ..subject import Subject
-from ..window.known_labels import Labelled
-from ..window.observed_labels import Predicted
-from ..window.window_records import CheckEvidence
+from ..window.window_records import CheckEvidence, Labelled, Predicted
 from .tabulate import LOGGED_AS, Tabulated
 
 LEFT_OUT = "left_out"

@@ -13,10 +13,8 @@ import numpy.typing as npt
 
 from ...base.frozen import frozen
 from ...domain.check import DataSet
-from ...domain.comparison import Comparison, list_comparisons
-from ...domain.monitor import Monitor
-from ...sources.arrays.read_records import RecordTable
-from ...sources.arrays.strata import Divided
+from ...domain.monitor import Comparison, Monitor, list_comparisons
+from ...sources.arrays.read_records import Divided, RecordTable
 from ...statistics.group_labels import as_groups
 from ...statistics.tables.count_table import DebiasedFeedback, FeedbackCells, GroupCounts
 from ...statistics.tables.record_kinds import BalancedCells, DebiasedCells
@@ -24,9 +22,8 @@ from ...statistics.tables.strata_counts import RecordStrata
 from ..copies.copy_outcomes import CopyOutcomes
 from ..copies.repeats import count_repeats
 from ..other_revisions import OtherRevisions
-from ..window.known_labels import Labelled
 from ..window.window import Window
-from ..window.window_records import CheckEvidence
+from ..window.window_records import CheckEvidence, Labelled
 from .sub_ranges import Part, add_inside, count_inside
 
 Table: TypeAlias = GroupCounts | BalancedCells | FeedbackCells | DebiasedCells | DebiasedFeedback

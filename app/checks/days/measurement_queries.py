@@ -13,8 +13,7 @@ from ...database.binary_rows import read_rows
 from ...database.paging import equal, within
 from ...database.tables import CheckRow, MeasurementRow, TableDayRow
 from ...domain.check import DataSet, Measurement, Scope
-from ...domain.comparison import Comparison
-from ...domain.outcome import OutcomeRule, outcome_texts
+from ...domain.monitor import Comparison, OutcomeRule, outcome_texts
 from ...domain.paging import Paging
 from ..result_queries import is_of_scope, measurement_from, name_columns, omit_columns, read_comparison
 from .day_queries import DAY, Stretch, stretches_between

@@ -10,11 +10,10 @@ from typing import cast
 from ...base.frozen import frozen
 from ...base.values import name_value
 from ...domain.check import DataSet, Measurement
-from ...domain.comparison import Comparison, list_comparisons, split_group
 from ...domain.group_words import GroupWords
 from ...domain.groups import NamedGroup, list_combinations
 from ...domain.mitigation import MitigationSettings
-from ...domain.monitor import Monitor
+from ...domain.monitor import Comparison, Monitor, list_comparisons, split_group
 from ...statistics.sentences.left_out import CountedRecords
 from ...statistics.tables.count_table import FeedbackCells, GroupCounts
 from ..counting.left_out_of_check import leave_out_unanswered

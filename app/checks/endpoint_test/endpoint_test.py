@@ -17,7 +17,7 @@ from ...calls.credential_headers import redact_secrets
 from ...calls.egress_policy import EgressPolicy
 from ...calls.scoring.live_model import LiveModel, ModelKey
 from ...domain.deployment import Column, Endpoint, OutputFields, ProblemType
-from ...domain.outcome import Outcome, OutcomeRule, outcome_label
+from ...domain.monitor import Outcome, OutcomeRule, outcome_label
 from ...domain.record import ROUNDING, Prediction
 from ...payloads.registry import FINDABLE, bind_codec
 from ...payloads.wire import Rows

@@ -8,12 +8,10 @@ from fastapi import APIRouter
 from fastapi.concurrency import run_in_threadpool
 
 from ...access.audit.activity_queries import ENDPOINT_ANSWERED, record_activity
-from ...access.gate.caller import DeploymentId, Manager, ServicesIn, WholeManager
-from ...access.gate.services import Services
+from ...access.gate.caller import DeploymentId, Manager, Services, ServicesIn, WholeManager
 from ...access.principals import Principal
 from ...base.errors import Conflict, FieldProblem, InvalidInput
-from ...base.texts import printable
-from ...base.values import Scalar
+from ...base.values import Scalar, printable
 from ...deployments.deployment_in_address import managed
 from ...deployments.monitor.queries import find_monitor
 from ...deployments.queries import Deployments

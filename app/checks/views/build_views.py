@@ -1,13 +1,27 @@
 """Builds the views of a check."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Final
 
 from sqlalchemy.orm import Session
 
-from ...domain.check import CheckRun, CheckState, DataSet
+from ...base.errors import NotFound
+from ...base.frozen import frozen
+from ...database.binary_rows import read_row
+from ...deployments.monitor.queries import find_monitor
+from ...deployments.training.queries import find_training_summary, read_distributions, read_label_tables
+from ...deployments.training.tables_of_monitor import Present, present_tables
+from ...deployments.training.training_facts import TrainingData, TrainingSummary
+from ...domain.check import CheckRun, CheckState, DataSet, Measurement, Scope
 from ...domain.deployment import Deployment
+from ...domain.group_words import GroupWords
+from ...domain.monitor import Monitor
+from ...statistics.catalogue import CATALOGUE
+from ...statistics.sentences.left_out import CountedRecords
+from ..measure import measure_table
+from .explain_figure import Explanation, explained
 from .missing_notes import notes_on_records
 from .payload_view import (
     EQUALITY,
@@ -30,9 +44,78 @@ from .payload_view import (
     why_not_debiased,
     why_not_perturbed,
 )
-from .training_view import fill_training_view, why_no_training
-from .view_shapes import AttributeView, CheckView, ViewKind, ViewState
+from .view_shapes import AttributeView, CheckView, ViewKind, ViewState, divide_shares, side
 from .view_source import CheckSource, CountedCheck, counted_check, read_check_source
+
+_BASE_RATE: Final = "base_rate"
+COMPARED: Final = "difference_in_proportions_of_labels"
+
+NO_DATA = "no training data were uploaded"
+NO_MONITOR = "the deployment no longer has a fairness monitor, which says which groups are compared"
+AS_OF_NOW = (
+    "These figures are of the training data as they are now, processed {when:%Y-%m-%d %H:%M} UTC{later}; a check does not measure them."
+)
+LATER = ", which is after the check"
+OTHER_MONITOR = "The monitor was changed after the check: the groups are those of its present version {now}, the check's was {then}."
+
+
+def why_no_training(session: Session, deployment_no: int) -> str | None:
+    """Why there is no view; None if there is one."""
+    if find_training_summary(session, deployment_no) is None:
+        return NO_DATA
+    return NO_MONITOR if find_monitor(session, deployment_no) is None else None
+
+
+def fill_training_view(session: Session, deployment: Deployment, check: CheckRun, view: CheckView) -> CheckView:
+    summary, monitor = find_training_summary(session, deployment.no), find_monitor(session, deployment.no)
+    if summary is None or monitor is None:
+        return replace(view, reason=NO_DATA if summary is None else NO_MONITOR)
+
+    attributes, names = [], GroupWords.of(monitor)
+    for present, measured in _measure_labels(session, deployment, monitor, summary):
+        if present.table is None:
+            attributes.append(AttributeView(comparison=present.comparison, reason=present.reason))
+            continue
+        rates, compared = ([measurement for measurement in measured if measurement.metric == metric] for metric in (_BASE_RATE, COMPARED))
+        figures = side(rates, compared, counted_as="actual_favourable")
+        divided = divide_shares(present.comparison, present.table, type(present.table).merged([]), figures)
+        records = CountedRecords.of_table(present.comparison.label, present.table, "labels").named(names.label)
+        attributes.append(replace(divided, records=records.to_json()))
+
+    ended = check.finished_at
+    later = LATER if ended is not None and summary.processed_at > ended else ""
+    notes = [AS_OF_NOW.format(when=summary.processed_at, later=later)]
+    if check.monitor_version is not None and check.monitor_version != monitor.version:
+        notes.append(OTHER_MONITOR.format(now=monitor.version, then=check.monitor_version))
+
+    return replace(
+        view,
+        attributes=tuple(attributes),
+        records=summary.records,
+        processed_at=summary.processed_at,
+        notes=tuple(notes),
+    )
+
+
+def training_figures(session: Session, deployment: Deployment) -> list[Measurement]:
+    summary, monitor = find_training_summary(session, deployment.no), find_monitor(session, deployment.no)
+    if summary is None or monitor is None:
+        return []
+    return [measurement for _, measured in _measure_labels(session, deployment, monitor, summary) for measurement in measured]
+
+
+def _measure_labels(
+    session: Session, deployment: Deployment, monitor: Monitor, summary: TrainingSummary
+) -> Iterator[tuple[Present, Sequence[Measurement]]]:
+    """Without figures where the attribute has no table."""
+    data = TrainingData(summary, read_distributions(session, deployment.no), read_label_tables(session, deployment.no))
+    only = replace(monitor, metrics=(_BASE_RATE, COMPARED))
+    for present in present_tables(data, monitor, deployment.schema):
+        if present.table is None:
+            yield present, ()
+        else:
+            yield present, measure_table(DataSet.TRAINING, present.comparison, present.table, monitor=only, at=summary.processed_at)
+
 
 CARRIED = (
     "Nothing was logged since, and the records and labels that were read are still the same;"
@@ -121,3 +204,77 @@ def _fill_view(view: CheckView, source: CheckSource) -> CheckView:
         case _:
             attributes = payload_attributes(source)
     return replace(view, attributes=attributes, balanced=balanced, mitigation_mode=mode, notes=notes)
+
+
+@frozen(kw_only=True)
+class MeasurementKey:
+    """Identifies a measurement of a check, under REST's names.
+
+    `group` is there in the scope `group` only, and may be empty: values may be blank. `attribute` None: of all records.
+    """
+
+    metric: str
+    data: DataSet
+    scope: Scope
+    attribute: str | None
+    group: str | None
+
+
+@frozen
+class _TableFigures:
+    table: DataSet
+    metrics: frozenset[str]
+
+
+_NOT_STORED: Final = frozenset(key for key, metric in CATALOGUE.items() if not metric.is_stored)
+_UNPICKED: Final[Mapping[DataSet, _TableFigures]] = {
+    DataSet.PAYLOAD: _TableFigures(DataSet.PAYLOAD, frozenset({RATE})),
+    DataSet.PAYLOAD_PERTURBED: _TableFigures(DataSet.BALANCED, frozenset({RATE, EQUALITY, OPENSCALE})),
+    DataSet.BALANCED: _TableFigures(DataSet.BALANCED, frozenset({RATE})),
+    DataSet.DEBIASED: _TableFigures(DataSet.DEBIASED, _NOT_STORED | {RATE_BEFORE, RATE_AFTER}),
+    DataSet.DEBIASED_FEEDBACK: _TableFigures(DataSet.DEBIASED_FEEDBACK, _NOT_STORED),
+}
+
+VIEW_OF_DATA: Final[Mapping[DataSet, ViewKind]] = {
+    DataSet.PAYLOAD: ViewKind.PAYLOAD,
+    DataSet.PAYLOAD_PERTURBED: ViewKind.PAYLOAD_PERTURBED,
+    DataSet.BALANCED: ViewKind.PAYLOAD_PERTURBED,
+    DataSet.FEEDBACK: ViewKind.PAYLOAD,
+    DataSet.TRAINING: ViewKind.TRAINING,
+    DataSet.DEBIASED: ViewKind.DEBIASED,
+    DataSet.DEBIASED_FEEDBACK: ViewKind.DEBIASED,
+}
+"""View that shows the figures of a data set."""
+
+
+def make_measurement_key(measurement: Measurement) -> MeasurementKey:
+    """The same figure has the same key in every check."""
+    return read_row(MeasurementKey, measurement)
+
+
+def explain_figure(session: Session, deployment: Deployment, counted: CountedCheck, key: MeasurementKey, names: GroupWords) -> Explanation:
+    """Explains a figure of the check, or of the present training data; `names` name its groups.
+
+    Raises:
+        NotFound: the check has no such figure.
+    """
+    figures: Iterable[Measurement] = ()
+    if key.data is DataSet.TRAINING:
+        figures = training_figures(session, deployment)
+    elif key.metric in CATALOGUE:
+        rates = _UNPICKED.get(key.data)
+        source = read_check_source(session, counted, data=[] if rates is None else [rates.table], metrics={key.metric})
+        figures = source.figures
+        if rates is not None and key.metric in rates.metrics:
+            tables = (
+                (comparison, stored)
+                for (data, comparison), stored in source.tables.items()
+                if (data, comparison.label) == (rates.table, key.attribute)
+            )
+            for comparison, stored in tables:
+                figures = source.measured(key.data, comparison, key.metric, stored.whole)
+
+    measurement = next((figure for figure in figures if make_measurement_key(figure) == key), None)
+    if measurement is None:
+        raise NotFound("figure of this check", ", ".join(str(name) for name in (key.metric, key.attribute, key.group) if name))
+    return explained(names.rename(measurement))

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from ...base.frozen import frozen
 from ...domain.check import DataSet, Measurement
-from ...domain.comparison import Comparison
 from ...domain.figure_details import SIDES
+from ...domain.monitor import Comparison
 from ...statistics.intervals.verdicts import GRAVEST, Verdict
 from ...statistics.sentences.figure_sentences import find_share, format_to
 from ...statistics.sentences.sides import Disadvantaged

@@ -6,12 +6,12 @@ from typing import Any, Final, cast
 
 from ...deployments.monitor.doubted_features import notes_on_doubts
 from ...domain.check import DataSet, Scope
-from ...domain.comparison import Comparison
 from ...domain.mitigation import ONLY_DIRECT
+from ...domain.monitor import Comparison
 from ...statistics.intervals.rate_estimates import RESAMPLING
 from ...statistics.tables.record_kinds import DebiasedCells
 from ..counting.sub_ranges import inside
-from ..not_measured import NO_ENDPOINT
+from ..measure import NO_ENDPOINT
 from .view_shapes import AttributeView, Change, MitigatedRecords, divide_shares, side
 from .view_source import CheckSource, CountedCheck
 

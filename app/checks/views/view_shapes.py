@@ -12,9 +12,9 @@ import numpy as np
 
 from ...base.frozen import frozen
 from ...domain.check import CheckRun, Measurement, Scope, Span
-from ...domain.comparison import Comparison
 from ...domain.figure_details import SIDES
 from ...domain.groups import Role
+from ...domain.monitor import Comparison
 from ...statistics.group_labels import Groups, IntArray, of_role
 from ...statistics.intervals.intervals import proportion
 from ...statistics.tables.count_table import GroupCounts

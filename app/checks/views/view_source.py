@@ -12,9 +12,7 @@ from ...base.errors import InvalidInput
 from ...base.frozen import frozen
 from ...deployments.monitor.queries import find_monitor
 from ...domain.check import CheckRun, DataSet, Measurement, Span
-from ...domain.comparison import Comparison
-from ...domain.monitor import Monitor
-from ...domain.outcome import OutcomeRule
+from ...domain.monitor import Comparison, Monitor, OutcomeRule
 from ...sources.stored.period_counts import count_not_stored
 from ...sources.stored.record_conditions import RecordPlace
 from ...sources.stored.record_queries import StoredRecord, nth_newest

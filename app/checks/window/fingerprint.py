@@ -9,7 +9,7 @@ import hashlib
 import numpy as np
 import numpy.typing as npt
 
-from ...database.arrow_reader import ArrowReader
+from ...database.engine import ArrowReader
 from ...domain.check import Span
 from ...sources.stored.window_queries import WindowQuery, newest_feedback_numbers, newest_payload_numbers
 from ..subject import Subject

@@ -4,7 +4,10 @@ The newest `max_records` of the span, topped up with earlier ones to `min_record
 """
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from dataclasses import field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -12,10 +15,163 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...base.frozen import frozen
+from ...database.engine import ArrowReader
 from ...domain.check import Span
+from ...domain.deployment import Deployment, FeedbackTable, PayloadTable
 from ...domain.monitor import Monitor
-from ...sources.stored.window_queries import WindowQuery, name_values
-from .window_sources import WindowSource
+from ...sources.stored.copy_answers import TargetKey, stored_outcomes, stored_targets
+from ...sources.stored.window_queries import WindowQuery, count_payload, name_values, newest_cohort, newest_feedback, newest_payload
+from ...sources.tables.allowed_locations import Root
+from ...sources.tables.engines import Engine, LocalEngine
+from ...sources.tables.own_files import KeptAnswers, own_folder
+from ...sources.tables.record_files import ALL_TIMES, FeedbackFiles, PayloadFiles, name_columns_of_labels
+from ...sources.tables.table_files import TablePart
+
+COHORT = 10_000
+"""Max records of which a check counts how many have a label."""
+
+Numbers = npt.NDArray[np.int64]
+
+
+class LoggedRecords:
+    """Logged records, at one moment."""
+
+    labels_without_record = 0
+
+    def __init__(self, reader: ArrowReader, deployment_no: int) -> None:
+        self._reader = reader
+        self._deployment_no = deployment_no
+        self._targets: dict[TargetKey, int] | None = None
+
+    def payload(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
+        """Newest records, newest first, in the columns of `newest_payload`."""
+        return newest_payload(self._reader, query, span, limit)
+
+    def count(self, query: WindowQuery, span: Span) -> int:
+        return count_payload(self._reader, query, span)
+
+    def feedback(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
+        """Newest labels, newest first, in the columns of `newest_feedback`."""
+        return newest_feedback(self._reader, query, span, limit)
+
+    def cohort(self, query: WindowQuery, window: pa.Table, labels: pa.Table, until: datetime) -> pa.Table | None:  # noqa: ARG002 - as of FiledRecords
+        """Newest records scored when those of the labels were, in the columns of `newest_cohort`; None if no label is of a record.
+
+        A label counts if it was usable before `until`.
+        """
+        scored = _span_of_records(labels)
+        return None if scored is None else newest_cohort(self._reader, query, scored, COHORT, until=until)
+
+    def targets(self) -> dict[TargetKey, int]:
+        if self._targets is None:
+            self._targets = stored_targets(self._reader, self._deployment_no)
+        return self._targets
+
+    def answers(self, key: TargetKey, record_nos: Numbers, *, with_probabilities: bool) -> pa.Table | None:
+        """Stored answers to copies of records between the lowest and the highest number: record_no, outcome and, if wanted, probability."""
+        targets = self.targets()
+        if key not in targets:
+            return None
+        bounds = (int(record_nos.min()), int(record_nos.max()))
+        return stored_outcomes(self._reader, targets[key], bounds, with_probabilities=with_probabilities)
+
+
+@frozen
+class TablePlaces:
+    """Operator's folders of tables, and the one for answers, or None for each table's own.
+
+    `engine` reads and counts what is larger than memory.
+    """
+
+    roots: tuple[Root, ...] = ()
+    answers: Path | None = None
+    engine: Engine = field(default_factory=LocalEngine)
+
+
+NO_TABLES = TablePlaces()
+
+
+class FiledRecords:
+    """Records in the files of a deployment's tables, numbered as they are read, for one check.
+
+    Of a batch, `counted` are the files of its partition; earlier records come from all files.
+
+    Raises:
+        InvalidInput: the files cannot be read, or a column is missing or of another type.
+    """
+
+    def __init__(
+        self, deployment: Deployment, payload: PayloadTable, feedback: FeedbackTable | None, places: TablePlaces, batch: str | None = None
+    ) -> None:
+        self.files = PayloadFiles(deployment, payload, places.roots)
+        self.counted = self.files if batch is None else PayloadFiles(deployment, payload, places.roots, TablePart(batch=batch))
+        self._labels = None if feedback is None else FeedbackFiles(feedback, places.roots)
+        self.kept = KeptAnswers(own_folder(deployment.id, payload, places.answers))
+        self.ids: list[str] = []
+
+    @property
+    def labels_without_record(self) -> int:
+        """Labels read so far whose record is not in the files."""
+        return 0 if self._labels is None else self._labels.without_record
+
+    def payload(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
+        rows = self.files.newest_before(query, span, limit) if _is_all_before(span) else self.counted.newest(query, span, limit)
+        numbers = pa.array(range(len(self.ids), len(self.ids) + rows.num_rows), pa.int64())
+        self.ids += rows["record_id"].to_pylist()
+        return rows.append_column("record_no", numbers)
+
+    def count(self, query: WindowQuery, span: Span) -> int:  # noqa: ARG002 - as of LoggedRecords
+        return self.counted.count(span)
+
+    def feedback(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
+        if self._labels is None:
+            empty = self.files.newest(query, Span(start=span.end, end=span.end), 1).drop_columns(["record_id"])
+            rows = name_columns_of_labels(empty).append_column("label", pa.array([], pa.string()))
+            return rows.append_column("feedback_id", pa.array([], pa.string())).append_column("feedback_no", pa.array([], pa.int64()))
+        if self.counted is not self.files and not _is_all_before(span):
+            rows = self._labels.newest_of(self.counted, query, span, limit)
+        else:
+            rows = self._labels.newest(self.files, query, span, limit)
+        return rows.append_column("feedback_no", pa.array(range(rows.num_rows), pa.int64()))
+
+    def cohort(self, query: WindowQuery, window: pa.Table, labels: pa.Table, until: datetime) -> pa.Table | None:
+        """As of logged records; the window of a batch holds the records of its labels, whenever these came."""
+        scored = _span_of_records(labels)
+        if self._labels is None or scored is None:
+            return None
+        if self.counted is self.files:
+            window = self.files.newest(query, scored, COHORT)
+        else:
+            until = ALL_TIMES.end
+        ids = window["record_id"].combine_chunks()
+        return window.append_column("labelled", pc.is_in(ids, self._labels.labelled_among(ids, until)))
+
+    def targets(self) -> dict[TargetKey, int]:
+        """No numbers: answers in files are kept by their whole key."""
+        return {}
+
+    def answers(self, key: TargetKey, record_nos: Numbers, *, with_probabilities: bool) -> pa.Table | None:  # noqa: ARG002
+        ids = [self.ids[no] for no in record_nos.tolist()]
+        rows = self.kept.read(key, pa.array(ids, pa.string()))
+        if not rows.num_rows:
+            return None
+        number_of = dict(zip(ids, record_nos.tolist(), strict=True))
+        numbers = pa.array([number_of[record_id] for record_id in rows["record_id"].to_pylist()], pa.int64())
+        return rows.drop_columns(["record_id"]).append_column("record_no", numbers)
+
+
+WindowSource: TypeAlias = LoggedRecords | FiledRecords
+
+
+def _span_of_records(labels: pa.Table) -> Span | None:
+    """From the first to the last record of the labels; None if no label is of a record."""
+    scored = pc.min_max(labels["record_logged_at"]).as_py()
+    return None if scored["min"] is None else Span(start=scored["min"], end=scored["max"] + timedelta(microseconds=1))
+
+
+def _is_all_before(span: Span) -> bool:
+    return span.start.timestamp() == 0
+
 
 BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 """Moment before any record's time."""

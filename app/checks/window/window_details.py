@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...domain.groups import MISSPELLED, NEAR_TWINS, describe_twins
-from ...domain.outcome import Outcome, outcome_texts
+from ...domain.monitor import Outcome, outcome_texts
 from ..copies.copy_outcomes import CopyOutcomes
 from ..copies.not_scored import LABELS_NOT_SCORED, NOT_SCORED_BECAUSE, RECORDS_NOT_SCORED, RefusedRecord, list_reasons
 from ..subject import Subject

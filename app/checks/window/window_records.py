@@ -1,26 +1,173 @@
 """Everything that one check reads, at one moment of the database."""
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
+from typing import cast
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from ...base.errors import InvalidInput
 from ...base.frozen import frozen
+from ...calls.scoring.refused_records import Refusal
+from ...database.engine import Database
 from ...deployments.monitor.picked_metrics import is_needed, picked_on
-from ...domain.check import DataSet
-from ...domain.comparison import Comparison
+from ...domain.check import DataSet, Progress
+from ...domain.deployment import Deployment, ProblemType
+from ...domain.monitor import Comparison, Outcome, OutcomeRule
+from ...domain.record import Prediction
+from ...sources.arrays.column_cells import canonical_texts, format_value, outcome_codes, read_answers
 from ...sources.arrays.group_of_records import Grouping
 from ...sources.arrays.read_records import RecordColumns, RecordTable, read_table
 from ...sources.stored.copy_answers import TargetKey
-from ...sources.stored.window_queries import WindowQuery
-from ...statistics.group_labels import NEITHER, IntArray
-from ..copies.copy_outcomes import CopyOutcomes, fill_stored, plan_copies, target_key
+from ...sources.stored.window_queries import WindowQuery, feedback_features
+from ...statistics.group_labels import NEITHER, IntArray, as_groups
+from ...statistics.tables.count_table import FeedbackCells
+from ..ask_model import ModelOfCheck
+from ..copies.copy_outcomes import CopyOutcomes, fill_stored, plan_copies, probability_text, target_key
+from ..copies.copy_sources import Row
+from ..copies.not_scored import RefusedRecord
 from ..copies.repeats import draw_repeats, plan_repeats
 from ..subject import Subject, require_attributes
-from .observed_labels import PROBABILITY
-from .window import PayloadWindow, Window, read_feedback_window, read_payload_window
-from .window_sources import WindowSource
+from .window import PayloadWindow, Window, WindowSource, read_feedback_window, read_payload_window
+
+CHUNK = 10_000
+"""Max labels without stored prediction that are scored at a time."""
+
+PROBABILITY = "probability"
+"""Column of the model's probabilities."""
+
+LabelPredictions = dict[str, Prediction]
+"""Predictions for labels with features of their own, by feedback id."""
+
+
+@frozen(eq=False)
+class Predicted:
+    """Labels with a prediction, newly scored ones, and records that the model did not take."""
+
+    window: Window
+    asked: LabelPredictions = field(default_factory=dict)
+    refused: tuple[RefusedRecord, ...] = ()
+
+
+@frozen
+class ComparedLabels:
+    """Per label: its outcome, the predicted one, and whether the two labels are the same [records]."""
+
+    actual: npt.NDArray[np.int64]
+    predicted: npt.NDArray[np.int64]
+    correct: npt.NDArray[np.int64]
+
+
+def predict_unscored(window: Window, database: Database, deployment: Deployment, model: ModelOfCheck) -> Predicted:
+    """Window with every prediction filled in, without labelled records that the model does not take.
+
+    Raises:
+        ScoringFailed: the model gave no usable answer.
+    """
+    predicted = window.rows["predicted"].to_pylist()
+    ids = window.rows["feedback_id"].to_pylist()
+    unscored = [position for position, text in enumerate(predicted) if text is None]
+    predictions: LabelPredictions = {}
+    refused: list[RefusedRecord] = []
+    for start in range(0, len(unscored), CHUNK):
+        chunk = unscored[start : start + CHUNK]
+        with database.transaction() as session:
+            features = feedback_features(session, deployment.no, [ids[position] for position in chunk])
+        rows = [cast("Row", features[ids[position]]) for position in chunk]
+        answers = model.score(rows, Progress(step="asking the model about labelled records", done=start, total=len(unscored)))
+        for position, answer in zip(chunk, answers, strict=True):
+            if isinstance(answer, Refusal):
+                refused.append(RefusedRecord(ids[position], answer))
+            else:
+                predictions[ids[position]] = answer
+                predicted[position] = format_value(answer.outcome_value)
+    rows = _replace_column(window.rows, "predicted", predicted)
+    if PROBABILITY in rows.column_names:
+        probabilities = rows[PROBABILITY].to_pylist()
+        for position in unscored:
+            scored = predictions.get(ids[position])
+            probabilities[position] = None if scored is None else probability_text(scored)
+        rows = _replace_column(rows, PROBABILITY, probabilities)
+    return Predicted(keep_scored(replace(window, rows=rows)), predictions, tuple(refused))
+
+
+def _replace_column(rows: pa.Table, name: str, texts: list[str | None]) -> pa.Table:
+    return rows.set_column(rows.schema.get_field_index(name), name, pa.array(texts, pa.string()))
+
+
+def keep_scored(window: Window) -> Window:
+    has_prediction = window.rows["predicted"].is_valid()
+    # Rows of the span come first; only those that stay may count.
+    own_rows = int(np.count_nonzero(has_prediction.to_numpy()[: window.own]))
+    return replace(window, rows=window.rows.filter(has_prediction), own=own_rows)
+
+
+def compare(window: Window, predicted: npt.NDArray[np.int64], rule: OutcomeRule, problem_type: ProblemType) -> ComparedLabels:
+    """Compares each label with its prediction, whose outcomes are `predicted` [records]."""
+    return compare_texts(window.rows["label"], window.rows["predicted"], predicted, rule=rule, problem_type=problem_type)
+
+
+def compare_texts(
+    labels: pa.ChunkedArray, answers: pa.ChunkedArray, predicted: npt.NDArray[np.int64], *, rule: OutcomeRule, problem_type: ProblemType
+) -> ComparedLabels:
+    """Compares labels with answers, both as JSON texts; `predicted` [records] are the answers' outcomes.
+
+    A classification is correct when label and outcome are the same; a regression when the outcome is: real numbers are hardly ever equal.
+    """
+    actual = outcome_codes(labels, rule)
+    if problem_type is ProblemType.REGRESSION:
+        correct = (actual == predicted) & (actual != Outcome.UNCLASSIFIED)
+    else:
+        alike = pc.equal(*(canonical_texts(read_answers(texts, rule)) for texts in (labels, answers)))
+        correct = np.asarray(pc.fill_null(alike, fill_value=False).to_numpy(), dtype=np.bool_) & (actual == predicted)
+    return ComparedLabels(actual, predicted, correct.astype(np.int64))
+
+
+@frozen(eq=False)
+class Labelled:
+    window: Window
+    comparison: ComparedLabels
+    read: RecordTable
+    cohort: RecordTable | None = None
+    has_label: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
+
+    @property
+    def groupings(self) -> tuple[Grouping, ...]:
+        return self.read.groupings
+
+    def count_cells(self, comparison: Comparison) -> FeedbackCells:
+        """Labels by group, without strata and scores."""
+        named, codes = self.read.compare(comparison)
+        columns = {name: getattr(self.comparison, name) for name in FeedbackCells.AXES}
+        return replace(FeedbackCells.from_records(as_groups(named), codes, **columns), cohort=self.count_cohort(comparison))
+
+    def count_cohort(self, comparison: Comparison) -> IntArray | None:
+        """Records of the cohort [groups + 1, unfavourable and favourable prediction, all and those with a label]."""
+        if self.cohort is None:
+            return None
+        named, codes = self.cohort.compare(comparison)
+        counts, outcomes = np.zeros((len(named) + 1, 2, 2), np.int64), self.cohort.outcomes
+        for column, members in enumerate((outcomes < Outcome.UNCLASSIFIED, (outcomes < Outcome.UNCLASSIFIED) & self.has_label)):
+            np.add.at(counts, (codes[members], outcomes[members], column), 1)
+        return counts
+
+
+def read_labels(subject: Subject, groupings: Sequence[Grouping], window: Window, cohort: Window | None) -> Labelled | None:
+    """Window's labels in the groups that the payload window showed; None without labels."""
+    if not len(window):
+        return None
+    monitor = replace(subject.monitor, attributes=tuple(map(subject.fixed, groupings)))
+    probabilities = window.rows[PROBABILITY] if PROBABILITY in window.rows.column_names else None
+    read = read_table(RecordColumns(window.values(), window.rows["predicted"], probabilities), subject.deployment.schema, monitor)
+    compared = compare(window, read.outcomes, monitor.outcomes, subject.deployment.problem_type)
+    if cohort is None:
+        return Labelled(window, compared, read)
+    of_cohort = read_table(RecordColumns(cohort.values(), cohort.rows["outcome"]), subject.deployment.schema, monitor)
+    return Labelled(window, compared, read, of_cohort, np.asarray(cohort.rows["labelled"].to_numpy(), np.bool_))
+
 
 COPIED = (DataSet.PAYLOAD_PERTURBED, DataSet.BALANCED, DataSet.DEBIASED, DataSet.DEBIASED_FEEDBACK)
 """Data sets that need the outcomes of copies."""

@@ -25,8 +25,7 @@ from ...base.encodings import UTF_8, decode_parts, find_encoding
 from ...base.errors import InvalidInput
 from ...base.frozen import frozen
 from ...base.spreadsheets import find_separator, harmless
-from ...base.texts import nearest, quote_names
-from ...base.values import EXACT, exact_number, read_number
+from ...base.values import EXACT, exact_number, nearest, quote_names, read_number
 from ...domain.groups import count_twins, describe_twins, drop_twins
 from ...library.frame_columns import convert_some_numbers, is_numeric
 from ...library.frame_outcomes import NOT_NUMBERS

@@ -1,10 +1,13 @@
 """The embedded server: one per data folder, shared by the processes that use it, stopped by the last."""
 
 import contextlib
+import os
+import shutil
+import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import quote
 
@@ -15,8 +18,171 @@ from ...base.errors import SetupError
 from .data_folder import PORT, Place, has_data, make_folder, settle
 from .folder_locks import Users, one_at_a_time
 from .postgres_programs import programs_for
-from .postmaster import Postmaster, find_postmaster
-from .server_processes import POLL_SECONDS, START_SECONDS, hand_over, make_cluster, shut_down, start_server
+from .postmaster import Postmaster, find_postmaster, forget_dead
+from .spawn import tied_command
+
+TUNING = {
+    # An answer to an ingestion request promises that the rows survive a power cut.
+    "fsync": "on",
+    "synchronous_commit": "on",
+    "full_page_writes": "on",
+    # Only the socket.
+    "listen_addresses": "",
+    "unix_socket_permissions": "0700",
+    "max_connections": "200",
+    # Statements are short: compiling costs more than running.
+    "jit": "off",
+    # A check's big read must not take every core from ingestion.
+    "max_parallel_workers_per_gather": "0",
+    "shared_buffers": "256MB",
+    "effective_cache_size": "1GB",
+    "work_mem": "16MB",
+    "maintenance_work_mem": "128MB",
+    "random_page_cost": "1.1",
+    # Fewer checkpoints under bulk COPY; 2 GB of log replays in seconds.
+    "max_wal_size": "2GB",
+    "wal_compression": "on",
+    # Statements and rows stay out of the log: they are personal data.
+    "log_min_messages": "log",
+    "log_min_error_statement": "panic",
+    "log_error_verbosity": "terse",
+    "log_checkpoints": "off",
+    "log_timezone": "UTC",
+    "timezone": "UTC",
+}
+
+
+def server_arguments(data: Path, socket_dir: Path) -> list[str]:
+    quoted = str(socket_dir).replace('"', '""')  # a comma or blank in a path would split the list
+    settings = TUNING | {"unix_socket_directories": f'"{quoted}"', "port": str(PORT)}
+    return ["-D", str(data), *(option for name, value in settings.items() for option in ("-c", f"{name}={value}"))]
+
+
+def initdb_arguments(data: Path, superuser: str) -> list[str]:
+    """Returns the arguments of `initdb`. Text sorts by code point."""
+    return [
+        f"--pgdata={data}",
+        f"--username={superuser}",
+        "--encoding=UTF8",
+        "--locale-provider=builtin",
+        "--builtin-locale=C.UTF-8",
+        "--locale=C",
+        # The socket's folder is closed to all but its owner.
+        "--auth-local=trust",
+        "--auth-host=reject",
+    ]
+
+
+START_SECONDS = 120.0  # replaying two gigabytes of log after a crash
+SHUTDOWN = ((signal.SIGINT, 30.0), (signal.SIGQUIT, 10.0), (signal.SIGKILL, 5.0))
+POLL_SECONDS = 0.01
+LOG_BYTES = 16 * 1024 * 1024
+LAST_WORDS_BYTES = 2000
+STILL_IN_USE = "pre-existing shared memory block"
+PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+
+
+def make_cluster(programs: Path, place: Place, superuser: str) -> None:
+    """Creates an empty cluster: next to `place.data` first, then renamed."""
+    fresh = place.data.with_name(f"{place.data.name}.new")
+    try:
+        shutil.rmtree(fresh, ignore_errors=True)
+        fresh.mkdir(mode=0o700)
+        os.chown(fresh, place.account.uid, place.account.gid)
+        command = [str(programs / "initdb"), *initdb_arguments(fresh, superuser)]
+        tied = tied_command(command, signal.SIGKILL, place.other_account)
+        result = subprocess.run(tied, capture_output=True, text=True, check=False, cwd="/", env=_environment(), start_new_session=True)  # noqa: S603
+        if result.returncode != 0:
+            raise SetupError(f"No database could be created in {place.data}: {(result.stderr or result.stdout).strip()}")
+        fresh.rename(place.data)
+    except OSError as error:
+        raise SetupError(f"No database could be created in {place.data}: {error}") from error
+
+
+def hand_over(place: Place) -> None:
+    """Gives the data to the server's account (older versions ran as `nobody`). Call only when no server runs on it."""
+    if place.data.stat().st_uid == place.account.uid:
+        return
+    log.warning("postgres_data_handed_over", data=str(place.data), account=place.account.name)
+    try:
+        for folder, folders, files in os.walk(place.data):
+            for name in [*folders, *files]:
+                os.chown(Path(folder) / name, place.account.uid, place.account.gid, follow_symlinks=False)
+        os.chown(place.data, place.account.uid, place.account.gid)  # last: until then the next start begins from scratch
+    except OSError as error:
+        raise SetupError(f"{place.data} cannot be given to the account {place.account.name}: {error}") from error
+
+
+def start_server(programs: Path, place: Place) -> subprocess.Popen[bytes]:
+    """Starts a server on `place`, ready for connections. Call only when none runs there."""
+    if place.log.exists() and place.log.stat().st_size > LOG_BYTES:
+        place.log.replace(place.log.with_name(f"{place.log.name}.1"))
+
+    deadline = time.monotonic() + START_SECONDS
+    while True:
+        forget_dead(place.data, place.socket_dir)
+        log_start = place.log.stat().st_size if place.log.exists() else 0
+        process = _spawn(programs, place)
+        if _await_ready(process, place, deadline):
+            return process
+
+        with place.log.open("rb") as file:
+            file.seek(log_start)
+            last_words = file.read().decode(errors="replace")[-LAST_WORDS_BYTES:].strip()
+        # After a kill -9 a query of the dead server may still run.
+        if STILL_IN_USE not in last_words or time.monotonic() > deadline:
+            raise SetupError(f"Postgres did not start on {place.data}: {last_words or 'its log is empty'}")
+        time.sleep(0.2)
+
+
+def shut_down(data: Path) -> None:
+    """Ends the server of `data`: open transactions are rolled back, everything is written."""
+    for request, seconds in SHUTDOWN:
+        running = find_postmaster(data)
+        if running is None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(running.pid, request)
+        deadline = time.monotonic() + seconds
+        while find_postmaster(data) and time.monotonic() < deadline:
+            time.sleep(POLL_SECONDS)
+
+
+def _spawn(programs: Path, place: Place) -> subprocess.Popen[bytes]:
+    command = [str(programs / "postgres"), *server_arguments(place.data, place.socket_dir)]
+    descriptor = os.open(place.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    os.fchmod(descriptor, 0o600)  # older versions left logs open to others
+    with os.fdopen(descriptor, "ab") as output:
+        return subprocess.Popen(  # noqa: S603 - our own program and arguments
+            tied_command(command, signal.SIGINT, place.other_account),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            cwd="/",
+            env=_environment(),
+            start_new_session=True,  # Ctrl-C must reach only us: the service stops before its database
+        )
+
+
+def _await_ready(process: subprocess.Popen[bytes], place: Place, deadline: float) -> bool:
+    """False if it has ended, by itself or because its time was up."""
+    ready = False
+    try:
+        while not ready and process.poll() is None and time.monotonic() < deadline:
+            running = find_postmaster(place.data)
+            ready = running is not None and running.pid == process.pid and running.is_ready
+            time.sleep(0 if ready else POLL_SECONDS)
+    finally:
+        if not ready:
+            process.send_signal(signal.SIGQUIT)
+            process.wait()
+    return ready
+
+
+def _environment() -> Mapping[str, str]:
+    # The account can read the server's environment, and PG* variables would change its settings.
+    return {name: os.environ[name] for name in PASSED_ON if name in os.environ} | {"LC_ALL": "C"}
+
 
 SYSTEM_DIR = Path("/var/lib/evenhand")
 NAME = "evenhand"

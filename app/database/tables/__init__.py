@@ -5,11 +5,16 @@ from .alerts import AlertChannelRow, AlertCommentRow, AlertRow, AlertRuleChannel
 from .base import Row
 from .checks import CheckDayRow, CheckRow, CheckTableRow, FigureDayRow, ListenerRow, MeasurementRow, TableDayRow, WorkerRow
 from .deployments import (
+    BiasDetectorRow,
     DeploymentRow,
     DeploymentSchemaRow,
     EndpointFailureRow,
+    FlaggedRecordRow,
     ListedFileRow,
+    MitigationProfileRow,
+    MitigationSettingsRow,
     MonitorRow,
+    OpenScaleFactRow,
     TrainingCorrelationRow,
     TrainingDataRow,
     TrainingDistributionRow,
@@ -27,8 +32,6 @@ from .evidence import (
     EvidencePersonRow,
     SubgroupScanRow,
 )
-from .mitigation import BiasDetectorRow, FlaggedRecordRow, MitigationProfileRow, MitigationSettingsRow
-from .openscale import OpenScaleFactRow
 from .records import (
     RECORD_NO_BLOCK,
     ArrivalRow,

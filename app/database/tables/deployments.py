@@ -3,10 +3,10 @@
 from datetime import date, datetime
 from typing import Annotated, Any, TypeAlias
 
-from sqlalchemy import ForeignKey, Index, SmallInteger
+from sqlalchemy import BigInteger, ForeignKey, Index, SmallInteger, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import DeploymentKey, Int16, Int64, Row, ShortRowNo, StoredAt, TextKey, UniqueText
+from .base import BoundDeploymentNo, DeploymentKey, Int16, Int64, Row, ShortRowNo, StoredAt, TextKey, UniqueText
 
 
 class DeploymentRow(Row):
@@ -148,3 +148,88 @@ class TrainingCorrelationRow(Row):
     donor_features: Mapped[list[Any]]
     donors: Mapped[list[Any]]
     digest: Mapped[str]
+
+
+class MitigationSettingsRow(Row):
+    """Settings of one deployment; without a row, the defaults."""
+
+    __tablename__ = "mitigation_settings"
+
+    deployment_no: Mapped[DeploymentKey]
+    version: Mapped[int]
+    settings: Mapped[dict[str, Any]]
+    updated_at: Mapped[StoredAt]
+
+
+class MitigationProfileRow(Row):
+    """One version of what was fitted to payload. `basis` is a digest of its purpose."""
+
+    __tablename__ = "mitigation_profiles"
+
+    deployment_no: Mapped[DeploymentKey]
+    version: Mapped[int] = mapped_column(primary_key=True)
+    basis: Mapped[str]
+    fitted_at: Mapped[datetime]
+    profile: Mapped[dict[str, Any]]
+
+
+class BiasDetectorRow(Row):
+    """One version of an attribute's bias detector; of all together, `attribute` is empty.
+
+    Either `model` and its `quality` on held-out records, or the `reason` why none was trained.
+    """
+
+    __tablename__ = "bias_detectors"
+    deployment_no: Mapped[DeploymentKey]
+    version: Mapped[int] = mapped_column(primary_key=True)
+    attribute: Mapped[TextKey]
+    check_no: Mapped[int] = mapped_column(BigInteger, ForeignKey("checks.no", ondelete="CASCADE"), index=True)
+    basis: Mapped[str]
+    trained_at: Mapped[datetime]
+    training: Mapped[dict[str, Any]]
+    quality: Mapped[dict[str, Any] | None]
+    reason: Mapped[str | None]
+    model: Mapped[bytes | None]
+
+
+class FlaggedRecordRow(Row):
+    """A payload record whose outcome would be another with a reference value of the attribute (`kind` changed), or probably (likely).
+
+    Scores are probabilities of the favourable outcome: its own, and as a reference record; `gap` is their distance, or 0.
+    """
+
+    __tablename__ = "flagged_records"
+    __table_args__ = (Index("flagged_records_gap_idx", "deployment_no", text("gap DESC"), "record_no", "attribute"),)
+
+    deployment_no: Mapped[DeploymentKey]
+    record_no: Mapped[int] = mapped_column(BigInteger, primary_key=True)
+    attribute: Mapped[TextKey]
+    logged_at: Mapped[datetime]
+    model_revision: Mapped[str]
+    group: Mapped[str]
+    kind: Mapped[str]
+    direction: Mapped[str]
+    own_score: Mapped[float | None]
+    reference_score: Mapped[float | None]
+    gap: Mapped[float]
+    bias_score: Mapped[float | None]
+    check_no: Mapped[int] = mapped_column(BigInteger, ForeignKey("checks.no", ondelete="CASCADE"), index=True)
+
+
+class OpenScaleFactRow(Row):
+    """A service provider, or what a subscription knows and its deployment does not.
+
+    `secrets` are a provider's credentials and headers, encrypted. Here because key rotation, backups and erasure know every table, also
+    without the face.
+    """
+
+    __tablename__ = "openscale_facts"
+
+    kind: Mapped[TextKey]
+    id: Mapped[TextKey]
+    deployment_no: Mapped[BoundDeploymentNo]
+    entity: Mapped[dict[str, Any]]
+    secrets: Mapped[bytes | None]
+    created_at: Mapped[StoredAt]
+    created_by: Mapped[str]
+    modified_at: Mapped[StoredAt]

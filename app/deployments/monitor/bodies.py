@@ -17,6 +17,7 @@ from ...domain.monitor import (
     MAX_NIGHTLY_ROWS,
     Monitor,
     MonitoredAttribute,
+    OutcomeRule,
     Schedule,
 )
 from ...domain.monitor_rules import (
@@ -27,7 +28,6 @@ from ...domain.monitor_rules import (
     MAX_LABEL_HORIZON_HOURS,
     MAX_RECORDS,
 )
-from ...domain.outcome import OutcomeRule
 from ...domain.ruled_attributes import MOST_CONDITIONS, MOST_CONJUNCTIONS
 from ...statistics.catalogue import CATALOGUE, DEFAULT_METRICS
 from ...statistics.sentences.sides import mirrored_ratio

@@ -12,8 +12,7 @@ from ...database.binary_rows import list_column_values
 from ...database.paging import page_oldest
 from ...database.tables import CheckRow, DeploymentRow, EvidenceEraRow, EvidenceFigureRow, MonitorRow
 from ...domain.display_names import DisplayNames
-from ...domain.monitor import AttributionSettings, EvidenceSettings, Limits, Monitor, MonitoredAttribute
-from ...domain.outcome import OutcomeRule
+from ...domain.monitor import AttributionSettings, EvidenceSettings, Limits, Monitor, MonitoredAttribute, OutcomeRule
 from ...domain.paging import Paging
 
 

@@ -6,8 +6,8 @@ from typing import Any
 from pydantic import AliasPath, ConfigDict, Field, model_validator
 
 from ...base.errors import FieldProblem, InvalidInput
+from ...domain.monitor import OutcomeRule
 from ...domain.monitor_rules import MAX_ATTRIBUTES
-from ...domain.outcome import OutcomeRule
 from ...web.body import In, Out, example
 from ...web.value_bodies import GroupValueJson
 from ..monitor.bodies import FeatureName

@@ -9,8 +9,7 @@ from dataclasses import replace
 from itertools import islice
 
 from ...base.frozen import frozen
-from ...base.texts import name_problem
-from ...base.values import GroupValue, name_value
+from ...base.values import GroupValue, name_problem, name_value
 from ...domain.groups import drop_twins, find_twins
 from ...domain.monitor_rules import MAX_GROUPS
 from ...statistics.intervals.intervals import newcombe

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from ...base.frozen import frozen
 from ...base.values import GroupValue, name_value
 from ...domain.deployment import Column
-from ...domain.outcome import Outcome, OutcomeRule
+from ...domain.monitor import Outcome, OutcomeRule
 from ...statistics.intervals.intervals import wilson
 from ...statistics.intervals.verdicts import MINIMUM_GROUP_SIZE
 from ..training.from_distributions import Inexact, classify_cell_label

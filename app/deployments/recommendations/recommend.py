@@ -12,8 +12,7 @@ from ...base.errors import FieldProblem, InvalidInput
 from ...base.frozen import frozen
 from ...base.values import Range, Scalar
 from ...domain.deployment import Deployment, FieldKind, ProblemType, StorageKind
-from ...domain.monitor import DEFAULT_THRESHOLD, Monitor, MonitoredAttribute
-from ...domain.outcome import OutcomeRule
+from ...domain.monitor import DEFAULT_THRESHOLD, Monitor, MonitoredAttribute, OutcomeRule
 from ...sources.stored.newest_record import SampledRecord, newest_records
 from ...statistics.sentences.sides import mirrored_ratio
 from ..training.queries import find_training_summary, read_distributions

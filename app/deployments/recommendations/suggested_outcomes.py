@@ -6,8 +6,7 @@ from enum import StrEnum
 
 from ...base.frozen import frozen
 from ...base.values import Range, Scalar, fold, name_value
-from ...domain.monitor import Monitor
-from ...domain.outcome import Outcome, OutcomeRule
+from ...domain.monitor import Monitor, Outcome, OutcomeRule
 from .column_names import split_words
 from .vocabulary import read_words
 

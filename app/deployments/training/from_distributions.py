@@ -11,8 +11,7 @@ from ...base.frozen import frozen
 from ...base.values import GroupValue, Range, canonical, name_value, read_number, spelled
 from ...domain.deployment import Column, RecordSchema
 from ...domain.groups import NEITHER, Group, combine_groups, list_groups
-from ...domain.monitor import Monitor, MonitoredAttribute
-from ...domain.outcome import Outcome, OutcomeRule
+from ...domain.monitor import Monitor, MonitoredAttribute, Outcome, OutcomeRule
 from ...sources.arrays.column_cells import listed_cells
 from ...sources.arrays.group_of_records import place
 from ...statistics.group_labels import Codes, as_groups, cross

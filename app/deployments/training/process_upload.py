@@ -18,9 +18,8 @@ from ...base.values import normalised
 from ...domain.deployment import Column, Deployment, RecordSchema
 from ...domain.groups import EVERYBODY_ELSE, Group, NamedGroup, combine_groups, in_order, list_groups
 from ...domain.monitor import Monitor
-from ...sources.arrays.column_cells import Coded
+from ...sources.arrays.column_cells import Coded, classify_cells
 from ...sources.arrays.group_of_records import place
-from ...sources.arrays.outcome_codes import classify_cells
 from ...statistics.group_labels import MISSING, Codes, as_groups, cross
 from ...statistics.tables.count_table import GroupCounts
 from ...statistics.tables.strata_counts import RecordStrata

@@ -9,8 +9,7 @@ import pyarrow as pa
 
 from ...base.errors import FieldProblem, InvalidInput, TooLarge, refuse
 from ...base.frozen import frozen
-from ...base.texts import quote_names
-from ...base.values import Scalar, canonical
+from ...base.values import Scalar, canonical, quote_names
 from ...domain.deployment import Column, FieldKind, FieldType, ProblemType, RecordSchema, StorageKind
 from ...domain.monitor import Monitor
 from ...domain.storage_rules import group_labels

@@ -7,8 +7,7 @@ from datetime import datetime
 from itertools import islice
 
 from ...base.errors import FieldProblem, refuse
-from ...base.texts import character_problem
-from ...base.values import GroupValue, Range, name_value
+from ...base.values import GroupValue, Range, character_problem, name_value
 from ...domain.deployment import Column, Deployment, FieldType, ProblemType
 from ...domain.monitor import Monitor
 from ...domain.repeated_rules import number_problem

@@ -9,8 +9,7 @@ from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
 from ...access.audit.activity_queries import record_activity
-from ...access.gate.caller import DeploymentId, Manager, Reader, ServicesIn, SessionIn
-from ...access.gate.services import Services
+from ...access.gate.caller import DeploymentId, Manager, Reader, Services, ServicesIn, SessionIn
 from ...access.principals import Principal
 from ...base.apart import Apart, SentFile
 from ...base.clock import utc_now
@@ -18,10 +17,9 @@ from ...base.errors import Conflict, InvalidInput, UnsupportedMediaType, require
 from ...base.strict_json import require_strict
 from ...domain.deployment import Deployment
 from ...domain.monitor import Monitor
-from ...web.media_types import is_json, takes
 from ...web.problem_answers import CONFLICT
 from ...web.problems import field_problems
-from ...web.uploads import read_apart, sent_type, spooled
+from ...web.uploads import is_json, read_apart, sent_type, spooled, takes
 from ..change_texts import training_data_changes
 from ..deployment_in_address import LockedDeployment, ReadableDeployment, locked, managed
 from ..monitor.queries import find_monitor

@@ -3,9 +3,8 @@
 from dataclasses import replace
 
 from ...base.frozen import frozen
-from ...domain.comparison import Comparison
 from ...domain.deployment import RecordSchema
-from ...domain.monitor import Monitor, MonitoredAttribute
+from ...domain.monitor import Comparison, Monitor, MonitoredAttribute
 from ...statistics.tables.count_table import GroupCounts
 from .from_distributions import Inexact, build_table
 from .training_facts import TrainingData, counted_by, watched

@@ -6,10 +6,8 @@ from typing import Any, NamedTuple
 
 from ...base.frozen import frozen
 from ...base.values import GroupValue, Scalar, name_value
-from ...domain.comparison import Comparison, list_comparisons
 from ...domain.deployment import FieldType
-from ...domain.monitor import Monitor, MonitoredAttribute
-from ...domain.outcome import outcome_texts
+from ...domain.monitor import Comparison, Monitor, MonitoredAttribute, list_comparisons, outcome_texts
 
 
 class TrainingForm(StrEnum):

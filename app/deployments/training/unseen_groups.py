@@ -7,12 +7,10 @@ from sqlalchemy.orm import Session
 
 from ...base.errors import FieldProblem
 from ...base.frozen import frozen
-from ...base.texts import nearest
-from ...base.values import GroupValue, Range, canonical, fold, name_value, read_number, spelled
+from ...base.values import GroupValue, Range, canonical, fold, name_value, nearest, read_number, spelled
 from ...domain.deployment import Column, Deployment
 from ...domain.groups import Group, count_twins, describe_twins, positions
-from ...domain.monitor import Monitor
-from ...domain.outcome import Outcome, OutcomeRule
+from ...domain.monitor import Monitor, Outcome, OutcomeRule
 from ...sources.stored.newest_record import SampledColumn, ValueCount, newest_values
 from .from_distributions import Inexact, classify_cell_label
 from .queries import find_training_summary, read_distributions

@@ -13,11 +13,10 @@ import numpy as np
 from ...base.values import Scalar
 from ...calls.scoring.refused_records import Refusal
 from ...checks.ask_model import ModelOfCheck
-from ...database.arrow_reader import arrow_reader
-from ...database.engine import Database
+from ...database.engine import Database, arrow_reader
 from ...domain.check import Progress
-from ...domain.outcome import Outcome
-from ...sources.arrays.outcome_codes import OutcomeClassifier
+from ...domain.monitor import Outcome
+from ...sources.arrays.column_cells import OutcomeClassifier
 from ...sources.stored.window_queries import read_record_features
 from ...statistics.attribution.divided_gap import CarriedGap, carry_gap
 from ...statistics.attribution.hybrid_values import Answered

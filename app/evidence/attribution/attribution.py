@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from ...base.frozen import frozen
 from ...domain.check import Progress, Span
-from ...domain.comparison import Comparison
+from ...domain.monitor import Comparison
 
 
 class AttributionState(StrEnum):

@@ -8,8 +8,7 @@ from ...base.clock import floor_to_hour
 from ...base.frozen import frozen
 from ...checks.check_request import require_monitor, require_past
 from ...checks.queries import get
-from ...database.arrow_reader import arrow_reader
-from ...database.engine import Database, current_time
+from ...database.engine import Database, arrow_reader, current_time
 from ...domain.check import Span
 from ...domain.deployment import Deployment
 from .attribution import AttributionCost, AttributionLimits, AttributionRun, Method

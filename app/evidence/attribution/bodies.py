@@ -7,7 +7,7 @@ from pydantic import AliasPath, Field, model_validator
 
 from ...checks.bodies import ProgressOut, RangeIn
 from ...deployments.monitor.bodies import FeatureName
-from ...domain.comparison import Comparison
+from ...domain.monitor import Comparison
 from ...domain.monitor_rules import MAX_ATTRIBUTED_ROWS, MAX_ATTRIBUTES, MAX_INTERSECTIONS
 from ...web.body import FollowingCursor, Out, PageOut, example
 from ...web.id_and_time import UUID_PATTERN

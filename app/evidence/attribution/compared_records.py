@@ -11,14 +11,11 @@ import numpy.typing as npt
 from ...base.errors import InvalidInput
 from ...base.frozen import frozen
 from ...checks.subject import require_attributes
-from ...checks.window.window import PayloadWindow, read_payload_window
-from ...checks.window.window_sources import LoggedRecords
-from ...database.arrow_reader import ArrowReader
+from ...checks.window.window import LoggedRecords, PayloadWindow, read_payload_window
+from ...database.engine import ArrowReader
 from ...domain.check import Span
-from ...domain.comparison import Comparison, list_comparisons
 from ...domain.deployment import Column, Deployment
-from ...domain.monitor import Monitor
-from ...domain.outcome import Outcome
+from ...domain.monitor import Comparison, Monitor, Outcome, list_comparisons
 from ...sources.arrays.column_cells import stored_cells
 from ...sources.arrays.count_alike import choose_alike
 from ...sources.arrays.read_records import RecordColumns, RecordTable, read_table

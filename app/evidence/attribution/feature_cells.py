@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ...domain.comparison import Comparison
 from ...domain.deployment import Column
+from ...domain.monitor import Comparison
 from ...statistics.attribution.cell_parts import divide_difference, resample_parts
 from ...statistics.attribution.feature_bins import count_cells
 from ...statistics.group_labels import FloatArray, IntArray

@@ -7,7 +7,7 @@ import numpy as np
 from ...base.errors import InvalidInput
 from ...base.frozen import frozen
 from ...base.values import Scalar, canonical, read_number
-from ...database.arrow_reader import ArrowReader
+from ...database.engine import ArrowReader
 from ...domain.deployment import Column, FieldKind
 from ...domain.monitor import Monitor
 from ...domain.monitor_rules import MAX_ATTRIBUTED_ROWS

@@ -15,7 +15,7 @@ from ...database.leased_rows import HeldRow, lease_row, returned_values, write_h
 from ...database.paging import page_newest
 from ...database.tables import AttributionAnswerRow, AttributionRow, DeploymentRow, MonitorRow
 from ...domain.check import Progress, Span
-from ...domain.comparison import Comparison
+from ...domain.monitor import Comparison
 from ...domain.paging import Paging
 from .attribution import AttributionCost, AttributionLimits, AttributionResult, AttributionRun, AttributionState, AttributionTrigger
 

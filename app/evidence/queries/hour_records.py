@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pyarrow as pa
 
-from ...database.arrow_reader import ArrowReader, Parameter
+from ...database.engine import ArrowReader, Parameter
 from ...domain.check import Span
 from ...sources.stored.window_queries import WindowQuery
 

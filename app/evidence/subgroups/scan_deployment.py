@@ -14,22 +14,18 @@ from ...base.clock import HOUR
 from ...base.errors import Conflict
 from ...base.frozen import frozen
 from ...base.values import Scalar, canonical
-from ...database.arrow_reader import ArrowReader, arrow_reader
-from ...database.engine import Database
+from ...database.engine import ArrowReader, Database, arrow_reader
 from ...deployments.monitor.queries import find_monitor
 from ...domain.check import Span
-from ...domain.outcome import Outcome
-from ...sources.arrays.column_cells import stored_cells
+from ...domain.monitor import Outcome
+from ...sources.arrays.column_cells import outcome_codes, stored_cells
 from ...sources.arrays.count_alike import choose_alike
-from ...sources.arrays.outcome_codes import outcome_codes
 from ...sources.stored.window_queries import WindowQuery, name_values
 from ...statistics.e_values.nulls import UnfairSide
 from ...statistics.group_labels import MISSING as NO_VALUE
 from ...statistics.group_labels import NEITHER
-from ...statistics.scan.counted_cells import MAX_FEATURES
-from ...statistics.scan.feature_ranges import Bins, Codes
-from ...statistics.scan.scan_results import search_groups
-from ...statistics.scan.search_subgroup import MIN_RECORDS
+from ...statistics.scan.scan_results import Bins, Codes, search_groups
+from ...statistics.scan.search_subgroup import MAX_FEATURES, MIN_RECORDS
 from ...statistics.sentences.left_out import CountedRecords, count_records
 from ..count_hours import FollowedEra, number_hours
 from ..first_records import ChoosesRecords, FirstRecords

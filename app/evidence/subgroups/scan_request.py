@@ -8,7 +8,7 @@ from ...base.errors import Conflict, InvalidInput
 from ...deployments.monitor.queries import find_monitor
 from ...domain.deployment import RecordSchema
 from ...statistics.e_values.nulls import UnfairSide
-from ...statistics.scan.counted_cells import MAX_FEATURES
+from ...statistics.scan.search_subgroup import MAX_FEATURES
 from .scan_queries import SubgroupScan, queue_scan
 
 SCANNED_HOURS = 720

@@ -7,8 +7,8 @@ import hashlib
 from starlette.types import ASGIApp, Scope
 
 from ...access.authenticator import Authenticator
+from ...access.gate.caller import Services
 from ...access.gate.gate import require_own_page
-from ...access.gate.services import Services
 from ...access.principals import Permission, Principal
 from ...base.clock import utc_now
 from ...base.errors import NotFound, Unauthenticated

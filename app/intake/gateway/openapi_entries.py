@@ -9,7 +9,7 @@ from ...payloads.schema_parts import closed_object
 from ...web.id_and_time import ID_PATTERN
 from ...web.problem_answers import problems
 from ..hot_routes.routes import PREFIX
-from ..logging.record_limits import MAX_BODY_BYTES
+from ..logging.ingest_plan import MAX_BODY_BYTES
 from .call_events import BATCH, STRUCTURED
 from .event_routes import AZURE_PATH, EVENTS
 from .routes import MAX_LOGGED_ANSWER_BYTES, PREDICTIONS

@@ -15,7 +15,7 @@ from ...calls.egress_policy import EgressPolicy
 from ...database.engine import Database
 from ...database.sealer import Sealer
 from ...payloads.codec import Codec
-from ...payloads.row_shapes import Table
+from ...payloads.wire import Table
 from ..logging.service import Ingestion
 from .call_outcomes import IntakeOutcome
 from .call_plans import CallPlan, CallPlans

@@ -4,7 +4,7 @@ from starlette.types import Message, Receive
 
 from ...base.turns import Room
 from ..logging.decode_body import too_large
-from ..logging.record_limits import MAX_BODY_BYTES
+from ..logging.ingest_plan import MAX_BODY_BYTES
 
 BYTES_AT_ONCE = 8 * MAX_BODY_BYTES
 

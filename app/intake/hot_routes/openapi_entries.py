@@ -3,7 +3,7 @@
 from typing import Any
 
 from ...base.errors import Conflict, NotFound, QuotaReached, RateReached, TooLarge, UnsupportedMediaType
-from ...base.texts import MAX_TEXT
+from ...base.values import MAX_TEXT
 from ...domain.arrival import STATED_SOURCES
 from ...domain.cells import LEAST_SAMPLE_RATE, MAX_ID_CHARACTERS
 from ...domain.deployment import OutputFields
@@ -13,8 +13,8 @@ from ...payloads.schema_parts import CELL, CELLS, SCALAR, TABLE, Schema, closed_
 from ...web.id_and_time import ID_PATTERN
 from ...web.problem_answers import PROBLEM_SCHEMA, problems
 from ...web.problems import MEDIA_TYPE
+from ..logging.ingest_plan import MAX_BODY_BYTES, MAX_RECORD_BYTES, MAX_RECORDS
 from ..logging.native_records import STATED_PREDICTION, STATED_PROBABILITY
-from ..logging.record_limits import MAX_BODY_BYTES, MAX_RECORD_BYTES, MAX_RECORDS
 from .routes import FEEDBACK, PAYLOAD, PREFIX
 
 _LIMITS = f"""At most {MAX_RECORDS:,} records and {MAX_BODY_BYTES // 2**20} MiB (after decompression) a request.

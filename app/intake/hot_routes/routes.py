@@ -18,9 +18,8 @@ from fastapi import Depends
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ...access.gate.caller import open_feature
+from ...access.gate.caller import Services, open_feature
 from ...access.gate.gate import require_own_page
-from ...access.gate.services import Services
 from ...access.principals import Permission
 from ...base.clock import monotonic_seconds, utc_now
 from ...base.encodings import UTF_8

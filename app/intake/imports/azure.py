@@ -5,10 +5,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .call_halves import Half
-from .import_subject import ImportRow, ImportSubject, RowRefused
-from .input_file import InputFile, shown
+from .import_subject import ImportRow, ImportSubject, InputFile, RowRefused, read_time, shown
 from .logged_calls import join_halves, rows_as_call
-from .row_times import read_time
 
 _INPUTS, _OUTPUTS = ("model_inputs", "inputs", "request"), ("model_outputs", "outputs", "response")
 

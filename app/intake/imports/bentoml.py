@@ -10,10 +10,8 @@ from ...base.errors import InvalidInput
 from ...base.frozen import frozen
 from ...base.strict_json import parse_json
 from ...domain.arrival import LogKind
-from .import_subject import ImportRow, ImportSubject, RowRefused
-from .input_file import InputFile
+from .import_subject import ImportRow, ImportSubject, InputFile, RowRefused, read_time
 from .logged_calls import read_rows
-from .row_times import read_time
 
 _TYPES: Final = {"numerical": "number", "categorical": "string"}
 _ABSENT: Final = (None, "", "None", "0")

@@ -7,10 +7,8 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from ...base.values import is_number
-from .import_subject import ImportRow, ImportSubject, RowRefused
-from .input_file import InputFile, shown
+from .import_subject import ImportRow, ImportSubject, InputFile, RowRefused, read_time, shown
 from .logged_calls import LoggedCall, LoggedCallReader, read_bytes, read_rows
-from .row_times import read_time
 
 _OK: Final = 200
 

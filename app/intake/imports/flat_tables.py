@@ -7,15 +7,12 @@ from typing import Any
 
 from ...base.errors import InvalidInput
 from ...base.spreadsheets import find_separator
-from ...base.texts import quote_names
-from ...base.values import plain_cell
+from ...base.values import plain_cell, quote_names
 from ...domain.arrival import LogKind
 from ...domain.cells import parse_label, parse_probability, parse_text
 from ...domain.deployment import Column
-from .import_subject import ImportRow, ImportSubject, RowRefused
-from .input_file import MAX_LINE_BYTES, InputFile
+from .import_subject import MAX_LINE_BYTES, ImportRow, ImportSubject, InputFile, RowRefused, read_time
 from .logged_calls import read_rows
-from .row_times import read_time
 
 _IDS = ("id", "record_id")
 _MEMBERS = {

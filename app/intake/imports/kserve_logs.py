@@ -5,10 +5,8 @@ from functools import partial
 from typing import Any
 
 from .call_halves import Half
-from .import_subject import ImportRow, ImportSubject, RowRefused
-from .input_file import InputFile
+from .import_subject import ImportRow, ImportSubject, InputFile, RowRefused, read_time
 from .logged_calls import LoggedCall, join_halves, read_bytes
-from .row_times import read_time
 
 
 def read_kserve(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:

@@ -16,8 +16,7 @@ from ...payloads.read_call import CallColumns, read_call
 from ...payloads.registry import FINDABLE, bind_codec, codec_for
 from ..logging.model_call import ids_of_call, require_bounded
 from .call_halves import Half, open_halves
-from .import_subject import ImportRow, ImportSubject, RowRefused
-from .input_file import InputFile
+from .import_subject import ImportRow, ImportSubject, InputFile, RowRefused
 
 _CSV: Final = "text/csv"
 

@@ -16,10 +16,8 @@ from ...base.durable_files import write_through
 from ...base.errors import InvalidInput, SetupError
 from ...domain.arrival import LogKind
 from ...domain.deployment import OutputFields, ProblemType, RecordSchema, StorageKind
-from .import_subject import ImportRow, ImportSubject, RowRefused
-from .input_file import InputFile, shown
+from .import_subject import ImportRow, ImportSubject, InputFile, RowRefused, read_time, shown
 from .logged_calls import read_rows
-from .row_times import read_time
 
 _HEAD: Final = b"evenhand"
 _VALUES: Final = ("prediction", "probability", "label")

@@ -11,8 +11,7 @@ from typing import Annotated, Any, BinaryIO, Final
 
 from fastapi import APIRouter, Query, Request
 
-from ...access.gate.caller import DeploymentId, Logger, NowIn, ServicesIn
-from ...access.gate.services import Services
+from ...access.gate.caller import DeploymentId, Logger, NowIn, Services, ServicesIn
 from ...base.apart import Apart, SentFile, ask
 from ...base.clock import utc_now
 from ...base.errors import FieldProblem, InvalidInput, NotFound, UnsupportedMediaType
@@ -21,8 +20,7 @@ from ...domain.arrival import LogKind, RecordSource
 from ...domain.record import Receipt
 from ...domain.record_times import TimeRule
 from ...web.id_and_time import Moment, in_utc
-from ...web.media_types import takes
-from ...web.uploads import read_apart, sent_type, spooled
+from ...web.uploads import read_apart, sent_type, spooled, takes
 from ..hot_routes.routes import IngestionIn
 from ..logging.ingest_plan import IngestPlan
 from ..logging.log_request import LogRequest
@@ -32,12 +30,10 @@ from ..volume.arrival_queries import put_missing
 from ..volume.missing_records import MissingTotals
 from ..writing.write_target import Target
 from .bodies import ImportReportOut
-from .checkpoint import Checkpoint
 from .import_layouts import ImportLayout, find_layout
 from .import_report import ImportReport, RejectedRow
-from .import_subject import ColumnNames, ImportSubject
-from .input_file import InputFile, reopen
-from .run_import import run_import
+from .import_subject import ColumnNames, ImportSubject, InputFile, reopen
+from .run_import import Checkpoint, run_import
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/imports", tags=["records"])
 

@@ -6,10 +6,8 @@ from typing import Any
 
 from ...domain.arrival import LogKind
 from ..logging.model_call import ids_of_call
-from .import_subject import ImportRow, ImportSubject, RowRefused
-from .input_file import InputFile
+from .import_subject import ImportRow, ImportSubject, InputFile, RowRefused, read_time
 from .logged_calls import LoggedCall, LoggedCallReader, read_bytes, read_labels, read_rows
-from .row_times import read_time
 
 _CAPTURE, _TRUTH = "captureData", "groundTruthData"
 

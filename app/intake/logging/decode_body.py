@@ -11,7 +11,7 @@ from ...base.apart import Apart
 from ...base.errors import InvalidInput, TooLarge, UnsupportedMediaType
 from ...base.frozen import frozen
 from ...base.strict_json import require_strict
-from .record_limits import MAX_BODY_BYTES, MAX_COMMAS, MAX_CONTAINERS
+from .ingest_plan import MAX_BODY_BYTES, MAX_COMMAS, MAX_CONTAINERS
 from .strict_body import require_strict_body
 
 _GZIP = zlib.MAX_WBITS | 16

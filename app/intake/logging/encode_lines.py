@@ -11,8 +11,7 @@ from ...sources.stored.minute_counts import is_counted
 from ..writing.copy_text import NULL, copy_text, json_lines
 from ..writing.write_batches import FeedbackBatch, PayloadBatch
 from .checked_records import CheckedFeedback, CheckedPayload
-from .ingest_plan import IngestPlan
-from .record_limits import StatedTimes
+from .ingest_plan import IngestPlan, StatedTimes
 
 
 def payload_batch(

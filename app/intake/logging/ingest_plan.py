@@ -1,7 +1,9 @@
 """A deployment's schema compiled for checking."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from functools import cached_property
 from operator import attrgetter, itemgetter
 from typing import Annotated, Any, TypeAlias
 
@@ -9,17 +11,55 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType, structs
 
 from ...base.frozen import frozen
-from ...base.texts import MAX_TEXT, nearest, printable
-from ...base.values import tidy
+from ...base.values import MAX_TEXT, nearest, printable, tidy
 from ...domain.cells import INT64_MAX, INT64_MIN, LEAST_SAMPLE_RATE, MAX_ID_CHARACTERS, Check, Json, number, scalar
 from ...domain.deployment import Column, FieldType, ProblemType, has_protected
+from ...domain.record_times import AHEAD, TimeRule
 from ...payloads.model_classes import Classes
-from ...sources.arrays.outcome_codes import OutcomeClassifier
+from ...sources.arrays.column_cells import OutcomeClassifier
 from ..writing.write_target import Target
 from .checked_records import Cells, CheckedPayload, RecordRefused, checked_cell
 from .protected_values import check_for
-from .record_limits import StatedTimes
 from .strict_body import is_evidently_strict
+
+MAX_BODY_BYTES = 64 * 1024 * 1024
+"""After decompression."""
+
+MAX_RECORDS = 10_000
+"""Max records in one request."""
+
+MAX_CONTAINERS = 1_000_000
+"""Counted before they are made: each takes many times its two characters."""
+
+MAX_COMMAS = 10_000_000
+"""About as many values may be in one JSON body."""
+
+MAX_RECORD_BYTES = 256 * 1024
+"""As JSON in UTF-8, without the names of the columns."""
+
+AHEAD_HISTORICAL = timedelta(minutes=10)
+"""Max time by which the sender's clock may be ahead where its time places the record on our own clock."""
+
+
+@dataclass(frozen=True)
+class StatedTimes:
+    """The times that a request's records may state; `historical` records must state one.
+
+    If the `first_counts`, a record sent again with another time is a duplicate. Times without an offset are
+    refused, unless they are UTC. `earliest` is the deployment's first possible day.
+    """
+
+    now: datetime
+    historical: bool
+    first_counts: bool = False
+    without_offset_is_utc: bool = False
+    earliest: date | None = None
+
+    @cached_property
+    def rule(self) -> TimeRule:
+        latest = self.now + (AHEAD_HISTORICAL if self.historical else AHEAD)
+        return replace(TimeRule.at(self.now, self.earliest), latest=latest, zone=UTC if self.without_offset_is_utc else None)
+
 
 _ESCAPED_NUL = b"\\u0000"
 

@@ -9,16 +9,15 @@ from msgspec import Struct
 
 from ...base.encodings import UTF_8, decode_parts
 from ...base.errors import InvalidInput, TooLarge
-from ...base.texts import quote_names
+from ...base.values import quote_names
 from ...domain.arrival import RecordSource
 from ...domain.cells import Json, parse_label, parse_probability, parse_text
 from ...domain.deployment import Column
 from .checked_records import CheckedFeedback, CheckedPayload, RecordRefused, require_times
 from .decode_body import decoded_json, decompressed, require_decodable
-from .ingest_plan import IngestPlan
+from .ingest_plan import MAX_BODY_BYTES, MAX_RECORDS, IngestPlan, StatedTimes
 from .logged_pairs import check_pairs
 from .native_records import check_feedback, check_payload
-from .record_limits import MAX_BODY_BYTES, MAX_RECORDS, StatedTimes
 
 LABEL = "label"
 

@@ -10,19 +10,18 @@ from datetime import datetime
 from typing import Any
 
 from ...base.errors import FieldProblem, InvalidInput, ScoringFailed, TooLarge
-from ...base.texts import printable
+from ...base.values import printable
 from ...domain.cells import CellRefused, probability, record_id, sample_rate, scalar
 from ...domain.record import Rejection
 from ...payloads.codec import JSON, Codec
 from ...payloads.read_call import CallColumns, join_call, read_call
 from ...payloads.registry import PAIRED, bind_codec, candidates, codec_named, codec_of_form, find_form
 from ...payloads.request_pairs import LoggedTable, read_stated
-from ...payloads.row_shapes import name_kind
+from ...payloads.wire import name_kind
 from .checked_records import CheckedPayload, RecordRefused
-from .ingest_plan import IngestPlan, describe_missing
+from .ingest_plan import MAX_RECORDS, IngestPlan, StatedTimes, describe_missing
 from .named_rows import Refusals, check_rows, check_values, pick_columns, require_values
 from .native_records import read_optional, stated_moment
-from .record_limits import MAX_RECORDS, StatedTimes
 
 _BINARY = "application/octet-stream"
 

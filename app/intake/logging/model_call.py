@@ -11,10 +11,9 @@ from ...payloads.read_call import CallColumns, read_call
 from ...payloads.registry import candidates
 from .checked_records import CheckedPayload
 from .decode_body import decompressed, require_decodable
-from .ingest_plan import IngestPlan
+from .ingest_plan import MAX_BODY_BYTES, IngestPlan
 from .logged_pairs import add_rows
 from .named_rows import Refusals
-from .record_limits import MAX_BODY_BYTES
 
 MAX_LINES = 1_000_000
 """A line of CSV is a row, however short it is."""

@@ -7,8 +7,7 @@ from itertools import chain
 from operator import itemgetter
 from typing import Any
 
-from ...base.texts import MAX_TEXT
-from ...base.values import EXACT, tidy
+from ...base.values import EXACT, MAX_TEXT, tidy
 from ...domain.cells import INT64_MAX, INT64_MIN, CellRefused, Check, probability, scalar
 from ...domain.deployment import Column, FieldType
 

@@ -4,11 +4,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from ...base.texts import printable
+from ...base.values import printable
 from ...domain.cells import Check, Json, moment, probability, record_id, sample_rate, scalar
 from .checked_records import CheckedFeedback, CheckedPayload, RecordRefused, checked_cell
-from .ingest_plan import IngestPlan
-from .record_limits import StatedTimes
+from .ingest_plan import IngestPlan, StatedTimes
 
 _PAYLOAD_MEMBERS = frozenset({"id", "scored_at", "features", "meta", "prediction", "probability", "label", "sample_rate"})
 STATED_PREDICTION = ("prediction", "_original_prediction")

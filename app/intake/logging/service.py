@@ -27,10 +27,9 @@ from ..writing.write_target import Target, read_target
 from .checked_records import Checked, CheckedFeedback, CheckedPayload
 from .decode_body import INLINE_BYTES, read_bounded
 from .encode_lines import feedback_batch, payload_batch
-from .ingest_plan import IngestPlan, plan_for
+from .ingest_plan import IngestPlan, StatedTimes, plan_for
 from .log_request import LogRequest, read_feedback, read_payload
 from .model_call import Exchange, read_exchange
-from .record_limits import StatedTimes
 from .rejection_counts import RejectionLog, classify_rejection
 from .size_check import find_large, reject
 from .unlisted_groups import find_unlisted

@@ -6,7 +6,7 @@ import msgspec
 
 from ...domain.record import Rejection
 from .checked_records import Checked
-from .record_limits import MAX_RECORD_BYTES
+from .ingest_plan import MAX_RECORD_BYTES
 
 _ENCODER = msgspec.json.Encoder()
 _VALUES = ("ids", "features", "meta", "predictions", "probabilities", "labels")

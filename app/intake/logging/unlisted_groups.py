@@ -3,10 +3,9 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from ...base.texts import nearest
-from ...base.values import Range, Scalar, name_value
+from ...base.values import Range, Scalar, name_value, nearest
 from ...domain.cells import shown
-from ...domain.outcome import Outcome
+from ...domain.monitor import Outcome
 from ...domain.record import UnlistedAnswer
 from .checked_records import Checked, CheckedPayload
 from .ingest_plan import IngestPlan

@@ -12,7 +12,7 @@ from ...database.sealer import Sealer
 from ...database.tables import DeploymentRow, DeploymentSchemaRow, ErasedIdRow
 from ...deployments.monitor.queries import find_monitor
 from ...domain.deployment import Endpoint, OutputFields, ProblemType, RecordSchema
-from ...domain.outcome import OutcomeRule
+from ...domain.monitor import OutcomeRule
 
 
 @frozen(kw_only=True)

@@ -12,7 +12,7 @@ import numpy as np
 from ...base.frozen import frozen
 from ...base.values import Scalar, canonical, read_number
 from ...domain.mitigation import AttributeProfile, Mode, StandIn
-from ...domain.outcome import Outcome
+from ...domain.monitor import Outcome
 from ...domain.record import Prediction
 from ...statistics.group_labels import IntArray
 from ..rule import ALMOST, UNKNOWN, CopyAnswers, Judge, mean_numbers, mean_probabilities, outcomes_as_reference, substitute

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from ...domain.mitigation import Mode
-from ...domain.outcome import Outcome
+from ...domain.monitor import Outcome
 from ...domain.record import Prediction
 from ..rule import known_scores, write_probabilities
 from .debias import CopiedRecord, CopySet, Debiased, Debiasing, Row

@@ -17,8 +17,8 @@ from ...domain.mitigation import ONLY_DIRECT, AttributeProfile, DetectorUse, Mit
 from ...domain.monitor import Monitor
 from ...intake.logging.ingest_plan import IngestPlan
 from ...intake.logging.service import Ingestion
+from ...sources.arrays.column_cells import OutcomeClassifier
 from ...sources.arrays.group_of_records import ListedGroups
-from ...sources.arrays.outcome_codes import OutcomeClassifier
 from ..detector.installed import why_missing
 from ..detector.load_detector import Chooser, DetectorChooser, LoadedDetectors
 from ..profile_in_force import current_profile

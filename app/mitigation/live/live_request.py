@@ -6,21 +6,19 @@ from typing import Any
 from msgspec import Struct
 
 from ...base.errors import FieldProblem, InvalidInput, TooLarge
-from ...base.texts import printable
+from ...base.values import printable
 from ...domain.cells import record_id
 from ...domain.deployment import Endpoint
 from ...intake.logging.checked_records import Cells, RecordRefused
 from ...intake.logging.column_objects import check_objects
 from ...intake.logging.decode_body import Decoded, decoded_json, decompressed, require_decodable
-from ...intake.logging.ingest_plan import IngestPlan
+from ...intake.logging.ingest_plan import MAX_BODY_BYTES, MAX_RECORD_BYTES, IngestPlan
 from ...intake.logging.named_rows import Refusals
 from ...intake.logging.native_records import read_members, read_optional
-from ...intake.logging.record_limits import MAX_BODY_BYTES, MAX_RECORD_BYTES
 from ...intake.logging.size_check import measure_size, size_problem
-from ...payloads.codec import JSON, Codec
+from ...payloads.codec import JSON, Codec, Form, Objects, Tables
 from ...payloads.registry import FORMS, bind_codec, codec_named, find_form
-from ...payloads.request_forms import Form, Objects, Tables
-from ...payloads.row_shapes import require_members
+from ...payloads.wire import require_members
 
 MAX_RECORDS = 1_000
 

@@ -13,8 +13,8 @@ from ...base.clock import monotonic_seconds
 from ...base.errors import InvalidInput, ScoringFailed
 from ...intake.hot_routes.body_bounds import Bodies, ClientGone
 from ...payloads.registry import PayloadFormat
-from ...web.media_types import reads_body, takes
 from ...web.problem_answers import CONFLICT, answers
+from ...web.uploads import reads_body, takes
 from .openapi_entries import ANSWER, BODY, ENCODING, OTHER_MEDIA
 from .service import FACTS_HEADER, ActiveMitigation, LiveRequest
 

@@ -26,9 +26,8 @@ from ...intake.logging.checked_records import CheckedPayload
 from ...intake.logging.decode_body import INLINE_BYTES, read_bounded
 from ...intake.logging.service import Ingestion
 from ...intake.writing.write_batches import StaleTarget, WriteOutcome
-from ...payloads.codec import JSON, Codec
+from ...payloads.codec import JSON, Codec, Form
 from ...payloads.read_predictions import Answer
-from ...payloads.request_forms import Form
 from ...payloads.wire import decode_answer
 from .debias import Debiased, Debiasing
 from .live_cases import Case, Roles, copy_rows, decide, find_roles, find_waiting, open_cases, pick_early_copies, split_answers

@@ -7,7 +7,7 @@ import numpy as np
 from ...base.frozen import frozen
 from ...checks.subject import Subject
 from ...checks.window.window import PayloadWindow
-from ...database.arrow_reader import ArrowReader
+from ...database.engine import ArrowReader
 from ...domain.check import Trigger
 from ...domain.mitigation import FlaggedRecord, Profile
 from ...sources.stored.window_queries import read_record_probabilities

@@ -10,24 +10,20 @@ from sqlalchemy.orm import Session
 from ...base.clock import utc_now
 from ...base.frozen import frozen
 from ...base.values import Scalar
+from ...checks.check import Further
 from ...checks.counting.tabulate import Tabulated, tabulate_revisions
-from ...checks.further_steps import Further
 from ...checks.measure import measure_table
 from ...checks.subject import Subject
-from ...checks.window.known_labels import Labelled
-from ...checks.window.observed_labels import PROBABILITY
-from ...checks.window.window_records import CheckEvidence
-from ...database.arrow_reader import ArrowReader, arrow_reader
-from ...database.engine import Database
+from ...checks.window.window_records import PROBABILITY, CheckEvidence, Labelled
+from ...database.engine import ArrowReader, Database, arrow_reader
 from ...deployments.bias_detector import ALL_TOGETHER
 from ...deployments.mitigation_queries import NewDetector, newest_detectors, store_detectors
 from ...deployments.monitor.picked_metrics import picked_on, stored_on
 from ...domain.check import DataSet, Span
-from ...domain.comparison import Comparison
 from ...domain.mitigation import AttributeProfile, DetectorUse, FlaggedRecord, Profile, Reading
-from ...domain.outcome import Outcome
+from ...domain.monitor import Comparison, Outcome
+from ...sources.arrays.column_cells import outcome_codes
 from ...sources.arrays.group_of_records import group_records
-from ...sources.arrays.outcome_codes import outcome_codes
 from ...sources.stored.window_queries import VALUE_PREFIX, WindowQuery, newest_payload, read_record_features, read_record_probabilities
 from ...sources.tables.own_files import FLAGS
 from ...statistics.group_labels import as_groups

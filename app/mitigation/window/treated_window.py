@@ -12,14 +12,12 @@ from ...checks.copies.copy_outcomes import CopyOutcomes, fill_stored, target_key
 from ...checks.counting.tabulate import tabulate_revisions
 from ...checks.other_revisions import OtherRevisions
 from ...checks.subject import Subject
-from ...checks.window.known_labels import Labelled
-from ...checks.window.window_records import CheckEvidence
-from ...database.arrow_reader import ArrowReader
+from ...checks.window.window_records import CheckEvidence, Labelled
+from ...database.engine import ArrowReader
 from ...domain.mitigation import AttributeProfile, Mode
-from ...domain.outcome import Outcome
-from ...sources.arrays.column_cells import parse_value
+from ...domain.monitor import Outcome
+from ...sources.arrays.column_cells import outcome_codes, parse_value
 from ...sources.arrays.group_of_records import Grouping
-from ...sources.arrays.outcome_codes import outcome_codes
 from ...sources.stored.copy_answers import stored_outcomes
 from ...statistics.group_labels import IntArray, as_groups
 from ...statistics.tables.count_table import DebiasedFeedback

@@ -8,9 +8,8 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse
 from starlette.responses import Response
 
-from ...access.gate.caller import ServicesIn
+from ...access.gate.caller import Services, ServicesIn
 from ...access.gate.gate import LOG_IN, is_from_our_page, is_over_https, session_cookie, session_token
-from ...access.gate.services import Services
 from ...access.password_log_in import log_in_with_password
 from ...access.users import browser_sessions as sessions
 from ...base.errors import EvenhandError, Forbidden, Unauthenticated

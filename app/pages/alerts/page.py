@@ -25,7 +25,7 @@ from ...deployments.deployment_in_address import ReadableDeployment
 from ...deployments.monitor.queries import find_monitor
 from ...domain.alert import AlertState, RuleKind
 from ...domain.check import DataSet
-from ...domain.comparison import list_comparisons
+from ...domain.monitor import list_comparisons
 from ...domain.paging import Paging
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.e_values.state_words import SINGLE_CHECKS_ALARM

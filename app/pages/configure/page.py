@@ -23,8 +23,7 @@ from ...deployments.training.queries import find_training_summary
 from ...domain.deployment import Deployment, FieldKind
 from ...domain.endpoint_health import BreakerState
 from ...domain.mitigation import ONLY_DIRECT, DetectorUse, Mode
-from ...domain.monitor import MAX_NIGHTLY_ROWS, Schedule
-from ...domain.outcome import outcome_label
+from ...domain.monitor import MAX_NIGHTLY_ROWS, Schedule, outcome_label
 from ...evidence.plan import WantedDetection, plan_from_counts
 from ...mitigation.settings_rules import mitigated_attributes, unused_attributes
 from ...sources.stored.newest_record import newest_record

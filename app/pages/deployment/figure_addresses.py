@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from urllib.parse import urlencode
 
-from ...checks.views.one_figure import make_measurement_key
+from ...checks.views.build_views import make_measurement_key
 from ...domain.check import Measurement
 
 

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from ...alerts.queries import AlertFilter, alerts_page
 from ...base.frozen import frozen
-from ...base.texts import MAX_TEXT
+from ...base.values import MAX_TEXT
 from ...charts.forest import Forest, ForestFigure, ForestRow
 from ...charts.forest_headline import (
     SHARED_RECORDS,

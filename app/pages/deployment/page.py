@@ -27,9 +27,8 @@ from ...deployments.deployment_in_address import ReadableDeployment
 from ...deployments.monitor.both_sides import missing_sides
 from ...deployments.monitor.queries import find_monitor
 from ...domain.check import DataSet, Measurement
-from ...domain.comparison import list_comparisons
 from ...domain.deployment import Deployment
-from ...domain.monitor import Monitor, MonitoredAttribute
+from ...domain.monitor import Monitor, MonitoredAttribute, list_comparisons
 from ...domain.paging import Paging
 from ...evidence.attribution import words as attribution_words
 from ...evidence.attribution.attribution import AttributionRun, AttributionState
@@ -42,9 +41,8 @@ from ...evidence.words import describe_evidence, list_notes, name_figure, order_
 from ...overview.fleet import OverviewWanted, overview
 from ...overview.judge import HEADLINE
 from ...statistics.catalogue import CATALOGUE
-from ...statistics.scan.counted_cells import MAX_FEATURES
 from ...statistics.scan.scan_results import SearchResult
-from ...statistics.scan.search_subgroup import MIN_RECORDS
+from ...statistics.scan.search_subgroup import MAX_FEATURES, MIN_RECORDS
 from .. import check_words
 from ..author_names import people
 from ..check_words import format_measurement

@@ -6,8 +6,7 @@ from starlette.responses import Response
 
 from ...base.frozen import frozen
 from ...deployments.listed_file_queries import FEEDBACK, PAYLOAD, ListingTotals, add_up_files
-from ...domain.deployment import Deployment
-from ...domain.file_tables import FeedbackTable, PayloadTable, TableFormat
+from ...domain.deployment import Deployment, FeedbackTable, PayloadTable, TableFormat
 from ..render import page
 
 

@@ -13,8 +13,7 @@ from sqlalchemy.orm import Session
 
 from ...base.errors import InvalidInput
 from ...base.frozen import frozen
-from ...base.texts import TOGETHER, character_problem
-from ...base.values import name_value
+from ...base.values import TOGETHER, character_problem, name_value
 from ...checks import queries as checks
 from ...checks.result_queries import read_stored_tables
 from ...checks.views.view_source import counted_check

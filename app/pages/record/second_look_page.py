@@ -13,7 +13,7 @@ from ...deployments.deployment_in_address import ReadableDeployment
 from ...deployments.monitor.queries import find_monitor
 from ...domain.group_words import GroupWords
 from ...domain.mitigation import ONLY_DIRECT
-from ...domain.outcome import outcome_label
+from ...domain.monitor import outcome_label
 from ...mitigation.window.flag_queries import FlaggedFilter, FlagPlace, count_flags, flagged_page
 from ...records.second_look.words import known_gap, list_flip_totals, pick_labels, why
 from ...sources.stored.record_queries import read_record_labels

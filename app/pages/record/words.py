@@ -7,13 +7,11 @@ from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 from ...base.frozen import frozen
-from ...base.texts import TOGETHER
-from ...base.values import canonical
+from ...base.values import TOGETHER, canonical
 from ...checks.views.view_source import WindowPart
 from ...domain.deployment import Column, RecordSchema
 from ...domain.groups import Role
-from ...domain.monitor import Monitor
-from ...domain.outcome import Outcome
+from ...domain.monitor import Monitor, Outcome
 from ...records.one_record import Counterfactual, RecordDetails
 from ...records.record_lens import WORDS, Change, OutcomeWord, RecordGroup
 from ...records.record_list import ChangedFilter, RecordSummary

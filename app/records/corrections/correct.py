@@ -12,10 +12,9 @@ from ...domain.cells import Json, parse_label, record_id, shown, string
 from ...domain.record import Receipt, RecordConflict, Rejection
 from ...intake.logging.checked_records import Checked, RecordRefused, checked_cell
 from ...intake.logging.decode_body import decoded_json, require_decodable
-from ...intake.logging.ingest_plan import IngestPlan
+from ...intake.logging.ingest_plan import MAX_RECORDS, IngestPlan
 from ...intake.logging.log_request import read_lines
 from ...intake.logging.native_records import read_members, read_optional
-from ...intake.logging.record_limits import MAX_RECORDS
 from ...intake.logging.unlisted_groups import find_unlisted
 from .queries import MAX_CORRECTIONS, store_correction
 

@@ -7,22 +7,19 @@ from fastapi.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from ...access.gate.audit_requests import READS_RECORDS
-from ...access.gate.caller import DeploymentId, Manager, ServicesIn, SessionIn
-from ...access.gate.services import Services
+from ...access.gate.caller import DeploymentId, Manager, Services, ServicesIn, SessionIn
 from ...base.errors import Conflict, InvalidInput, NotFound
 from ...checks.correction import Corrected
 from ...deployments.deployment_in_address import ReadableDeployment
 from ...deployments.queries import Deployments
 from ...domain.record import Receipt
 from ...intake.hot_routes.routes import IngestionIn, receipt_members, refuse_all
-from ...intake.logging.ingest_plan import IngestPlan
-from ...intake.logging.record_limits import MAX_BODY_BYTES
+from ...intake.logging.ingest_plan import MAX_BODY_BYTES, IngestPlan
 from ...payloads.schema_parts import CELL, closed_object
 from ...web.id_and_time import FilterText, Moment, in_utc
-from ...web.media_types import takes
 from ...web.paging import NumberPaging
 from ...web.problem_answers import CONFLICT
-from ...web.uploads import SentType, sent_type, spooled
+from ...web.uploads import SentType, sent_type, spooled, takes
 from ..feedback.bodies import CorrectionCounts, CorrectionPage, CorrectionReceipt
 from .correct import correct, read_corrections
 from .queries import count_by_day, page

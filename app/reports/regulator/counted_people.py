@@ -12,21 +12,18 @@ import pyarrow as pa
 
 from ...base.errors import InvalidInput
 from ...base.frozen import frozen
-from ...base.texts import quote_names
-from ...base.values import canonical, name_value
-from ...database.arrow_reader import ArrowReader
+from ...base.values import canonical, name_value, quote_names
+from ...database.engine import ArrowReader
 from ...deployments.training.training_facts import RECOMMENDED_ABOVE
 from ...domain.check import Span
 from ...domain.deployment import Column, Deployment, FieldKind
 from ...domain.group_words import GroupWords
 from ...domain.groups import NEITHER, list_groups, positions
-from ...domain.monitor import Monitor, MonitoredAttribute
-from ...domain.outcome import Outcome
+from ...domain.monitor import Monitor, MonitoredAttribute, Outcome
 from ...sources.arrays.association import Strength
-from ...sources.arrays.column_cells import stored_cells
+from ...sources.arrays.column_cells import outcome_codes, stored_cells
 from ...sources.arrays.favourable_scores import favourable_scores
 from ...sources.arrays.group_of_records import group_records
-from ...sources.arrays.outcome_codes import outcome_codes
 from ...sources.arrays.strengths import associate
 from ...sources.stored.period_counts import count_combinations, sample_period
 from ...sources.stored.window_queries import WindowQuery, name_values

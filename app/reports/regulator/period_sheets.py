@@ -11,9 +11,8 @@ from ...base.frozen import frozen
 from ...base.values import name_value
 from ...charts.named_groups import rename_evidence
 from ...domain.check import DataSet, Measurement, Span
-from ...domain.comparison import Comparison
 from ...domain.group_words import GroupWords
-from ...domain.monitor import Monitor
+from ...domain.monitor import Comparison, Monitor
 from ...evidence.words import name_figure, order_by_gravity, say_limit
 from ...statistics.group_labels import MISSING, cross
 from ...statistics.selections.category_people import CountedPeople, count_category, name_reference, reference_rows

@@ -15,8 +15,7 @@ from ...base.errors import Conflict, InvalidInput, NotFound
 from ...base.frozen import frozen
 from ...base.spreadsheets import harmless
 from ...base.values import read_number
-from ...database.arrow_reader import arrow_reader
-from ...database.engine import Database, current_time
+from ...database.engine import Database, arrow_reader, current_time
 from ...database.sealer import Sealer
 from ...deployments.monitor.queries import find_monitor
 from ...deployments.queries import Deployments

@@ -10,14 +10,13 @@ from sqlalchemy.orm import Session
 
 from ... import VERSION
 from ...base.errors import Conflict, InvalidInput
-from ...base.texts import quote_names
+from ...base.values import quote_names
 from ...charts.series import measure_requested
-from ...database.arrow_reader import ArrowReader
+from ...database.engine import ArrowReader
 from ...deployments.monitor.queries import find_monitor
 from ...domain.check import Span
 from ...domain.deployment import Deployment, FieldKind
-from ...domain.monitor import Monitor
-from ...domain.outcome import outcome_label
+from ...domain.monitor import Monitor, outcome_label
 from ...sources.stored.period_counts import RevisionCount, count_not_stored, count_revisions, count_without_label
 from ...statistics.group_labels import ComparedGroup
 from ...statistics.selections.category_people import CountedPeople

@@ -6,15 +6,13 @@ from datetime import datetime
 from importlib.metadata import version
 
 from ... import VERSION
-from ...base.texts import TOGETHER
-from ...base.values import GroupValue, name_value
+from ...base.values import TOGETHER, GroupValue, name_value
 from ...checks.counting.left_out_of_check import LEFT_OUT
 from ...checks.views.explain_figure import DATA_SETS
 from ...domain.check import CheckRun, DataSet
 from ...domain.deployment import Deployment
 from ...domain.group_words import GroupWords
-from ...domain.monitor import Monitor, MonitoredAttribute
-from ...domain.outcome import outcome_label
+from ...domain.monitor import Monitor, MonitoredAttribute, outcome_label
 from ...statistics.sentences.statements import limits_in_words
 from ..document import ABSENT, Block, Fact, Paragraph, ReportTable, Section, moment
 from ..report_source import ReportSource
@@ -190,7 +188,12 @@ def list_facts(source: ReportSource) -> Iterator[Fact]:
         yield Fact(name="Favourable outcome", value=shorten_names(outcomes))
         compared = [
             f"{attribute.feature}: {shorten_names(_name_groups(attribute, attribute.monitored, names), 3)} with "
-            f"{'every other value' if attribute.reference is None else shorten_names(_name_groups(attribute, attribute.reference, names), 3)}, "
+            + (
+                "every other value"
+                if attribute.reference is None
+                else shorten_names(_name_groups(attribute, attribute.reference, names), 3)
+            )
+            + ", "
             f"fair at {limits_in_words((attribute.threshold, attribute.upper_threshold))}"
             for attribute in monitor.attributes[:3]
         ]

@@ -3,16 +3,18 @@
 import json
 import math
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from ...base.frozen import frozen
 from ...base.values import Scalar, canonical, normalised
 from ...domain.deployment import Column
 from ...domain.groups import typed
-from ...domain.outcome import OutcomeRule
+from ...domain.monitor import Outcome, OutcomeRule, ValueTest
 from ...statistics.group_labels import MISSING, Codes, FloatArray
 
 
@@ -131,3 +133,43 @@ def _encode(array: pa.Array, column: Column | None) -> Coded:
 
 def _read_codes(encoded: pa.DictionaryArray) -> Codes:
     return np.asarray(encoded.indices.fill_null(MISSING).to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def outcome_codes(json_texts: pa.ChunkedArray, rule: OutcomeRule) -> Codes:
+    return classify_cells(JsonCells(json_texts), rule)
+
+
+def classify_cells(answers: Cells, rule: OutcomeRule) -> Codes:
+    """Returns the outcome of each answer [records]; a missing one is unclassified."""
+    tests = rule.tests
+    sides = (tests.favourable, tests.unfavourable)
+    numbers = answers.floats() if are_ranges(sides) else None
+    if numbers is not None:
+        inside = [in_ranges(numbers, test) for test in sides]
+        return np.select(inside, [int(Outcome.FAVOURABLE), int(Outcome.UNFAVOURABLE)], int(Outcome.UNCLASSIFIED)).astype(np.int64)
+    coded = answers.coded()
+    return coded.spread((int(tests.classify(value)) for value in coded.values), missing=int(Outcome.UNCLASSIFIED))
+
+
+def are_ranges(tests: Sequence[ValueTest]) -> bool:
+    """Returns whether only numbers pass the tests, by size."""
+    return any(test.ranges for test in tests) and not any(test.texts for test in tests)
+
+
+def in_ranges(numbers: FloatArray, test: ValueTest) -> npt.NDArray[np.bool_]:
+    """Returns per number whether it passes a test of ranges; NaN does not."""
+    inside = np.zeros(len(numbers), dtype=np.bool_)
+    for bounds in test.ranges:
+        inside |= (numbers >= bounds.lo) & (numbers <= bounds.hi)
+    return inside
+
+
+class OutcomeClassifier:
+    """Classifies predictions as they arrive; a class seen before costs one look-up."""
+
+    def __init__(self, rule: OutcomeRule) -> None:
+        # typed: 1, 1.0 and True are equal keys, yet `True` is the class "true".
+        self.classify = lru_cache(maxsize=1024, typed=True)(rule.tests.classify)
+
+    def __call__(self, value: Scalar) -> Outcome:
+        return self.classify(value)

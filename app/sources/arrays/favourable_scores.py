@@ -14,7 +14,7 @@ import pyarrow as pa
 from ...base.frozen import frozen
 from ...base.values import Range, Scalar, canonical
 from ...domain.mitigation import Reading
-from ...domain.outcome import Outcome, OutcomeRule
+from ...domain.monitor import Outcome, OutcomeRule
 from ...statistics.group_labels import FloatArray, IntArray
 from .column_cells import canonical_texts, parse_value, read_answers
 

@@ -24,8 +24,7 @@ from ...domain.groups import (
 )
 from ...domain.monitor import MonitoredAttribute
 from ...statistics.group_labels import Codes, cross
-from .column_cells import Cells, stored_cells
-from .outcome_codes import are_ranges, in_ranges
+from .column_cells import Cells, are_ranges, in_ranges, stored_cells
 
 __all__ = ["Group", "Grouping", "ListedGroups", "group_records", "intersect", "place", "typed_value"]
 

@@ -10,18 +10,39 @@ import pyarrow as pa
 
 from ...base.errors import InvalidInput
 from ...base.frozen import frozen
-from ...base.values import name_value
-from ...domain.comparison import Comparison
+from ...base.values import canonical, name_value
 from ...domain.deployment import FieldType, RecordSchema
 from ...domain.group_rules import Condition, GroupRule
 from ...domain.groups import NEITHER, NamedGroup, NearTwin, count_twins, describe_misspelled
-from ...domain.monitor import Monitor, MonitoredAttribute
+from ...domain.monitor import Comparison, Monitor, MonitoredAttribute
 from ...statistics.group_labels import MISSING, Codes, IntArray
-from .column_cells import stored_cells
+from ...statistics.tables.strata_counts import MOST_STRATA
+from .column_cells import outcome_codes, stored_cells
 from .favourable_scores import Scores, favourable_scores
 from .group_of_records import Grouping, group_records, intersect
-from .outcome_codes import outcome_codes
-from .strata import Divided, divide
+
+
+@frozen(eq=False)
+class Divided:
+    """Values of a column, and per record the position of its value or NEITHER; or why there are none."""
+
+    column: str
+    labels: tuple[str, ...]
+    codes: IntArray
+    reason: str = ""
+
+
+def divide(column: str, values: pa.ChunkedArray) -> Divided:
+    """Returns the strata; `values` are numbers of a numeric column, else text."""
+    coded = stored_cells(values).coded()
+    texts = [canonical(value) for value in coded.values]
+    # 0.0 and -0.0 have one text.
+    labels = tuple(dict.fromkeys(texts))
+    if len(labels) > MOST_STRATA:
+        reason = f"{column} has {len(labels):,} different values in the window, where at most {MOST_STRATA:,} are strata"
+        return Divided(column, (), np.full(len(values), NEITHER, dtype=np.int64), reason)
+    position = {label: index for index, label in enumerate(labels)}
+    return Divided(column, labels, coded.spread((position[text] for text in texts), missing=NEITHER))
 
 
 def read_attribute(attribute: MonitoredAttribute, values: pa.Table) -> pa.ChunkedArray:

@@ -9,8 +9,8 @@ from sqlalchemy.orm import Session
 
 from ...base.frozen import frozen
 from ...base.values import normalised
-from ...database.arrow_reader import ArrowReader
 from ...database.binary_rows import driver_connection, list_column_values
+from ...database.engine import ArrowReader
 from ...database.tables import CopyTargetRow
 from ...domain.record import Prediction
 

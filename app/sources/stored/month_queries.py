@@ -6,7 +6,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from ...database.arrow_reader import ArrowReader
+from ...database.engine import ArrowReader
 from ...domain.arrival import LogKind
 from ...domain.check import Span
 from ...domain.deployment import FieldType, RecordSchema

@@ -6,7 +6,7 @@ from sqlalchemy.orm import Session
 
 from ...base.errors import InvalidInput
 from ...base.frozen import frozen
-from ...database.arrow_reader import ArrowReader
+from ...database.engine import ArrowReader
 from ...domain.check import Span
 from .window_queries import VALUE_PREFIX, WindowQuery
 

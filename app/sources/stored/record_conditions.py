@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import msgspec
 
 from ...base.frozen import frozen
-from ...domain.value_tests import ValueTest
+from ...domain.monitor import ValueTest
 
 Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 Number = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from ...base.clock import floor_to_minute
 from ...base.frozen import frozen
 from ...base.values import Scalar
-from ...database.arrow_reader import ArrowReader, Parameter
+from ...database.engine import ArrowReader, Parameter
 from ...domain.check import Span
 from ...domain.deployment import FieldKind, RecordSchema
 from .minute_counts import KEPT

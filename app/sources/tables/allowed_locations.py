@@ -18,8 +18,8 @@ from pyarrow import fs
 from ...base.apart import Apart
 from ...base.errors import FieldProblem, InvalidInput, SetupError, TooLarge, refuse
 from ...base.telemetry.mask_secrets import without_secrets
-from ...base.texts import character_problem, printable
-from ...domain.file_tables import NOT_READ, FeedbackTable, PayloadTable, TableFormat
+from ...base.values import character_problem, printable
+from ...domain.deployment import NOT_READ, FeedbackTable, PayloadTable, TableFormat
 
 STORES = "s3://, gs:// or abfs://"
 

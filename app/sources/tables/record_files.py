@@ -11,8 +11,7 @@ import pyarrow.compute as pc
 from ...base.clock import HOUR, floor_to_hour
 from ...base.values import Scalar
 from ...domain.check import Span
-from ...domain.deployment import RecordSchema
-from ...domain.file_tables import FeedbackTable, PayloadTable
+from ...domain.deployment import FeedbackTable, PayloadTable, RecordSchema
 from ..stored.window_queries import VALUE_PREFIX, WindowQuery
 from .allowed_locations import Root
 from .stored_columns import json_codes, json_texts, probability_texts, read_cells, stored_values, text_codes

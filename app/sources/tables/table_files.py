@@ -14,7 +14,7 @@ from ...base.apart import Apart
 from ...base.errors import InvalidInput
 from ...base.frozen import frozen
 from ...domain.check import Span
-from ...domain.file_tables import FeedbackTable, PayloadTable
+from ...domain.deployment import FeedbackTable, PayloadTable
 from .allowed_locations import Root, describe_error, list_table, open_folder, read_partition_value
 
 if TYPE_CHECKING:

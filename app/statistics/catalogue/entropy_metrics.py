@@ -10,8 +10,7 @@ from ..figure_values import Scope
 from ..formulas import differential_fairness as differential
 from ..formulas import generalised_entropy as entropy
 from ..group_labels import FloatArray
-from .metric import Across, Data, Direction, Measure, Metric, Needs, OfPair, OfSet, PairFunction, SetFunction
-from .needed_cells import parts
+from .metric import Across, Data, Direction, Measure, Metric, Needs, OfPair, OfSet, PairFunction, SetFunction, parts
 
 _ENDLESS = "every labelled record was wrongly predicted unfavourable, so there is no benefit to compare with"
 _BENEFIT = "b = predicted - actual + 1"

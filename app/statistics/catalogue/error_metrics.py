@@ -9,8 +9,7 @@ from ..formulas import paired_cells as pairs
 from ..formulas import rate_spread as spread
 from ..intervals.rate_estimates import DIFFERENCE, RATIO, REVERSED_DIFFERENCE, ShareComparison
 from ..intervals.verdicts import Limits
-from .metric import Across, ComparedRate, Direction, Metric, OfPair, Order, PairFunction, Side
-from .needed_cells import judged, parts
+from .metric import Across, ComparedRate, Direction, Metric, OfPair, Order, PairFunction, Side, judged, parts
 from .selection_metrics import PAIRS
 
 _PAIRS_OF_CELLS: tuple[Scope, ...] = ("group", "pooled", "worst")

@@ -13,6 +13,7 @@ from ..figure_values import Scope
 from ..formulas.conditional_disparity import StrataOutcomes
 from ..group_labels import FloatArray
 from ..intervals.cautions import no_caution
+from ..intervals.confusion_cells import PARTS
 from ..intervals.rate_estimates import ShareComparison
 
 Data: TypeAlias = Literal["payload", "payload_perturbed", "balanced", "feedback", "training", "debiased", "debiased_feedback"]
@@ -196,3 +197,25 @@ class Metric:
             data, set()
         )
         return tuple(scope for scope in self.scopes if scope not in absent)
+
+
+def parts(*names: str) -> tuple[Need, ...]:
+    """Needs of cells [..., 2, 2], by the names of the parts."""
+    return tuple(Need(PARTS[name].of, PARTS[name].empty) for name in names)
+
+
+def judged(name: str) -> tuple[Need, ...]:
+    """Need of a denominator that the figure judges like its numerator."""
+    return (Need(PARTS[name].of, PARTS[name].empty, is_outcome=True),)
+
+
+def _all(outcomes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    total: npt.NDArray[Any] = outcomes.sum(axis=-1)
+    return total
+
+
+PREDICTIONS = (Need(_all, "no record{of} was classified"),)
+"""Need of cells [..., 2] by prediction."""
+
+LABELS = (Need(_all, "no record{of} has a label among the outcomes"),)
+"""Need of cells [..., 2] by label."""

@@ -10,8 +10,7 @@ from ..formulas import mitigation_change as changes
 from ..formulas import paired_cells as pairs
 from ..intervals.confusion_cells import LABELLED, PARTS
 from ..intervals.rate_estimates import RATIO
-from .metric import ComparedRate, Data, Direction, Measure, Metric, Need, Needs, OfPair, OfSet, Over, RateOf
-from .needed_cells import parts
+from .metric import ComparedRate, Data, Direction, Measure, Metric, Need, Needs, OfPair, OfSet, Over, RateOf, parts
 from .quality_metrics import EVERYONE
 from .selection_metrics import GROUPS
 

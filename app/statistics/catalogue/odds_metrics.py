@@ -4,8 +4,7 @@ from functools import partial
 
 from ..formulas import strata_odds
 from ..intervals.cautions import caution_of_terms
-from .metric import Direction, Metric, OfPair, OverStrata
-from .needed_cells import PREDICTIONS
+from .metric import PREDICTIONS, Direction, Metric, OfPair, OverStrata
 
 _ENDLESS = "within every stratum all records{of} are favourable, or none of the reference group is, so the odds ratio has no finite value"
 

@@ -5,8 +5,7 @@ from ..formulas import conditional_disparity as conditional
 from ..formulas import distribution_distances as distributions
 from ..intervals.cautions import caution_of_strata
 from ..intervals.rate_estimates import REVERSED_DIFFERENCE
-from .metric import ComparedRate, Data, Direction, Metric, OfPair, Order, OverStrata, PairFunction
-from .needed_cells import LABELS
+from .metric import LABELS, ComparedRate, Data, Direction, Metric, OfPair, Order, OverStrata, PairFunction
 from .selection_metrics import PAIRS
 
 _LABELLED: tuple[Data, ...] = ("training", "feedback")

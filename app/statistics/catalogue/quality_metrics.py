@@ -2,8 +2,7 @@
 
 from ..figure_values import Scope
 from ..formulas import paired_cells as pairs
-from .metric import CountOf, Data, Direction, Metric, Need, OfSet, RateOf, SetFunction
-from .needed_cells import judged, parts
+from .metric import CountOf, Data, Direction, Metric, Need, OfSet, RateOf, SetFunction, judged, parts
 from .selection_metrics import GROUPS
 
 EVERYONE: tuple[Scope, ...] = ("overall", *GROUPS)

@@ -8,8 +8,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from .hour_counts import FloatArray, Hours
-from .nulls import SMALLEST_RATE, Limit, Lines, Null
+from .nulls import SMALLEST_RATE, FloatArray, Hours, Limit, Lines, Null
 from .unsteadiness import measure_unsteadiness
 
 RATE_HOURS = 48

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .betting import compare_with_line
-from .hour_counts import FloatArray, Hours, join_hours
-from .nulls import Lines, Scale
+from .nulls import FloatArray, Hours, Lines, Scale, join_hours
 
 ALPHA = 0.05
 RATIOS = np.geomspace(0.2, 5.0, 801)

@@ -7,8 +7,7 @@ import numpy as np
 from ...base.frozen import frozen
 from .betting import RATE_HOURS, log_e_values
 from .expected_hours import Traffic, expect_growth
-from .hour_counts import Hours, Side
-from .nulls import SMALLEST_RATE, Limit
+from .nulls import SMALLEST_RATE, Hours, Limit, Side
 
 RUNS = 1_000
 """Simulated detectors."""

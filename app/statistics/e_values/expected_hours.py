@@ -7,8 +7,7 @@ from scipy.special import ndtri
 
 from ...base.frozen import frozen
 from .betting import project
-from .hour_counts import Hours
-from .nulls import Limit, Null, UnfairSide
+from .nulls import Hours, Limit, Null, UnfairSide
 from .paired_bets import PairedHours, weigh_pairs_against_fairness, weigh_pairs_against_unfairness
 from .proof_of_fairness import SHOWN_FAIR
 

@@ -13,8 +13,7 @@ import numpy as np
 from ...base.frozen import frozen
 from .betting import Past, weigh_against_fairness, weigh_against_unfairness
 from .change_detector import HOURS_OF_A_YEAR, Detector
-from .hour_counts import FloatArray, Hours
-from .nulls import Limit
+from .nulls import FloatArray, Hours, Limit
 from .onset import Onset, find_onset
 from .proof_of_fairness import FairnessProof
 

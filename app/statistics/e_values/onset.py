@@ -4,8 +4,7 @@ import numpy as np
 
 from ...base.frozen import frozen
 from .betting import project
-from .hour_counts import FloatArray, Hours
-from .nulls import Limit, Lines, Scale, UnfairSide
+from .nulls import FloatArray, Hours, Limit, Lines, Scale, UnfairSide
 
 ONSET_HOURS = 720
 """Hours that are searched, up to the alarm."""

@@ -8,8 +8,7 @@ import numpy as np
 
 from ...base.frozen import frozen
 from .confidence import find_crossings
-from .hour_counts import FloatArray, Hours, Side
-from .nulls import UnfairSide
+from .nulls import FloatArray, Hours, Side, UnfairSide
 
 STAKES = np.array([0.05, 0.1, 0.2, 0.4, 0.7])
 """Shares of the capital that one record can lose at most; each is an alternative."""

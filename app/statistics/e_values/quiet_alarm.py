@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from .change_detector import log_mean
-from .hour_counts import FloatArray
+from .nulls import FloatArray
 from .proof_of_fairness import SHOWN_FAIR
 
 QUIET_HOURS = 168

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .hour_counts import FloatArray, Hours
+from .nulls import FloatArray, Hours
 
 UNSTEADINESS_HOURS = 168
 """Hours before an hour that are looked at."""

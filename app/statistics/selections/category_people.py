@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...base.frozen import frozen
-from ...domain.outcome import Outcome
+from ...domain.monitor import Outcome
 from ..group_labels import MISSING, Codes, FloatArray, IntArray, cross
 from .selection_categories import Category
 

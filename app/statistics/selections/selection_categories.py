@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ...base.frozen import frozen
-from ...domain.comparison import Comparison
+from ...domain.monitor import Comparison
 
 
 @frozen

@@ -12,8 +12,7 @@ from app.base.clock import HOUR, floor_to_hour, utc_now
 from app.database.engine import Database
 from app.domain.check import Trigger
 from app.domain.deployment import Column, Deployment, Endpoint, FieldKind, FieldType
-from app.domain.monitor import Monitor, MonitoredAttribute
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
 from tests.browsing import Visit, running_browser, visiting
 from tests.builders.alerts import judge_single_checks
 from tests.models.serving import serve

@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from app.database.engine import Database, current_time
 from app.domain.check import CheckState
-from app.worker.due_work import queue_due_checks
+from app.worker.looks import queue_due_checks
 from tests.builders.counted_checks import make_side_tables, rows, worker_process
 from tests.builders.queued_checks import add_deployments, add_hours, ask, end_leases, reread
 from tests.progress import wait_until

@@ -16,8 +16,7 @@ from app.database.engine import Database
 from app.database.migrations import upgrade
 from app.database.partitions import ensure_coming_months
 from app.domain.deployment import Column, Endpoint, FieldKind, FieldType
-from app.domain.monitor import Monitor, MonitoredAttribute
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve
 from tests.scenes import scene

@@ -31,8 +31,7 @@ from app.domain.alert import (
 )
 from app.domain.check import CheckState, Failure, Span, Trigger
 from app.domain.deployment import Column, Endpoint, FieldKind, FieldType
-from app.domain.monitor import Monitor, MonitoredAttribute
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
 from app.domain.paging import Paging
 from app.mitigation.window.mitigate_window import mitigate_window
 from app.worker.looks import look_at_the_clock, look_for_ended_checks

@@ -8,7 +8,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from app.access.principals import Role
-from app.alerts.evidence_rules import evaluate_evidence
+from app.alerts.evaluate import evaluate_evidence
 from app.database.engine import Database
 from app.domain.alert import VerdictCondition
 from app.sources.stored.noted_hours import note_changed_hours

@@ -9,7 +9,7 @@ from app.checks.lease_queries import VersionsUsed, claim, finish, renew
 from app.checks.result_queries import StoredTable, store_measurements, store_tables
 from app.checks.schedule.retry import CHECK_POLICY
 from app.domain.check import CheckRun, CheckState, DataSet, Failure, Measurement, Progress, Scope
-from app.domain.comparison import Comparison
+from app.domain.monitor import Comparison
 from tests.builders.bodies import deployment, monitor
 from tests.builders.check_results import read_results
 from tests.service import RunningService

@@ -12,8 +12,7 @@ from app.access.principals import Role
 from app.checks.correction import CorrectedCount, describe_corrected
 from app.domain.check import Trigger
 from app.domain.deployment import Column, FieldKind, FieldType
-from app.domain.monitor import Monitor
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import Monitor, OutcomeRule
 from app.domain.record import digest_id
 from app.retention.erase import perform_erasures
 from app.retention.erasure_queries import request_erasure

@@ -13,7 +13,7 @@ from app.checks.schedule.retry import CHECK_POLICY
 from app.domain.check import CheckRun
 from app.evidence.update import update_evidence
 from app.mitigation.window.mitigate_window import mitigate_window
-from app.worker.due_work import queue_due_checks
+from app.worker.looks import queue_due_checks
 from tests.builders.check_results import read_results
 from tests.builders.page_words import says
 from tests.scenes import HOUR, PlainSealer

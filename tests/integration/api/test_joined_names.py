@@ -7,9 +7,8 @@ import httpx
 import pytest
 
 from app.database.engine import Database
-from app.domain.comparison import Comparison
 from app.domain.deployment import Column, FieldKind, FieldType
-from app.domain.monitor import MonitoredAttribute
+from app.domain.monitor import Comparison, MonitoredAttribute
 from tests.builders.applicants import monitor_of
 from tests.builders.check_results import read_results
 from tests.scenes import HOUR, NOON, Result, Scene, scene

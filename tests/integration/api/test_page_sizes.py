@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 from sqlalchemy import text
 
-from app.base.texts import MAX_TEXT
+from app.base.values import MAX_TEXT
 from app.database.page_size import MAX_PAGE_BYTES
 from tests.builders.bodies import deployment, monitor
 from tests.integration.api.flagging import flag, lines_of

@@ -9,7 +9,7 @@ import pytest
 
 from app.base.errors import InvalidInput
 from app.database.engine import Database
-from app.domain.file_tables import PayloadTable, TableFormat
+from app.domain.deployment import PayloadTable, TableFormat
 from app.sources.tables.allowed_locations import list_files
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.figures import assert_same_payload

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select
 
-from app.alerts.evidence_rules import evaluate_evidence
+from app.alerts.evaluate import evaluate_evidence
 from app.database.engine import Database
 from app.database.tables import ChangedHourRow, EvidenceHourRow
 from app.domain.monitor import EvidenceSettings

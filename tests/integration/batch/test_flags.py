@@ -16,8 +16,7 @@ from app.database.engine import Database
 from app.domain.check import CheckState, Span
 from app.domain.deployment import Column, Endpoint
 from app.domain.monitor import MonitoredAttribute
-from app.sources.tables.kept_predictions import KeptAnswers
-from app.sources.tables.own_files import FLAGS, FlagFile
+from app.sources.tables.own_files import FLAGS, FlagFile, KeptAnswers
 from tests.builders import lender
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.builders.lakes import Lake, lake_of

@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from app.checks.window.window_sources import TablePlaces
+from app.checks.window.window import TablePlaces
 from app.database.engine import Database
 from app.domain.deployment import Column, FieldKind, FieldType
-from app.domain.monitor import Monitor, MonitoredAttribute
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
 from app.sources.tables.engines import Engine, LocalEngine
 from tests.builders.lakes import lake_of
 from tests.builders.spark_engines import SPARK_WARNINGS, spark_engine

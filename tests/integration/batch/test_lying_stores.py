@@ -16,7 +16,7 @@ from app.base.apart import Apart
 from app.base.errors import InvalidInput
 from app.database.engine import Database
 from app.database.tables import ListedFileRow
-from app.domain.file_tables import PayloadTable
+from app.domain.deployment import PayloadTable
 from app.sources.tables import allowed_locations as locations
 from app.sources.tables.allowed_locations import list_files
 from app.sources.tables.table_files import WHOLE, TableFiles

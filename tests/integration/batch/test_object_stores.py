@@ -13,12 +13,11 @@ import pytest
 
 from app.base.errors import InvalidInput, SetupError
 from app.base.settings import Settings
-from app.checks.window.window_sources import TablePlaces
+from app.checks.window.window import TablePlaces
 from app.database.engine import Database
 from app.deployments.list_table_files import find_changes
 from app.domain.check import CheckState, Span
-from app.domain.deployment import Endpoint
-from app.domain.file_tables import PayloadTable, TableFormat
+from app.domain.deployment import Endpoint, PayloadTable, TableFormat
 from app.domain.monitor import MonitoredAttribute
 from app.sources.tables import allowed_locations as locations
 from app.sources.tables.allowed_locations import list_files, location_problems

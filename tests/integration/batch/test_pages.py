@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.alerts.evaluate import evaluate_ended_checks
-from app.checks.window.window_sources import TablePlaces
+from app.checks.window.window import TablePlaces
 from app.database.engine import Database
 from app.deployments.queries import Deployments
 from app.domain.check import Trigger

@@ -23,11 +23,10 @@ from hypothesis import strategies as st
 
 from app.base.errors import InvalidInput, SetupError
 from app.calls.egress_policy import EgressPolicy
-from app.checks.window.window_sources import TablePlaces
+from app.checks.window.window import TablePlaces
 from app.database.engine import Database
 from app.domain.check import Failure
-from app.domain.deployment import Endpoint, EndpointSource
-from app.domain.file_tables import TableFormat
+from app.domain.deployment import Endpoint, EndpointSource, TableFormat
 from app.domain.monitor import MonitoredAttribute
 from app.sources.tables.engines import Engine
 from app.statistics.catalogue import CATALOGUE

@@ -15,12 +15,12 @@ from app.base.clock import HOUR, utc_now
 from app.cli.database import warn_of_foreign_tables
 from app.database.engine import Database
 from app.deployments.listed_file_queries import find_foreign_deployments
-from app.domain.file_tables import NOT_READ
+from app.domain.deployment import NOT_READ
 from app.evidence.update import update_evidence
 from app.retention.expire import delete_left_files
 from app.sources.tables.own_files import OwnPlaces
-from app.worker.due_work import queue_due_checks
 from app.worker.late_files import look_for_late_files
+from app.worker.looks import queue_due_checks
 from openscale.tests.bodies import added, read
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.bodies import deployment

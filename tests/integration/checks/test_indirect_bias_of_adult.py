@@ -11,7 +11,7 @@ pytest.importorskip("sklearn", reason="scikit-learn, which fits the model, is no
 
 from sklearn.linear_model import LogisticRegression
 
-from app.checks.copies.perturb import uniform
+from app.checks.copies.copy_outcomes import uniform
 from app.database.engine import Database
 from app.deployments.training.donor_values import donors_of_groups
 from app.deployments.training.process_upload import Upload, process_file

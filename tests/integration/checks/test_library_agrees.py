@@ -10,14 +10,10 @@ from sqlalchemy import text
 from syrupy.assertion import SnapshotAssertion
 
 from app.base.values import Scalar
-from app.database.arrow_reader import arrow_reader
-from app.database.engine import Database
-from app.domain.monitor import MonitoredAttribute
-from app.domain.outcome import Outcome, OutcomeRule
-from app.domain.value_tests import outcome_test
+from app.database.engine import Database, arrow_reader
+from app.domain.monitor import MonitoredAttribute, Outcome, OutcomeRule, outcome_test
 from app.library.measurements import measure_attributes, measure_frame
-from app.sources.arrays.column_cells import format_value
-from app.sources.arrays.outcome_codes import outcome_codes
+from app.sources.arrays.column_cells import format_value, outcome_codes
 from app.sources.stored.record_conditions import RecordFilter, Statement, add_filters
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.outcome_rules import rules, values

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from app.base.clock import floor_to_hour, utc_now
-from app.database.arrow_reader import arrow_reader
+from app.database.engine import arrow_reader
 from app.deployments.definition import build_definition
 from app.deployments.queries import Deployments
 from app.domain.check import Span

@@ -12,12 +12,11 @@ from syrupy.assertion import SnapshotAssertion
 from app.base.errors import InvalidInput
 from app.checks.days.measurement_queries import SeriesFilter, summed_tables
 from app.checks.days.roll_up import Period, roll_up
-from app.checks.not_measured import NO_ENDPOINT, NO_LABELS
+from app.checks.measure import NO_ENDPOINT, NO_LABELS
 from app.database.engine import Database
 from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.mitigation import MitigationSettings
-from app.domain.monitor import Limits, Monitor, MonitoredAttribute
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import Limits, Monitor, MonitoredAttribute, OutcomeRule
 from app.sources.arrays import favourable_scores as scores
 from app.statistics.catalogue import CATALOGUE, DEFAULT_METRICS
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of

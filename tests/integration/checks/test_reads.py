@@ -5,8 +5,7 @@ from itertools import pairwise
 
 from sqlalchemy import text
 
-from app.database.arrow_reader import ArrowReader, arrow_reader
-from app.database.engine import Database
+from app.database.engine import ArrowReader, Database, arrow_reader
 from app.domain.check import Span
 from app.sources.stored.window_queries import WindowQuery, match_pending_feedback, newest_feedback, newest_payload, read_record_features
 from tests.builders.applicants import APPLICANT, applicants, monitor_of

@@ -3,8 +3,7 @@ from typing import Any
 from app.base.values import Range
 from app.database.engine import Database
 from app.domain.deployment import ProblemType
-from app.domain.monitor import Monitor
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import Monitor, OutcomeRule
 from tests.builders.applicants import APPLICANT, SEX
 from tests.scenes import NOON, Scene, scene
 

@@ -15,8 +15,7 @@ from app.deployments.mitigation_queries import put_settings
 from app.domain.check import Trigger
 from app.domain.deployment import Column, Endpoint, FieldKind, FieldType
 from app.domain.mitigation import MitigationSettings, Mode
-from app.domain.monitor import Limits, Monitor, MonitoredAttribute
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import Limits, Monitor, MonitoredAttribute, OutcomeRule
 from tests.models.serving import ModelServer, serve
 from tests.scenes import HOUR, NOON, Scene, scene
 

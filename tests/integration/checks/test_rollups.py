@@ -8,8 +8,7 @@ from app.checks.days.measurement_queries import SeriesFilter, summed_tables
 from app.checks.days.roll_up import Period, period_start, roll_up
 from app.domain.check import DataSet, Trigger
 from app.domain.mitigation import MitigationSettings
-from app.domain.monitor import MonitoredAttribute
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import MonitoredAttribute, OutcomeRule
 from tests.builders.applicants import SEX, applicants, monitor_of
 from tests.scenes import HOUR, NOON, Scene
 

@@ -9,11 +9,9 @@ import pytest
 
 from app.database.engine import Database
 from app.domain.check import DataSet, Measurement
-from app.domain.comparison import Comparison
 from app.domain.deployment import Column, Endpoint, FieldKind, FieldType
 from app.domain.group_rules import ALL_OTHERS, Condition, GroupRule, NumberInterval
-from app.domain.monitor import Monitor, MonitoredAttribute
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import Comparison, Monitor, MonitoredAttribute, OutcomeRule
 from tests.models.serving import serve
 from tests.scenes import NOON, scene
 

@@ -23,8 +23,7 @@ from app.database.tables import OpenScaleFactRow
 from app.deployments.definition import Definition
 from app.deployments.queries import Deployments
 from app.domain.deployment import Column, Credentials, CredentialsKind, Endpoint, FieldKind, FieldType, OutputFields, ProblemType
-from app.domain.monitor import Monitor, MonitoredAttribute
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
 from app.overview.health.queries import is_migrated
 from tests.builders.commit_7ba08965 import create_filled
 from tests.builders.page_words import says

@@ -12,8 +12,7 @@ from app.checks.schedule.worker_queries import record_beat
 from app.cli.doctor import ExamResult, Finding, examine, look_at_days
 from app.database.engine import Database
 from app.domain.deployment import Endpoint
-from app.domain.monitor import Monitor
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import Monitor, OutcomeRule
 from tests.builders.days import keep_days
 from tests.builders.lender import COLUMNS, HOUSING, UNFAIR
 from tests.scenes import HOUR, NOON, scene

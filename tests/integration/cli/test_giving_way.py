@@ -10,8 +10,7 @@ from typer.testing import CliRunner
 from app.cli.database import NICENESS
 from app.cli.retention import command
 from app.database.engine import Database
-from app.domain.monitor import Monitor
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import Monitor, OutcomeRule
 from tests.builders.lender import COLUMNS, HOUSING
 from tests.integration.cli.refusals import Refusal
 from tests.scenes import scene

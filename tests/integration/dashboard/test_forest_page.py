@@ -18,8 +18,7 @@ from app.charts.forest_headline import SHARED_RECORDS
 from app.database.engine import Database
 from app.domain.check import Trigger
 from app.domain.deployment import Column, Endpoint, FieldKind, FieldType, ProblemType
-from app.domain.monitor import MonitoredAttribute
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import MonitoredAttribute, OutcomeRule
 from tests.builders.alerts import judge_single_checks
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.builders.page_words import says, words

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from app.access.gate.services import LOG_INS_OF_ADDRESS
+from app.access.gate.caller import LOG_INS_OF_ADDRESS
 from app.access.keys.key_text import make_key
 from app.access.passwords import AT_ONCE
 from app.access.principals import Role

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from app.intake.logging.record_limits import MAX_RECORD_BYTES
+from app.intake.logging.ingest_plan import MAX_RECORD_BYTES
 from tests.builders.bodies import deployment
 from tests.builders.queries import rows
 from tests.integration.ingest.logging import FEEDBACK, PAYLOAD, counts, log_feedback, log_payload, stored_ids

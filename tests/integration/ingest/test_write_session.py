@@ -16,8 +16,7 @@ from app.database.engine import Database
 from app.domain.arrival import RecordSource
 from app.intake.logging.checked_records import CheckedPayload
 from app.intake.logging.encode_lines import payload_batch
-from app.intake.logging.ingest_plan import plan_for
-from app.intake.logging.record_limits import StatedTimes
+from app.intake.logging.ingest_plan import StatedTimes, plan_for
 from app.intake.writing.payload_writer import write_payload
 from app.intake.writing.write_batches import StaleTarget
 from app.intake.writing.write_session import WriteSession

@@ -11,8 +11,7 @@ from app.deployments.mitigation_queries import newest_detectors, newest_profile,
 from app.domain.check import Trigger
 from app.domain.deployment import Endpoint
 from app.domain.mitigation import DetectorUse, MitigationSettings, Mode
-from app.domain.monitor import Monitor
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import Monitor, OutcomeRule
 from app.mitigation.profile_in_force import fit_again
 from tests.builders.extras import NEEDS_DETECTOR
 from tests.builders.lender import COLUMNS, HOUSING, UNFAIR, counts, everybody, use

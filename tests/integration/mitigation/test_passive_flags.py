@@ -8,8 +8,7 @@ from app.database.engine import Database
 from app.domain.check import Trigger
 from app.domain.deployment import Endpoint
 from app.domain.mitigation import MitigationSettings
-from app.domain.monitor import Monitor
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import Monitor, OutcomeRule
 from tests.builders.lender import COLUMNS, HOUSING, UNFAIR, counts, everybody, use
 from tests.models.serving import serve
 from tests.scenes import HOUR, NOON, Scene, scene

@@ -8,8 +8,7 @@ import pytest
 
 from app.database.engine import Database
 from app.domain.deployment import Column, Endpoint, FieldKind, FieldType
-from app.domain.monitor import Monitor, MonitoredAttribute
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
 from tests.models.serving import ModelServer, serve
 from tests.scenes import HOUR, NOON, Result, Scene, scene
 

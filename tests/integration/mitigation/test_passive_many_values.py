@@ -3,8 +3,7 @@ import pytest
 from app.database.engine import Database
 from app.deployments.mitigation_queries import newest_profile
 from app.domain.deployment import Endpoint
-from app.domain.monitor import Monitor, MonitoredAttribute
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
 from tests.builders.lender import BLIND, COLUMNS
 from tests.models.serving import serve
 from tests.scenes import HOUR, NOON, scene

@@ -11,8 +11,7 @@ from app.database.engine import Database
 from app.domain.check import DataSet
 from app.domain.deployment import Endpoint
 from app.domain.mitigation import MitigationSettings, Mode
-from app.domain.monitor import Monitor, MonitoredAttribute
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
 from tests.builders.lender import COLUMNS, HOUSING, UNFAIR, everybody, use
 from tests.models.serving import serve
 from tests.scenes import HOUR, NOON, Scene, scene

@@ -12,8 +12,7 @@ from app.database.engine import Database
 from app.deployments.queries import Deployments
 from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.mitigation import MitigationSettings, Profile, StandIn
-from app.domain.monitor import Monitor, MonitoredAttribute
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
 from app.mitigation.profile_in_force import current_profile, fit_again
 from tests.scenes import NOON, PlainSealer, Scene, scene
 

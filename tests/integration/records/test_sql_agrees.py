@@ -7,8 +7,7 @@ import pytest
 from sqlalchemy import Connection, text
 
 from app.database.engine import Database
-from app.domain.monitor import Monitor
-from app.domain.outcome import Outcome
+from app.domain.monitor import Monitor, Outcome
 from app.records.record_lens import Lens
 from app.records.record_list import RecordsWanted, build_record_filter
 from app.sources.stored.record_conditions import Statement, add_filters

@@ -12,7 +12,7 @@ from typing import cast
 import httpx
 import pytest
 
-from app.access.gate.services import REQUESTS_AT_ONCE
+from app.access.gate.caller import REQUESTS_AT_ONCE
 from app.base.errors import ReportNotMade
 from app.database.engine import Database
 from app.domain.check import CheckRun

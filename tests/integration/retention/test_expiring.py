@@ -16,7 +16,7 @@ from app.retention import expire as expiring
 from app.retention.expire import apply_policies
 from app.retention.hold_queries import place_hold, put_policy
 from app.retention.policy import Erasure, RetentionPolicy
-from app.worker.retention_job import look_for_aged_records
+from app.worker.looks import look_for_aged_records
 from tests.builders.kept_records import PERSON, SERIES
 from tests.builders.lender import UNFAIR
 from tests.builders.traces import rows_of, tables_with, tables_with_number

@@ -13,8 +13,7 @@ from app.base.clock import utc_now
 from app.database.engine import Database
 from app.deployments.definition import Definition, build_definition
 from app.deployments.queries import Deployments
-from app.domain.deployment import Endpoint
-from app.domain.file_tables import PayloadTable, TableFormat
+from app.domain.deployment import Endpoint, PayloadTable, TableFormat
 from app.retention.erase import perform_erasures
 from app.retention.erasure_queries import request_erasure
 from app.retention.expire import apply_policies, delete_left_files

@@ -37,8 +37,8 @@ from app.evidence.attribution.queries import (
 )
 from app.worker.attribute import perform_attribution
 from app.worker.attributor import QUEUES, Attributor
-from app.worker.due_work import queue_due_attributions
 from app.worker.held_work import leased_attribution
+from app.worker.looks import queue_due_attributions
 from tests.builders.applicants import APPLICANT, applicants, monitor_of
 from tests.builders.attributing_process import attributing_process
 from tests.builders.attributions import all_attributions, run_all, silence_workers

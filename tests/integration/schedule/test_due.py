@@ -9,9 +9,8 @@ from app.base.clock import HOUR, floor_to_hour
 from app.database.engine import Database
 from app.database.tables import CheckRow, DeploymentRow, MonitorRow
 from app.deployments.monitor.queries import put_monitor
-from app.domain.monitor import Monitor
-from app.domain.outcome import OutcomeRule
-from app.worker.due_work import MISSED_HOURS_LIMIT, queue_due_checks
+from app.domain.monitor import Monitor, OutcomeRule
+from app.worker.looks import MISSED_HOURS_LIMIT, queue_due_checks
 from app.worker.ticker import start_ticker, tick
 from tests.builders.queued_checks import add_deployments
 

@@ -18,8 +18,7 @@ from app.checks.check import perform_check
 from app.checks.queries import queue_requested
 from app.database.engine import Database
 from app.deployments.definition import build_definition
-from app.deployments.endpoint_health_queries import IS_OPEN
-from app.deployments.queries import Deployments
+from app.deployments.queries import IS_OPEN, Deployments
 from app.domain.check import CheckRun, CheckState, Failure, Span, Trigger
 from app.domain.deployment import Endpoint
 from app.domain.endpoint_health import HEALTHY, OPENS_AFTER, BreakerState, EndpointHealth

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from app.base.errors import EndpointDown, EndpointRefused, ScoringFailed
-from app.base.texts import character_problem
+from app.base.values import character_problem
 from app.calls.model_uris import check_files
 from app.calls.scoring import loaded_model
 from app.calls.scoring.loaded_model import LoadedHere, ModelProcesses

@@ -4,8 +4,7 @@ import psycopg
 import pytest
 from sqlalchemy import text
 
-from app.database.arrow_reader import arrow_reader
-from app.database.engine import Database
+from app.database.engine import Database, arrow_reader
 from tests.databases import libpq
 from tests.progress import wait_until
 

@@ -5,11 +5,11 @@ from datetime import datetime
 
 import pytest
 
-from app.alerts.evidence_rules import evaluate_evidence
+from app.alerts.evaluate import evaluate_evidence
 from app.alerts.queries import AlertFilter, alerts_page
 from app.database.engine import Database
 from app.domain.alert import Alert, Resolution, RuleKind
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import OutcomeRule
 from app.domain.paging import Paging
 from tests.builders.evidence_worlds import START, log, update, watched, world
 from tests.scenes import HOUR, Scene

@@ -10,8 +10,7 @@ from syrupy.assertion import SnapshotAssertion
 from app.database.engine import Database
 from app.domain.check import DataSet, Span
 from app.domain.deployment import Column, Endpoint, FieldKind, FieldType
-from app.domain.monitor import Monitor, MonitoredAttribute
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
 from app.evidence.present_state import ComparisonState, look_at_evidence
 from app.evidence.queries.hour_counts import CountedPlace, hours_between
 from app.statistics.e_values.nulls import UnfairSide

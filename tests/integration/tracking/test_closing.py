@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.alerts.evidence_rules import evaluate_evidence
+from app.alerts.evaluate import evaluate_evidence
 from app.alerts.lifecycle import close_by_hand
 from app.alerts.queries import AlertFilter, alerts_page
 from app.database.engine import Database

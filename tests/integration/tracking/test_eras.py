@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import text
 
-from app.alerts.evidence_rules import evaluate_evidence
+from app.alerts.evaluate import evaluate_evidence
 from app.alerts.queries import AlertFilter, alerts_page
 from app.base.clock import utc_now
 from app.database.engine import Database

@@ -2,13 +2,13 @@
 
 import pytest
 
-from app.alerts.evidence_rules import evaluate_evidence
+from app.alerts.evaluate import evaluate_evidence
 from app.alerts.queries import AlertFilter, alerts_page
 from app.alerts.rules.queries import rules_page
 from app.database.engine import Database
 from app.domain.alert import RuleKind
 from app.domain.paging import Paging
-from app.statistics.e_values.hour_counts import Hours
+from app.statistics.e_values.nulls import Hours
 from app.statistics.group_labels import ComparedGroup
 from app.statistics.intervals.verdicts import Verdict, verdict
 from app.statistics.measures.measure import measure_payload

@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.database.arrow_reader import arrow_reader
-from app.database.engine import Database
+from app.database.engine import Database, arrow_reader
 from app.domain.monitor import EvidenceSettings, Monitor
 from app.evidence.plan import NOTHING, EvidencePlan, WantedDetection, plan_from_counts, plan_from_records
 from app.evidence.watched_figures import watched_metrics

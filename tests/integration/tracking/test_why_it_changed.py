@@ -11,17 +11,15 @@ from syrupy.assertion import SnapshotAssertion
 
 from app.alerts.channels.channel import ChannelContent, ChannelKind
 from app.alerts.channels.queries import create_channel
-from app.alerts.evidence_rules import evaluate_evidence
+from app.alerts.evaluate import evaluate_evidence
 from app.alerts.queries import AlertFilter, alerts_page
 from app.alerts.rules.queries import put_rule
 from app.alerts.words import facts, headline, sentence
-from app.database.arrow_reader import arrow_reader
-from app.database.engine import Database
+from app.database.engine import Database, arrow_reader
 from app.database.tables import NotificationRow
 from app.domain.alert import DEFAULT_RULE_ID, Alert, EvidenceCondition, RuleContent, RuleKind
 from app.domain.check import Span
-from app.domain.comparison import Comparison
-from app.domain.monitor import MonitoredAttribute
+from app.domain.monitor import Comparison, MonitoredAttribute
 from app.domain.paging import Paging
 from app.evidence.attribution.attribution import AttributionState, AttributionTrigger
 from app.worker.attribute import AlertedGroup, explain_alert

@@ -14,8 +14,7 @@ from app.deployments.mitigation_queries import put_settings
 from app.domain.check import DataSet
 from app.domain.deployment import Endpoint
 from app.domain.mitigation import ONLY_DIRECT, MitigationSettings
-from app.domain.monitor import Monitor, MonitoredAttribute
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
 from tests.builders.lender import COLUMNS, HOUSING, UNFAIR, everybody
 from tests.builders.page_words import says
 from tests.models.serving import ModelServer, serve

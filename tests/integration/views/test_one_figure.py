@@ -6,9 +6,8 @@ from dataclasses import replace
 import pytest
 
 from app.base.errors import NotFound
-from app.checks.views.build_views import check_view
+from app.checks.views.build_views import MeasurementKey, check_view, explain_figure, make_measurement_key
 from app.checks.views.explain_figure import Explanation
-from app.checks.views.one_figure import MeasurementKey, explain_figure, make_measurement_key
 from app.checks.views.view_shapes import CheckView, GroupShare, ViewKind
 from app.checks.views.view_source import counted_check
 from app.database.engine import Database

@@ -14,8 +14,7 @@ from app.base.values import Range
 from app.database.engine import Database
 from app.deployments.monitor.queries import delete_monitor
 from app.domain.deployment import Column, Endpoint, FieldKind, FieldType
-from app.domain.monitor import MonitoredAttribute
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import MonitoredAttribute, OutcomeRule
 from app.records.one_record import record_details
 from app.records.record_list import Records, RecordsWanted, list_matching_records
 from app.sources.stored import record_queries as stored

@@ -9,8 +9,7 @@ from app.base.values import Range
 from app.domain.alert import WHOLE_DEPLOYMENT, AlertSubject
 from app.domain.check import DataSet
 from app.domain.mitigation import MitigationSettings
-from app.domain.monitor import Monitor, MonitoredAttribute
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
 
 SEX = MonitoredAttribute(feature="sex", monitored=("female",), reference=None)
 AGE = MonitoredAttribute(feature="age", monitored=(Range(18, 25),), reference=(Range(26, 75),))

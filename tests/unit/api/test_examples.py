@@ -21,9 +21,9 @@ from app.checks.views.measurement_bodies import SeriesMeasurementOut
 from app.deployments.bodies import DeploymentIn, DeploymentOut
 from app.deployments.monitor.bodies import MonitorIn, MonitorOut
 from app.domain.check import DataSet, Measurement, Scope
-from app.domain.comparison import Comparison
 from app.domain.figure_details import Details
 from app.domain.mitigation import MitigationSettings
+from app.domain.monitor import Comparison
 from app.main import create_app
 from app.mitigation.bodies import MitigationIn, MitigationOut
 from app.statistics.catalogue import CATALOGUE

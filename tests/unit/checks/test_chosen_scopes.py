@@ -5,7 +5,7 @@ import pytest
 
 from app.checks.measure import measure_table
 from app.domain.check import DataSet, Scope
-from app.domain.comparison import Comparison
+from app.domain.monitor import Comparison
 from app.statistics.catalogue import metrics_on
 from app.statistics.group_labels import ComparedGroup
 from app.statistics.tables.count_table import FeedbackCells, GroupCounts

@@ -15,10 +15,9 @@ from app.base.values import Range, Scalar
 from app.deployments.training.from_distributions import classify_cell_label
 from app.deployments.training.typed_column import read_classes
 from app.domain.cells import parse_label
-from app.domain.outcome import Outcome, OutcomeRule, outcome_label, outcome_texts
+from app.domain.monitor import Outcome, OutcomeRule, outcome_label, outcome_texts
 from app.library.frame_outcomes import OutcomeLists, classify_outcomes, same_label
-from app.sources.arrays.column_cells import canonical_texts, format_value, parse_value, read_answers
-from app.sources.arrays.outcome_codes import OutcomeClassifier, outcome_codes
+from app.sources.arrays.column_cells import OutcomeClassifier, canonical_texts, format_value, outcome_codes, parse_value, read_answers
 from tests.builders.outcome_rules import rules, values
 
 NUMBERS = OutcomeRule(favourable=(1,), unfavourable=(0,))

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from app.base.values import Range
-from app.checks.copies.perturb import copy_target
+from app.checks.copies.copy_outcomes import copy_target
 from app.domain.deployment import Column, FieldKind, FieldType
 from app.sources.arrays.group_of_records import Group
 

@@ -7,13 +7,11 @@ import pytest
 
 from app.base.errors import InvalidInput
 from app.base.values import Range
-from app.checks.copies.copy_outcomes import plan_copies, target_key
-from app.checks.copies.perturb import CopyTarget, copy_target
+from app.checks.copies.copy_outcomes import CopyTarget, copy_target, plan_copies, target_key
 from app.deployments.training.donor_values import GroupDonors, Representatives, donors_of_groups, representative_donors, require_donors
 from app.deployments.training.training_facts import Donor, Donors
 from app.domain.deployment import Column, FieldKind, FieldType, RecordSchema
-from app.domain.monitor import Monitor
-from app.domain.outcome import Outcome, OutcomeRule
+from app.domain.monitor import Monitor, Outcome, OutcomeRule
 from app.sources.arrays.group_of_records import Group, Grouping
 from app.statistics.measures.perturbed_data import measure_balanced
 from app.statistics.tables.record_kinds import BalancedCells

@@ -3,9 +3,7 @@ from dataclasses import replace
 from app.checks.counting.tabulate import EVERYBODY
 from app.checks.measure import find_limits, measure_table
 from app.domain.check import DataSet
-from app.domain.comparison import Comparison
-from app.domain.monitor import Limits, Monitor, MonitoredAttribute
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import Comparison, Limits, Monitor, MonitoredAttribute, OutcomeRule
 from app.statistics.catalogue import CATALOGUE
 from app.statistics.tables.count_table import FeedbackCells, GroupCounts
 from tests.scenes import NOON

@@ -3,10 +3,8 @@ from datetime import UTC, datetime, timedelta
 from app.checks.days.measurement_queries import HourTable
 from app.checks.days.roll_up import Period, roll_up
 from app.domain.check import DataSet
-from app.domain.comparison import Comparison
 from app.domain.mitigation import MitigationSettings
-from app.domain.monitor import Monitor, MonitoredAttribute
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import Comparison, Monitor, MonitoredAttribute, OutcomeRule
 from app.statistics.group_labels import Role
 from app.statistics.tables.count_table import GroupCounts
 

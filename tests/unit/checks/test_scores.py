@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 from app.base.values import Range
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import OutcomeRule
 from app.sources.arrays import favourable_scores as scores
+from app.sources.arrays.column_cells import outcome_codes
 from app.sources.arrays.favourable_scores import Scores, favourable_scores
-from app.sources.arrays.outcome_codes import outcome_codes
 
 APPROVED = OutcomeRule(favourable=("yes",), unfavourable=("no",))
 GRADES = OutcomeRule(favourable=("a", "b"), unfavourable=("c", "d"))

@@ -2,7 +2,7 @@ import numpy as np
 import pyarrow as pa
 from syrupy.assertion import SnapshotAssertion
 
-from app.sources.arrays.strata import divide
+from app.sources.arrays.read_records import divide
 from app.statistics.tables.strata_counts import MOST_STRATA
 from tests.builders.page_words import says
 

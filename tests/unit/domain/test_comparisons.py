@@ -6,10 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.base.texts import joining_problem
-from app.domain.comparison import MOST_WAYS, Comparison, find_comparison, list_comparisons, split_group
-from app.domain.monitor import Monitor, MonitoredAttribute
-from app.domain.outcome import OutcomeRule
+from app.base.values import joining_problem
+from app.domain.monitor import (
+    MOST_WAYS,
+    Comparison,
+    Monitor,
+    MonitoredAttribute,
+    OutcomeRule,
+    find_comparison,
+    list_comparisons,
+    split_group,
+)
 
 SEX = MonitoredAttribute(feature="sex", monitored=("female",), reference=("male",))
 REGION = MonitoredAttribute(feature="region", monitored=("north",))

@@ -3,9 +3,8 @@
 import pytest
 
 from app.domain.deployment import Column, FieldKind, FieldType, ProblemType, RecordSchema
-from app.domain.monitor import Monitor, MonitoredAttribute
+from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
 from app.domain.monitor_rules import monitor_problems
-from app.domain.outcome import OutcomeRule
 
 
 def text_column(name: str) -> Column:

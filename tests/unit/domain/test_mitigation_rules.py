@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from app.base.values import Range
 from app.domain.mitigation import DetectorUse, MitigationSettings, Mode
-from app.domain.monitor import Monitor, MonitoredAttribute
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
 from app.mitigation.settings_rules import mitigated_attributes, mitigation_problems, unused_attributes
 
 SEX = MonitoredAttribute(feature="sex", monitored=("female",), reference=("male",))

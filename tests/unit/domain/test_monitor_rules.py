@@ -5,9 +5,8 @@ import pytest
 from app.base.values import GroupValue, Range
 from app.deployments.monitor.bodies import AttributeIn
 from app.domain.deployment import Column, FieldKind, FieldType, ProblemType, RecordSchema
-from app.domain.monitor import Limits, Monitor, MonitoredAttribute
+from app.domain.monitor import Limits, Monitor, MonitoredAttribute, OutcomeRule
 from app.domain.monitor_rules import monitor_problems
-from app.domain.outcome import OutcomeRule
 
 SCHEMA = RecordSchema(
     version=1,

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from app.statistics.e_values.betting import log_e_values, project, weigh_against_fairness, weigh_against_unfairness
-from app.statistics.e_values.hour_counts import Hours, Side
-from app.statistics.e_values.nulls import SMALLEST_RATE, Limit, Null, Scale, UnfairSide
+from app.statistics.e_values.nulls import SMALLEST_RATE, Hours, Limit, Null, Scale, Side, UnfairSide
 from tests.builders.evidence_hours import ABOVE, BELOW, simulate
 from tests.builders.exact_e_values import exact_terms
 from tests.builders.hours import count_hours

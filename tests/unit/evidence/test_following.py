@@ -9,8 +9,7 @@ from app.statistics.e_values.betting import weigh_against_fairness
 from app.statistics.e_values.change_detector import Detector
 from app.statistics.e_values.confidence import follow_interval
 from app.statistics.e_values.follow import follow
-from app.statistics.e_values.hour_counts import Hours, Side
-from app.statistics.e_values.nulls import Limit, Scale, UnfairSide
+from app.statistics.e_values.nulls import Hours, Limit, Scale, Side, UnfairSide
 from app.statistics.e_values.onset import find_onset
 from app.statistics.e_values.unsteadiness import measure_unsteadiness
 from tests.builders.evidence_hours import ABOVE, BELOW, follow_months, simulate

@@ -10,8 +10,7 @@ from app.base.errors import InvalidInput
 from app.domain.group_rules import Condition
 from app.library.unlisted_groups import bin_feature, find_groups
 from app.statistics.e_values.nulls import UnfairSide
-from app.statistics.scan.feature_ranges import MAX_VALUES
-from app.statistics.scan.scan_results import FoundGroup, SearchResult
+from app.statistics.scan.scan_results import MAX_VALUES, FoundGroup, SearchResult
 from tests.builders.planted_log import log
 
 COLUMNS: dict[str, Any] = {"features": ["age", "region", "job"], "prediction": "approved", "favourable": "yes"}

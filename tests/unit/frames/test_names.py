@@ -1,6 +1,6 @@
 import pytest
 
-from app.base.texts import quote_names
+from app.base.values import quote_names
 from app.library.name_suggestions import unknown_metrics
 from app.statistics.catalogue import CATALOGUE
 

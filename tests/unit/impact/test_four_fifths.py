@@ -11,7 +11,7 @@ from scipy.stats.contingency import odds_ratio
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportions_ztest
 
-from app.domain.comparison import Comparison
+from app.domain.monitor import Comparison
 from app.statistics.selections.four_fifths import Flag, ImpactRow, ImpactTable
 from app.statistics.selections.selection_categories import Category, CategoryTable
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.comparison import Comparison
+from app.domain.monitor import Comparison
 from app.statistics.selections.local_law_144 import AuditRow, audit_tables, list_without_people
 from app.statistics.selections.selection_categories import Category, CategoryTable
 

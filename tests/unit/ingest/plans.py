@@ -4,8 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from app.domain.deployment import Column, FieldKind, FieldType, OutputFields, ProblemType, RecordSchema
-from app.intake.logging.ingest_plan import IngestPlan, plan_for
-from app.intake.logging.record_limits import StatedTimes
+from app.intake.logging.ingest_plan import IngestPlan, StatedTimes, plan_for
 from app.intake.writing.write_target import Target
 
 NOW = datetime(2030, 6, 1, 12, tzinfo=UTC)

@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from app.base.texts import MAX_TEXT
+from app.base.values import MAX_TEXT
 
 plain_text = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=8) | st.sampled_from(
     ["é" * MAX_TEXT, "\U0001f642" * MAX_TEXT]

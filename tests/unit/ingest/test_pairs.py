@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from app.base.errors import InvalidInput, TooLarge
 from app.intake.logging.checked_records import CheckedPayload
+from app.intake.logging.ingest_plan import StatedTimes
 from app.intake.logging.log_request import LogRequest, read_payload
-from app.intake.logging.record_limits import StatedTimes
 from tests.unit.ingest.plans import HISTORICAL, MOMENTS, plan, record
 from tests.unit.ingest.random_cells import cells, good_features
 

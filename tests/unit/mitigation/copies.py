@@ -8,14 +8,13 @@ import numpy as np
 import pyarrow as pa
 
 from app.base.values import Scalar
-from app.checks.copies.copy_outcomes import CopyOutcomes, TargetAnswers
-from app.checks.copies.perturb import copies_needed, copy_target
+from app.checks.copies.copy_outcomes import CopyOutcomes, TargetAnswers, copies_needed, copy_target
 from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.groups import Group
-from app.domain.outcome import Outcome, OutcomeRule
+from app.domain.monitor import Outcome, OutcomeRule
 from app.mitigation.rule import UNKNOWN, CopyAnswers, Judge, Probability, outcomes_as_reference
+from app.sources.arrays.column_cells import outcome_codes
 from app.sources.arrays.group_of_records import Grouping
-from app.sources.arrays.outcome_codes import outcome_codes
 
 HOME = Column(name="housing", type=FieldType.STRING, kind=FieldKind.CATEGORICAL)
 GROUPS = (

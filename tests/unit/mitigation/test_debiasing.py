@@ -4,7 +4,7 @@ import pytest
 
 from app.base.values import Range
 from app.domain.mitigation import CutOff, Mode, Reading
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import OutcomeRule
 from app.domain.record import Prediction
 from app.mitigation.live.debias import CopiedRecord, CopySet, Debiased, Debiasing, Decider, Substitution
 from app.mitigation.rule import Judge

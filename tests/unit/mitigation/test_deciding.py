@@ -5,7 +5,7 @@ import pytest
 
 from app.base.values import Range
 from app.domain.mitigation import CutOff, Mode, Reading
-from app.domain.outcome import Outcome, OutcomeRule
+from app.domain.monitor import Outcome, OutcomeRule
 from app.mitigation.rule import Judge, Probability, known_scores, mean_numbers, mean_probabilities, substitute, write_probabilities
 from tests.unit.mitigation.copies import CopyAnswer, outcome_as_reference, table
 

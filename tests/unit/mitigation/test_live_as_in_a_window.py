@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from app.base.values import Range
 from app.domain.mitigation import AttributeProfile, CutOff, Mode, Reading, StandIn
-from app.domain.outcome import Outcome, OutcomeRule
+from app.domain.monitor import Outcome, OutcomeRule
 from app.domain.record import Prediction
 from app.mitigation.live.debias import CopiedRecord, CopySet, Decider, combine_stand_ins
 from app.mitigation.rule import Judge, Probability

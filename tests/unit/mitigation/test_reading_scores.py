@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from app.domain.mitigation import CutOff, Reading
-from app.domain.outcome import Outcome, OutcomeRule
+from app.domain.monitor import Outcome, OutcomeRule
 from app.mitigation.rule import Judge, known_scores
 from app.sources.arrays.favourable_scores import read_scores
 from tests.unit.mitigation.copies import CopyAnswer, outcome_as_reference

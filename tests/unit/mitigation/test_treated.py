@@ -3,7 +3,7 @@ import pytest
 
 from app.base.values import Range
 from app.domain.mitigation import AttributeProfile, CutOff, Mode, Reading, StandIn
-from app.domain.outcome import Outcome, OutcomeRule
+from app.domain.monitor import Outcome, OutcomeRule
 from app.mitigation.rule import UNKNOWN, Judge
 from app.mitigation.window.treated_window import find_outcomes_as_reference, treat_window
 from tests.unit.mitigation.copies import RULE, window

@@ -16,8 +16,7 @@ from app.deployments.recommendations.recommend import Accepted, Proposal, Recomm
 from app.deployments.recommendations.suggested_outcomes import OutcomesOrigin, RecommendedOutcomes, determine_outcomes
 from app.deployments.training.training_facts import Cell, Distribution
 from app.domain.deployment import Column, FieldKind, FieldType
-from app.domain.monitor import Monitor, MonitoredAttribute
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
 from tests.builders.page_words import says
 
 RULE = OutcomeRule(favourable=(1,), unfavourable=(0,))

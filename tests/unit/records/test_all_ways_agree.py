@@ -12,16 +12,14 @@ from app.deployments.training.process_upload import RowTables
 from app.deployments.training.read_pieces import Part, Piece, Seen, _read_part
 from app.deployments.training.training_facts import Cell, Distribution
 from app.deployments.training.typed_column import read_classes, read_numbers
-from app.domain.comparison import list_comparisons
 from app.domain.deployment import FieldKind, FieldType
-from app.domain.monitor import Monitor
+from app.domain.monitor import Monitor, list_comparisons
 from app.library.frame_groups import group_records as group_frame
 from app.library.frame_outcomes import OutcomeLists
 from app.library.frame_outcomes import classify_outcomes as outcomes_of_frame
 from app.records.record_lens import Lens
-from app.sources.arrays.column_cells import format_value
+from app.sources.arrays.column_cells import OutcomeClassifier, format_value
 from app.sources.arrays.group_of_records import Grouping, ListedGroups
-from app.sources.arrays.outcome_codes import OutcomeClassifier
 from app.sources.arrays.read_records import RecordColumns, read_table
 from app.statistics.tables.count_table import GroupCounts
 from tests.builders.drawn_records import COLUMNS, SCHEMA, Drawn, Found, draw, stored_record

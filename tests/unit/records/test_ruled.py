@@ -15,7 +15,7 @@ from app.domain.monitor import MonitoredAttribute
 from app.domain.ruled_attributes import rule_problems
 from app.evidence.subgroups.scan_deployment import count_values, encode
 from app.sources.arrays.read_records import is_in_group, read_attribute
-from app.statistics.scan.feature_ranges import Bins
+from app.statistics.scan.scan_results import Bins
 
 AGE = Column(name="age", type=FieldType.NUMBER, kind=FieldKind.NUMERIC)
 REGION = Column(name="region", type=FieldType.STRING, kind=FieldKind.CATEGORICAL)

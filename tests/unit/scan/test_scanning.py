@@ -9,9 +9,17 @@ from hypothesis import strategies as st
 from scipy.stats import kstest
 
 from app.statistics.e_values.nulls import UnfairSide
-from app.statistics.scan.counted_cells import CellTable, count_cells
 from app.statistics.scan.scan_results import scan_cells
-from app.statistics.scan.search_subgroup import LOWEST, MIN_RECORDS, find_range, fit_multiplier, log_likelihood, search_tables
+from app.statistics.scan.search_subgroup import (
+    LOWEST,
+    MIN_RECORDS,
+    CellTable,
+    count_cells,
+    find_range,
+    fit_multiplier,
+    log_likelihood,
+    search_tables,
+)
 from tests.builders.brute_force import score_every_subgroup
 from tests.builders.planted_tables import draw_codes, draw_table
 

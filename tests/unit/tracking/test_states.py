@@ -4,9 +4,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from app.domain.comparison import list_comparisons
-from app.domain.monitor import Monitor, MonitoredAttribute
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule, list_comparisons
 from app.evidence.figure_state import FigureState
 from app.evidence.watched_figures import DEFINITIONS, RateDefinition, WatchedMetric
 from app.statistics.e_values.nulls import Limit, Scale, UnfairSide

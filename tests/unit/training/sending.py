@@ -10,8 +10,7 @@ from app.base.values import GroupValue, Range
 from app.deployments.training.process_upload import Upload, process_file
 from app.deployments.training.training_facts import TrainingData, TrainingForm
 from app.domain.deployment import Column, Deployment, FieldKind, FieldType, OutputFields, ProblemType, RecordSchema
-from app.domain.monitor import Monitor, MonitoredAttribute
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 

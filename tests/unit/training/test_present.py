@@ -9,8 +9,7 @@ from app.base.values import Range
 from app.deployments.training.tables_of_monitor import NO_STRATA, Present, present_tables
 from app.deployments.training.training_facts import TrainingData
 from app.domain.deployment import FieldType, ProblemType
-from app.domain.monitor import Monitor
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import Monitor, OutcomeRule
 from app.statistics.tables.count_table import GroupCounts
 from app.statistics.tables.strata_counts import Weighting
 from tests.builders.page_words import says

@@ -15,7 +15,7 @@ from app.deployments.training.training_facts import TrainingData
 from app.deployments.training.training_limits import BINS, MOST_VALUES
 from app.deployments.training.typed_column import ParquetFile
 from app.domain.deployment import FieldType, ProblemType
-from app.domain.outcome import OutcomeRule
+from app.domain.monitor import OutcomeRule
 from app.statistics.tables.count_table import GroupCounts
 from tests.builders.page_words import says
 from tests.unit.training.sending import AGE, SEX, attribute, column, counts, deployment, monitor, processed, processed_parquet

@@ -9,8 +9,8 @@ from syrupy.assertion import SnapshotAssertion
 from app.checks.views.payload_view import notes_on_copies
 from app.checks.views.view_shapes import AttributeView, GroupShare, Outcomes
 from app.checks.views.view_source import CheckSource
-from app.domain.comparison import Comparison
 from app.domain.groups import Role
+from app.domain.monitor import Comparison
 from tests.builders.page_words import says
 
 NOBODY = Outcomes(
