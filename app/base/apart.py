@@ -65,8 +65,6 @@ class Apart:
         """
         for method, arguments in self._calls():
             self._ours.send(getattr(self._host, method)(*arguments))
-        if isinstance(self._result, Exception):
-            raise self._result
         return self._result
 
     def stream(self) -> Iterator[Any]:
@@ -74,8 +72,6 @@ class Apart:
         for _, (item,) in self._calls():
             yield item
             self._ours.send(None)
-        if isinstance(self._result, Exception):
-            raise self._result
 
     def _calls(self) -> Iterator[tuple[str, tuple[Any, ...]]]:
         with self._ours:
@@ -93,6 +89,8 @@ class Apart:
                 self.end()
                 if self._child.pid is not None:
                     self._child.join()
+        if isinstance(self._result, Exception):
+            raise self._result
 
     def end(self) -> None:
         """Kills the process, in any thread."""

@@ -5,7 +5,7 @@ import platform
 from functools import cached_property
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic.fields import FieldInfo
@@ -16,7 +16,7 @@ from sqlalchemy.exc import ArgumentError
 from .apart import MEMORY_BYTES
 from .errors import FieldProblem, InvalidInput
 
-Network: TypeAlias = IPv4Network | IPv6Network
+Network = IPv4Network | IPv6Network
 
 
 class SecretFiles(PydanticBaseSettingsSource):
@@ -56,12 +56,14 @@ _ONE_PROCESS = "Darwin"
 """macOS gives all connections of an address to one of the sockets that share it."""
 
 
+def count_cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def api_processes_here() -> int:
     """One process for two cores that this process may use; on macOS one."""
-    if platform.system() == _ONE_PROCESS:
-        return 1
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(max(cores // 2, 1), MAX_API_PROCESSES_HERE)
+    return 1 if platform.system() == _ONE_PROCESS else min(max(count_cores() // 2, 1), MAX_API_PROCESSES_HERE)
 
 
 class Settings(BaseSettings):

@@ -12,7 +12,7 @@ from datetime import date, datetime, time
 from decimal import Decimal
 from difflib import get_close_matches
 from enum import Enum
-from typing import Any, NamedTuple, TypeAlias, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 from uuid import UUID
 
 MAX_NAME = 200
@@ -72,9 +72,8 @@ def nearest(text: str, offered: Iterable[str]) -> str | None:
 
 def character_problem(text: str) -> str | None:
     """Returns the problem of a text's characters. Postgres cannot store NUL, and UTF-8 no lone surrogates."""
-    if any(unicodedata.category(character) in _CONTROL_OR_SURROGATE for character in text):
-        return "must not hold control characters"
-    return None
+    is_broken = any(unicodedata.category(character) in _CONTROL_OR_SURROGATE for character in text)
+    return "must not hold control characters" if is_broken else None
 
 
 def printable(text: str, limit: int = _MOST_PRINTABLE) -> str:
@@ -84,7 +83,7 @@ def printable(text: str, limit: int = _MOST_PRINTABLE) -> str:
     return CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text.encode("utf-8", "backslashreplace").decode())
 
 
-Scalar: TypeAlias = str | int | float | bool
+Scalar = str | int | float | bool
 """One cell of a record; a missing cell is None."""
 
 _EXPONENT_FROM = 1e16
@@ -116,7 +115,7 @@ class Range(NamedTuple):
         return f"{canonical(self.lo)}-{canonical(self.hi)}"
 
 
-GroupValue: TypeAlias = Scalar | Range
+GroupValue = Scalar | Range
 
 BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 """Booleans as text spells them, in any letters."""

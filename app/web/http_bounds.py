@@ -3,14 +3,13 @@
 import asyncio
 import resource
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import structlog
 
 from ..base.clock import monotonic_seconds
-from ..base.frozen import frozen
-from ..base.settings import Network, Settings
+from ..base.settings import Settings
 from .client_address import is_within, name_client
 
 MAX_HEAD_BYTES = 65_536
@@ -34,34 +33,13 @@ _ENOUGH_FILES = 65_536
 log = structlog.get_logger("evenhand.http")
 
 
-@frozen(kw_only=True)
-class HttpBounds:
-    head_seconds: float = 10.0
-    body_seconds: float = 10.0
-    body_bytes_per_second: int = 1000
-    max_connections: int = 2000
-    max_connections_per_address: int = 500
-    trusted_proxies: tuple[Network, ...] = ()
-
-    @staticmethod
-    def of(settings: Settings) -> "HttpBounds":
-        return HttpBounds(
-            head_seconds=settings.request_head_seconds,
-            body_seconds=settings.request_body_seconds,
-            body_bytes_per_second=settings.request_body_bytes_per_second,
-            max_connections=settings.max_connections,
-            max_connections_per_address=settings.max_connections_per_address,
-            trusted_proxies=settings.trusted_networks,
-        )
-
-    def within(self, open_files: int) -> "HttpBounds":
-        limit = max(1, open_files - RESERVED_FILES)
-        if limit >= self.max_connections:
-            return self
-        log.warning(
-            "fewer connections than EVENHAND_MAX_CONNECTIONS: raise the limit of open files", connections=limit, open_files=open_files
-        )
-        return replace(self, max_connections=limit)
+def allowed_connections(settings: Settings, open_files: int) -> int:
+    """Returns the max connections of a process that may have so many open files."""
+    limit = max(1, open_files - RESERVED_FILES)
+    if limit >= settings.max_connections:
+        return settings.max_connections
+    log.warning("fewer connections than EVENHAND_MAX_CONNECTIONS: raise the limit of open files", connections=limit, open_files=open_files)
+    return limit
 
 
 class Connection(Protocol):
@@ -69,11 +47,12 @@ class Connection(Protocol):
         """Ends what has taken too long, by the event loop's clock."""
 
 
-@dataclass(slots=True)
+@dataclass
 class Connections:
     """The open connections of a process, in total and by address. Belongs to one event loop."""
 
-    bounds: HttpBounds
+    settings: Settings
+    _most: int
     _open: set[Connection] = field(default_factory=set)
     _is_sweeping: bool = False
     _by_address: Counter[str] = field(default_factory=Counter)
@@ -83,10 +62,10 @@ class Connections:
     def enter(self, connection: Connection, host: str) -> bool:
         """Counts a connection from that host; returns False, and does not, if there are too many."""
         address = name_client(host)
-        is_full = len(self._open) >= self.bounds.max_connections
-        if self._by_address[address] >= self.bounds.max_connections_per_address:
+        is_full = len(self._open) >= self._most
+        if self._by_address[address] >= self.settings.max_connections_per_address:
             # All callers behind a proxy share its address. A socket of this machine has no host.
-            is_full = is_full or (bool(host) and not is_within(host, self.bounds.trusted_proxies))
+            is_full = is_full or (bool(host) and not is_within(host, self.settings.trusted_networks))
         if is_full:
             self._refused += 1
             now = monotonic_seconds()
@@ -117,7 +96,7 @@ class Connections:
 
     def _sweep_later(self) -> None:
         loop = asyncio.get_running_loop()
-        due = loop.time() + min(SWEEP_SECONDS, self.bounds.head_seconds / 4)
+        due = loop.time() + min(SWEEP_SECONDS, self.settings.request_head_seconds / 4)
         loop.call_at(due, self._sweep, due)
 
     def _sweep(self, due: float | None) -> None:

@@ -46,12 +46,11 @@ class _GivenUp(Exception):
 
 _BAD = ProblemKind(400, "http-400", "This is not a request of HTTP")
 _SLOW = ProblemKind(408, "http-408", "The request came too slowly")
-_LARGE_HEAD = ProblemKind(431, "http-431", "The request's head is too large")
+_LARGE_HEAD = _Refusal(
+    ProblemKind(431, "http-431", "The request's head is too large"),
+    f"Address and headers may have {MAX_HEAD_BYTES:,} bytes together, and there may be {MAX_HEADERS} headers.",
+)
 _BUSY = KINDS[Unavailable]
-
-
-def _large_head() -> _Refusal:
-    return _Refusal(_LARGE_HEAD, f"Address and headers may have {MAX_HEAD_BYTES:,} bytes together, and there may be {MAX_HEADERS} headers.")
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -66,7 +65,7 @@ class BoundedProtocol(HttpToolsProtocol):
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self._all = connections
-        self._bounds = connections.bounds
+        self._settings = connections.settings
         self._host: str | None = None
         self._phase = _Phase.HEAD
         self._since = self.loop.time()
@@ -106,7 +105,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._unread += len(piece)
             super().data_received(piece)
             if self._unread > MAX_HEAD_BYTES:
-                self._refuse(_large_head())
+                self._refuse(_LARGE_HEAD)
 
     def send_400_response(self, msg: str) -> None:
         """Called where the parser failed, by itself or in one of the callbacks below."""
@@ -123,13 +122,13 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._phase is not _Phase.HEAD:
             return
         if len(self.headers) >= MAX_HEADERS:
-            self._give_up(_large_head())
+            self._give_up(_LARGE_HEAD)
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         self._unread = 0
         if len(self.url) + sum(len(name) + len(value) + len(b": \r\n") for name, value in self.headers) > MAX_HEAD_BYTES:
-            self._give_up(_large_head())
+            self._give_up(_LARGE_HEAD)
         if sum(name == b"host" for name, _ in self.headers) > 1:
             self._give_up(_Refusal(_BAD, "The header Host may be sent once."))
         if self.parser.should_upgrade() and any(name in {b"content-length", b"transfer-encoding"} for name, _ in self.headers):
@@ -187,7 +186,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._unsent is None:
             self._unsent = unsent, now
         unsent_before, since = self._unsent
-        if now < since + self._bounds.body_seconds:
+        if now < since + self._settings.request_body_seconds:
             return
         if unsent_before - unsent < max(1, self._least_bytes):
             self.transport.abort()
@@ -197,22 +196,22 @@ class BoundedProtocol(HttpToolsProtocol):
         if self.flow.read_paused:
             self._begin(self._phase)
         elif self._phase is _Phase.HEAD:
-            if now < self._since + self._bounds.head_seconds:
+            if now < self._since + self._settings.request_head_seconds:
                 return
             if not self._unread:
                 self.transport.close()
                 return
-            self._refuse(_Refusal(_SLOW, f"The request's head was not complete after {self._bounds.head_seconds:g} seconds."))
-        elif now >= self._since + self._bounds.body_seconds:
+            self._refuse(_Refusal(_SLOW, f"The request's head was not complete after {self._settings.request_head_seconds:g} seconds."))
+        elif now >= self._since + self._settings.request_body_seconds:
             if self._body_bytes >= self._least_bytes:
                 self._begin(_Phase.BODY)
                 return
-            rate = f"{self._bounds.body_bytes_per_second:,} bytes a second for {self._bounds.body_seconds:g} seconds"
+            rate = f"{self._settings.request_body_bytes_per_second:,} bytes a second for {self._settings.request_body_seconds:g} seconds"
             self._refuse(_Refusal(_SLOW, f"The request's body came more slowly than {rate}."))
 
     @property
     def _least_bytes(self) -> float:
-        return self._bounds.body_bytes_per_second * self._bounds.body_seconds
+        return self._settings.request_body_bytes_per_second * self._settings.request_body_seconds
 
     def _begin(self, phase: _Phase) -> None:
         self._phase = phase

@@ -3,9 +3,7 @@
 import re
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Protocol
 
 import structlog
 from starlette.datastructures import Headers, MutableHeaders
@@ -44,11 +42,6 @@ _CAME_BACK = (
 )
 
 log = structlog.get_logger("evenhand.http")
-
-
-class Caller(Protocol):
-    @property
-    def actor(self) -> str: ...
 
 
 class HeadAsGet:
@@ -95,22 +88,33 @@ class RequestContext:
             await self._answer(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        status: int | None = None
         sent_id = Headers(scope=scope).get(REQUEST_ID, "")
         request_id = sent_id if SANE_REQUEST_ID.fullmatch(sent_id) else uuid.uuid4().hex
         # A copy: the server hands every request the same state of the lifespan.
         client = client_address(scope, self._trusted_proxies)
         scope["state"] = {**scope.get("state", {}), "request_id": request_id, "client_address": client}
         bind_request_id(request_id)
-        answer = _Answer(send, request_id)
+
+        async def send_marked(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                headers[REQUEST_ID] = request_id
+                for name, value in SAFE_HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
         began = monotonic_seconds()
         try:
-            await self._app(scope, receive, answer.send)
+            await self._app(scope, receive, send_marked)
         except Exception:  # an unforeseen error is logged once, and answered
             log.exception("request failed", method=scope["method"], route=name_route(scope))
-            if answer.status is None:
-                await unexpected_response(request_id)(scope, receive, answer.send)
+            if status is None:
+                await unexpected_response(request_id)(scope, receive, send_marked)
         finally:
-            _log_request(scope, answer.status, monotonic_seconds() - began)
+            _log_request(scope, status, monotonic_seconds() - began)
 
 
 class BodyLimit:
@@ -134,56 +138,31 @@ class BodyLimit:
         if announced.isdecimal() and int(announced) > self._max_bytes:
             await problem_response(body_too_large(self._max_bytes), scope["state"]["request_id"])(scope, receive, send)
             return
-        principal: Caller | None = scope["state"].get("principal")
-        body = _Body(receive, self._max_bytes, None if principal is None else self._room, "" if principal is None else principal.actor)
+        principal = scope["state"].get("principal")
+        room, caller = (None, "") if principal is None else (self._room, principal.actor)
+        received = 0
+
+        async def receive_bounded() -> Message:
+            nonlocal received
+            # FastAPI takes any exception from a body but HTTPException for broken JSON.
+            message = await receive()
+            size = len(message.get("body", b""))
+            received += size
+            if room is not None and size:
+                room.take(caller, size)
+                try:
+                    room.require(caller)
+                except Unavailable as error:
+                    raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, str(error)) from error
+            if received > self._max_bytes:
+                raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+            return message
+
         try:
-            await self._app(scope, body.receive, send)
+            await self._app(scope, receive_bounded, send)
         finally:
-            body.forget()
-
-
-@dataclass(slots=True)
-class _Body:
-    _receive: Receive
-    _max_bytes: int
-    _room: Room | None
-    _caller: str
-    _received: int = 0
-
-    async def receive(self) -> Message:
-        # FastAPI takes any exception from a body but HTTPException for broken JSON.
-        message = await self._receive()
-        size = len(message.get("body", b""))
-        self._received += size
-        if self._room is not None and size:
-            self._room.take(self._caller, size)
-            try:
-                self._room.require(self._caller)
-            except Unavailable as error:
-                raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, str(error)) from error
-        if self._received > self._max_bytes:
-            raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
-        return message
-
-    def forget(self) -> None:
-        if self._room is not None and self._received:
-            self._room.give_back(self._caller, self._received)
-
-
-@dataclass(slots=True)
-class _Answer:
-    _send: Send
-    request_id: str
-    status: int | None = None
-
-    async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-            headers = MutableHeaders(scope=message)
-            headers[REQUEST_ID] = self.request_id
-            for name, value in SAFE_HEADERS.items():
-                headers.setdefault(name, value)
-        await self._send(message)
+            if room is not None and received:
+                room.give_back(caller, received)
 
 
 def _log_request(scope: Scope, status: int | None, seconds: float) -> None:

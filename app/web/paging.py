@@ -26,17 +26,17 @@ PlaceCursor = Annotated[
 
 def read_number_cursor(cursor: Cursor = None) -> int:
     """Number of 64 bits after which the page begins; 0 for the first."""
-    return _read_number(cursor, bits=64)
+    return _read_number(cursor)
 
 
 def read_paging(limit: Limit = 100, cursor: Cursor = None) -> Paging:
     # One item more than is shown says whether there are others.
-    return Paging(limit + 1, _read_number(cursor, bits=64))
+    return Paging(limit + 1, _read_number(cursor))
 
 
 def read_short_paging(limit: Limit = 100, cursor: Cursor = None) -> Paging:
     """The same of numbers of 32 bits: of deployments, keys, users, versions."""
-    return Paging(limit + 1, _read_number(cursor, bits=32))
+    return Paging(limit + 1, _read_number(cursor, 32))
 
 
 NumberCursor = Annotated[int, Depends(read_number_cursor)]
@@ -46,7 +46,8 @@ ShortNumberPaging = Annotated[Paging, Depends(read_short_paging)]
 
 def cut(items: Sequence[Item], paging: Paging, number_of: Callable[[Item], int] = attrgetter("no")) -> tuple[Sequence[Item], str | None]:
     """Page, without the last item of the limit, and the cursor of the next one."""
-    return _cut_page(items, paging.limit - 1, lambda item: number_of(item).to_bytes(8))
+    page = items[: paging.limit - 1]
+    return page, _encode(number_of(page[-1]).to_bytes(8)) if len(items) > len(page) else None
 
 
 def read_place_cursor(cursor: str | None, form: type[Place]) -> Place | None:
@@ -59,11 +60,10 @@ def read_place_cursor(cursor: str | None, form: type[Place]) -> Place | None:
         raise _refuse_cursor() from error
 
 
-def cut_at_place(
-    items: Sequence[Item], limit: int, place_of: Callable[[Item], object], *, is_cut: bool = False
-) -> tuple[Sequence[Item], str | None]:
-    """Like `cut`. `is_cut`: there are more than were read."""
-    return _cut_page(items, limit, lambda item: msgspec.json.encode(place_of(item)), is_cut=is_cut)
+def cut_at_place(items: Sequence[Item], limit: int, place_of: Callable[[Item], object]) -> tuple[Sequence[Item], str | None]:
+    """Like `cut`."""
+    page = items[:limit]
+    return page, encode_place(place_of(page[-1])) if len(items) > limit else None
 
 
 def encode_place(place: object | None) -> str | None:
@@ -71,21 +71,12 @@ def encode_place(place: object | None) -> str | None:
     return None if place is None else _encode(msgspec.json.encode(place))
 
 
-def _read_number(cursor: str | None, *, bits: int) -> int:
+def _read_number(cursor: str | None, bits: int = 64) -> int:
     number = 0 if cursor is None else int.from_bytes(_decode(cursor))
     # Numbers of the database have a sign.
     if number >= 1 << (bits - 1):
         raise _refuse_cursor()
     return number
-
-
-def _cut_page(
-    items: Sequence[Item], limit: int, bytes_of: Callable[[Item], bytes], *, is_cut: bool = False
-) -> tuple[Sequence[Item], str | None]:
-    page = items[:limit]
-    if len(items) <= limit and not is_cut:
-        return page, None
-    return page, _encode(bytes_of(page[-1]))
 
 
 def _encode(encoded: bytes) -> str:

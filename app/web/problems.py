@@ -217,18 +217,14 @@ def _answer_http(request: Request, error: HTTPException, request_id: str | None)
         return build_problem_response(KINDS[NotFound], f"There is nothing at {request.url.path}.", request_id)
     detail = error.detail
     if status == HTTPStatus.METHOD_NOT_ALLOWED:
-        headers["Allow"] = _list_methods(request, headers.get("Allow", ""))
+        template = getattr(request.scope.get("route"), "path", "")
+        # Starlette names the methods of the address's first route only.
+        documented: Iterable[str] = request.app.openapi()["paths"].get(template, ())
+        headers["Allow"] = ", ".join(sorted(map(str.upper, documented))) or headers.get("Allow", "")
         detail = f"{request.url.path} takes {headers['Allow']}, not {request.method:.20}."
     response = build_problem_response(ProblemKind(status, f"http-{status}", HTTPStatus(status).phrase), detail, request_id)
     response.headers.update(headers)
     return response
-
-
-def _list_methods(request: Request, of_one_route: str) -> str:
-    """Starlette names the methods of the address's first route only."""
-    template = getattr(request.scope.get("route"), "path", "")
-    documented: Iterable[str] = request.app.openapi()["paths"].get(template, ())
-    return ", ".join(sorted(method.upper() for method in documented)) or of_one_route
 
 
 def unexpected_response(request_id: str | None) -> Response:

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import Annotated, Any, get_args, get_origin
 
 from fastapi import Request
@@ -40,7 +39,7 @@ def require_parameters(sent: Sequence[str], allowed: Mapping[str, bool]) -> None
 
 def declared_parameters(route: APIRoute) -> Mapping[str, bool]:
     """Names in order; True: the parameter may be repeated."""
-    return MappingProxyType(dict(_list_declared(route.dependant)))
+    return dict(_list_declared(route.dependant))
 
 
 def _list_declared(dependant: Dependant) -> Iterator[tuple[str, bool]]:

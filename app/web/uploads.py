@@ -25,23 +25,16 @@ _Endpoint = TypeVar("_Endpoint", bound=Callable[..., Any])
 
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 _TAKEN: dict[Callable[..., Any], tuple[str, ...]] = {}
-_READ_BY_THEMSELVES: set[Callable[..., Any]] = set()
 
 
 def takes(*media_types: str) -> Callable[[_Endpoint], _Endpoint]:
-    """Marks a route's function that reads these types in addition to JSON."""
+    """Marks a route's function that reads these types in addition to JSON, which it reads as strictly."""
 
     def mark(endpoint: _Endpoint) -> _Endpoint:
         _TAKEN[endpoint] = media_types
         return endpoint
 
     return mark
-
-
-def reads_body(endpoint: _Endpoint) -> _Endpoint:
-    """Marks a route's function as one that reads its JSON itself, as strictly."""
-    _READ_BY_THEMSELVES.add(endpoint)
-    return endpoint
 
 
 async def understood_only(request: Request) -> None:
@@ -60,7 +53,7 @@ async def understood_only(request: Request) -> None:
         )
         raise UnsupportedMediaType(f"Send {expected}; found {media_type or 'none'!r}.")
     # The route reads the body itself: it may be too large for memory.
-    if not media_types and request.scope["endpoint"] not in _READ_BY_THEMSELVES:
+    if not media_types:
         require_strict(await request.body())
 
 
@@ -130,7 +123,24 @@ async def spooled(request: Request, *, room: Room, actor: str, max_bytes: int) -
     if announced.isdecimal() and int(announced) > max_bytes:
         raise _too_large(max_bytes)
     with room.place(actor), TemporaryFile() as file:
-        await _receive_body(request, file.write, max_bytes)
+        received, stream = 0, request.stream()
+        try:
+            while True:
+                # The limit is on silence, not on the whole: a slow line may take an hour.
+                async with asyncio.timeout(SILENCE_SECONDS):
+                    chunk = await anext(stream, None)
+                if chunk is None:
+                    break
+                received += len(chunk)
+                if received > max_bytes:
+                    raise _too_large(max_bytes)
+                await run_in_threadpool(file.write, chunk)
+        except TimeoutError as error:
+            raise InvalidInput.of("body", f"did not arrive: nothing came for {SILENCE_SECONDS} seconds") from error
+        except ClientDisconnect as error:
+            raise InvalidInput.of("body", "did not arrive completely") from error
+        except OSError as error:
+            raise Unavailable("There is no room on the disk for the upload. Nothing was changed.") from error
         await run_in_threadpool(file.seek, 0)
         yield file
 
@@ -150,28 +160,6 @@ async def read_apart(request: Request, child: Apart) -> Any:  # noqa: ANN401 - o
 async def _await_end(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
-
-
-async def _receive_body(request: Request, write: Callable[[bytes], int], max_bytes: int) -> None:
-    received = 0
-    stream = request.stream()
-    try:
-        while True:
-            # The limit is on silence, not on the whole: a slow line may take an hour.
-            async with asyncio.timeout(SILENCE_SECONDS):
-                chunk = await anext(stream, None)
-            if chunk is None:
-                return
-            received += len(chunk)
-            if received > max_bytes:
-                raise _too_large(max_bytes)
-            await run_in_threadpool(write, chunk)
-    except TimeoutError as error:
-        raise InvalidInput.of("body", f"did not arrive: nothing came for {SILENCE_SECONDS} seconds") from error
-    except ClientDisconnect as error:
-        raise InvalidInput.of("body", "did not arrive completely") from error
-    except OSError as error:
-        raise Unavailable("There is no room on the disk for the upload. Nothing was changed.") from error
 
 
 def _too_large(max_bytes: int) -> TooLarge:

@@ -3,7 +3,6 @@
 import errno
 import os
 from collections.abc import Iterator
-from typing import Final
 
 import structlog
 from prometheus_client import (
@@ -21,13 +20,13 @@ from prometheus_client.multiprocess import MultiProcessCollector
 
 from ..durable_files import allocate
 
-FIRST_BYTES: Final = 1 << 16
+FIRST_BYTES = 1 << 16
 """It doubles when they are used up."""
 
-_HEAD_BYTES: Final = 4
+_HEAD_BYTES = 4
 """These say how many bytes are used."""
 
-_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG})
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG})
 
 log = structlog.get_logger("evenhand.telemetry")
 

@@ -7,9 +7,8 @@ records.
 import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
 
 import structlog
 from opentelemetry import trace
@@ -17,21 +16,21 @@ from opentelemetry.context import Context
 from opentelemetry.trace import NoOpTracer, SpanKind, Status, StatusCode, Tracer
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-Headers: TypeAlias = list[tuple[bytes, bytes]]
-Attributes: TypeAlias = Mapping[str, str | int | bool]
+Headers = list[tuple[bytes, bytes]]
+Attributes = Mapping[str, str | int | bool]
 
-COLLECTOR_VARIABLES: Final = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+COLLECTOR_VARIABLES = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 
-_PROTOCOL_VARIABLES: Final = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
-_PROTOCOL: Final = "http/protobuf"
-_PLACE: Final = TraceContextTextMapPropagator()
-_PLACE_HEADERS: Final = frozenset({b"traceparent", b"tracestate"})
-_LONGEST: Final = 512
+_PROTOCOL_VARIABLES = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+_PROTOCOL = "http/protobuf"
+_PLACE = TraceContextTextMapPropagator()
+_PLACE_HEADERS = frozenset({b"traceparent", b"tracestate"})
+_LONGEST = 512
 
 log = structlog.get_logger("evenhand.telemetry")
 
 
-@dataclass(slots=True)
+@dataclass
 class _Tracing:
     tracer: Tracer = field(default_factory=NoOpTracer)
     is_on: bool = False
@@ -73,28 +72,18 @@ def tracing(process: str, *, version: str, is_own: Callable[[str], bool]) -> Ite
         provider.shutdown()
 
 
-@contextmanager
-def request_span(sent: Iterable[tuple[bytes, bytes]]) -> Iterator[None]:
+def request_span(sent: Iterable[tuple[bytes, bytes]]) -> AbstractContextManager[None]:
     """Span of a request, part of the caller's trace if its headers name one."""
-    if not _tracing.is_on:
-        yield
-        return
-    with _span("request", SpanKind.SERVER, parent=_read_parent(sent), attributes={}):
-        yield
+    return _span("request", SpanKind.SERVER, parent=_read_parent(sent), attributes={})
 
 
-@contextmanager
-def check_span(traceparent: str | None, attributes: Attributes) -> Iterator[None]:
+def check_span(traceparent: str | None, attributes: Attributes) -> AbstractContextManager[None]:
     """Span of a check, part of the trace of the request that asked for it."""
-    if not _tracing.is_on:
-        yield
-        return
     parent = None if traceparent is None else _PLACE.extract({"traceparent": traceparent})
-    with _span("check", SpanKind.CONSUMER, parent=parent, attributes=attributes):
-        yield
+    return _span("check", SpanKind.CONSUMER, parent=parent, attributes=attributes)
 
 
-@dataclass(slots=True)
+@dataclass
 class ModelCall:
     """`headers` tell the model the place in the trace; empty while traces are off."""
 
@@ -165,6 +154,9 @@ def with_place(headers: Headers, call: ModelCall) -> Headers:
 
 @contextmanager
 def _span(name: str, kind: SpanKind, *, parent: Context | None, attributes: Attributes) -> Iterator[None]:
+    if not _tracing.is_on:
+        yield
+        return
     # Messages of exceptions may quote a model's answer.
     with _tracing.tracer.start_as_current_span(
         name, context=parent, kind=kind, attributes=dict(attributes), record_exception=False, set_status_on_exception=False

@@ -11,7 +11,7 @@ import uvicorn
 
 from ...main import create_app
 from ...pages.render import compile_templates
-from ...web.http_bounds import Connections, HttpBounds, raise_open_file_limit
+from ...web.http_bounds import Connections, allowed_connections, raise_open_file_limit
 from ...web.http_protocol import BoundedProtocol
 from ..database import service_settings, spare_loaded_objects
 
@@ -26,7 +26,7 @@ def main() -> None:
     settings = service_settings()
     sys.setswitchinterval(SWITCH_SECONDS)
     listener = socket.socket(fileno=int(sys.argv[1]))
-    connections = Connections(HttpBounds.of(settings).within(raise_open_file_limit()))
+    connections = Connections(settings, allowed_connections(settings, raise_open_file_limit()))
     config = uvicorn.Config(
         create_app(settings),
         loop="uvloop",

@@ -10,7 +10,8 @@ import time
 import pytest
 import uvloop
 
-from app.web.http_bounds import RESERVED_FILES, Connections, HttpBounds
+from app.base.settings import Settings
+from app.web.http_bounds import RESERVED_FILES, Connections, allowed_connections
 
 RAISING = """
 import resource
@@ -36,11 +37,11 @@ def test_the_limit_of_open_files_is_raised_as_far_as_the_system_allows(soft: int
 
 
 def test_fewer_files_allow_fewer_connections() -> None:
-    bounds = HttpBounds(max_connections=2000)
+    settings = Settings(max_connections=2000)
 
-    assert bounds.within(1000).max_connections == 1000 - RESERVED_FILES
-    assert bounds.within(2000 + RESERVED_FILES) == bounds
-    assert bounds.within(10).max_connections == 1
+    assert allowed_connections(settings, 1000) == 1000 - RESERVED_FILES
+    assert allowed_connections(settings, 2000 + RESERVED_FILES) == 2000
+    assert allowed_connections(settings, 10) == 1
 
 
 class _Connection:
@@ -68,7 +69,7 @@ def test_after_a_pause_of_the_process_what_came_meanwhile_is_read_before_a_conne
 
         with near, far:
             loop.add_reader(near, read)
-            assert Connections(HttpBounds(head_seconds=0.4)).enter(_Connection(notes), "a")
+            assert Connections(Settings(request_head_seconds=0.4), 2000).enter(_Connection(notes), "a")
             far.send(b"first")
             while "look" not in notes:  # noqa: ASYNC110 - nothing tells when
                 await asyncio.sleep(0.001)
@@ -84,7 +85,7 @@ def test_connections_are_looked_at_again_and_again_while_they_are_open() -> None
     stayed: list[str] = []
 
     async def look() -> None:
-        connections = Connections(HttpBounds(head_seconds=0.01))
+        connections = Connections(Settings(request_head_seconds=0.01), 2000)
         leaving, staying = _Connection(left), _Connection(stayed)
         for connection in (leaving, staying):
             assert connections.enter(connection, "a")

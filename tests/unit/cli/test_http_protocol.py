@@ -11,8 +11,9 @@ import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from app.base.settings import Settings
 from app.web import http_bounds
-from app.web.http_bounds import Connections, HttpBounds
+from app.web.http_bounds import Connections
 from app.web.http_protocol import BoundedProtocol
 
 Found = TypeVar("Found")
@@ -61,7 +62,7 @@ async def _exchange(
     config.load()
     server = uvicorn.Server(config)
     loop = asyncio.get_running_loop()
-    connections = Connections(HttpBounds())
+    connections = Connections(Settings(), 2000)
 
     def make() -> BoundedProtocol:
         protocol = BoundedProtocol(config=config, server_state=server.server_state, app_state={}, connections=connections)
@@ -149,7 +150,7 @@ def test_a_slow_reader_gets_the_whole_of_a_long_answer(monkeypatch: pytest.Monke
             while True:
                 # Writing is paused whenever the deadline is over, and in between a part of the answer was read.
                 await _until(lambda: _waits_for_its_reader(protocols))
-                now += HttpBounds().body_seconds
+                now += Settings().request_body_seconds
                 protocols[0].look(now)
                 until = received + LONG_BYTES // 8
                 while received < until:
@@ -169,7 +170,7 @@ def test_a_reader_that_stops_in_the_middle_of_an_answer_loses_its_connection(mon
         now, found = asyncio.get_running_loop().time(), []
         with await _ask_for_much(port):
             await _until(lambda: _waits_for_its_reader(protocols))
-            for seconds in (0, HttpBounds().body_seconds - 1, HttpBounds().body_seconds):
+            for seconds in (0, Settings().request_body_seconds - 1, Settings().request_body_seconds):
                 protocols[0].look(now + seconds)
                 found.append(protocols[0].transport.is_closing())
             await _until(lambda: protocols[0].cycle.disconnected)  # so the application ends, too
@@ -188,7 +189,7 @@ def test_half_a_head_right_behind_a_request_is_refused_after_the_answer(monkeypa
         await _app(scope, receive, send)
 
     async def ask(port: int) -> tuple[bytes, bytes]:
-        late = asyncio.get_running_loop().time() + 2 * HttpBounds().head_seconds
+        late = asyncio.get_running_loop().time() + 2 * Settings().request_head_seconds
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"GET /one HTTP/1.1\r\nhost: a\r\n\r\nGET /")
         await _until(lambda: bool(protocols) and protocols[0].cycle is not None)
