@@ -4,6 +4,7 @@ import os
 import re
 import socket
 import ssl
+from collections.abc import Iterator
 from http.client import responses
 
 import httpx
@@ -68,20 +69,27 @@ def failure_of_status(response: httpx.Response, answer: bytes, *, quotes: bool =
 
 def failure_of_error(error: httpx.RequestError, *, by_tls: bool = False) -> CallFailure:
     """Without a complete answer; `by_tls`: the request went to an https address."""
-    reason = str(error) or type(error).__name__
-    if complaint := _find_certificate_complaint(error):
+    reason, causes = str(error) or type(error).__name__, list(_list_causes(error))
+    alerts = (cause.reason for cause in causes if isinstance(cause, ssl.SSLError) and cause.reason and "ALERT" in cause.reason)
+    # By TLS 1.3 a server says so after the handshake, with the first answer.
+    if complaint := next(filter(_CERTIFICATE_ALERT.search, alerts), None):
+        words = complaint.lower().replace("_", " ")
         return CallFailure(
-            what=f"did not accept the client certificate, or was shown none and requires one: {complaint}",
+            what=f"did not accept the client certificate, or was shown none and requires one: {words}",
             advice="Give the deployment a certificate that the endpoint trusts (endpoint.tls); the present one may have expired.",
         )
     if isinstance(error, httpx.ConnectError):
-        if _is_untrusted(error):
+        if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
             return CallFailure(
                 what=f"has a certificate that is not trusted: {reason}",
                 advice="Give its authority in PEM (endpoint.tls.authority of a deployment, SSL_CERT_FILE for all), or fix the certificate.",
             )
+        for cause in causes:
+            if isinstance(cause, OSError) and cause.strerror and not isinstance(cause, socket.gaierror):
+                # asyncio writes words of its own over the system's.
+                reason = cause.strerror if isinstance(cause, ssl.SSLError) else os.strerror(cause.errno or 0)
         return CallFailure(
-            what=f"could not be reached: {_find_system_message(error) or reason}",
+            what=f"could not be reached: {reason}",
             advice="Check its address, and that the model server runs.",
             may_pass=True,
         )
@@ -129,28 +137,7 @@ def excerpt(text: str) -> str:
     return f"{line[:_SHOWN_CHARACTERS]}…" if len(line) > _SHOWN_CHARACTERS else line
 
 
-def _find_system_message(error: BaseException | None) -> str | None:
-    message = None
+def _list_causes(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None:
-        if isinstance(error, OSError) and error.strerror and not isinstance(error, socket.gaierror):
-            # asyncio writes words of its own over the system's.
-            message = error.strerror if isinstance(error, ssl.SSLError) else os.strerror(error.errno or 0)
+        yield error
         error = error.__cause__ or error.__context__
-    return message
-
-
-def _find_certificate_complaint(error: BaseException | None) -> str | None:
-    while error is not None:
-        # By TLS 1.3 a server says so after the handshake, with the first answer.
-        if isinstance(error, ssl.SSLError) and error.reason and "ALERT" in error.reason and _CERTIFICATE_ALERT.search(error.reason):
-            return error.reason.lower().replace("_", " ")
-        error = error.__cause__ or error.__context__
-    return None
-
-
-def _is_untrusted(error: BaseException | None) -> bool:
-    while error is not None:
-        if isinstance(error, ssl.SSLCertVerificationError):
-            return True
-        error = error.__cause__ or error.__context__
-    return False

@@ -15,8 +15,8 @@ import httpx
 
 from ..base.errors import EndpointRefused, SetupError
 from ..base.frozen import frozen
-from ..base.settings import Settings
-from .ip_addresses import METADATA_NAMES, Address, Network, find_refusal, is_odd_ipv4, is_private, parse_address, parse_network
+from ..base.settings import Network, Settings
+from .ip_addresses import METADATA_NAMES, Address, find_refusal, is_odd_ipv4, is_private, parse_address, parse_network
 
 _HIGHEST_PORT = 65_535
 _HOST_NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\Z")
@@ -50,7 +50,7 @@ class EgressPolicy:
     networks: tuple[Network, ...] = ()
     exposed_on: str | None = None
     model_prefixes: tuple[str, ...] = ()
-    own: tuple["OwnAddress", ...] = ()
+    own: tuple[OwnAddress, ...] = ()
 
     @classmethod
     def of(cls, entries: Iterable[str], *, exposed_on: str | None = None, model_prefixes: tuple[str, ...] = ()) -> "EgressPolicy":
@@ -124,12 +124,13 @@ class EgressPolicy:
         what = find_refusal(address)
         if what is not None:
             raise EndpointRefused(f"The endpoint's host {host} resolves to {address}, {what}, which is never called.")
+        named = host if host == str(address) else f"{host} ({address})"
         if self._needs_list and is_private(address):
-            raise self._private(f"{host} ({address})" if host != str(address) else host, _bare(host))
+            raise self._private(named, _bare(host))
         if self.is_open or _bare(host) in self.names:
             return
         if not any(form in network for form in (_plain(address), address) for network in self.networks):
-            raise _not_listed(f"{host} ({address})" if host != str(address) else host)
+            raise _not_listed(named)
 
     @property
     def _needs_list(self) -> bool:
@@ -149,8 +150,7 @@ def read_policy(settings: Settings) -> EgressPolicy:
     Raises:
         SetupError: an entry of the allow-list or the public address cannot be used.
     """
-    listed, models = settings.allowed_endpoints, settings.allowed_models
-    policy = EgressPolicy.of(listed, exposed_on=settings.exposed_on, model_prefixes=models)
+    policy = EgressPolicy.of(settings.allowed_endpoints, exposed_on=settings.exposed_on, model_prefixes=settings.allowed_models)
     own_addresses = [OwnAddress(settings.host, settings.port)]
     if settings.public_url:
         try:

@@ -1,11 +1,11 @@
 """Facts about IP addresses."""
 
 import socket
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
-from typing import TypeAlias
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 
-Address: TypeAlias = IPv4Address | IPv6Address
-Network: TypeAlias = IPv4Network | IPv6Network
+from ..base.settings import Network
+
+Address = IPv4Address | IPv6Address
 
 _NEVER: tuple[tuple[str, tuple[Network, ...]], ...] = (
     (
@@ -62,7 +62,7 @@ def find_refusal(address: Address) -> str | None:
 
 def is_private(address: Address) -> bool:
     """Whether an address, or an IPv4 address in it, is not of the public internet."""
-    return any(not form.is_global for form in (*_embedded(address), *([] if _embedded(address) else [address])))
+    return any(not form.is_global for form in _embedded(address) or (address,))
 
 
 def parse_address(name: str) -> Address | None:

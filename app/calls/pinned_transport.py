@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from contextlib import contextmanager
 from functools import lru_cache
 from ipaddress import ip_address
-from typing import Any, TypeAlias
+from typing import Any
 
 import httpcore
 import httpx
@@ -22,7 +22,7 @@ from .egress_policy import EgressPolicy
 from .hops import sent_header
 from .ip_addresses import Address, parse_address
 
-Resolver: TypeAlias = Callable[[str, int], Awaitable[list[Address]]]
+Resolver = Callable[[str, int], Awaitable[list[Address]]]
 """In the order in which the addresses should be tried."""
 
 KEPT_ALIVE_SECONDS = 30.0
@@ -42,28 +42,6 @@ async def resolve(host: str, port: int) -> list[Address]:
     """
     entries = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [ip_address(str(entry[4][0])) for entry in entries]
-
-
-async def _resolve_allowed(policy: EgressPolicy, resolver: Resolver, host: str, port: int) -> list[Address]:
-    policy.check_host(host)
-    literal = parse_address(host)
-    try:
-        addresses = [literal] if literal is not None else await resolver(host, port)
-    except (OSError, UnicodeError) as error:
-        raise OSError(f"the host name {host} could not be resolved ({error})") from error
-
-    allowed: list[Address] = []
-    refusal: EndpointRefused | None = None
-    for address in dict.fromkeys(addresses):
-        try:
-            policy.check_address(host, address)
-        except EndpointRefused as error:
-            refusal = error
-        else:
-            allowed.append(address)
-    if refusal is not None and not allowed:
-        raise refusal
-    return allowed
 
 
 class PinnedTransport(httpx.AsyncBaseTransport):
@@ -151,17 +129,23 @@ class _PinnedBackend(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        failure: httpcore.ConnectError | httpcore.ConnectTimeout | None = None
+        self._policy.check_host(host)
+        literal = parse_address(host)
         try:
-            addresses = await _resolve_allowed(self._policy, self._resolver, host, port)
-        except OSError as error:
-            raise httpcore.ConnectError(str(error)) from error
-        for address in addresses:
+            addresses = [literal] if literal is not None else await self._resolver(host, port)
+        except (OSError, UnicodeError) as error:
+            raise httpcore.ConnectError(f"the host name {host} could not be resolved ({error})") from error
+        refusal: EndpointRefused | None = None
+        failure: httpcore.ConnectError | httpcore.ConnectTimeout | None = None
+        for address in dict.fromkeys(addresses):
             try:
+                self._policy.check_address(host, address)
                 return _WatchedStream(await self._inner.connect_tcp(str(address), port, timeout, local_address, socket_options))
+            except EndpointRefused as error:
+                refusal = error
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
                 failure = error
-        raise failure or httpcore.ConnectError(f"the host name {host} has no address")
+        raise failure or refusal or httpcore.ConnectError(f"the host name {host} has no address")
 
 
 class _WatchedStream(httpcore.AsyncNetworkStream):

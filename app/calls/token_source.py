@@ -75,14 +75,10 @@ class TokenSource:
         url = parse_url(self._credentials.token_url)
         request = _build_request(self._credentials, url)
         where = f"could not be asked: the token endpoint {url.netloc.decode('ascii')}"
-        body = b""
         try:
             response = await transport.handle_async_request(request)
             async with aclosing(response):
-                async for chunk in response.aiter_bytes():
-                    body += chunk
-                    if len(body) > _MAX_ANSWER_BYTES:
-                        break
+                body, _ = await read_body(response, _MAX_ANSWER_BYTES)
         except httpx.RequestError as error:
             failure = failure_of_error(error)
             return CallFailure(what=f"{where} {failure.what}", advice=failure.advice, may_pass=failure.may_pass)
@@ -103,6 +99,16 @@ class TokenSource:
             del _tokens[next(iter(_tokens))]
         _tokens[self._credentials] = _Token(answer.given, monotonic_seconds() + life - min(_MARGIN_SECONDS, life / 10))
         return answer.given
+
+
+async def read_body(response: httpx.Response, limit: int) -> tuple[bytes, bool]:
+    """Body up to about `limit` bytes, and whether it is complete."""
+    body = bytearray()
+    async for chunk in response.aiter_bytes():
+        body += chunk
+        if len(body) > limit:
+            break
+    return bytes(body), len(body) <= limit
 
 
 def _build_request(credentials: Credentials, url: httpx.URL) -> httpx.Request:

@@ -16,7 +16,7 @@ from ..call_failures import CallFailure, crowded, excerpt, failure_of_error, fai
 from ..credential_headers import build_auth_header, encode_header, make_bearer_credentials, redact_secrets, redacted
 from ..egress_policy import parse_url
 from ..request_pace import Pacer, Timing, backoff_seconds, retry_after_seconds
-from ..token_source import TokenSource
+from ..token_source import TokenSource, read_body
 
 MAX_ATTEMPTS = 4
 """Max attempts per page. The first page that uses them up ends the whole."""
@@ -78,11 +78,13 @@ class Asker:
         """
         attempt = 1
         while True:
-            may_ask = await self._pacer.turn(deadline)
-            began = self._timing.monotonic()
-            outcome = await self._traced_attempt(transport, message, deadline, page=page, attempt=attempt) if may_ask else crowded()
-            if may_ask:
-                result = "answered" if isinstance(outcome, bytes) else "failed"
+            outcome: bytes | CallFailure = crowded()
+            if await self._pacer.turn(deadline):
+                began = self._timing.monotonic()
+                with model_span(self._host, {"evenhand.page": page + 1, "evenhand.attempt": attempt}) as call:
+                    outcome = await self._attempt(transport, message, deadline, call)
+                    call.has_failed = isinstance(outcome, CallFailure)
+                result = "failed" if call.has_failed else "answered"
                 model_seconds.labels("check", result).observe(self._timing.monotonic() - began)
             if isinstance(outcome, bytes):
                 model_calls.labels("answered").inc()
@@ -105,14 +107,6 @@ class Asker:
         # A table may echo a person's features into a log.
         quoted = "" if any(marker in answer for marker in _TABLE_WORDS) else self._quote(answer)
         return ScoringFailed(f"{self._redact(str(error))} {where}", quotation=quoted)
-
-    async def _traced_attempt(
-        self, transport: httpx.AsyncBaseTransport, message: HttpMessage, deadline: float, *, page: int, attempt: int
-    ) -> bytes | CallFailure:
-        with model_span(self._host, {"evenhand.page": page + 1, "evenhand.attempt": attempt}) as call:
-            outcome = await self._attempt(transport, message, deadline, call)
-            call.has_failed = isinstance(outcome, CallFailure)
-            return outcome
 
     async def _attempt(
         self, transport: httpx.AsyncBaseTransport, message: HttpMessage, deadline: float, call: ModelCall
@@ -152,9 +146,9 @@ class Asker:
         call.status = response.status_code
         async with aclosing(response):
             if not response.is_success:
-                complaint, _ = await _read(response, _MAX_COMPLAINT_BYTES)
+                complaint, _ = await read_body(response, _MAX_COMPLAINT_BYTES)
                 return failure_of_status(response, complaint, quotes=self._quotes)
-            answer, complete = await _read(response, MAX_ANSWER_BYTES)
+            answer, complete = await read_body(response, MAX_ANSWER_BYTES)
             return answer if complete else oversized(MAX_ANSWER_BYTES)
 
     def _build_error(self, failure: CallFailure, attempts: int) -> ScoringFailed:
@@ -171,15 +165,3 @@ class Asker:
     def _redact(self, text: str) -> str:
         token = None if self._tokens is None else self._tokens.known()
         return redact_secrets(redacted(text, make_bearer_credentials(token)), self._endpoint)
-
-
-async def _read(response: httpx.Response, limit: int) -> tuple[bytes, bool]:
-    """Body up to about `limit` bytes, and whether it is complete."""
-    chunks: list[bytes] = []
-    size = 0
-    async for chunk in response.aiter_bytes():
-        chunks.append(chunk)
-        size += len(chunk)
-        if size > limit:
-            return b"".join(chunks), False
-    return b"".join(chunks), True

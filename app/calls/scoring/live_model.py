@@ -15,7 +15,7 @@ from ...payloads.registry import bind_codec
 from ...payloads.repeated_inputs import put_in_order
 from ...payloads.wire import Rows
 from ..egress_policy import EgressPolicy
-from ..pinned_transport import PinnedTransport, Resolver, resolve
+from ..pinned_transport import PinnedTransport
 from ..request_pace import Timing
 from .ask_page import Asker
 
@@ -37,12 +37,12 @@ class ModelKey:
 class LiveModel:
     """Scores rows by one endpoint, in one event loop; `concurrency` bounds all requests. Raises EndpointRefused and ScoringFailed."""
 
-    def __init__(self, key: ModelKey, policy: EgressPolicy, *, timing: Timing | None = None, resolver: Resolver = resolve) -> None:
+    def __init__(self, key: ModelKey, policy: EgressPolicy, *, timing: Timing | None = None) -> None:
         self._key = key
         self._codec = bind_codec(key.endpoint)
         self._asker = Asker(key.endpoint, timing or Timing(), quotes=policy.shows_answers)
         endpoint = key.endpoint
-        self._transport = PinnedTransport(policy, connections=endpoint.concurrency, tls=endpoint.tls, resolver=resolver)
+        self._transport = PinnedTransport(policy, connections=endpoint.concurrency, tls=endpoint.tls)
         self._callers = 0
         self._is_retired = False
 
@@ -88,7 +88,7 @@ class LiveModel:
             raise self._asker.unusable(error, answer, page=page, pages=pages) from error
 
 
-@dataclass(slots=True)
+@dataclass
 class _Kept:
     key: ModelKey
     model: LiveModel
@@ -99,9 +99,8 @@ class _Kept:
 class LiveModels:
     """The models of one process. Belongs to one event loop."""
 
-    def __init__(self, policy: EgressPolicy, *, limit: int = MOST_MODELS) -> None:
+    def __init__(self, policy: EgressPolicy) -> None:
         self._policy = policy
-        self._most = limit
         self._kept: dict[int, _Kept] = {}
 
     @asynccontextmanager
@@ -114,7 +113,7 @@ class LiveModels:
         self._kept[deployment_no] = entry  # the last used comes last
         entry.users += 1
         try:
-            unused_longest = [self._kept.pop(no) for no in list(self._kept)[: -self._most]]
+            unused_longest = [self._kept.pop(no) for no in list(self._kept)[:-MOST_MODELS]]
             await _give_up([*unused_longest, *replaced])
             yield entry.model
         finally:

@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import httpx
 
 from ...base.errors import EndpointDown, ScoringFailed
+from ...base.settings import count_cores
 from ...base.values import printable
 from ..model_uris import check_files
 from . import model_process
@@ -41,7 +42,7 @@ class ModelProcesses(httpx.AsyncBaseTransport):
     """Child processes with the model, one for each page in flight. They end with this process or by `close`."""
 
     def __init__(self, uri: str, prefixes: Sequence[str]) -> None:
-        self.most_at_once = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self.most_at_once = count_cores()
         self._uri = uri
         self._prefixes = tuple(prefixes)
         self._idle: list[_Child] = []
@@ -176,5 +177,5 @@ def _load_here(uri: str, prefixes: tuple[str, ...], turn: str) -> Any:  # noqa: 
     return load_model(check_files(uri, prefixes))
 
 
-LoadedModel: TypeAlias = ModelProcesses | LoadedHere
+LoadedModel = ModelProcesses | LoadedHere
 """A loaded model as a transport for MLflow's format. `most_at_once`: pages at a time."""

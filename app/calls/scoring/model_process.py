@@ -52,7 +52,9 @@ def load_model(uri: str) -> Any:  # noqa: ANN401 - of a package that few install
     try:
         import mlflow.pyfunc  # noqa: PLC0415 - an extra, and only for this process
 
-        if not uri.startswith("models:/") or _names_registry(mlflow.get_registry_uri()):
+        # Not of a new registry that MLflow makes in the process's folder.
+        is_named = any(os.environ.get(name) for name in ("MLFLOW_REGISTRY_URI", "MLFLOW_TRACKING_URI"))
+        if not uri.startswith("models:/") or is_named or mlflow.get_registry_uri().startswith("databricks"):
             return mlflow.pyfunc.load_model(uri)
     except Exception as error:  # the author's code may raise anything: the check fails and quotes it
         if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] == "mlflow":
@@ -76,11 +78,6 @@ def hide_secrets(text: str) -> str:
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, _HIDDEN)
     return text
-
-
-def _names_registry(uri: str) -> bool:
-    """Not a new registry that MLflow makes in the process's folder."""
-    return uri.startswith("databricks") or any(os.environ.get(name) for name in ("MLFLOW_REGISTRY_URI", "MLFLOW_TRACKING_URI"))
 
 
 def answer_page(model: Any, page: bytes) -> PageAnswer:  # noqa: ANN401 - as above

@@ -31,10 +31,10 @@ class Refusal:
 
 Scored: TypeAlias = "Prediction | Refusal"
 
-Ask: TypeAlias = Callable[[Rows], Awaitable[Sequence[Scored]]]
+Ask = Callable[[Rows], Awaitable[Sequence[Scored]]]
 """Sends rows, all or nothing; raises PageRefused."""
 
-_Nulls: TypeAlias = frozenset[int]
+_Nulls = frozenset[int]
 
 
 class RefusalSearch:
@@ -44,14 +44,10 @@ class RefusalSearch:
         self._columns = columns
         self._calls = 0
         self._whole_pages = 0
-        self._is_answered = False
+        self.is_answered = False
         self.refused = 0
         self._refused_nulls: dict[_Nulls, PageRefused] = {}
         self._answered_nulls: set[_Nulls] = set()
-
-    @property
-    def is_answered(self) -> bool:
-        return self._is_answered
 
     async def score(self, rows: Rows, ask: Ask, turn: asyncio.Lock) -> list[Scored]:
         """Returns the result for each row; `turn` lets one page at a time be searched. Raises PageRefused."""
@@ -87,7 +83,7 @@ class RefusalSearch:
             results[positions[0]] = self._refusal(nulls, error)
             return
         # A few decide if all have these nulls and no record with them was answered.
-        is_unanswered = bool(nulls) and nulls not in self._answered_nulls
+        is_unanswered = nulls and nulls not in self._answered_nulls
         if is_unanswered and len(positions) >= _ENOUGH_TO_INFER and all(_nulls(rows[position]) == nulls for position in positions):
             samples = (positions[0], positions[len(positions) // 2], positions[-1])
             alone = [(position, await self._refused(rows, [position], ask, results)) for position in samples]
@@ -116,7 +112,7 @@ class RefusalSearch:
     def _spend(self, error: PageRefused) -> None:
         """Counts a refusal that does not show the records at fault."""
         self._calls += 1
-        if self._calls > (MOST_CALLS + self._whole_pages if self._is_answered else MOST_CALLS_UNANSWERED):
+        if self._calls > (MOST_CALLS + self._whole_pages if self.is_answered else MOST_CALLS_UNANSWERED):
             message = (
                 f"{error} Parts of pages were refused {self._calls} times while the refused records were looked for:"
                 " there are too many of them."
@@ -125,7 +121,7 @@ class RefusalSearch:
 
     async def _ask(self, rows: Rows, positions: Sequence[int], ask: Ask) -> Sequence[Scored]:
         answers = await ask([rows[position] for position in positions] if len(positions) < len(rows) else rows)
-        self._is_answered = True
+        self.is_answered = True
         answered = {_nulls(rows[position]) for position in positions}
         self._answered_nulls |= answered
         for nulls in answered & self._refused_nulls.keys():

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeAlias
 
 import httpx
 
@@ -24,13 +23,13 @@ from .ask_page import MAX_ATTEMPTS, Asker
 from .loaded_model import LoadedModel, ModelProcesses
 from .refused_records import Refusal, RefusalSearch, Scored
 
-OnPage: TypeAlias = Callable[[int, int], None]
+OnPage = Callable[[int, int], None]
 """Called after each page: rows scored so far, rows in all."""
 
-OnScored: TypeAlias = Callable[[int, Sequence[Scored]], None]
+OnScored = Callable[[int, Sequence[Scored]], None]
 """Called with each page's answers and the place of its first row, before `OnPage`."""
 
-ShouldStop: TypeAlias = Callable[[], bool | None]
+ShouldStop = Callable[[], bool | None]
 """Called before each page and about once a second: true, or an error of its own, ends the scoring."""
 
 _POLL_SECONDS = 1.0
@@ -160,7 +159,7 @@ def _fit_or_refuse(prediction: Prediction) -> Scored:
         return Refusal((), PageRefused(str(error)))
 
 
-@dataclass(slots=True)
+@dataclass
 class _Job:
     rows: Rows
     page_size: int

@@ -8,6 +8,7 @@ import pytest
 
 from app.base.errors import EndpointRefused, ScoringFailed
 from app.calls.egress_policy import EgressPolicy
+from app.calls.scoring import live_model
 from app.calls.scoring.live_model import LiveModel, LiveModels, ModelKey
 from app.domain.deployment import Endpoint
 from app.payloads.read_predictions import Answer
@@ -160,9 +161,11 @@ def test_a_model_asked_with_another_key_is_closed_once_nobody_uses_it() -> None:
         assert asyncio.run(replace(one.url, other.url)) == [False, 1, True]
 
 
-def test_only_so_many_models_are_kept() -> None:
+def test_only_so_many_models_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_model, "MOST_MODELS", 2)
+
     async def use(url: str) -> list[bool]:
-        models = LiveModels(OPEN, limit=2)
+        models = LiveModels(OPEN)
         found = {}
         for number in (1, 2, 1, 3):
             async with models.using(number, key(url)) as found[number]:
