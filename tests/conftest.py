@@ -19,7 +19,7 @@ import structlog
 from app.database.embedded.embedded_server import TUNING, EmbeddedPostgres
 from app.database.engine import Database
 from app.database.migrations import upgrade
-from app.database.partitions import ensure_coming_months, ensure_months, find_month
+from app.database.partitions import ensure_coming_months, ensure_months
 from tests.cheap import (
     ask_servers_once,
     compile_statements_once,
@@ -117,7 +117,7 @@ def template_database(postgres_url: str) -> Iterator[str]:
     with database.transaction() as session:
         ensure_coming_months(session, datetime.now(UTC))
         # The month of most scenes: each would create its partition, and it would have to be dropped again.
-        ensure_months(session, [find_month(NOON)])
+        ensure_months(session, [(NOON.year, NOON.month)])
     database.close()
     yield name
     execute(postgres_url, f"DROP DATABASE {name} WITH (FORCE)")

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from adbc_driver_manager import Error as AdbcError
@@ -19,6 +19,7 @@ from .binary_rows import write_json
 
 if TYPE_CHECKING:
     from adbc_driver_postgresql import dbapi
+    from sqlalchemy.engine.interfaces import DBAPIConnection
 
 BEGINNING = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 """All queries of a transaction see the same moment."""
@@ -78,9 +79,15 @@ class ArrowPool:
             connection.close()
 
     def _begin(self) -> tuple["dbapi.Connection", "dbapi.Connection"]:
+        from adbc_driver_postgresql import dbapi  # noqa: PLC0415 - 0.4 s with pyarrow, and few processes read tables
+
         while True:
             with self._lock:
-                root, idle = self._open_root(), self._idle.pop() if self._idle else None
+                if self._root is None:
+                    # ADBC first reads the catalogue of types, ten times as long as connecting. Clones share it.
+                    # It stays open, so it must never be in a transaction.
+                    self._root = dbapi.connect(self._url, autocommit=True)
+                root, idle = self._root, self._idle.pop() if self._idle else None
                 connection = root.adbc_clone() if idle is None else idle
             try:
                 with connection.cursor() as cursor:
@@ -98,18 +105,6 @@ class ArrowPool:
             else:
                 return root, connection
 
-    def _open_root(self) -> "dbapi.Connection":
-        """ADBC first reads the catalogue of types, ten times as long as connecting. Clones share it."""
-        from adbc_driver_postgresql import dbapi  # noqa: PLC0415 - 0.4 s with pyarrow, and few processes read tables
-
-        if self._root is None:
-            # It stays open, so it must never be in a transaction.
-            self._root = dbapi.connect(self._url, autocommit=True)
-        return self._root
-
-
-if TYPE_CHECKING:
-    from sqlalchemy.engine.interfaces import DBAPIConnection
 
 _REFUSED = frozenset({"42501", "25006"})
 """SQLSTATE of a missing privilege, and of a server that only reads."""
@@ -245,10 +240,7 @@ def current_time(session: Session) -> datetime:
     return session.execute(select(func.now())).scalar_one()
 
 
-if TYPE_CHECKING:
-    from adbc_driver_postgresql import dbapi
-
-Parameter: TypeAlias = str | int | datetime
+Parameter = str | int | datetime
 
 
 class ArrowReader:
@@ -259,12 +251,9 @@ class ArrowReader:
 
     def table(self, query: str, parameters: Sequence[Parameter] = ()) -> pa.Table:
         """Returns the rows; parameters are spelled `$1`, `$2`. Raises Unavailable."""
-        try:
-            with self._connection.cursor() as cursor:
-                cursor.execute(query, parameters=list(parameters) or None)
-                return cursor.fetch_arrow_table()
-        except AdbcError as error:
-            raise Unavailable(f"The database did not answer a read ({type(error).__name__}); try again in a moment.") from error
+        with self._cursor() as cursor:
+            cursor.execute(query, parameters=list(parameters) or None)
+            return cursor.fetch_arrow_table()
 
     @contextmanager
     def batches(self, query: str) -> Iterator[pa.RecordBatchReader]:
@@ -274,10 +263,15 @@ class ArrowReader:
             Unavailable: the database does not answer.
             OSError: it went away between two batches.
         """
+        with self._cursor() as cursor:
+            cursor.execute(query)
+            yield cursor.fetch_record_batch()
+
+    @contextmanager
+    def _cursor(self) -> Iterator["dbapi.Cursor"]:
         try:
             with self._connection.cursor() as cursor:
-                cursor.execute(query)
-                yield cursor.fetch_record_batch()
+                yield cursor
         except AdbcError as error:
             raise Unavailable(f"The database did not answer a read ({type(error).__name__}); try again in a moment.") from error
 

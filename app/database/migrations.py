@@ -71,7 +71,16 @@ def upgrade(database: Database) -> None:
                 return
             pause = FIRST_PAUSE_SECONDS
         except _TablesInUse:
-            _log_who_is_in_the_way(database, pause)
+            with database.operator_connection() as connection:
+                oldest = connection.exec_driver_sql(_OLDEST_TRANSACTION).one_or_none()
+            who = {} if oldest is None else {"pid": oldest[0], "application": oldest[1], "since": oldest[2].isoformat()}
+            log.warning(
+                "migration_waits",
+                detail="Tables are in use, so the next migration gave way and changed nothing. "
+                "If a transaction never ends, end its process of Postgres with pg_terminate_backend(pid).",
+                again_in_seconds=pause,
+                **({"oldest_transaction": who} if who else {}),
+            )
             sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
@@ -105,7 +114,10 @@ def _apply_next(database: Database) -> bool:
         connection.exec_driver_sql(f"SET LOCAL lock_timeout = {round(1000 * LOCK_SECONDS)}")
         try:
             require_no_months_in_files(connection, locked=True)
-            command.upgrade(config, _next_after(revision))
+            revisions = _revisions()
+            # Nobody uses a new database. Alembic refuses an unknown revision.
+            target = revisions[revisions.index(revision) + 1] if revision in revisions else "head"
+            command.upgrade(config, target)
         except DBAPIError as error:
             if getattr(error.orig, "sqlstate", None) in _IN_USE:
                 raise _TablesInUse from error
@@ -133,25 +145,6 @@ def require_no_months_in_files(connection: Connection, *, locked: bool = False) 
             f"Files hold the only copy of records of {'; '.join(months)}, and this version does not read them: bring them back with"
             f" `evenhand archives` of commit {OLDEST_COMMIT} before you migrate."
         )
-
-
-def _next_after(revision: str | None) -> str:
-    revisions = _revisions()
-    # Nobody uses a new database. Alembic refuses an unknown revision.
-    return revisions[revisions.index(revision) + 1] if revision in revisions else "head"
-
-
-def _log_who_is_in_the_way(database: Database, pause_seconds: float) -> None:
-    with database.operator_connection() as connection:
-        oldest = connection.exec_driver_sql(_OLDEST_TRANSACTION).one_or_none()
-    who = {} if oldest is None else {"oldest_transaction": {"pid": oldest[0], "application": oldest[1], "since": oldest[2].isoformat()}}
-    log.warning(
-        "migration_waits",
-        detail="Tables are in use, so the next migration gave way and changed nothing. "
-        "If a transaction never ends, end its process of Postgres with pg_terminate_backend(pid).",
-        again_in_seconds=pause_seconds,
-        **who,
-    )
 
 
 def read_revision(connection: Connection) -> str | None:

@@ -6,16 +6,13 @@ from datetime import datetime
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
+_PARTITIONS = text("SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = 'payload_records'::regclass")
+
 MONTHS_AHEAD = 3
 """Partitions made in advance: a stopped scheduler does no harm for a quarter."""
 
 
-def find_month(moment: datetime) -> tuple[int, int]:
-    """Returns (year, month) in UTC."""
-    return moment.year, moment.month
-
-
-def partition_name(year: int, month: int) -> str:
+def _name_partition(year: int, month: int) -> str:
     return f"payload_records_{year:04}_{month:02}"
 
 
@@ -29,9 +26,9 @@ def ensure_months(session: Session, months: Iterable[tuple[int, int]]) -> None:
 
     Attaching a finished table stops no readers and writers of the others.
     """
-    existing = set(session.scalars(text("SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = 'payload_records'::regclass")))
+    existing = set(session.scalars(_PARTITIONS))
     for year, month in sorted(set(months)):
-        name = partition_name(year, month)
+        name = _name_partition(year, month)
         if name in existing:
             continue
         # Two processes may find the same month absent.
@@ -45,8 +42,8 @@ def ensure_months(session: Session, months: Iterable[tuple[int, int]]) -> None:
 
 def months_ahead(session: Session, now: datetime) -> int:
     """Returns how many months after this one have a partition, without a gap."""
-    existing = set(session.scalars(text("SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = 'payload_records'::regclass")))
+    existing = set(session.scalars(_PARTITIONS))
     count, month = 0, now.year * 12 + now.month
-    while partition_name(month // 12, month % 12 + 1) in existing:
+    while _name_partition(month // 12, month % 12 + 1) in existing:
         count, month = count + 1, month + 1
     return count

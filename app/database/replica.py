@@ -3,7 +3,6 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
 
 import structlog
 from sqlalchemy import text
@@ -14,12 +13,12 @@ from ..base.clock import monotonic_seconds
 from ..base.errors import Unavailable
 from .engine import Database
 
-PATIENCE_SECONDS: Final = 0.05
+PATIENCE_SECONDS = 0.05
 """Max seconds that a reader waits for the replica; then the primary answers."""
 
-LEFT_ALONE_SECONDS: Final = 5.0
+LEFT_ALONE_SECONDS = 5.0
 
-_POLL_SECONDS: Final = 0.005
+_POLL_SECONDS = 0.005
 _WRITTEN = text("SELECT pg_current_wal_flush_lsn()::text")
 # A promoted replica is another database from then on.
 _HAS = text("SELECT pg_is_in_recovery() AND pg_last_wal_replay_lsn() >= CAST(:position AS pg_lsn)")
@@ -53,11 +52,14 @@ class Replica:
             reason = None if self._has(position) else "it is late, or is no replica any more"
         except (Unavailable, SQLAlchemyError) as error:
             reason = str(error)
+        was_used, self._is_used = self._is_used, reason is None
         if reason is None:
-            self._note(is_used=True)
+            if not was_used:
+                log.info("replica_used")
             return self._database
         self._asked_again_at = monotonic_seconds() + LEFT_ALONE_SECONDS
-        self._note(is_used=False, reason=reason)
+        if was_used:
+            log.warning("replica_left", reason=reason)
         return self._primary
 
     def _has(self, position: str | None) -> bool:
@@ -69,11 +71,3 @@ class Replica:
             if monotonic_seconds() >= until:
                 return False
             time.sleep(_POLL_SECONDS)
-
-    def _note(self, *, is_used: bool, reason: str = "") -> None:
-        if is_used != self._is_used:
-            self._is_used = is_used
-            if is_used:
-                log.info("replica_used")
-            else:
-                log.warning("replica_left", reason=reason)

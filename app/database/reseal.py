@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
-from sqlalchemy import func, select, text, update
+from sqlalchemy import Select, func, select, text, update
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from ..base.errors import SetupError
@@ -17,8 +17,6 @@ BATCH_ROWS = 200
 MAX_NAMED = 10
 
 _SEALING = 4540261129
-
-_SealedRow: TypeAlias = type[DeploymentRow] | type[AlertChannelRow] | type[OpenScaleFactRow]
 
 
 class Resealer(Sealer, Protocol):
@@ -34,16 +32,6 @@ class SealedColumn(Enum):
     PROVIDERS = "OpenScale service provider"
 
     @property
-    def row(self) -> _SealedRow:
-        rows: dict[SealedColumn, _SealedRow] = {
-            SealedColumn.ENDPOINTS: DeploymentRow,
-            SealedColumn.COLUMNS: DeploymentRow,
-            SealedColumn.CHANNELS: AlertChannelRow,
-            SealedColumn.PROVIDERS: OpenScaleFactRow,
-        }
-        return rows[self]
-
-    @property
     def column(self) -> InstrumentedAttribute[Any]:
         columns: dict[SealedColumn, InstrumentedAttribute[Any]] = {
             SealedColumn.ENDPOINTS: DeploymentRow.credentials,
@@ -54,7 +42,7 @@ class SealedColumn(Enum):
         return columns[self]
 
 
-@dataclass(slots=True)
+@dataclass
 class ResealedBatch:
     """`unreadable` are ids of rows that no known key opens; `last_id` is None after the last row."""
 
@@ -86,7 +74,7 @@ def find_unreadable(session: Session, sealer: Sealer | None) -> list[str]:
     return [
         f"{kind.value} {row_id}"
         for kind in SealedColumn
-        for row_id, sealed in session.execute(select(kind.row.id, kind.column).where(kind.column.is_not(None)).order_by(kind.row.id))
+        for row_id, sealed in session.execute(_select_sealed(kind.column))
         if sealer is None or not _opens(sealer, sealed)
     ]
 
@@ -98,9 +86,9 @@ def name_first(secrets: Sequence[str]) -> str:
 
 def reseal_batch(session: Session, kind: SealedColumn, sealer: Resealer, *, after_id: str) -> ResealedBatch:
     """Encrypts the next secrets, by ids, under the present key; skips those that are so already."""
-    row, column = kind.row, kind.column
-    batch = ResealedBatch()
-    statement = select(row.id, column).where(column.is_not(None), row.id > after_id).order_by(row.id).limit(BATCH_ROWS)
+    column = kind.column
+    row, batch = column.class_, ResealedBatch()
+    statement = _select_sealed(column).where(row.id > after_id).limit(BATCH_ROWS)
     # FOR NO KEY UPDATE: records are logged meanwhile.
     for row_id, sealed in session.execute(statement.with_for_update(key_share=True)).all():
         batch.seen += 1
@@ -115,6 +103,10 @@ def reseal_batch(session: Session, kind: SealedColumn, sealer: Resealer, *, afte
         session.execute(update(row).where(row.id == row_id).values({column: sealer.seal(plain)}))
         batch.resealed += 1
     return batch
+
+
+def _select_sealed(column: InstrumentedAttribute[Any]) -> Select[str, bytes]:
+    return select(column.class_.id, column).where(column.is_not(None)).order_by(column.class_.id)
 
 
 def _opens(sealer: Sealer, sealed: bytes) -> bool:

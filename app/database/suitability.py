@@ -19,7 +19,12 @@ def find_faults(database: Database) -> Iterator[DatabaseFault]:
     with database.operator_connection() as connection:
         encoding = connection.exec_driver_sql("SHOW server_encoding").scalar()
         # Inside, so that a connection that is refused is named as well.
-        is_of_transactions = _is_of_transactions(database)
+        with database.engine.connect() as first, database.engine.connect() as second:
+            before = _ask_process(first)
+            first.commit()
+            _ask_process(second)
+            # The process changes once another connection has begun a transaction on it.
+            is_of_transactions = _ask_process(first) != before
     if encoding != "UTF8":
         yield DatabaseFault(
             f"The database {public_address(database.url)} has the encoding {encoding}; Evenhand needs UTF8. Make another one:"
@@ -31,15 +36,6 @@ def find_faults(database: Database) -> Iterator[DatabaseFault]:
             f"The database {public_address(database.url)} is reached by a pooler in transaction mode, which loses settings and prepared"
             " statements: set pool_mode = session for it (PgBouncer), or name the database itself."
         )
-
-
-def _is_of_transactions(database: Database) -> bool:
-    """Whether a connection changes its process of Postgres once another connection has begun a transaction on it."""
-    with database.engine.connect() as first, database.engine.connect() as second:
-        before = _ask_process(first)
-        first.commit()
-        _ask_process(second)
-        return _ask_process(first) != before
 
 
 def _ask_process(connection: Connection) -> object:

@@ -164,7 +164,7 @@ def detector_page(session: Session, deployment_no: int, paging: Paging) -> list[
     return list(trainings.values())
 
 
-def _versions(deployment_no: int) -> Select[Any]:
+def _versions(deployment_no: int) -> Select[*tuple[Any, ...]]:
     """Without the models, which are large."""
     row = BiasDetectorRow
     return (

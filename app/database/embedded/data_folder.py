@@ -32,10 +32,6 @@ class Place:
     def other_account(self) -> Account | None:
         return None if self.account.uid == current_account().uid else self.account
 
-    @property
-    def is_initialised(self) -> bool:
-        return (self.data / "PG_VERSION").exists()
-
 
 def make_folder(data_dir: Path) -> None:
     try:

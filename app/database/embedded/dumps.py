@@ -14,8 +14,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from ...base.errors import SetupError
 from .postgres_programs import client_program
 
-DUMPED = ("--format=custom", "--no-owner", "--no-privileges", "--no-tablespaces", "--no-publications", "--no-subscriptions")
-LOADED = ("--no-owner", "--no-privileges", "--no-tablespaces", "--no-publications", "--no-subscriptions")
+LEFT_OUT = ("--no-owner", "--no-privileges", "--no-tablespaces", "--no-publications", "--no-subscriptions")
 
 HEADER_LINES = 64
 
@@ -30,36 +29,35 @@ def dump(url: str, file: Path) -> None:
     """Writes the whole database at one moment to `file`; blocks nobody."""
     address, environment = _connection(url)
     with tempfile.TemporaryFile() as output:
-        command = [client_program("pg_dump"), *DUMPED, "--no-password", f"--file={file}", f"--dbname={address}"]
+        command = [client_program("pg_dump"), "--format=custom", *LEFT_OUT, "--no-password", f"--file={file}", f"--dbname={address}"]
         ended = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment, check=False)  # noqa: S603
         if ended.returncode != 0:
             raise SetupError(f"The database could not be dumped: {_last_words(output)}")
 
 
 def tables_in(file: Path) -> frozenset[str]:
-    listed = subprocess.run(  # noqa: S603
-        [client_program("pg_restore"), "--list", str(file)], capture_output=True, text=True, check=False, env=_plain_environment()
-    )
-    if listed.returncode != 0:
-        raise SetupError(f"{file} is not a backup that can be read: {listed.stderr.strip()[-LAST_WORDS_BYTES:]}")
     # 3215; 0 16385 TABLE DATA public deployments evenhand
-    lines = (line.split() for line in listed.stdout.splitlines() if not line.startswith(";"))
+    lines = (line.split() for line in _read_dump(file, "--list").splitlines() if not line.startswith(";"))
     return frozenset(columns[6] for columns in lines if columns[3:5] == ["TABLE", "DATA"])
 
 
 def rows_in(file: Path, table: str) -> list[str]:
-    command = [client_program("pg_restore"), "--data-only", f"--table={table}", "--file=-", str(file)]
+    _, _, rows = _read_dump(file, "--data-only", f"--table={table}", "--file=-").partition(" FROM stdin;\n")
+    return rows.partition("\n\\.\n")[0].splitlines()
+
+
+def _read_dump(file: Path, *options: str) -> str:
+    command = [client_program("pg_restore"), *options, str(file)]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, env=_plain_environment())  # noqa: S603
     if ended.returncode != 0:
         raise SetupError(f"{file} is not a backup that can be read: {ended.stderr.strip()[-LAST_WORDS_BYTES:]}")
-    _, _, rows = ended.stdout.partition(" FROM stdin;\n")
-    return rows.partition("\n\\.\n")[0].splitlines()
+    return ended.stdout
 
 
 def load(file: Path, url: str, *, first: str) -> None:
     """Runs the statements `first`, then the dump, in one transaction."""
     address, environment = _connection(url)
-    reading = [client_program("pg_restore"), *LOADED, "--file=-", str(file)]
+    reading = [client_program("pg_restore"), *LEFT_OUT, "--file=-", str(file)]
     writing = [client_program("psql"), "--no-psqlrc", "--quiet", "--no-password", "--set=ON_ERROR_STOP=1", "--set=VERBOSITY=terse"]
     writing += ["--file=-", f"--dbname={address}"]
     with tempfile.TemporaryFile() as reader_words, tempfile.TemporaryFile() as writer_words:
@@ -67,28 +65,24 @@ def load(file: Path, url: str, *, first: str) -> None:
             _run(writing, environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=writer_words) as writer,
             _run(reading, _plain_environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=reader_words) as reader,
         ):
-            _pipe_script(reader, writer, first)
+            source, target = cast("IO[bytes]", reader.stdout), cast("IO[bytes]", writer.stdin)
+            with contextlib.suppress(BrokenPipeError):  # its output says why
+                target.write(f"BEGIN;\n{first}\n".encode())
+                for _ in range(HEADER_LINES):
+                    line = source.readline()
+                    if line != UNKNOWN_TO_OLDER_SERVERS:
+                        target.write(line)
+                shutil.copyfileobj(source, target, CHUNK_BYTES)
+                # Only now: a script that ends early must not be committed.
+                if reader.wait() == 0:
+                    target.write(b"\nCOMMIT;\n")
+            source.close()
+            with contextlib.suppress(BrokenPipeError):
+                target.close()
         if reader.returncode != 0 and writer.returncode == 0:
             raise SetupError(f"{file} could not be read to its end, so nothing was changed: {_last_words(reader_words)}")
         if writer.returncode != 0:
             raise SetupError(f"The database refused the backup, so nothing was changed: {_last_words(writer_words)}")
-
-
-def _pipe_script(reader: subprocess.Popen[bytes], writer: subprocess.Popen[bytes], first: str) -> None:
-    source, target = cast("IO[bytes]", reader.stdout), cast("IO[bytes]", writer.stdin)
-    with contextlib.suppress(BrokenPipeError):  # its output says why
-        target.write(f"BEGIN;\n{first}\n".encode())
-        for _ in range(HEADER_LINES):
-            line = source.readline()
-            if line != UNKNOWN_TO_OLDER_SERVERS:
-                target.write(line)
-        shutil.copyfileobj(source, target, CHUNK_BYTES)
-        # Only now: a script that ends early must not be committed.
-        if reader.wait() == 0:
-            target.write(b"\nCOMMIT;\n")
-    source.close()
-    with contextlib.suppress(BrokenPipeError):
-        target.close()
 
 
 @contextlib.contextmanager
@@ -101,17 +95,15 @@ def _run(command: list[str], environment: Mapping[str, str], **files: int | IO[b
             raise
 
 
-def _connection(url: str) -> tuple[str, Mapping[str, str]]:
+def _connection(url: str) -> tuple[str, dict[str, str]]:
     """The process list would show a password: the environment holds it."""
-    settings = conninfo_to_dict(url)
-    password = settings.pop("password", None)
-    environment = dict(_plain_environment())
-    if password is not None:
+    settings, environment = conninfo_to_dict(url), _plain_environment()
+    if (password := settings.pop("password", None)) is not None:
         environment["PGPASSWORD"] = str(password)
     return make_conninfo("", **settings), environment
 
 
-def _plain_environment() -> Mapping[str, str]:
+def _plain_environment() -> dict[str, str]:
     return {**os.environ, "LC_ALL": "C"}
 
 

@@ -52,26 +52,9 @@ TUNING = {
 }
 
 
-def server_arguments(data: Path, socket_dir: Path) -> list[str]:
-    quoted = str(socket_dir).replace('"', '""')  # a comma or blank in a path would split the list
-    settings = TUNING | {"unix_socket_directories": f'"{quoted}"', "port": str(PORT)}
-    return ["-D", str(data), *(option for name, value in settings.items() for option in ("-c", f"{name}={value}"))]
+NAME = "evenhand"
 
-
-def initdb_arguments(data: Path, superuser: str) -> list[str]:
-    """Returns the arguments of `initdb`. Text sorts by code point."""
-    return [
-        f"--pgdata={data}",
-        f"--username={superuser}",
-        "--encoding=UTF8",
-        "--locale-provider=builtin",
-        "--builtin-locale=C.UTF-8",
-        "--locale=C",
-        # The socket's folder is closed to all but its owner.
-        "--auth-local=trust",
-        "--auth-host=reject",
-    ]
-
+log = structlog.get_logger()
 
 START_SECONDS = 120.0  # replaying two gigabytes of log after a crash
 SHUTDOWN = ((signal.SIGINT, 30.0), (signal.SIGQUIT, 10.0), (signal.SIGKILL, 5.0))
@@ -82,14 +65,26 @@ STILL_IN_USE = "pre-existing shared memory block"
 PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 
 
-def make_cluster(programs: Path, place: Place, superuser: str) -> None:
+def make_cluster(programs: Path, place: Place) -> None:
     """Creates an empty cluster: next to `place.data` first, then renamed."""
     fresh = place.data.with_name(f"{place.data.name}.new")
     try:
         shutil.rmtree(fresh, ignore_errors=True)
         fresh.mkdir(mode=0o700)
         os.chown(fresh, place.account.uid, place.account.gid)
-        command = [str(programs / "initdb"), *initdb_arguments(fresh, superuser)]
+        command = [
+            str(programs / "initdb"),
+            f"--pgdata={fresh}",
+            f"--username={NAME}",
+            "--encoding=UTF8",
+            # Text sorts by code point.
+            "--locale-provider=builtin",
+            "--builtin-locale=C.UTF-8",
+            "--locale=C",
+            # The socket's folder is closed to all but its owner.
+            "--auth-local=trust",
+            "--auth-host=reject",
+        ]
         tied = tied_command(command, signal.SIGKILL, place.other_account)
         result = subprocess.run(tied, capture_output=True, text=True, check=False, cwd="/", env=_environment(), start_new_session=True)  # noqa: S603
         if result.returncode != 0:
@@ -149,7 +144,10 @@ def shut_down(data: Path) -> None:
 
 
 def _spawn(programs: Path, place: Place) -> subprocess.Popen[bytes]:
-    command = [str(programs / "postgres"), *server_arguments(place.data, place.socket_dir)]
+    quoted = str(place.socket_dir).replace('"', '""')  # a comma or blank in a path would split the list
+    settings = TUNING | {"unix_socket_directories": f'"{quoted}"', "port": str(PORT)}
+    options = (option for name, value in settings.items() for option in ("-c", f"{name}={value}"))
+    command = [str(programs / "postgres"), "-D", str(place.data), *options]
     descriptor = os.open(place.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     os.fchmod(descriptor, 0o600)  # older versions left logs open to others
     with os.fdopen(descriptor, "ab") as output:
@@ -185,9 +183,6 @@ def _environment() -> Mapping[str, str]:
 
 
 SYSTEM_DIR = Path("/var/lib/evenhand")
-NAME = "evenhand"
-
-log = structlog.get_logger()
 
 
 class EmbeddedPostgres:
@@ -226,16 +221,22 @@ class EmbeddedPostgres:
             if running is None:
                 self._wait_for_exit()
                 programs = programs_for(place.account, self._system_dir)
-                if place.is_initialised:
+                if (place.data / "PG_VERSION").exists():
                     hand_over(place)
                 else:
-                    make_cluster(programs, place, NAME)
+                    make_cluster(programs, place)
                 self._process = start_server(programs, place)
                 log.info("postgres_started", data=str(place.data), account=place.account.name, pid=self._process.pid)
             self._place = place
             self._socket_dir = running.socket_dir if running else place.socket_dir
             self._users.join()
-            _ensure_database(self._socket_dir)
+            # Separate from making the cluster: the next start completes an interrupted one.
+            try:
+                with psycopg.connect(_url(self._socket_dir, "postgres"), autocommit=True) as connection:
+                    if connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [NAME]).fetchone() is None:
+                        connection.execute(f"CREATE DATABASE {NAME}")
+            except psycopg.Error as error:
+                raise SetupError(f"The embedded database started but could not be prepared: {error}") from error
         return self.url
 
     def is_running(self) -> bool:
@@ -255,19 +256,16 @@ class EmbeddedPostgres:
                     with contextlib.suppress(OSError):
                         self._place.socket_dir.rmdir()
                 log.info("postgres_stopped", data=str(self._place.data))
-        self._leave_to_others()
+        if self._process is not None:
+            # Collects the exit status once the last user, maybe here, has ended our process.
+            threading.Thread(target=self._process.wait, name="evenhand-postgres-exit", daemon=True).start()
+            self._process = None
         self._place = self._socket_dir = None
 
     def _wait_for_exit(self) -> None:
         """Our ended process has freed its memory but not yet its process id."""
         if self._process is not None:
             self._process.wait()
-            self._process = None
-
-    def _leave_to_others(self) -> None:
-        """Collects the exit status once the last user, maybe here, has ended our process."""
-        if self._process is not None:
-            threading.Thread(target=self._process.wait, name="evenhand-postgres-exit", daemon=True).start()
             self._process = None
 
     def _forget_ended(self) -> None:
@@ -303,13 +301,3 @@ def _find_running(place: Place) -> Postmaster | None:
             raise SetupError(f"A Postgres (process {running.pid}) runs on {place.data} but does not answer; see {place.log}.")
         time.sleep(POLL_SECONDS)
     return None
-
-
-def _ensure_database(socket_dir: Path) -> None:
-    """Separate from making the cluster: the next start completes an interrupted one."""
-    try:
-        with psycopg.connect(_url(socket_dir, "postgres"), autocommit=True) as connection:
-            if connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [NAME]).fetchone() is None:
-                connection.execute(f"CREATE DATABASE {NAME}")
-    except psycopg.Error as error:
-        raise SetupError(f"The embedded database started but could not be prepared: {error}") from error

@@ -1,12 +1,11 @@
 """People, API keys, their log-ins and limits, and the logs of changes."""
 
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import BigInteger, ForeignKey, Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import BoundDeploymentNo, BytesKey, Int64, Row, RowNo, ShortRowNo, StoredAt, TextKey, UniqueText
+from .base import BoundDeploymentNo, BytesKey, Int64, JsonObject, Row, RowNo, ShortRowNo, StoredAt, TextKey, UniqueText
 
 
 class UserRow(Row):
@@ -64,7 +63,7 @@ class ActivityRow(Row):
     deployment_no: Mapped[int | None] = mapped_column(ForeignKey("deployments.no", ondelete="SET NULL"))
     deployment_id: Mapped[str | None]
     subject: Mapped[str | None]
-    details: Mapped[dict[str, Any]]
+    details: Mapped[JsonObject]
 
 
 class ApiKeyRow(Row):
@@ -138,6 +137,6 @@ class AuditEventRow(Row):
     route: Mapped[str]
     deployment_id: Mapped[str | None]
     subject: Mapped[str | None]
-    details: Mapped[dict[str, Any]]
+    details: Mapped[JsonObject]
     position: Mapped[int | None] = mapped_column(BigInteger, unique=True)
     hash: Mapped[bytes | None]

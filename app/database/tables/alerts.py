@@ -1,12 +1,11 @@
 """Alert rules, alerts, channels, notifications."""
 
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import BigInteger, ForeignKey, Index, UniqueConstraint, text
+from sqlalchemy import ForeignKey, Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import DeploymentNo, Int64, MadeId, QueuedRow, Row, RowNo, ShortRowNo, StoredAt, UniqueText
+from .base import AlertNo, ChannelKey, DeploymentNo, Int64, JsonObject, MadeId, QueuedRow, Row, RowNo, ShortRowNo, StoredAt, UniqueText
 
 
 class AlertChannelRow(Row):
@@ -18,7 +17,7 @@ class AlertChannelRow(Row):
     id: Mapped[UniqueText]
     name: Mapped[str]
     kind: Mapped[str]
-    config: Mapped[dict[str, Any]]
+    config: Mapped[JsonObject]
     secret: Mapped[bytes | None]
     created_at: Mapped[StoredAt]
     updated_at: Mapped[StoredAt]
@@ -33,7 +32,7 @@ class AlertRuleRow(Row):
     deployment_no: Mapped[DeploymentNo]
     version: Mapped[int]
     kind: Mapped[str]
-    config: Mapped[dict[str, Any]]
+    config: Mapped[JsonObject]
     enabled: Mapped[bool]
     created_at: Mapped[StoredAt]
     updated_at: Mapped[StoredAt]
@@ -43,7 +42,7 @@ class AlertRuleChannelRow(Row):
     __tablename__ = "alert_rule_channels"
 
     rule_no: Mapped[int] = mapped_column(ForeignKey("alert_rules.no", ondelete="CASCADE"), primary_key=True)
-    channel_no: Mapped[int] = mapped_column(ForeignKey("alert_channels.no", ondelete="CASCADE"), primary_key=True, index=True)
+    channel_no: Mapped[ChannelKey]
 
 
 class AlertRow(Row):
@@ -71,7 +70,7 @@ class AlertRow(Row):
     group: Mapped[str | None]
     metric: Mapped[str | None]
     data: Mapped[str | None]
-    facts: Mapped[dict[str, Any]]
+    facts: Mapped[JsonObject]
     opened_at: Mapped[datetime]
     opened_check_no: Mapped[Int64 | None]
     last_seen_at: Mapped[datetime]
@@ -82,7 +81,7 @@ class AlertRow(Row):
     note: Mapped[str | None]
     resolved_at: Mapped[datetime | None]
     resolution: Mapped[str | None]
-    change: Mapped[dict[str, Any] | None]
+    change: Mapped[JsonObject | None]
     closed_by: Mapped[str | None]
     closing_note: Mapped[str | None]
     closing_reason: Mapped[str | None]
@@ -97,7 +96,7 @@ class AlertCommentRow(Row):
     __table_args__ = (UniqueConstraint("alert_no", "id", name="alert_comments_alert_no_id_key"),)
 
     no: Mapped[RowNo]
-    alert_no: Mapped[int] = mapped_column(BigInteger, ForeignKey("alerts.no", ondelete="CASCADE"))
+    alert_no: Mapped[AlertNo]
     id: Mapped[str]
     author: Mapped[str]
     text: Mapped[str]
@@ -119,9 +118,9 @@ class NotificationRow(QueuedRow):
     )
 
     channel_no: Mapped[int] = mapped_column(ForeignKey("alert_channels.no", ondelete="CASCADE"))
-    alert_no: Mapped[int | None] = mapped_column(BigInteger, ForeignKey("alerts.no", ondelete="CASCADE"))
+    alert_no: Mapped[AlertNo | None]
     event: Mapped[str]
-    body: Mapped[dict[str, Any]]
+    body: Mapped[JsonObject]
     last_error: Mapped[str | None]
     created_at: Mapped[StoredAt]
     sent_at: Mapped[datetime | None]

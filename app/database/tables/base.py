@@ -2,7 +2,7 @@
 
 import uuid
 from datetime import datetime
-from typing import Annotated, Any, ClassVar, TypeAlias
+from typing import Annotated, Any, ClassVar
 
 from sqlalchemy import BigInteger, DateTime, ForeignKey, Identity, MetaData, SmallInteger, func
 from sqlalchemy.dialects.postgresql import JSONB
@@ -19,36 +19,38 @@ CONSTRAINT_NAMES = {
 Json = JSONB(none_as_null=True)
 """An absent value is SQL's NULL, never JSON's null."""
 
-Int16: TypeAlias = Annotated[int, mapped_column(SmallInteger)]
-Int64: TypeAlias = Annotated[int, mapped_column(BigInteger)]
-JsonValue: TypeAlias = Annotated[Any, mapped_column(Json)]
+Int16 = Annotated[int, mapped_column(SmallInteger)]
+Int64 = Annotated[int, mapped_column(BigInteger)]
+JsonValue = Annotated[Any, mapped_column(Json)]
+JsonObject = dict[str, Any]
+JsonList = list[Any]
 
 
-def _make_id() -> str:
-    return str(uuid.uuid4())
+MadeId = Annotated[str, mapped_column(unique=True, default=lambda: str(uuid.uuid4()))]
+NotYet = Annotated[bool, mapped_column(default=False)]
+UniqueText = Annotated[str, mapped_column(unique=True)]
+StoredAt = Annotated[datetime, mapped_column(server_default=func.now())]
 
+RowNo = Annotated[int, mapped_column(BigInteger, Identity(always=True), primary_key=True)]
+ShortRowNo = Annotated[int, mapped_column(Identity(always=True), primary_key=True)]
+IntKey = Annotated[int, mapped_column(primary_key=True)]
+TextKey = Annotated[str, mapped_column(primary_key=True)]
+BytesKey = Annotated[bytes, mapped_column(primary_key=True)]
+TimeKey = Annotated[datetime, mapped_column(primary_key=True)]
 
-MadeId: TypeAlias = Annotated[str, mapped_column(unique=True, default=_make_id)]
-NotYet: TypeAlias = Annotated[bool, mapped_column(default=False)]
-UniqueText: TypeAlias = Annotated[str, mapped_column(unique=True)]
-StoredAt: TypeAlias = Annotated[datetime, mapped_column(server_default=func.now())]
-
-RowNo: TypeAlias = Annotated[int, mapped_column(BigInteger, Identity(always=True), primary_key=True)]
-ShortRowNo: TypeAlias = Annotated[int, mapped_column(Identity(always=True), primary_key=True)]
-TextKey: TypeAlias = Annotated[str, mapped_column(primary_key=True)]
-BytesKey: TypeAlias = Annotated[bytes, mapped_column(primary_key=True)]
-TimeKey: TypeAlias = Annotated[datetime, mapped_column(primary_key=True)]
-
-DeploymentNo: TypeAlias = Annotated[int, mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"))]
-BoundDeploymentNo: TypeAlias = Annotated[int | None, mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), index=True)]
-DeploymentKey: TypeAlias = Annotated[int, mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), primary_key=True)]
+DeploymentNo = Annotated[int, mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"))]
+BoundDeploymentNo = Annotated[int | None, mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), index=True)]
+DeploymentKey = Annotated[int, mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), primary_key=True)]
+AlertNo = Annotated[int, mapped_column(BigInteger, ForeignKey("alerts.no", ondelete="CASCADE"))]
+CheckNo = Annotated[int, mapped_column(BigInteger, ForeignKey("checks.no", ondelete="CASCADE"), index=True)]
+ChannelKey = Annotated[int, mapped_column(ForeignKey("alert_channels.no", ondelete="CASCADE"), primary_key=True, index=True)]
 
 
 class Row(DeclarativeBase):
     """One stored row. Timestamps are aware; dicts and lists are JSONB."""
 
     metadata = MetaData(naming_convention=CONSTRAINT_NAMES)
-    type_annotation_map: ClassVar[dict[Any, Any]] = {datetime: DateTime(timezone=True), dict[str, Any]: Json, list[Any]: Json}
+    type_annotation_map: ClassVar[dict[Any, Any]] = {datetime: DateTime(timezone=True), JsonObject: Json, JsonList: Json}
 
 
 class QueuedRow(Row):

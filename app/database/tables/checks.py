@@ -1,12 +1,27 @@
 """Checks, count tables, measurements, sums of days, and workers."""
 
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import ARRAY, BigInteger, DateTime, Double, ForeignKey, ForeignKeyConstraint, Index, Integer, SmallInteger, String, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import DeploymentKey, DeploymentNo, Int16, Int64, JsonValue, NotYet, QueuedRow, Row, RowNo, StoredAt, TextKey, TimeKey
+from .base import (
+    CheckNo,
+    DeploymentKey,
+    DeploymentNo,
+    Int16,
+    Int64,
+    JsonList,
+    JsonObject,
+    JsonValue,
+    NotYet,
+    QueuedRow,
+    Row,
+    RowNo,
+    StoredAt,
+    TextKey,
+    TimeKey,
+)
 
 
 class CheckRow(QueuedRow):
@@ -39,12 +54,12 @@ class CheckRow(QueuedRow):
     batch: Mapped[str | None]
     lease_until: Mapped[datetime | None]
     cancel_requested: Mapped[NotYet]
-    progress: Mapped[dict[str, Any] | None]
+    progress: Mapped[JsonObject | None]
     reason: Mapped[str | None]
     failure: Mapped[str | None]
     model_answer: Mapped[str | None]
     alerts_due: Mapped[bool] = mapped_column(server_default=text("false"))
-    window: Mapped[dict[str, Any] | None]
+    window: Mapped[JsonObject | None]
     monitor_version: Mapped[int | None]
     model_revision: Mapped[str | None]
     created_by: Mapped[str]
@@ -66,7 +81,7 @@ class CheckTableRow(Row):
     data: Mapped[TextKey]
     attribute: Mapped[TextKey]
     part: Mapped[TextKey]
-    cells: Mapped[dict[str, Any]]
+    cells: Mapped[JsonObject]
 
 
 class MeasurementRow(Row):
@@ -79,7 +94,7 @@ class MeasurementRow(Row):
     )
 
     no: Mapped[RowNo]
-    check_no: Mapped[int] = mapped_column(BigInteger, ForeignKey("checks.no", ondelete="CASCADE"), index=True)
+    check_no: Mapped[CheckNo]
     deployment_no: Mapped[int]
     at: Mapped[datetime]
     metric: Mapped[str]
@@ -183,11 +198,11 @@ class TableDayRow(Row):
     day: Mapped[datetime]
     data: Mapped[str]
     attribute: Mapped[str]
-    favourable: Mapped[list[Any]]
-    unfavourable: Mapped[list[Any]]
+    favourable: Mapped[JsonList]
+    unfavourable: Mapped[JsonList]
     hour: Mapped[datetime]
     hours: Mapped[int]
-    cells: Mapped[dict[str, Any]]
+    cells: Mapped[JsonObject]
 
 
 class WorkerRow(Row):

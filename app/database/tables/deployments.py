@@ -1,12 +1,26 @@
 """Deployments, their monitors, training data and listed files."""
 
 from datetime import date, datetime
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated
 
 from sqlalchemy import BigInteger, ForeignKey, Index, SmallInteger, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import BoundDeploymentNo, DeploymentKey, Int16, Int64, Row, ShortRowNo, StoredAt, TextKey, UniqueText
+from .base import (
+    BoundDeploymentNo,
+    CheckNo,
+    DeploymentKey,
+    Int16,
+    Int64,
+    IntKey,
+    JsonList,
+    JsonObject,
+    Row,
+    ShortRowNo,
+    StoredAt,
+    TextKey,
+    UniqueText,
+)
 
 
 class DeploymentRow(Row):
@@ -21,15 +35,15 @@ class DeploymentRow(Row):
     id: Mapped[UniqueText]
     name: Mapped[str]
     problem_type: Mapped[str]
-    outputs: Mapped[dict[str, Any]]
+    outputs: Mapped[JsonObject]
     schema_version: Mapped[Int16]
     model_revision: Mapped[str]
-    endpoint: Mapped[dict[str, Any] | None]
+    endpoint: Mapped[JsonObject | None]
     credentials: Mapped[bytes | None]
     column_key: Mapped[bytes | None]
     owner: Mapped[str | None]
     purpose: Mapped[str | None]
-    record_tables: Mapped[dict[str, Any] | None]
+    record_tables: Mapped[JsonObject | None]
     earliest: Mapped[date | None]
     created_at: Mapped[StoredAt]
     updated_at: Mapped[StoredAt]
@@ -54,8 +68,8 @@ class DeploymentSchemaRow(Row):
 
     deployment_no: Mapped[DeploymentKey]
     version: Mapped[int] = mapped_column(SmallInteger, primary_key=True)
-    features: Mapped[list[Any]]
-    meta: Mapped[list[Any]]
+    features: Mapped[JsonList]
+    meta: Mapped[JsonList]
 
 
 class MonitorRow(Row):
@@ -70,9 +84,9 @@ class MonitorRow(Row):
     deployment_no: Mapped[DeploymentKey]
     version: Mapped[int]
     schedule: Mapped[str]
-    config: Mapped[dict[str, Any]]
+    config: Mapped[JsonObject]
     scheduled_since: Mapped[StoredAt]
-    attribution: Mapped[dict[str, Any] | None]
+    attribution: Mapped[JsonObject | None]
     nightly_since: Mapped[datetime | None]
     created_at: Mapped[StoredAt]
     updated_at: Mapped[StoredAt]
@@ -97,7 +111,7 @@ class ListedFileRow(Row):
     newest: Mapped[datetime | None]
 
 
-UploadKey: TypeAlias = Annotated[int, mapped_column(ForeignKey("training_data.deployment_no", ondelete="CASCADE"), primary_key=True)]
+UploadKey = Annotated[int, mapped_column(ForeignKey("training_data.deployment_no", ondelete="CASCADE"), primary_key=True)]
 
 
 class TrainingDataRow(Row):
@@ -111,8 +125,8 @@ class TrainingDataRow(Row):
     weight: Mapped[str | None]
     records: Mapped[Int64]
     schema_version: Mapped[Int16]
-    labels: Mapped[dict[str, Any]]
-    absent: Mapped[list[Any]]
+    labels: Mapped[JsonObject]
+    absent: Mapped[JsonList]
     processed_at: Mapped[datetime]
     processing_seconds: Mapped[float]
 
@@ -121,8 +135,8 @@ class TrainingDistributionRow(Row):
     __tablename__ = "training_distributions"
 
     deployment_no: Mapped[UploadKey]
-    position: Mapped[int] = mapped_column(primary_key=True)
-    distribution: Mapped[dict[str, Any]]
+    position: Mapped[IntKey]
+    distribution: Mapped[JsonObject]
 
 
 class TrainingTableRow(Row):
@@ -132,8 +146,8 @@ class TrainingTableRow(Row):
 
     deployment_no: Mapped[UploadKey]
     attribute: Mapped[TextKey]
-    counted_by: Mapped[dict[str, Any]]
-    cells: Mapped[dict[str, Any] | None]
+    counted_by: Mapped[JsonObject]
+    cells: Mapped[JsonObject | None]
     reason: Mapped[str | None]
 
 
@@ -144,9 +158,9 @@ class TrainingCorrelationRow(Row):
 
     deployment_no: Mapped[UploadKey]
     attribute: Mapped[TextKey]
-    associations: Mapped[list[Any]]
-    donor_features: Mapped[list[Any]]
-    donors: Mapped[list[Any]]
+    associations: Mapped[JsonList]
+    donor_features: Mapped[JsonList]
+    donors: Mapped[JsonList]
     digest: Mapped[str]
 
 
@@ -157,7 +171,7 @@ class MitigationSettingsRow(Row):
 
     deployment_no: Mapped[DeploymentKey]
     version: Mapped[int]
-    settings: Mapped[dict[str, Any]]
+    settings: Mapped[JsonObject]
     updated_at: Mapped[StoredAt]
 
 
@@ -167,10 +181,10 @@ class MitigationProfileRow(Row):
     __tablename__ = "mitigation_profiles"
 
     deployment_no: Mapped[DeploymentKey]
-    version: Mapped[int] = mapped_column(primary_key=True)
+    version: Mapped[IntKey]
     basis: Mapped[str]
     fitted_at: Mapped[datetime]
-    profile: Mapped[dict[str, Any]]
+    profile: Mapped[JsonObject]
 
 
 class BiasDetectorRow(Row):
@@ -181,13 +195,13 @@ class BiasDetectorRow(Row):
 
     __tablename__ = "bias_detectors"
     deployment_no: Mapped[DeploymentKey]
-    version: Mapped[int] = mapped_column(primary_key=True)
+    version: Mapped[IntKey]
     attribute: Mapped[TextKey]
-    check_no: Mapped[int] = mapped_column(BigInteger, ForeignKey("checks.no", ondelete="CASCADE"), index=True)
+    check_no: Mapped[CheckNo]
     basis: Mapped[str]
     trained_at: Mapped[datetime]
-    training: Mapped[dict[str, Any]]
-    quality: Mapped[dict[str, Any] | None]
+    training: Mapped[JsonObject]
+    quality: Mapped[JsonObject | None]
     reason: Mapped[str | None]
     model: Mapped[bytes | None]
 
@@ -213,7 +227,7 @@ class FlaggedRecordRow(Row):
     reference_score: Mapped[float | None]
     gap: Mapped[float]
     bias_score: Mapped[float | None]
-    check_no: Mapped[int] = mapped_column(BigInteger, ForeignKey("checks.no", ondelete="CASCADE"), index=True)
+    check_no: Mapped[CheckNo]
 
 
 class OpenScaleFactRow(Row):
@@ -228,7 +242,7 @@ class OpenScaleFactRow(Row):
     kind: Mapped[TextKey]
     id: Mapped[TextKey]
     deployment_no: Mapped[BoundDeploymentNo]
-    entity: Mapped[dict[str, Any]]
+    entity: Mapped[JsonObject]
     secrets: Mapped[bytes | None]
     created_at: Mapped[StoredAt]
     created_by: Mapped[str]

@@ -1,14 +1,31 @@
 """Evidence over time, attributions of gaps, and scans for subgroups."""
 
 from datetime import datetime
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated
 
 from sqlalchemy import BigInteger, ForeignKey, Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import BytesKey, DeploymentNo, Int64, MadeId, NotYet, QueuedRow, Row, RowNo, StoredAt, TextKey, TimeKey
+from .base import (
+    AlertNo,
+    BytesKey,
+    DeploymentNo,
+    Int64,
+    IntKey,
+    JsonList,
+    JsonObject,
+    MadeId,
+    NotYet,
+    QueuedRow,
+    Row,
+    RowNo,
+    StoredAt,
+    TextKey,
+    TimeKey,
+)
 
-EraKey: TypeAlias = Annotated[int, mapped_column(BigInteger, ForeignKey("evidence_eras.no", ondelete="CASCADE"), primary_key=True)]
+EraNo = Annotated[int, mapped_column(BigInteger, ForeignKey("evidence_eras.no", ondelete="CASCADE"))]
+EraKey = Annotated[int, mapped_column(BigInteger, ForeignKey("evidence_eras.no", ondelete="CASCADE"), primary_key=True)]
 
 
 class EvidenceEraRow(Row):
@@ -52,7 +69,7 @@ class EvidenceHourRow(Row):
     data: Mapped[TextKey]
     attribute: Mapped[TextKey]
     hour: Mapped[TimeKey]
-    cells: Mapped[list[Any]]
+    cells: Mapped[JsonList]
     check_no: Mapped[Int64 | None]
 
 
@@ -78,19 +95,19 @@ class EvidenceFigureRow(Row):
 
     no: Mapped[RowNo]
     id: Mapped[MadeId]
-    era_no: Mapped[int] = mapped_column(BigInteger, ForeignKey("evidence_eras.no", ondelete="CASCADE"))
+    era_no: Mapped[EraNo]
     data: Mapped[str]
     attribute: Mapped[str]
     group: Mapped[str]
     metric: Mapped[str]
-    definition: Mapped[dict[str, Any] | None]
+    definition: Mapped[JsonObject | None]
     starts_at: Mapped[datetime | None]
     ended_at: Mapped[datetime | None]
     first_hour: Mapped[datetime]
     until: Mapped[datetime]
     is_stale: Mapped[NotYet]
     state: Mapped[bytes] = mapped_column(default=b"")
-    summary: Mapped[list[Any]] = mapped_column(default=[])
+    summary: Mapped[JsonList] = mapped_column(default=[])
 
 
 class EvidenceClosureRow(Row):
@@ -102,14 +119,14 @@ class EvidenceClosureRow(Row):
     __tablename__ = "evidence_closures"
 
     no: Mapped[RowNo]
-    era_no: Mapped[int] = mapped_column(BigInteger, ForeignKey("evidence_eras.no", ondelete="CASCADE"), index=True)
+    era_no: Mapped[EraNo] = mapped_column(index=True)
     data: Mapped[str]
     attribute: Mapped[str]
     group: Mapped[str]
     metric: Mapped[str]
     direction: Mapped[str]
     hour: Mapped[datetime]
-    alert_no: Mapped[int] = mapped_column(BigInteger, ForeignKey("alerts.no", ondelete="CASCADE"), index=True)
+    alert_no: Mapped[AlertNo] = mapped_column(index=True)
 
 
 class ChangedHourRow(Row):
@@ -166,17 +183,17 @@ class AttributionRow(QueuedRow):
     span_start: Mapped[datetime]
     span_end: Mapped[datetime]
     check_id: Mapped[str | None]
-    alert_no: Mapped[int | None] = mapped_column(BigInteger, ForeignKey("alerts.no", ondelete="CASCADE"))
+    alert_no: Mapped[AlertNo | None]
     pairs: Mapped[int | None]
     max_rows: Mapped[int | None]
-    comparisons: Mapped[list[Any] | None]
+    comparisons: Mapped[JsonList | None]
     planned_rows: Mapped[Int64 | None]
     planned_requests: Mapped[Int64 | None]
     asked_rows: Mapped[Int64 | None]
-    result: Mapped[dict[str, Any] | None]
+    result: Mapped[JsonObject | None]
     problem: Mapped[str | None]
     cancel_requested: Mapped[NotYet]
-    progress: Mapped[dict[str, Any] | None]
+    progress: Mapped[JsonObject | None]
     created_by: Mapped[str]
     created_at: Mapped[StoredAt]
     started_at: Mapped[datetime | None]
@@ -189,7 +206,7 @@ class AttributionAnswerRow(Row):
     __tablename__ = "attribution_answers"
 
     attribution_no: Mapped[int] = mapped_column(BigInteger, ForeignKey("attributions.no", ondelete="CASCADE"), primary_key=True)
-    part: Mapped[int] = mapped_column(primary_key=True)
+    part: Mapped[IntKey]
     question: Mapped[bytes]
     outcomes: Mapped[bytes]
 
@@ -207,7 +224,7 @@ class SubgroupScanRow(QueuedRow):
     )
 
     deployment_no: Mapped[DeploymentNo]
-    features: Mapped[list[Any] | None]
+    features: Mapped[JsonList | None]
     hours: Mapped[int]
     direction: Mapped[str]
     created_by: Mapped[str]
@@ -216,5 +233,5 @@ class SubgroupScanRow(QueuedRow):
     reason: Mapped[str | None]
     span_start: Mapped[datetime | None]
     span_end: Mapped[datetime | None]
-    bins: Mapped[list[Any] | None]
-    result: Mapped[dict[str, Any] | None]
+    bins: Mapped[JsonList | None]
+    result: Mapped[JsonObject | None]

@@ -5,12 +5,11 @@ the write): the write locks its row, and its deletion deletes these rows first.
 """
 
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import BigInteger, Identity, Index, PrimaryKeyConstraint, Sequence, SmallInteger, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import DeploymentKey, DeploymentNo, Int16, Int64, JsonValue, Row, RowNo, StoredAt, TextKey, TimeKey
+from .base import DeploymentKey, DeploymentNo, Int16, Int64, IntKey, JsonList, JsonObject, JsonValue, Row, RowNo, StoredAt, TextKey, TimeKey
 
 RECORD_NO_BLOCK = 1000
 """Record numbers that one `nextval` reserves, from its number on."""
@@ -23,7 +22,7 @@ class PayloadKeyRow(Row):
 
     __tablename__ = "payload_keys"
 
-    deployment_no: Mapped[int] = mapped_column(primary_key=True)
+    deployment_no: Mapped[IntKey]
     record_id: Mapped[TextKey]
     record_no: Mapped[Int64]
     logged_at: Mapped[StoredAt]
@@ -48,12 +47,12 @@ class PayloadRecordRow(Row):
     schema_version: Mapped[Int16]
     model_revision: Mapped[str]
     scored_at: Mapped[datetime]
-    features: Mapped[list[Any]]
-    meta: Mapped[list[Any] | None]
+    features: Mapped[JsonList]
+    meta: Mapped[JsonList | None]
     prediction: Mapped[JsonValue]
     probability: Mapped[JsonValue | None]
     label: Mapped[JsonValue | None]
-    debiased: Mapped[dict[str, Any] | None]
+    debiased: Mapped[JsonObject | None]
     sample_rate: Mapped[float | None]
 
 
@@ -67,7 +66,7 @@ class RecordCountRow(Row):
     __tablename__ = "record_counts"
 
     minute: Mapped[TimeKey]
-    deployment_no: Mapped[int] = mapped_column(primary_key=True)
+    deployment_no: Mapped[IntKey]
     no: Mapped[RowNo]
     records: Mapped[int]
 
@@ -85,13 +84,13 @@ class FeedbackRecordRow(Row):
         Index("feedback_records_pending_idx", "deployment_no", "feedback_no", postgresql_where=text("usable_at IS NULL")),
     )
 
-    deployment_no: Mapped[int] = mapped_column(primary_key=True)
+    deployment_no: Mapped[IntKey]
     feedback_id: Mapped[TextKey]
     feedback_no: Mapped[Int64]
     logged_at: Mapped[StoredAt]
     schema_version: Mapped[Int16]
-    features: Mapped[list[Any] | None]
-    meta: Mapped[list[Any] | None]
+    features: Mapped[JsonList | None]
+    meta: Mapped[JsonList | None]
     label: Mapped[JsonValue]
     record_no: Mapped[Int64 | None]
     record_logged_at: Mapped[datetime | None]
@@ -157,7 +156,7 @@ class CopyTargetRow(Row):
 class CounterfactualRow(Row):
     __tablename__ = "counterfactuals"
 
-    target_no: Mapped[int] = mapped_column(primary_key=True)
+    target_no: Mapped[IntKey]
     record_no: Mapped[int] = mapped_column(BigInteger, primary_key=True)
     draw: Mapped[int] = mapped_column(SmallInteger, primary_key=True)
     prediction: Mapped[JsonValue]
@@ -173,7 +172,7 @@ class ArrivalRow(Row):
 
     __tablename__ = "arrivals"
 
-    deployment_no: Mapped[int] = mapped_column(primary_key=True)
+    deployment_no: Mapped[IntKey]
     hour: Mapped[TimeKey]
     no: Mapped[RowNo]
     source: Mapped[str]

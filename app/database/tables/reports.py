@@ -1,12 +1,11 @@
 """Kept reports: schedules, reports, files."""
 
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import BigInteger, ForeignKey, Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import DeploymentNo, QueuedRow, Row, ShortRowNo, StoredAt, TextKey
+from .base import ChannelKey, DeploymentNo, JsonObject, QueuedRow, Row, ShortRowNo, StoredAt, TextKey
 
 
 class ReportScheduleRow(Row):
@@ -21,7 +20,7 @@ class ReportScheduleRow(Row):
     version: Mapped[int]
     name: Mapped[str]
     rhythm: Mapped[str]
-    wanted: Mapped[dict[str, Any]]
+    wanted: Mapped[JsonObject]
     enabled: Mapped[bool]
     since: Mapped[datetime]
     created_at: Mapped[StoredAt]
@@ -32,7 +31,7 @@ class ReportScheduleChannelRow(Row):
     __tablename__ = "report_schedule_channels"
 
     schedule_no: Mapped[int] = mapped_column(ForeignKey("report_schedules.no", ondelete="CASCADE"), primary_key=True)
-    channel_no: Mapped[int] = mapped_column(ForeignKey("alert_channels.no", ondelete="CASCADE"), primary_key=True, index=True)
+    channel_no: Mapped[ChannelKey]
 
 
 class KeptReportRow(QueuedRow):
@@ -53,7 +52,7 @@ class KeptReportRow(QueuedRow):
     schedule_id: Mapped[str | None]
     span_start: Mapped[datetime]
     span_end: Mapped[datetime]
-    wanted: Mapped[dict[str, Any]]
+    wanted: Mapped[JsonObject]
     reason: Mapped[str | None]
     seal: Mapped[str | None]
     chain_head: Mapped[str | None]

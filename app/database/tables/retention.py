@@ -1,12 +1,11 @@
 """Retention, legal holds, erasures, and their traces."""
 
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import ForeignKey, Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import BytesKey, DeploymentKey, DeploymentNo, Int64, Row, RowNo, ShortRowNo, StoredAt, TimeKey
+from .base import BytesKey, DeploymentKey, DeploymentNo, Int64, JsonObject, Row, RowNo, ShortRowNo, StoredAt, TimeKey
 
 
 class RetentionPolicyRow(Row):
@@ -60,10 +59,10 @@ class ErasureRow(Row):
     deployment_id: Mapped[str]
     kind: Mapped[str]
     state: Mapped[str]
-    selector: Mapped[dict[str, Any] | None]
-    scope: Mapped[dict[str, Any]]
+    selector: Mapped[JsonObject | None]
+    scope: Mapped[JsonObject]
     request_hash: Mapped[str]
-    counts: Mapped[dict[str, Any]]
+    counts: Mapped[JsonObject]
     requested_by: Mapped[str]
     requested_at: Mapped[StoredAt]
     started_at: Mapped[datetime | None]

@@ -15,7 +15,7 @@ from ...base.errors import Conflict, InvalidInput, NotFound, ScoringFailed, Unav
 from ...base.telemetry.prometheus import ingest_records
 from ...base.turns import Turns
 from ...database.engine import Database
-from ...database.partitions import ensure_coming_months, ensure_months, find_month
+from ...database.partitions import ensure_coming_months, ensure_months
 from ...database.sealer import Sealer
 from ...domain.arrival import LogKind, RecordSource, RejectionReason
 from ...domain.record import Receipt, RecordConflict, digest_id
@@ -271,7 +271,8 @@ class Ingestion:
             raise StaleTarget([])
 
     async def _ensure_months(self, checked: Checked) -> None:
-        missing = {find_month(time.astimezone(UTC)) for time in checked.times if time is not None} - self._months
+        times = (time.astimezone(UTC) for time in checked.times if time is not None)
+        missing = {(time.year, time.month) for time in times} - self._months
         if missing:
             await asyncio.to_thread(_ensure_months, self._database, missing)
             self._months |= missing
