@@ -1,7 +1,7 @@
 """Payload records as bodies."""
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import AliasPath, Field
 
@@ -9,12 +9,11 @@ from ..domain.group_words import GroupWords
 from ..domain.groups import Role
 from ..domain.mitigation import ONLY_DIRECT
 from ..web.body import Out, example
-from .one_record import RecordDetails
-from .record_lens import Change, OutcomeWord
+from .record_lens import Change, OutcomeWord, name_cells
 from .record_list import RecordSummary
 from .second_look.bodies import FLAG, LOGGED, FlagOut
 
-_RECORD: dict[str, Any] = {
+_RECORD = {
     **LOGGED,
     "outcome": "unfavourable",
     "groups": [{"attribute": "Sex", "group": "female", "role": "monitored"}],
@@ -24,7 +23,7 @@ _RECORD: dict[str, Any] = {
     "flags": [FLAG],
     "window_part": "span",
 }
-_COUNTERFACTUAL: dict[str, Any] = {
+_COUNTERFACTUAL = {
     "attribute": "Sex",
     "group": "male",
     "role": "reference",
@@ -38,7 +37,7 @@ _COUNTERFACTUAL: dict[str, Any] = {
     "change": "gained",
     "in_present_figures": True,
 }
-_DETAILS: dict[str, Any] = {
+_DETAILS = {
     **_RECORD,
     "feedback": {"label": "No Risk", "outcome": "favourable", "logged_at": "2026-12-20T09:00:00Z"},
     "counterfactuals": [_COUNTERFACTUAL],
@@ -98,8 +97,15 @@ class PayloadRecordOut(Out):
     Null where it did not read the record."""
 
     @classmethod
-    def of(cls, summary: RecordSummary, names: GroupWords) -> "PayloadRecordOut":
-        return cls.from_object(summary, **_computed_members(summary, names))
+    def of(cls, summary: RecordSummary, names: GroupWords, **members: object) -> Self:
+        record, schema = summary.record, summary.schema
+        return cls.from_object(
+            summary,
+            features=name_cells(schema.features, record.features),
+            meta=name_cells(schema.meta, record.meta),
+            flags=[FlagOut.of(flag, names) for flag in summary.flags],
+            **members,
+        )
 
 
 class CounterfactualOut(Out):
@@ -126,7 +132,7 @@ class CounterfactualOut(Out):
     change: Change | None
     """Null where one of the two outcomes is unclassified."""
 
-    in_present_figures: bool = Field(validation_alias="is_present")
+    in_present_figures: bool
     """False for a copy that an earlier monitor asked for."""
 
 
@@ -150,16 +156,6 @@ class PayloadRecordDetailsOut(PayloadRecordOut):
     notes: list[str]
     """Sentences to show along with the changes of mitigation."""
 
-    @classmethod
-    def with_details(cls, details: RecordDetails, names: GroupWords) -> "PayloadRecordDetailsOut":
-        return cls.from_object(
-            details.summary,
-            **_computed_members(details.summary, names),
-            feedback=details.feedback,
-            counterfactuals=details.counterfactuals,
-            notes=[ONLY_DIRECT],
-        )
-
 
 class PayloadRecordPage(Out):
     """A page of records, newest first."""
@@ -172,12 +168,3 @@ class PayloadRecordPage(Out):
 
     count: int | None
     """Records of the window, where the request asks for it."""
-
-
-def _computed_members(summary: RecordSummary, names: GroupWords) -> dict[str, Any]:
-    record, schema = summary.record, summary.schema
-    return {
-        "features": {column.name: value for column, value in zip(schema.features, record.features, strict=True)},
-        "meta": {column.name: value for column, value in zip(schema.meta, record.meta or [None] * len(schema.meta), strict=True)},
-        "flags": [FlagOut.of(flag, names) for flag in summary.flags],
-    }

@@ -28,47 +28,43 @@ class CsvPiece(Generic[Item, Place]):
     next_place: Place | None
 
 
-@frozen
-class CsvExport(Generic[Item, Place]):
-    """`read` gives at most so many items after a place; None: from the beginning."""
-
-    name: str
-    header: Sequence[str]
-    write: Callable[[Item], Iterable[str]]
-    read: Callable[[Session, Place | None, int], CsvPiece[Item, Place]]
-
-
 class CsvAnswer(StreamingResponse):
     media_type = "text/csv"
 
 
-def send_csv(export: CsvExport[Item, Place], session: Session, services: Services, *, limit: int | None = None) -> CsvAnswer:
+def send_csv(
+    services: Services,
+    session: Session,
+    name: str,
+    header: Sequence[str],
+    write: Callable[[Item], Iterable[str]],
+    read: Callable[[Session, Place | None, int], CsvPiece[Item, Place]],
+    *,
+    limit: int | None = None,
+) -> CsvAnswer:
+    """`read` gives at most so many items after a place; None: from the beginning."""
     # Before the answer begins: a fault is still a problem document and no broken CSV.
-    first = export.read(session, None, PIECE if limit is None else min(limit, PIECE))
-    headers = {"Content-Disposition": f'attachment; filename="{export.name}.csv"'}
-    return CsvAnswer(_stream(export, first, services, limit), headers=headers)
+    first = read(session, None, PIECE if limit is None else min(limit, PIECE))
 
+    def write_all(items: Sequence[Item]) -> bytes:
+        return csv_lines(map(write, items))
 
-async def _stream(
-    export: CsvExport[Item, Place], first: CsvPiece[Item, Place], services: Services, limit: int | None
-) -> AsyncIterator[bytes]:
-    """Yields pieces, each read in a transaction of its own: a slow reader holds neither a connection nor a snapshot of the database."""
+    def read_next(place: Place, size: int) -> CsvPiece[Item, Place]:
+        # In a transaction of its own: a slow reader holds neither a connection nor a snapshot of the database.
+        with services.database.transaction() as reading:
+            return read(reading, place, size)
 
-    def write(items: Sequence[Item]) -> bytes:
-        return csv_lines(map(export.write, items))
+    async def stream() -> AsyncIterator[bytes]:
+        piece, sent = first, 0
+        yield csv_lines([header])
+        while True:
+            if piece.items:
+                yield await run_in_threadpool(write_all, piece.items)
+            sent += len(piece.items)
+            size = PIECE if limit is None else min(PIECE, limit - sent)
+            if not size or piece.next_place is None:
+                return
+            async with services.turns:
+                piece = await run_in_threadpool(read_next, piece.next_place, size)
 
-    def read(position: Place, size: int) -> CsvPiece[Item, Place]:
-        with services.database.transaction() as session:
-            return export.read(session, position, size)
-
-    piece, sent = first, 0
-    yield csv_lines([export.header])
-    while True:
-        if piece.items:
-            yield await run_in_threadpool(write, piece.items)
-        sent += len(piece.items)
-        size = PIECE if limit is None else min(PIECE, limit - sent)
-        if not size or piece.next_place is None:
-            return
-        async with services.turns:
-            piece = await run_in_threadpool(read, piece.next_place, size)
+    return CsvAnswer(stream(), headers={"Content-Disposition": f'attachment; filename="{name}.csv"'})

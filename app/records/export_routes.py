@@ -18,7 +18,8 @@ from ..domain.deployment import RecordSchema
 from ..sources.stored.record_conditions import GapPlace, RecordPlace
 from ..web.id_and_time import Moment, in_utc
 from ..web.problem_answers import CONFLICT
-from .csv_streams import CsvAnswer, CsvExport, CsvPiece, Raw, RowLimit, send_csv
+from .csv_streams import CsvAnswer, CsvPiece, Raw, RowLimit, send_csv
+from .record_lens import name_cells
 from .record_list import RecordSummary, RecordsWanted, list_matching_records
 from .routes import CheckId, filters
 from .second_look.flagged_csv import take_free_name, write_cell
@@ -45,9 +46,8 @@ class _Columns:
         return names if self.is_raw else list(map(harmless, names))
 
     def write(self, summary: RecordSummary) -> list[str]:
-        record = summary.record
-        values = dict(zip((column.name for column in summary.schema.features), record.features, strict=True))
-        values |= dict(zip((column.name for column in summary.schema.meta), record.meta or [None] * len(summary.schema.meta), strict=True))
+        record, schema = summary.record, summary.schema
+        values = name_cells(schema.features, record.features) | name_cells(schema.meta, record.meta)
         groups = {group.attribute: group.group for group in summary.groups}
         cells = [
             *(record.record_id, record.logged_at.isoformat(), record.scored_at.isoformat(), record.model_revision),
@@ -93,5 +93,4 @@ def export_payload_records(
     def read(session: Session, after: RecordPlace | GapPlace | None, size: int) -> CsvPiece[RecordSummary, RecordPlace | GapPlace]:
         return read_piece(session, deployment.no, replace(filtered, after=after, limit=size))
 
-    export = CsvExport(f"{deployment.id}-payload-records", columns.header(), columns.write, read)
-    return send_csv(export, session, services, limit=limit)
+    return send_csv(services, session, f"{deployment.id}-payload-records", columns.header(), columns.write, read, limit=limit)

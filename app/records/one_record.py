@@ -1,65 +1,33 @@
 """One payload record with its counterfactuals."""
 
-from collections.abc import Mapping
-from datetime import datetime
-from typing import Any
-
 from sqlalchemy.orm import Session
 
 from ..base.errors import InvalidInput, NotFound
 from ..base.frozen import frozen
-from ..base.values import Range, Scalar, shown_value
+from ..base.values import Range, shown_value
 from ..checks.copies.copy_outcomes import CopyTarget
 from ..checks.views.view_source import window_of_check
 from ..deployments.training.donor_values import donors_of_groups
 from ..deployments.training.queries import read_donors
 from ..deployments.training.training_facts import Donors
 from ..domain.deployment import RecordSchema
-from ..domain.groups import Group, Role
+from ..domain.groups import Group
 from ..sources.arrays.group_of_records import typed_value
 from ..sources.stored.copy_answers import TargetKey
 from ..sources.stored.record_queries import find_record, read_copies
+from .bodies import CounterfactualOut, ObservedOut
 from .feedback.queries import find_feedback
-from .record_lens import WORDS, Change, CopyKind, OutcomeWord, compare_outcomes, open_lens
+from .record_lens import WORDS, CopyKind, compare_outcomes, open_lens
 from .record_list import RecordSummary, summaries
 
 DONORS_REPLACED = "The training data that the values of the copy were taken from have been replaced."
 
 
 @frozen(kw_only=True)
-class Counterfactual:
-    """Copy of a record and the model's answer to it.
-
-    `values` are of the changed features; None where no longer known. `is_present` is False for copies that the present monitor does not ask
-    for, which are in none of its figures; `role` is then None.
-    """
-
-    attribute: str
-    group: str
-    role: Role | None
-    draw: int
-    values: Mapping[str, Scalar | None] | None
-    values_reason: str | None
-    prediction: Any
-    probability: Any
-    label: Any
-    outcome: OutcomeWord | None
-    change: Change | None
-    is_present: bool
-
-
-@frozen(kw_only=True)
-class Feedback:
-    label: Any
-    outcome: OutcomeWord | None
-    logged_at: datetime
-
-
-@frozen(kw_only=True)
 class RecordDetails:
     summary: RecordSummary
-    feedback: Feedback | None
-    counterfactuals: tuple[Counterfactual, ...]
+    feedback: ObservedOut | None
+    counterfactuals: tuple[CounterfactualOut, ...]
 
 
 def record_details(session: Session, deployment_no: int, record_id: str, *, check_id: str | None = None) -> RecordDetails:
@@ -78,7 +46,7 @@ def record_details(session: Session, deployment_no: int, record_id: str, *, chec
     feedback = None
     if (stored := find_feedback(session, deployment_no, record_id)) is not None:
         classified = None if lens.monitor is None else WORDS[lens.monitor.outcomes.classify(stored.label)]
-        feedback = Feedback(label=shown_value(stored.label), outcome=classified, logged_at=stored.logged_at)
+        feedback = ObservedOut(label=shown_value(stored.label), outcome=classified, logged_at=stored.logged_at)
 
     # Copies under another revision or schema are counterfactuals of another answer.
     version = (record.model_revision, record.schema_version)
@@ -93,7 +61,7 @@ def record_details(session: Session, deployment_no: int, record_id: str, *, chec
         outcome, own_role = lens.outcome(copy), roles.get(kind.attribute)
         target = _copy_target(kind, key, schema, donors.get(kind.attribute))
         counterfactuals.append(
-            Counterfactual(
+            CounterfactualOut(
                 attribute=kind.attribute,
                 group=kind.group,
                 role=kind.role,
@@ -105,12 +73,10 @@ def record_details(session: Session, deployment_no: int, record_id: str, *, chec
                 label=shown_value(copy.label),
                 outcome=None if outcome is None else WORDS[outcome],
                 change=compare_outcomes(lens.outcome(record), outcome),
-                is_present=kind.role is not None and own_role not in (None, kind.role),
+                in_present_figures=kind.role is not None and own_role not in (None, kind.role),
             )
         )
-    counterfactuals.sort(
-        key=lambda counterfactual: (not counterfactual.is_present, counterfactual.attribute, counterfactual.group, counterfactual.draw)
-    )
+    counterfactuals.sort(key=lambda copied: (not copied.in_present_figures, copied.attribute, copied.group, copied.draw))
     return RecordDetails(summary=summary, feedback=feedback, counterfactuals=tuple(counterfactuals))
 
 

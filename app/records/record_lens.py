@@ -1,9 +1,9 @@
 """Outcomes, groups and copies in the words of the present monitor. Reads no record."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, TypeAlias
+from typing import Any, Literal
 
 from sqlalchemy.orm import Session
 
@@ -11,15 +11,15 @@ from ..base.frozen import frozen
 from ..base.values import Range, Scalar, name_value
 from ..deployments.monitor.queries import find_monitor
 from ..deployments.training.queries import read_donor_digests
-from ..domain.deployment import FieldKind, RecordSchema
+from ..domain.deployment import Column, FieldKind, RecordSchema
 from ..domain.groups import Group, Role, list_groups
 from ..domain.monitor import Monitor, Outcome
 from ..sources.arrays.group_of_records import ListedGroups
 from ..sources.stored.copy_answers import TargetKey
 from ..sources.stored.record_queries import StoredCopy, StoredRecord, read_copy_targets, read_schemas
 
-OutcomeWord: TypeAlias = Literal["favourable", "unfavourable", "unclassified"]
-Change: TypeAlias = Literal["gained", "lost", "none"]
+OutcomeWord = Literal["favourable", "unfavourable", "unclassified"]
+Change = Literal["gained", "lost", "none"]
 
 WORDS: Mapping[Outcome, OutcomeWord] = {
     Outcome.FAVOURABLE: "favourable",
@@ -68,8 +68,7 @@ class Lens:
 
     def groups(self, record: StoredRecord) -> list[RecordGroup]:
         schema = self.schemas[record.schema_version]
-        values = dict(zip((column.name for column in schema.features), record.features, strict=True))
-        values |= dict(zip((column.name for column in schema.meta), record.meta or [None] * len(schema.meta), strict=True))
+        values = name_cells(schema.features, record.features) | name_cells(schema.meta, record.meta)
         groups = []
         for attribute in self.monitor.attributes if self.monitor is not None else ():
             column, value = attribute.column_in(schema), values.get(attribute.feature)
@@ -96,6 +95,11 @@ class Lens:
     def asked_for(self, attributes: Iterable[str] | None = None) -> list[int]:
         names = None if attributes is None else set(attributes)
         return [no for no, kind in self.kinds.items() if kind.role is not None and (names is None or kind.attribute in names)]
+
+
+def name_cells(columns: Sequence[Column], cells: Sequence[Any] | None) -> dict[str, Any]:
+    """Cells by their columns' names; without cells, each is None."""
+    return dict(zip((column.name for column in columns), cells or [None] * len(columns), strict=True))
 
 
 def open_lens(session: Session, deployment_no: int) -> Lens:

@@ -1,8 +1,9 @@
 """Lists payload records in the words of the present monitor."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from sqlalchemy.orm import Session
 
@@ -29,7 +30,7 @@ from ..sources.stored.record_queries import (
 from .record_lens import WORDS, Change, Lens, OutcomeWord, RecordGroup, open_lens
 from .second_look.words import known_gap
 
-ChangedFilter: TypeAlias = Literal["gained", "lost", "any", "none"]
+ChangedFilter = Literal["gained", "lost", "any", "none"]
 
 
 @frozen(kw_only=True)
@@ -51,10 +52,6 @@ class RecordsWanted:
     sort: RecordSort = RecordSort.NEWEST
     after: RecordPlace | GapPlace | None = None
     limit: int = 100
-
-    @property
-    def needs_monitor(self) -> bool:
-        return any(member is not None for member in (self.attribute, self.group, self.outcome, self.changed))
 
 
 @frozen(kw_only=True)
@@ -132,10 +129,10 @@ def summaries(
 ) -> list[RecordSummary]:
     """Takes two statements."""
     numbers = [record.record_no for record in records]
-    copies: dict[int, list[StoredCopy]] = {number: [] for number in numbers}
+    copies = defaultdict[int, list[StoredCopy]](list)
     for copy in read_copies(session, numbers, lens.asked_for()):
         copies[copy.record_no].append(copy)
-    flags: dict[int, list[FlaggedRecord]] = {number: [] for number in numbers}
+    flags = defaultdict[int, list[FlaggedRecord]](list)
     for flag in read_flags(session, deployment_no, numbers):
         flags[flag.record_no].append(flag)
     return [
@@ -162,7 +159,7 @@ def build_record_filter(query: RecordsWanted, lens: Lens, window: CheckWindow | 
         Conflict: there is no monitor.
     """
     monitor = lens.monitor
-    if monitor is None and query.needs_monitor:
+    if monitor is None and (query.attribute, query.group, query.outcome, query.changed) != (None,) * 4:
         raise Conflict("The deployment has no fairness monitor, which says what is favourable and who is in which group. Set one first.")
     if query.group is not None and query.attribute is None:
         raise InvalidInput.of("attribute", "must say of which attribute the group is")

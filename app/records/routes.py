@@ -10,6 +10,7 @@ from ..access.gate.caller import SessionIn
 from ..deployments.deployment_in_address import NEEDS_LOGGED, ReadableDeployment
 from ..deployments.monitor.queries import find_monitor
 from ..domain.group_words import GroupWords
+from ..domain.mitigation import ONLY_DIRECT
 from ..sources.stored.record_conditions import RecordSort
 from ..sources.stored.record_queries import count_window
 from ..web.id_and_time import UUID_PATTERN, FilterText, Moment, in_utc
@@ -99,4 +100,10 @@ def read_payload_record(
 ) -> PayloadRecordDetailsOut:
     """Returns one record with its label and mitigation, and its counterfactuals: the model's answers where one attribute is another."""
     details = record_details(session, deployment.no, record_id, check_id=check)
-    return PayloadRecordDetailsOut.with_details(details, GroupWords.of(find_monitor(session, deployment.no)))
+    return PayloadRecordDetailsOut.of(
+        details.summary,
+        GroupWords.of(find_monitor(session, deployment.no)),
+        feedback=details.feedback,
+        counterfactuals=details.counterfactuals,
+        notes=[ONLY_DIRECT],
+    )

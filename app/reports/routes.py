@@ -27,7 +27,7 @@ from ..deployments.deployment_in_address import ReadableDeployment
 from ..deployments.noted_exports import exported
 from ..domain.check import Measurement, Span
 from ..domain.paging import Paging
-from ..records.csv_streams import CsvAnswer, CsvExport, CsvPiece, send_csv
+from ..records.csv_streams import CsvAnswer, CsvPiece, send_csv
 from ..web.id_and_time import Moment, in_utc
 from ..web.problem_answers import Answers
 from ..web.uploads import FILE_POLICY
@@ -164,7 +164,7 @@ def export_measurements(
     def write(point: Point) -> Iterable[str]:
         return map(write_cell, _write_row(point.measurement, point.check_id))
 
-    return send_csv(CsvExport(f"{deployment.id}-measurements", _COLUMNS, write, read), session, services)
+    return send_csv(services, session, f"{deployment.id}-measurements", _COLUMNS, write, read)
 
 
 def _write_row(measurement: Measurement, check_id: str) -> tuple[Cell, ...]:

@@ -12,7 +12,8 @@ from ...checks.views.view_source import WindowPart
 from ...domain.deployment import Column, RecordSchema
 from ...domain.groups import Role
 from ...domain.monitor import Monitor, Outcome
-from ...records.one_record import Counterfactual, RecordDetails
+from ...records.bodies import CounterfactualOut as Counterfactual
+from ...records.one_record import RecordDetails
 from ...records.record_lens import WORDS, Change, OutcomeWord, RecordGroup
 from ...records.record_list import ChangedFilter, RecordSummary
 from ...sources.stored.record_queries import StoredRecord
@@ -171,7 +172,7 @@ def debiased_text(debiased: Mapping[str, Any]) -> str:
 def copies(details: RecordDetails, *, is_present: bool) -> list[Counterfactual]:
     """Copies that the present monitor asks for, or the others, in the order of its attributes."""
     order = {group.attribute: position for position, group in enumerate(details.summary.groups)}
-    chosen = [copy for copy in details.counterfactuals if copy.is_present is is_present]
+    chosen = [copy for copy in details.counterfactuals if copy.in_present_figures is is_present]
     return sorted(chosen, key=lambda copy: order.get(copy.attribute, len(order)))
 
 

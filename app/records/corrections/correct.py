@@ -1,7 +1,6 @@
 """Corrections of stored labels and predictions."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 from sqlalchemy.orm import Session
 
@@ -18,13 +17,13 @@ from ...intake.logging.native_records import read_members, read_optional
 from ...intake.logging.unlisted_groups import find_unlisted
 from .queries import MAX_CORRECTIONS, store_correction
 
-MAX_REASON: Final = 500
+MAX_REASON = 500
 """Max characters of a reason."""
 
-_COLUMNS: Final = {"record_id": "record", "correction_id": "id"}
+_COLUMNS = {"record_id": "record", "correction_id": "id"}
 """Members by those columns of a CSV that have other names."""
 
-_REASONS: Final = {
+_REASONS = {
     "not_stored": "record {record} is not stored; a value that was never logged cannot be corrected",
     "erased": "record {record} was erased",
     "gone": "record {record} is gone: it is past its retention of {retention}",

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 from psycopg.types.json import Jsonb
 from sqlalchemy import Row, text
@@ -15,11 +15,11 @@ from ...domain.paging import Paging
 from ...domain.record import digest_id
 from ...intake.writing.write_target import Target
 
-MAX_CORRECTIONS: Final = 1_000
+MAX_CORRECTIONS = 1_000
 """Max corrections of one value."""
 
 # `earlier` is the correction of the same id or, without an id, the newest one of this value.
-_CORRECT: Final = text("""
+_CORRECT = text("""
     WITH stored AS (
         SELECT r.logged_at AS record_at, r.record_no, f.record_no AS labelled_no, f.usable_at,
                coalesce(r.logged_at, f.record_logged_at) AS logged_at,
@@ -77,14 +77,14 @@ _CORRECT: Final = text("""
     )
     SELECT outcome, value, retention FROM judged
 """)
-_PAGE: Final = text("""
+_PAGE = text("""
     SELECT no, id, record_id AS record, what, number, old, new, reason, made_by AS corrected_by, made_at AS corrected_at FROM corrections
     WHERE deployment_no = :no AND record_id IS NOT NULL AND (CAST(:record AS text) IS NULL OR record_id = :record)
       AND (CAST(:what AS text) IS NULL OR what = :what) AND (CAST(:since AS timestamptz) IS NULL OR made_at >= :since)
       AND (:after = 0 OR no < :after)
     ORDER BY no DESC LIMIT :limit
 """)
-_COUNT: Final = text("""
+_COUNT = text("""
     SELECT coalesce(json_object_agg(day, counts ORDER BY day DESC), '{}')
     FROM (SELECT day, json_object_agg(what, corrections) AS counts
           FROM (SELECT date(made_at AT TIME ZONE 'UTC') AS day, what, count(*) AS corrections FROM corrections

@@ -1,7 +1,5 @@
 """Routes that correct stored labels and predictions."""
 
-from typing import Any
-
 from fastapi import APIRouter, Request
 from fastapi.concurrency import run_in_threadpool
 from starlette.responses import Response
@@ -27,7 +25,7 @@ from .queries import count_by_day, page
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/corrections", tags=["records"], responses=CONFLICT)
 
 _TEXT = {"type": "string"}
-_BODY: dict[str, Any] = {
+_BODY = {
     "required": True,
     "content": {
         "application/json": {

@@ -8,9 +8,10 @@ from ...checks.correction import Corrected
 from ...domain.deployment import RecordSchema
 from ...domain.record import RecordConflict, Rejection, UnlistedAnswer
 from ...web.body import NextPageCursor, Out, PageOut, example
+from ..record_lens import name_cells
 from .queries import StoredFeedback
 
-_RECORD: dict[str, Any] = {
+_RECORD = {
     "id": "application-1041",
     "logged_at": "2026-12-20T09:00:00Z",
     "label": "No Risk",
@@ -44,20 +45,13 @@ class FeedbackRecordOut(Out):
     @classmethod
     def of(cls, feedback: StoredFeedback, schema: RecordSchema) -> "FeedbackRecordOut":
         """Body of a stored label; long texts are shortened."""
-        named = [(schema.features, feedback.features), (schema.meta, feedback.meta)]
-        features, meta = (
-            None if values is None else {column.name: value for column, value in zip(columns, shown_value(values), strict=True)}
-            for columns, values in named
-        )
-        return cls(
+        return cls.from_object(
+            feedback,
             id=feedback.feedback_id,
-            logged_at=feedback.logged_at,
             label=shown_value(feedback.label),
-            features=features,
-            meta=meta,
+            features=None if feedback.features is None else shown_value(name_cells(schema.features, feedback.features)),
+            meta=None if feedback.meta is None else shown_value(name_cells(schema.meta, feedback.meta)),
             prediction=shown_value(feedback.prediction),
-            probability=feedback.probability,
-            has_record=feedback.has_record,
         )
 
 

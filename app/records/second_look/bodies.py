@@ -1,7 +1,7 @@
 """Flagged records as bodies."""
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import AliasPath, Field
 
@@ -10,12 +10,13 @@ from ...domain.group_words import GroupWords
 from ...domain.mitigation import ONLY_DIRECT, FlaggedRecord
 from ...mitigation.window.flag_queries import FlaggedPayload
 from ...web.body import Out, example
+from ..record_lens import name_cells
 from .words import known_gap, why
 
 Direction = Literal["lifted", "lowered"]
 Kind = Literal["changed", "likely"]
 
-LOGGED: dict[str, Any] = {
+LOGGED = {
     "id": "application-1041",
     "logged_at": "2026-11-20T14:12:31.104512Z",
     "scored_at": "2026-11-20T14:12:31Z",
@@ -26,7 +27,7 @@ LOGGED: dict[str, Any] = {
     "probability": 0.4113,
     "label": "Risk",
 }
-FLAG: dict[str, Any] = {
+FLAG = {
     "attribute": "Sex",
     "group": "female",
     "kind": "changed",
@@ -38,7 +39,7 @@ FLAG: dict[str, Any] = {
     "why": "Asked again with reference values of Sex instead of female, the model's answer is favourable: the score is 0.6241 instead of"
     " 0.4113.",
 }
-_FLAGGED: dict[str, Any] = {**FLAG, "record": {**LOGGED, "debiased": None}}
+_FLAGGED = {**FLAG, "record": {**LOGGED, "debiased": None}}
 
 
 class RecordOut(Out):
@@ -65,8 +66,8 @@ class RecordOut(Out):
         schema = flagged.schema
         return cls.from_object(
             flagged,
-            features={column.name: shown_value(value) for column, value in zip(schema.features, flagged.features, strict=True)},
-            meta={column.name: shown_value(value) for column, value in zip(schema.meta, flagged.meta, strict=True)},
+            features=shown_value(name_cells(schema.features, flagged.features)),
+            meta=shown_value(name_cells(schema.meta, flagged.meta)),
             prediction=shown_value(flagged.prediction),
             label=shown_value(flagged.label),
             debiased=shown_value(flagged.debiased),
@@ -102,8 +103,8 @@ class FlagOut(Out):
     """All of this in a sentence."""
 
     @classmethod
-    def of(cls, flag: FlaggedRecord, names: GroupWords) -> "FlagOut":
-        return cls.from_object(flag, gap=known_gap(flag), why=why(flag, names))
+    def of(cls, flag: FlaggedRecord, names: GroupWords, **members: object) -> Self:
+        return cls.from_object(flag, gap=known_gap(flag), why=why(flag, names), **members)
 
 
 class FlaggedOut(FlagOut):
@@ -112,10 +113,6 @@ class FlaggedOut(FlagOut):
     model_config = example(_FLAGGED)
 
     record: RecordOut
-
-    @classmethod
-    def with_record(cls, flagged: FlaggedPayload, names: GroupWords) -> "FlaggedOut":
-        return cls.from_object(flagged.flag, gap=known_gap(flagged.flag), why=why(flagged.flag, names), record=RecordOut.of(flagged))
 
 
 class FlaggedPage(Out):

@@ -15,6 +15,7 @@ from ...base.spreadsheets import harmless
 from ...base.values import canonical
 from ...domain.deployment import RecordSchema
 from ...mitigation.window.flag_queries import FlaggedPayload
+from ..record_lens import name_cells
 from .words import known_gap
 
 _FLAG_COLUMNS = (
@@ -44,8 +45,7 @@ def csv_lines(rows: Iterable[Iterable[str]]) -> bytes:
 def csv_row(flagged: FlaggedPayload, schema: RecordSchema, *, is_raw: bool = False) -> list[str]:
     """Cells of one flag; a column that the record was logged without is empty."""
     flag = flagged.flag
-    values = dict(zip((column.name for column in flagged.schema.features), flagged.features, strict=True))
-    values |= dict(zip((column.name for column in flagged.schema.meta), flagged.meta, strict=True))
+    values = name_cells(flagged.schema.features, flagged.features) | name_cells(flagged.schema.meta, flagged.meta)
     cells = [
         *(flag.logged_at.isoformat(), flag.attribute, flag.group, flag.kind, flag.direction),
         # In the spelling in which people write the label.

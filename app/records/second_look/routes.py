@@ -16,10 +16,10 @@ from ...domain.group_words import GroupWords
 from ...domain.mitigation import ONLY_DIRECT
 from ...mitigation.window.flag_queries import FlaggedFilter, FlaggedPayload, FlagPlace, flagged_page
 from ...web.id_and_time import FilterText, Moment, in_utc
-from ...web.paging import Limit, PlaceCursor, cut_at_place, read_place_cursor
+from ...web.paging import Limit, PlaceCursor, encode_place, read_place_cursor
 from ...web.problem_answers import answers
-from ..csv_streams import CsvAnswer, CsvExport, CsvPiece, Raw, RowLimit, send_csv
-from .bodies import Direction, FlaggedOut, FlaggedPage, Kind
+from ..csv_streams import CsvAnswer, CsvPiece, Raw, RowLimit, send_csv
+from .bodies import Direction, FlaggedOut, FlaggedPage, Kind, RecordOut
 from .flagged_csv import csv_header, csv_row
 
 router = APIRouter(
@@ -74,11 +74,11 @@ def list_flagged_records(
     """
     flags = flagged_page(session, deployment.no, filters, after=after, limit=limit + 1)
     names = GroupWords.of(find_monitor(session, deployment.no))
-    page, next_cursor = cut_at_place(flags.items, limit, lambda flagged: flagged.place, is_cut=flags.is_cut)
+    page = flags.items[:limit]
     return FlaggedPage(
         model_revision=filters.model_revision,
-        flagged_records=[FlaggedOut.with_record(flagged, names) for flagged in page],
-        next_cursor=next_cursor,
+        flagged_records=[FlaggedOut.of(flagged.flag, names, record=RecordOut.of(flagged)) for flagged in page],
+        next_cursor=encode_place(page[-1].place if flags.is_cut or len(flags.items) > limit else None),
         notes=[ONLY_DIRECT],
     )
 
@@ -104,4 +104,4 @@ def export_flagged_records(
         return CsvPiece(items, items[-1].place if items else None)
 
     header, write = csv_header(deployment.schema, is_raw=raw), partial(csv_row, schema=deployment.schema, is_raw=raw)
-    return send_csv(CsvExport(f"{deployment.id}-flagged-records", header, write, read), session, services, limit=limit)
+    return send_csv(services, session, f"{deployment.id}-flagged-records", header, write, read, limit=limit)

@@ -252,7 +252,7 @@ def test_one_record_has_its_counterfactuals_side_by_side(stage: Scene) -> None:
         "favourable",
         "gained",
     )
-    assert (sex.prediction, sex.probability, sex.is_present) == (1, 0.9, True)
+    assert (sex.prediction, sex.probability, sex.in_present_figures) == (1, 0.9, True)
     drawn = [one for one in details.counterfactuals if one.attribute == "age"]
     assert [(one.group, one.draw, one.change) for one in drawn] == [("30-39", 0, "none"), ("30-39", 1, "none")]
     assert all(one.values is not None and 30 <= int(str(one.values["age"])) <= 39 for one in drawn)
@@ -294,7 +294,7 @@ def test_copies_of_an_earlier_monitor_are_shown_apart_and_counted_no_more(stage:
     with stage.database.transaction() as session:
         details = record_details(session, stage.deployment.no, "15")
 
-    assert {one.is_present for one in details.counterfactuals} == {False}
+    assert {one.in_present_figures for one in details.counterfactuals} == {False}
     assert dict(details.summary.changes) == {}
     assert ids(stage, changed="any", attribute="sex") <= numbers(range(10, 20))
 

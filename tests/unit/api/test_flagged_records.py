@@ -16,7 +16,7 @@ from app.domain.display_names import DisplayNames, GroupName
 from app.domain.group_words import GroupWords
 from app.domain.mitigation import FlaggedRecord
 from app.mitigation.window.flag_queries import FlaggedPayload
-from app.records.second_look.bodies import FlaggedOut
+from app.records.second_look.bodies import FlaggedOut, RecordOut
 from app.records.second_look.flagged_csv import csv_header, csv_lines, csv_row
 from app.records.second_look.words import known_gap, why
 
@@ -94,7 +94,8 @@ def test_a_gap_is_null_where_a_score_is_not_known_and_0_where_the_scores_are_equ
 
 
 def test_a_record_is_shown_in_the_columns_it_was_logged_under() -> None:
-    out = FlaggedOut.with_record(found(flag(), ("female", 3), schema("sex", "rooms"), meta=(), label="no"), GroupWords())
+    flagged = found(flag(), ("female", 3), schema("sex", "rooms"), meta=(), label="no")
+    out = FlaggedOut.of(flagged.flag, GroupWords(), record=RecordOut.of(flagged))
 
     assert out.record.features == {"sex": "female", "rooms": 3}
     assert out.record.meta == {}
@@ -212,7 +213,7 @@ def test_every_route_that_answers_csv_writes_it_by_one_of_the_two() -> None:
     writers = {
         path.relative_to(app).as_posix()
         for path in app.rglob("*.py")
-        if any(word in path.read_text(encoding="utf-8") for word in ("csv.writer", "csv.DictWriter", "to_csv", "csv_lines(", "CsvExport("))
+        if any(word in path.read_text(encoding="utf-8") for word in ("csv.writer", "csv.DictWriter", "to_csv", "csv_lines(", "send_csv("))
     }
 
     assert writers == {
