@@ -10,8 +10,8 @@ from ..web.value_bodies import ScalarJson
 from .policy import MAX_ERASED_IDS, MAX_MONTHS, ErasureKind, ErasureState, LegalHold, RetentionPolicy, RetentionPreset
 from .selector_rules import MAX_REASON
 
-_HOLD: dict[str, Any] = {"reason": "Case 26-118", "placed_by": "user:ada", "placed_at": "2026-11-20T15:20:00Z"}
-_ERASURE: dict[str, Any] = {
+_HOLD = {"reason": "Case 26-118", "placed_by": "user:ada", "placed_at": "2026-11-20T15:20:00Z"}
+_ERASURE = {
     "id": "request-2026-118",
     "deployment_id": "credit-risk",
     "kind": "person",
@@ -89,7 +89,7 @@ class RetentionOut(Out):
 
     @classmethod
     def of(cls, policy: RetentionPolicy, hold: LegalHold | None) -> "RetentionOut":
-        return cls.from_object(policy, legal_hold=None if hold is None else LegalHoldOut.from_object(hold))
+        return cls.from_object(policy, legal_hold=hold)
 
 
 class ErasureIn(In):

@@ -5,7 +5,6 @@ Figures and series stay, and digests of the ids: a copy still in a spool is refu
 
 from datetime import timedelta
 from pathlib import Path
-from typing import Final
 
 import structlog
 from sqlalchemy.orm import Session
@@ -21,7 +20,7 @@ from .policy import Erasure, ErasureKind, ErasureState
 from .quotation_queries import forget_quotations
 from .record_traces import erase_people, remember_ids
 
-SETTLED_AFTER: Final = timedelta(seconds=15)
+SETTLED_AFTER = timedelta(seconds=15)
 """Time after which no write is open that began before an erasure did: writes end within 10 seconds."""
 
 log = structlog.get_logger("evenhand.retention")
@@ -66,7 +65,7 @@ def _perform(
             return True
         person = find_person(session, deployment_no, selector, after=after, looked_through=LOOKED_THROUGH, limit=batch_records)
         after = person.next
-        if not person.is_empty:
+        if person.places or person.label_ids:
             is_clean = False
             for start in range(0, max(len(person.places), len(person.label_ids)), batch_records):
                 batch = slice(start, start + batch_records)

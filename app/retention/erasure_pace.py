@@ -3,15 +3,14 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
 
 from ..base.clock import monotonic_seconds
 
-BATCH_RECORDS: Final = 500
+BATCH_RECORDS = 500
 
-LOOKED_THROUGH: Final = 5000
+LOOKED_THROUGH = 5000
 
-LONGEST_REST_SECONDS: Final = 1.0
+LONGEST_REST_SECONDS = 1.0
 
 
 @contextmanager

@@ -6,8 +6,9 @@ Every batch is a transaction that looks for a legal hold first; a process that d
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import structlog
 from sqlalchemy.orm import Session
@@ -19,7 +20,7 @@ from ..database.engine import Database, current_time
 from ..sources.tables.own_files import NO_PLACES, FlagFile, OwnPlaces, delete_all, delete_answers
 from .erasure_pace import BATCH_RECORDS, paced
 from .erasure_queries import count_aged, finish_erasure, open_erasures
-from .find_records import find_aged, find_detached
+from .find_records import find_aged
 from .flag_file_queries import aged_flag_files, deleted_tables, forget_flag_files, payload_tables
 from .hold_queries import AppliedPolicy, may_erase, note_answers_erased, policies_to_apply
 from .month_queries import LogMonth, attach_month, count_records_in, deployments_in, detach_month, drop_month, log_months
@@ -28,6 +29,8 @@ from .quotation_queries import forget_quotations
 from .record_traces import StoredPlace, erase_aged, erase_answers, erase_labels
 
 log = structlog.get_logger("evenhand.retention")
+
+Place = TypeVar("Place")
 
 
 def answers_to_erase(database: Database, places: OwnPlaces, cut_offs: Mapping[int, datetime]) -> dict[int, tuple[Path, datetime]]:
@@ -91,12 +94,12 @@ def apply_policies(database: Database, places: OwnPlaces = NO_PLACES, *, batch_r
 def finish_aged(session: Session, no: int) -> Erasure:
     """Ends an erasure with its receipt and the event that names the receipt's hash."""
     erasure = finish_erasure(session, no)
-    details = {"kind": erasure.kind.value, "erased": dict(erasure.counts), "hash": erasure.hash}
+    details = {"kind": erasure.kind, "erased": dict(erasure.counts), "hash": erasure.hash}
     insert_event(
         session, actor="schedule", action="erasure.finished", deployment_id=erasure.deployment_id, subject=erasure.id, details=details
     )
-    erased_rows.labels(erasure.kind.value).inc(sum(erasure.counts.values()))
-    log.info("records_erased", deployment=erasure.deployment_id, erasure=erasure.id, cause=erasure.kind.value, erased=dict(erasure.counts))
+    erased_rows.labels(erasure.kind).inc(sum(erasure.counts.values()))
+    log.info("records_erased", deployment=erasure.deployment_id, erasure=erasure.id, cause=erasure.kind, erased=dict(erasure.counts))
     return erasure
 
 
@@ -122,19 +125,8 @@ class _Ageing:
 
     def erase_records(self) -> None:
         before = self.records_before
-        if before is None:
-            return
-        last: StoredPlace | None = None
-
-        def erase(session: Session) -> bool:
-            nonlocal last
-            records = find_aged(session, self.no, after=last, before=before, limit=self.batch_records)
-            if records:
-                last = records[-1]
-                self.count(session, erase_aged(session, self.no, records, with_records=True))
-            return bool(records)
-
-        self._in_batches(erase)
+        if before is not None:
+            self.erase_in_order(partial(find_aged, before=before), partial(erase_aged, with_records=True))
 
     def erase_labels(self) -> None:
         before = self._cut_off(self.applied.policy.feedback_months)
@@ -146,59 +138,46 @@ class _Ageing:
             self.count(session, erased)
             return bool(erased)
 
-        self._in_batches(erase)
+        erase_in_batches(self.database, self.no, erase)
 
     def erase_answers(self) -> None:
         before = self._cut_off(self.applied.policy.answers_months)
         if before is None:
             return
+
+        def erase(session: Session, deployment_no: int, records: Sequence[StoredPlace]) -> dict[str, int]:
+            note_answers_erased(session, deployment_no, records[-1].logged_at)
+            return erase_answers(session, deployment_no, records)
+
         # Without it, every run would look through all records.
         since = self.applied.answers_until
-        last = None if since is None else StoredPlace(0, "", since)
-
-        def erase(session: Session) -> bool:
-            nonlocal last
-            records = find_aged(session, self.no, after=last, before=before, limit=self.batch_records)
-            if records:
-                last = records[-1]
-                self.count(session, erase_answers(session, self.no, records))
-                note_answers_erased(session, self.no, last.logged_at)
-            return bool(records)
-
-        self._in_batches(erase)
+        self.erase_in_order(partial(find_aged, before=before), erase, None if since is None else StoredPlace(0, "", since))
 
     def erase_flag_files(self) -> None:
-        before, last, away = self.records_before, "", list[str]()
+        before, away = self.records_before, list[str]()
         if before is None:
             return
 
-        def erase(session: Session) -> bool:
-            nonlocal last
-            paths = aged_flag_files(session, self.no, after=last, before=before, limit=self.batch_records)
-            if paths:
-                last = paths[-1]
-                rows = {path: FlagFile(Path(path)).delete() for path in paths}
-                deleted = [path for path, count in rows.items() if count is not None]
-                away.extend(path for path, count in rows.items() if count is None)
-                forget_flag_files(session, self.no, deleted)
-                flags = sum(count or 0 for count in rows.values())
-                self.count(session, {"flagged_records": flags} if flags else {})
-            return bool(paths)
+        def erase(session: Session, deployment_no: int, paths: Sequence[str]) -> dict[str, int]:
+            rows = {path: FlagFile(Path(path)).delete() for path in paths}
+            away.extend(path for path, count in rows.items() if count is None)
+            forget_flag_files(session, deployment_no, [path for path, count in rows.items() if count is not None])
+            flags = sum(count or 0 for count in rows.values())
+            return {"flagged_records": flags} if flags else {}
 
-        self._in_batches(erase)
+        self.erase_in_order(partial(aged_flag_files, before=before), erase, "")
         if away:
             # A folder that is mounted for workers only is left to a worker.
             folder = str(Path(away[0]).parent)
             log.warning("flag_files_out_of_reach", deployment=self.applied.deployment_id, files=len(away), folder=folder)
 
     def erase_kept_answers(self, folder: Path, before: datetime) -> None:
-
         def erase(session: Session) -> bool:
             files, answers = delete_answers(folder, before, self.batch_records)
             self.count(session, {"kept_answers": answers} if answers else {})
             return bool(files)
 
-        self._in_batches(erase)
+        erase_in_batches(self.database, self.no, erase)
 
     def erase_quotations(self) -> None:
         before = self.records_before
@@ -210,16 +189,34 @@ class _Ageing:
 
     def count(self, session: Session, counts: Mapping[str, int]) -> None:
         policy = self.applied.policy
-        scope: dict[str, Any] = {"policy_version": policy.version}
-        for name in ("records_months", "feedback_months", "answers_months"):
-            scope[name] = getattr(policy, name)
+        scope = {
+            "policy_version": policy.version,
+            "records_months": policy.records_months,
+            "feedback_months": policy.feedback_months,
+            "answers_months": policy.answers_months,
+        }
         count_aged(session, self.no, self.applied.deployment_id, scope=scope, counts=counts)
 
     def _cut_off(self, months: int | None) -> datetime | None:
         return None if months is None else months_before(self.now, months)
 
-    def _in_batches(self, erase: Callable[[Session], bool]) -> None:
-        erase_in_batches(self.database, self.no, erase)
+    def erase_in_order(
+        self,
+        find: Callable[..., Sequence[Place]],
+        erase: Callable[[Session, int, Sequence[Place]], dict[str, int]],
+        last: Place | None = None,
+    ) -> bool:
+        """Erases what there is after `last`, as `erase_in_batches` does."""
+
+        def erase_next(session: Session) -> bool:
+            nonlocal last
+            places = find(session, self.no, after=last, limit=self.batch_records)
+            if places:
+                last = places[-1]
+                self.count(session, erase(session, self.no, places))
+            return bool(places)
+
+        return erase_in_batches(self.database, self.no, erase_next)
 
 
 def erase_in_batches(database: Database, deployment_no: int, erase: Callable[[Session], bool]) -> bool:
@@ -260,7 +257,8 @@ def _drop(database: Database, month: LogMonth, ageing: Mapping[int, _Ageing]) ->
     # Until it was out of the log, a historical record could be written to it.
     with database.transaction() as session:
         owners = deployments_in(session, month)
-    may_drop = all(_is_past(ageing.get(no), month) and _erase_derived(database, month, ageing[no]) for no in owners)
+    find, erase = partial(find_aged, table=month.table), partial(erase_aged, with_records=False)
+    may_drop = all(_is_past(ageing.get(no), month) and ageing[no].erase_in_order(find, erase) for no in owners)
     with database.transaction() as session:
         if may_drop and all(may_erase(session, no) for no in owners):
             for no in owners:
@@ -269,17 +267,3 @@ def _drop(database: Database, month: LogMonth, ageing: Mapping[int, _Ageing]) ->
             log.info("month_dropped", table=month.table, deployments=len(owners))
         else:
             attach_month(session, month)
-
-
-def _erase_derived(database: Database, month: LogMonth, owner: _Ageing) -> bool:
-    last: StoredPlace | None = None
-
-    def erase(session: Session) -> bool:
-        nonlocal last
-        records: Sequence[StoredPlace] = find_detached(session, month.table, owner.no, after=last, limit=owner.batch_records)
-        if records:
-            last = records[-1]
-            owner.count(session, erase_aged(session, owner.no, records, with_records=False))
-        return bool(records)
-
-    return erase_in_batches(database, owner.no, erase)

@@ -39,10 +39,6 @@ class PersonFound:
     label_ids: Sequence[str]
     next: SearchPlace | None
 
-    @property
-    def is_empty(self) -> bool:
-        return not self.places and not self.label_ids
-
 
 def meta_places(session: Session, deployment_no: int, field: str) -> list[MetaPlace]:
     rows = session.query(DeploymentSchemaRow).filter(DeploymentSchemaRow.deployment_no == deployment_no)
@@ -54,26 +50,24 @@ def meta_places(session: Session, deployment_no: int, field: str) -> list[MetaPl
     ]
 
 
-def find_aged(session: Session, deployment_no: int, *, after: StoredPlace | None, before: datetime, limit: int) -> list[StoredPlace]:
-    """Returns the oldest records before that time, in the order of the log.
+def find_aged(
+    session: Session,
+    deployment_no: int,
+    *,
+    after: StoredPlace | None,
+    before: datetime | None = None,
+    limit: int,
+    table: str = "payload_records",
+) -> list[StoredPlace]:
+    """Returns the oldest records before that time, in the order of the log, or of a month that was taken out of it.
 
     `after` spares reading rows that were just deleted.
     """
-    return _find_in(session, "payload_records", deployment_no, after, limit, before=before)
-
-
-def find_detached(session: Session, table: str, deployment_no: int, *, after: StoredPlace | None, limit: int) -> list[StoredPlace]:
-    """Returns the next records of a month that was taken out of the log."""
-    return _find_in(session, table, deployment_no, after, limit)
-
-
-def _find_in(
-    session: Session, table: str, deployment_no: int, after: StoredPlace | None, limit: int, before: datetime | None = None
-) -> list[StoredPlace]:
     bounds = "" if before is None else " AND logged_at < :before"
-    bounds += "" if after is None else " AND (logged_at, record_no) > (:at, :number)"
-    values = {"no": deployment_no, "limit": limit} | ({} if before is None else {"before": before})
-    values |= {} if after is None else {"at": after.logged_at, "number": after.record_no}
+    values: dict[str, Any] = {"no": deployment_no, "limit": limit, "before": before}
+    if after is not None:
+        bounds += _LATER
+        values |= {"at": after.logged_at, "number": after.record_no}
     rows = session.execute(
         text(
             f"SELECT record_no, record_id, logged_at FROM {table}"  # noqa: S608 - a table of ours
@@ -90,34 +84,28 @@ def find_person(
     """Returns what is stored of a person: with ids at most `limit` rows, else all of the next `looked_through` rows."""
     if selector.field is None:
         return _find_ids(session, deployment_no, selector.record_ids, limit)
-    values = {
+    values: dict[str, Any] = {
         "no": deployment_no,
         "places": [f"{column.schema_version}:{column.position}" for column in meta_places(session, deployment_no, selector.field)],
         "wanted": [msgspec.json.encode(value).decode() for value in (selector.value, selector.pseudonym) if value is not None],
         "limit": looked_through,
     }
+    if after is not None and after.label_id is not None:
+        rows = session.execute(text(_OF_LABELS), values | {"after": after.label_id}).all()
+        next_place = SearchPlace(label_id=rows[-1].feedback_id) if len(rows) == looked_through else None
+        return PersonFound((), [row.feedback_id for row in rows if row.is_meant], next_place)
     # Records first: a label that was sent with its record goes with it.
-    if after is None or after.label_id is None:
-        return _find_in_records(session, values, None if after is None else after.record)
-    return _find_in_labels(session, values, after.label_id)
-
-
-def _find_in_records(session: Session, values: dict[str, Any], after: StoredPlace | None) -> PersonFound:
-    bound = "" if after is None else " AND (logged_at, record_no) > (:at, :number)"
-    if after is not None:
-        values |= {"at": after.logged_at, "number": after.record_no}
+    bound = ""
+    if after is not None and after.record is not None:
+        bound = _LATER
+        values |= {"at": after.record.logged_at, "number": after.record.record_no}
     rows = session.execute(text(_OF_RECORDS.format(bound=bound)), values).all()
-    positions = [read_row(StoredPlace, row) for row in rows]
-    records = [position for position, row in zip(positions, rows, strict=True) if row.is_meant]
-    return PersonFound(records, (), SearchPlace(positions[-1]) if len(positions) == values["limit"] else SearchPlace(label_id=""))
+    places = [read_row(StoredPlace, row) for row in rows]
+    records = [place for place, row in zip(places, rows, strict=True) if row.is_meant]
+    return PersonFound(records, (), SearchPlace(places[-1]) if len(places) == looked_through else SearchPlace(label_id=""))
 
 
-def _find_in_labels(session: Session, values: dict[str, Any], after: str) -> PersonFound:
-    rows = session.execute(text(_OF_LABELS), values | {"after": after}).all()
-    next_place = SearchPlace(label_id=rows[-1].feedback_id) if len(rows) == values["limit"] else None
-    return PersonFound((), [row.feedback_id for row in rows if row.is_meant], next_place)
-
-
+_LATER = " AND (logged_at, record_no) > (:at, :number)"
 # As JSON: 7 and 7.0 are one number, the text "7" is another value. The position depends on the schema version.
 _IS_MEANT = """EXISTS (SELECT FROM unnest(CAST(:places AS text[])) p
     WHERE CAST(split_part(p, ':', 1) AS int) = schema_version

@@ -3,9 +3,9 @@
 from dataclasses import replace
 from datetime import datetime
 
-from sqlalchemy import Select, func, select, text, update
+from sqlalchemy import ColumnElement, and_, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from ..base.frozen import frozen
 from ..database.binary_rows import list_column_values, read_row
@@ -14,21 +14,21 @@ from .policy import LegalHold, RetentionPolicy
 
 
 def find_hold(session: Session, deployment_no: int) -> LegalHold | None:
-    row = session.scalar(_in_force(deployment_no))
+    row = session.scalar(select(LegalHoldRow).where(_in_force(deployment_no)))
     return None if row is None else read_row(LegalHold, row)
 
 
 def place_hold(session: Session, deployment_no: int, *, reason: str, by: str) -> LegalHold:
     """Places a hold, or changes its reason. From the commit on no batch of an erasure begins: each locks the deployment's row first."""
-    changed = update(LegalHoldRow).where(LegalHoldRow.deployment_no == deployment_no, LegalHoldRow.released_at.is_(None))
-    if session.scalar(changed.values(reason=reason).returning(LegalHoldRow.no)) is None:
+    is_held = _in_force(deployment_no)
+    if session.scalar(update(LegalHoldRow).where(is_held).values(reason=reason).returning(LegalHoldRow.no)) is None:
         session.execute(insert(LegalHoldRow).values(deployment_no=deployment_no, reason=reason, placed_by=by))
-    return read_row(LegalHold, session.scalars(_in_force(deployment_no)).one())
+    return read_row(LegalHold, session.scalars(select(LegalHoldRow).where(is_held)).one())
 
 
 def release_hold(session: Session, deployment_no: int, *, by: str) -> bool:
-    changed = update(LegalHoldRow).where(LegalHoldRow.deployment_no == deployment_no, LegalHoldRow.released_at.is_(None))
-    return session.scalar(changed.values(released_by=by, released_at=func.now()).returning(LegalHoldRow.no)) is not None
+    changed = update(LegalHoldRow).where(_in_force(deployment_no)).values(released_by=by, released_at=func.now())
+    return session.scalar(changed.returning(LegalHoldRow.no)) is not None
 
 
 _IS_FREE = text(
@@ -45,8 +45,8 @@ def may_erase(session: Session, deployment_no: int) -> bool:
     return bool(session.scalar(_IS_FREE, {"no": deployment_no}))
 
 
-def _in_force(deployment_no: int) -> Select[LegalHoldRow]:
-    return select(LegalHoldRow).where(LegalHoldRow.deployment_no == deployment_no, LegalHoldRow.released_at.is_(None))
+def _in_force(deployment_no: int | InstrumentedAttribute[int]) -> ColumnElement[bool]:
+    return and_(LegalHoldRow.deployment_no == deployment_no, LegalHoldRow.released_at.is_(None))
 
 
 @frozen(kw_only=True)
@@ -79,7 +79,7 @@ def put_policy(session: Session, deployment_no: int, policy: RetentionPolicy) ->
 
 def policies_to_apply(session: Session) -> list[AppliedPolicy]:
     """Returns the policies of deployments that are not on hold."""
-    held = select(LegalHoldRow.no).where(LegalHoldRow.deployment_no == DeploymentRow.no, LegalHoldRow.released_at.is_(None)).exists()
+    held = select(LegalHoldRow.no).where(_in_force(DeploymentRow.no)).exists()
     statement = select(RetentionPolicyRow, DeploymentRow.id).join(DeploymentRow, DeploymentRow.no == RetentionPolicyRow.deployment_no)
     return [
         AppliedPolicy(

@@ -22,7 +22,7 @@ class LogMonth:
     start: datetime
     end: datetime
     is_attached: bool
-    is_pending: bool = False
+    is_pending: bool
 
 
 def log_months(session: Session) -> list[LogMonth]:
@@ -36,7 +36,14 @@ def log_months(session: Session) -> list[LogMonth]:
                ORDER BY c.relname"""
         )
     )
-    return [_month(name, is_attached=attached, is_pending=pending) for name, attached, pending in rows if _NAME.fullmatch(name)]
+    months = []
+    for table, is_attached, is_pending in rows:
+        if match := _NAME.fullmatch(table):
+            year, month = int(match[1]), int(match[2])
+            start = datetime(year, month, 1, tzinfo=UTC)
+            end = datetime(year + month // 12, month % 12 + 1, 1, tzinfo=UTC)
+            months.append(LogMonth(table, start, end, is_attached, is_pending))
+    return months
 
 
 def deployments_in(session: Session, month: LogMonth) -> list[int]:
@@ -47,7 +54,7 @@ def deployments_in(session: Session, month: LogMonth) -> list[int]:
 
 def count_records_in(session: Session, month: LogMonth, deployment_no: int) -> int:
     statement = f"SELECT count(*) FROM {month.table} WHERE deployment_no = :no"  # noqa: S608 - a table of ours
-    return int(session.execute(text(statement), {"no": deployment_no}).scalar_one())
+    return int(session.scalar(text(statement), {"no": deployment_no}))
 
 
 def detach_month(database: Database, month: LogMonth) -> None:
@@ -71,11 +78,3 @@ def attach_month(session: Session, month: LogMonth) -> None:
 def drop_month(session: Session, month: LogMonth) -> None:
     session.execute(_ENSURING)
     session.execute(text(f"DROP TABLE {month.table}"))
-
-
-def _month(table: str, *, is_attached: bool, is_pending: bool) -> LogMonth:
-    match = _NAME.fullmatch(table)
-    assert match is not None, "the caller looked"  # noqa: S101 - above
-    year, month = int(match[1]), int(match[2])
-    start = datetime(year, month, 1, tzinfo=UTC)
-    return LogMonth(table, start, datetime(year + month // 12, month % 12 + 1, 1, tzinfo=UTC), is_attached, is_pending)

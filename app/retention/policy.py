@@ -3,17 +3,18 @@
 import calendar
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any, Final, TypeAlias
+from typing import Any
 
 from ..base.frozen import frozen
 from ..base.values import Scalar
 
-MAX_MONTHS: Final = 1200
+MAX_MONTHS = 1200
 
-MAX_ERASED_IDS: Final = 10_000
+MAX_ERASED_IDS = 10_000
 
 
 class RetentionPreset(StrEnum):
@@ -28,7 +29,7 @@ class RetentionPreset(StrEnum):
         return _PRESET_MONTHS[self]
 
 
-_PRESET_MONTHS: Final = {RetentionPreset.EU: 6, RetentionPreset.COLORADO: 36, RetentionPreset.CALIFORNIA: 48}
+_PRESET_MONTHS = {RetentionPreset.EU: 6, RetentionPreset.COLORADO: 36, RetentionPreset.CALIFORNIA: 48}
 
 
 @frozen(kw_only=True)
@@ -91,7 +92,7 @@ class RecordSelector:
         return {"record_ids": len(self.record_ids)} if self.field is None else {"field": self.field}
 
 
-Counts: TypeAlias = Mapping[str, int]
+Counts = Mapping[str, int]
 
 
 @frozen(kw_only=True)
@@ -129,7 +130,7 @@ def months_before(moment: datetime, months: int) -> datetime:
 
 def hash_request(deployment_id: str, selector: Mapping[str, Any]) -> str:
     """Returns the SHA-256 of a request for erasure in hexadecimal digits: of its JSON with sorted members and no blanks."""
-    return _hash({"deployment_id": deployment_id, **selector})
+    return hash_receipt({"deployment_id": deployment_id, **selector})
 
 
 def receipt_document(erasure: Erasure) -> dict[str, Any]:
@@ -138,7 +139,7 @@ def receipt_document(erasure: Erasure) -> dict[str, Any]:
     return {
         "id": erasure.id,
         "deployment_id": erasure.deployment_id,
-        "kind": erasure.kind.value,
+        "kind": erasure.kind,
         "scope": dict(erasure.scope),
         "request_hash": erasure.request_hash,
         "erased": dict(sorted(erasure.counts.items())),
@@ -149,20 +150,14 @@ def receipt_document(erasure: Erasure) -> dict[str, Any]:
 
 
 def hash_receipt(receipt: Mapping[str, Any]) -> str:
-    return _hash(receipt)
+    text = json.dumps(receipt, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
 def add_counts(first: Counts, second: Counts) -> dict[str, int]:
     """Returns the sums by table, without those that are 0."""
-    names: Sequence[str] = sorted({*first, *second})
-    sums = {name: first.get(name, 0) + second.get(name, 0) for name in names}
-    return {name: count for name, count in sums.items() if count}
+    return dict(sorted((Counter(first) + Counter(second)).items()))
 
 
 def _utc(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-
-
-def _hash(document: Mapping[str, Any]) -> str:
-    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return hashlib.sha256(text.encode("ascii")).hexdigest()

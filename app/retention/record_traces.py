@@ -5,7 +5,7 @@ A table that is not declared here fails `tests/architecture/test_record_traces.p
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 from sqlalchemy import text
 from sqlalchemy.orm import Session
@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from ..base.frozen import frozen
 from ..domain.record import digest_id
 
-ERASED_WITH_A_RECORD: Final[Mapping[str, str]] = {
+ERASED_WITH_A_RECORD: Mapping[str, str] = {
     "payload_records": "the record",
     "payload_keys": "its id",
     "counterfactuals": "the model's answers to its copies",
@@ -37,13 +37,13 @@ class Quotation:
     """Column with the time of what is quoted."""
 
 
-QUOTES_RECORDS: Final[Mapping[str, Quotation]] = {
+QUOTES_RECORDS: Mapping[str, Quotation] = {
     "checks": Quotation("model_answer", "span_start"),
     "intake_counts": Quotation("reason", "hour"),
 }
 """Texts that may quote a record, for callers who may read records; an erasure empties them. No other text may quote one."""
 
-HOLDS_NO_RECORD: Final[Mapping[str, str]] = {
+HOLDS_NO_RECORD: Mapping[str, str] = {
     "deployments": "facts about the model",
     "deployment_schemas": "names of columns",
     "monitors": "settings",
@@ -113,14 +113,14 @@ class StoredPlace:
 
 
 # Dependents first: what is deleted last leads to the rest.
-_DERIVED: Final = {
+_DERIVED = {
     "counterfactuals": """DELETE FROM counterfactuals c USING copy_targets t
         WHERE t.deployment_no = :no AND c.target_no = t.no AND c.record_no = ANY(CAST(:numbers AS bigint[]))""",
     "flagged_records": "DELETE FROM flagged_records WHERE deployment_no = :no AND record_no = ANY(CAST(:numbers AS bigint[]))",
     "corrections": """UPDATE corrections SET id = NULL, record_id = NULL, old = NULL, new = NULL, reason = NULL
         WHERE deployment_no = :no AND record_id = ANY(CAST(:ids AS text[]))""",
 }
-_OF_A_PERSON: Final = {
+_OF_A_PERSON = {
     "feedback_records": "DELETE FROM feedback_records WHERE deployment_no = :no AND feedback_id = ANY(CAST(:ids AS text[]))",
     # Records of one call have its id, a hyphen and their position.
     "call_halves": """DELETE FROM call_halves WHERE deployment_no = :no
@@ -128,9 +128,9 @@ _OF_A_PERSON: Final = {
     "evidence_people": """DELETE FROM evidence_people p USING evidence_eras e
         WHERE e.deployment_no = :no AND p.era_no = e.no AND p.record_no = ANY(CAST(:numbers AS bigint[]))""",
 }
-_KEYS: Final = """DELETE FROM payload_keys
+_KEYS = """DELETE FROM payload_keys
     WHERE deployment_no = :no AND record_id = ANY(CAST(:ids AS text[])) AND record_no = ANY(CAST(:numbers AS bigint[]))"""
-_RECORDS: Final = """DELETE FROM payload_records r
+_RECORDS = """DELETE FROM payload_records r
     USING unnest(CAST(:times AS timestamptz[]), CAST(:numbers AS bigint[])) AS k (logged_at, record_no)
     WHERE r.deployment_no = :no AND r.logged_at = k.logged_at AND r.record_no = k.record_no"""
 
@@ -193,7 +193,7 @@ def note_erased_hours(session: Session, deployment_no: int, moments: Sequence[da
     session.execute(text(statement), {"no": deployment_no, "times": [*moments]})
 
 
-_NOTE_HOURS: Final = """INSERT INTO erased_hours (deployment_no, hour, records)
+_NOTE_HOURS = """INSERT INTO erased_hours (deployment_no, hour, records)
     SELECT CAST(:no AS int), date_trunc('hour', at, 'UTC'), {records} FROM {source} GROUP BY 2 ORDER BY 2
     ON CONFLICT (deployment_no, hour) DO UPDATE SET records = erased_hours.records + EXCLUDED.records"""
 
@@ -216,7 +216,6 @@ def _parameters(deployment_no: int, records: Sequence[StoredPlace]) -> dict[str,
 def _delete(session: Session, statements: Mapping[str, str], parameters: Mapping[str, Any]) -> dict[str, int]:
     counts = {}
     for table, statement in statements.items():
-        used = {name: value for name, value in parameters.items() if f":{name}" in statement}
-        deleted = session.execute(text(statement), used)
+        deleted = session.execute(text(statement), parameters)
         counts[table] = deleted.rowcount  # type: ignore[attr-defined]
     return {table: count for table, count in counts.items() if count}

@@ -1,10 +1,12 @@
 """Routes of retention, legal holds, and erasures."""
 
+from dataclasses import asdict
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
 
 from ..access.audit.activity_queries import record_activity
+from ..access.audit.changed_values import changes_between
 from ..access.gate.caller import Admin, Manager, ServicesIn, SessionIn
 from ..base.errors import NotFound
 from ..deployments.deployment_in_address import NEEDS_LOGGED, DeploymentsIn, LockedDeployment, ReadableDeployment
@@ -44,8 +46,7 @@ def put_retention(body: RetentionIn, deployment: LockedDeployment, session: Sess
     before = read_retention_policy(session, deployment.no)
     after = put_policy(session, deployment.no, complete_policy(body.read_as(RetentionPolicy)))
     if after != before:
-        names = ("version", "preset", "records_months", "feedback_months", "answers_months")
-        changes = {name: [getattr(before, name), getattr(after, name)] for name in names if getattr(before, name) != getattr(after, name)}
+        changes = changes_between(asdict(before), asdict(after))
         record_activity(session, principal.actor, "retention.changed", deployment, details=changes)
     return RetentionOut.of(after, find_hold(session, deployment.no))
 
@@ -60,9 +61,8 @@ def put_legal_hold(body: LegalHoldIn, deployment: LockedDeployment, session: Ses
     before = find_hold(session, deployment.no)
     hold = place_hold(session, deployment.no, reason=reason, by=principal.actor)
     if hold != before:
-        record_activity(
-            session, principal.actor, "legal_hold.placed", deployment=deployment, details={"reason": [before and before.reason, reason]}
-        )
+        details = {"reason": [before and before.reason, reason]}
+        record_activity(session, principal.actor, "legal_hold.placed", deployment, details=details)
     return LegalHoldOut.from_object(hold)
 
 
@@ -115,6 +115,6 @@ def delete_deployment(deployment: LockedDeployment, deployments: DeploymentsIn, 
     details: dict[str, object] = {"name": [deployment.name, None]}
     if deployment.payload is not None:
         # A worker finds Evenhand's own files by it, once this is committed.
-        details[DELETED_TABLE] = [[deployment.payload.location, deployment.payload.format.value], None]
+        details[DELETED_TABLE] = [[deployment.payload.location, deployment.payload.format], None]
     record_activity(session, principal.actor, "deployment.deleted", deployment, details=details)
     deployments.delete(deployment.id)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -20,14 +21,9 @@ MAX_REASON = 1000
 
 def complete_policy(sent: RetentionPolicy) -> RetentionPolicy:
     months = None if sent.preset is None else sent.preset.months
-    policy = replace(
-        sent,
-        records_months=months if sent.records_months is None else sent.records_months,
-        feedback_months=months if sent.feedback_months is None else sent.feedback_months,
-        answers_months=months if sent.answers_months is None else sent.answers_months,
-    )
-    sizes = {name: getattr(sent, name) for name in ("records_months", "feedback_months", "answers_months")}
+    sizes: dict[str, Any] = {name: getattr(sent, name) for name in ("records_months", "feedback_months", "answers_months")}
     stated = {name: value for name, value in sizes.items() if value is not None}
+    policy = replace(sent, **dict.fromkeys(sizes, months) | stated)
     problems = [
         FieldProblem(name, f"must lie between 1 and {MAX_MONTHS} months, found {value}")
         for name, value in stated.items()
@@ -38,11 +34,8 @@ def complete_policy(sent: RetentionPolicy) -> RetentionPolicy:
         problems += [FieldProblem(name, f"{requirement}{value}") for name, value in stated.items() if 1 <= value < months]
     longest = policy.records_months
     if not problems and longest is not None and policy.answers_months is not None and policy.answers_months > longest:
-        problems.append(
-            FieldProblem(
-                "answers_months", "must not exceed records_months: the model's answers to copies go with their record at the latest"
-            )
-        )
+        message = "must not exceed records_months: the model's answers to copies go with their record at the latest"
+        problems.append(FieldProblem("answers_months", message))
     refuse(problems)
     return policy
 
@@ -62,16 +55,18 @@ def check_selector(session: Session, deployment_no: int, selector: RecordSelecto
     if (selector.field is None) == (not selector.record_ids):
         raise InvalidInput.of("record_ids", "name either record_ids, or field and value")
     if selector.field is None:
-        problem = _ids_problem(selector.record_ids)
-        if problem:
+        ids = selector.record_ids
+        if len(ids) > MAX_ERASED_IDS:
+            problem = f"must have at most {MAX_ERASED_IDS:,} ids, found {len(ids):,}; send the others in another request"
             raise InvalidInput.of("record_ids", problem)
-        return replace(selector, record_ids=tuple(sorted(set(selector.record_ids))))
+        if any(not record_id or len(record_id) > MAX_TEXT or _is_broken(record_id) for record_id in ids):
+            raise InvalidInput.of("record_ids", "must be ids of records: texts that are not empty")
+        return replace(selector, record_ids=tuple(sorted(set(ids))))
     if selector.value is None:
         raise InvalidInput.of("value", "is required with a field")
-    if isinstance(selector.value, str) and (len(selector.value) > MAX_TEXT or "\0" in selector.value or _is_broken(selector.value)):
+    if isinstance(selector.value, str) and (len(selector.value) > MAX_TEXT or _is_broken(selector.value)):
         raise InvalidInput.of("value", f"must be text of at most {MAX_TEXT:,} characters that a record may hold")
-    is_readable = "\0" not in selector.field and not _is_broken(selector.field)
-    meta_columns = meta_places(session, deployment_no, selector.field) if is_readable else []
+    meta_columns = [] if _is_broken(selector.field) else meta_places(session, deployment_no, selector.field)
     if not meta_columns:
         raise InvalidInput.of("field", "is not a meta field of this deployment; a person is found by a meta field or by record ids")
     return _in_stored_form(selector, selector.value, [meta_column.column for meta_column in meta_columns], column_key)
@@ -98,13 +93,5 @@ def require_no_hold(session: Session, deployment_no: int, deployment_id: str, ac
         raise Conflict(f"{deployment_id} is on legal hold, so {action}. An admin can release the hold.")
 
 
-def _ids_problem(ids: Sequence[str]) -> str | None:
-    if len(ids) > MAX_ERASED_IDS:
-        return f"must have at most {MAX_ERASED_IDS:,} ids, found {len(ids):,}; send the others in another request"
-    if any(not record_id or len(record_id) > MAX_TEXT or "\0" in record_id or _is_broken(record_id) for record_id in ids):
-        return "must be ids of records: texts that are not empty"
-    return None
-
-
 def _is_broken(text: str) -> bool:
-    return any("\ud800" <= character <= "\udfff" for character in text)
+    return "\0" in text or any("\ud800" <= character <= "\udfff" for character in text)
