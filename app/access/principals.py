@@ -74,7 +74,7 @@ class Principal:
     def require_role(self, permission: Permission) -> None:
         """Returns if the caller's role has the permission, for some deployment at least; else raises Forbidden."""
         if permission not in self.role.permissions:
-            raise Forbidden(f"{self.subject} has the role {self.role.value}, which may not {_ACTIONS[permission]}.")
+            raise Forbidden(f"{self.subject} has the role {self.role}, which may not {_ACTIONS[permission]}.")
 
     def require(self, permission: Permission, deployment_no: int | None = None) -> None:
         """Returns if the caller has the permission: for that deployment or, without one, for the installation as a whole.

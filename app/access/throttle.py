@@ -3,7 +3,6 @@
 import threading
 from collections import deque
 from collections.abc import Callable, Hashable
-from typing import Generic, TypeVar
 
 from ..base.clock import monotonic_seconds
 from ..base.errors import TooManyTries
@@ -17,8 +16,6 @@ WINDOW_SECONDS = 300.0
 
 _MOST = 10_000
 
-_K = TypeVar("_K", bound=Hashable)
-
 
 class Throttle:
     """Counts failures by name and address, and by address. Safe to share between threads.
@@ -28,8 +25,8 @@ class Throttle:
 
     def __init__(self, *, clock: Callable[[], float] = monotonic_seconds) -> None:
         self._lock = threading.Lock()
-        self._of_names = _Failures[tuple[str, str]](FAILURES, clock)
-        self._of_addresses = _Failures[str](FAILURES_OF_ADDRESS, clock)
+        self._of_names = _Failures(FAILURES, clock)
+        self._of_addresses = _Failures(FAILURES_OF_ADDRESS, clock)
 
     def admit(self, name: str, address: str) -> None:
         """Returns if another try may be made; else raises TooManyTries."""
@@ -50,27 +47,27 @@ class Throttle:
             self._of_names.forget((name, address))
 
 
-class _Failures(Generic[_K]):
+class _Failures:
     def __init__(self, limit: int, clock: Callable[[], float]) -> None:
         self._most = limit
         self._clock = clock
-        self._moments: dict[_K, deque[float]] = {}
+        self._moments: dict[Hashable, deque[float]] = {}
 
-    def wait_seconds(self, key: _K) -> float:
+    def wait_seconds(self, key: Hashable) -> float:
         """Returns the seconds until one of the max failures is too old to count; 0 if there are fewer."""
         moments = self._moments.get(key, deque())
         while moments and moments[0] <= self._clock() - WINDOW_SECONDS:
             moments.popleft()
         return moments[0] + WINDOW_SECONDS - self._clock() if len(moments) >= self._most else 0.0
 
-    def add(self, key: _K) -> None:
+    def add(self, key: Hashable) -> None:
         if len(self._moments) >= _MOST:
             # Forgets the half that failed least, so that made-up names cannot hide the one that is tried again and again.
             by_count = sorted(self._moments.items(), key=lambda item: len(item[1]))
             self._moments = dict(by_count[len(by_count) // 2 :])
         self._moments.setdefault(key, deque(maxlen=self._most)).append(self._clock())
 
-    def forget(self, key: _K) -> None:
+    def forget(self, key: Hashable) -> None:
         self._moments.pop(key, None)
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 
@@ -34,7 +34,7 @@ _PARAMETER = re.compile(r"[a-z][a-z_-]{0,39}")
 log = structlog.get_logger("evenhand.audit")
 
 
-@dataclass(slots=True)
+@dataclass
 class RequestOrigin:
     """`events` counts those that were inserted."""
 
@@ -44,13 +44,11 @@ class RequestOrigin:
 
     @property
     def address(self) -> str:
-        address: str = self.scope["state"]["client_address"]
-        return address
+        return str(self.scope["state"]["client_address"])
 
     @property
     def request_id(self) -> str:
-        request_id: str = self.scope["state"]["request_id"]
-        return request_id
+        return str(self.scope["state"]["request_id"])
 
     @property
     def route(self) -> str:
@@ -105,54 +103,45 @@ class AuditLayer:
         if scope["type"] != "http" or is_open(scope["path"]) or scope["path"] in self._open_paths or self._exempt(scope):
             await self._app(scope, receive, send)
             return
-        origin = RequestOrigin(scope)
-        answer = _NotedAnswer(send, origin, self._note, receive)
-        with originating(origin):
-            await self._app(scope, receive, answer.send)
+        origin, is_replaced = RequestOrigin(scope), False
 
-    async def _note(self, origin: RequestOrigin, action: str, status: int) -> None:
+        async def send_noted(message: Message) -> None:
+            nonlocal is_replaced
+            if message["type"] == "http.response.start":
+                is_replaced = not await self._is_noted(origin, message["status"])
+                if is_replaced:
+                    error = Unavailable(
+                        "The audit event of this request could not be stored, so its answer is withheld. Try again in a moment."
+                    )
+                    await problem_response(error, origin.request_id)(scope, receive, send)
+            if not is_replaced:
+                await send(message)
+
+        with originating(origin):
+            await self._app(scope, receive, send_noted)
+
+    async def _is_noted(self, origin: RequestOrigin, status: int) -> bool:
+        """A refusal reveals nothing, so it may be sent without its event."""
+        action = origin.action_of(status)
+        if action is None:
+            return True
         details = request_details(origin.scope) | {"status": status}
         if action == UNAUTHENTICATED:
             left_out = self._budget.admit()
             if left_out is None:
-                return
+                return True
             details["failures_left_out"] = left_out
-        async with self._turns:
-            await asyncio.to_thread(self._insert, origin, action, details)
-
-    def _insert(self, origin: RequestOrigin, action: str, details: Mapping[str, object]) -> None:
-        with self._database.transaction() as session:
-            _insert(session, origin, action, details)
-
-
-@dataclass(slots=True)
-class _NotedAnswer:
-    _send: Send
-    _origin: RequestOrigin
-    _note: Callable[[RequestOrigin, str, int], Awaitable[None]]
-    _receive: Receive
-    _is_replaced: bool = False
-
-    async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            action = self._origin.action_of(message["status"])
-            if action is not None and not await self._is_noted(action, message["status"]):
-                self._is_replaced = True
-                error = Unavailable(
-                    "The audit event of this request could not be stored, so its answer is withheld. Try again in a moment."
-                )
-                await problem_response(error, self._origin.request_id)(self._origin.scope, self._receive, self._send)
-        if not self._is_replaced:
-            await self._send(message)
-
-    async def _is_noted(self, action: str, status: int) -> bool:
-        """A refusal reveals nothing, so it may be sent without its event."""
         try:
-            await self._note(self._origin, action, status)
+            async with self._turns:
+                await asyncio.to_thread(self._insert, origin, action, details)
         except (Unavailable, SQLAlchemyError) as error:
             log.warning("audit_event_lost", action=action, status=status, error=str(error))
             return action not in (READ, MADE)
         return True
+
+    def _insert(self, origin: RequestOrigin, action: str, details: Mapping[str, object]) -> None:
+        with self._database.transaction() as session:
+            _insert(session, origin, action, details)
 
 
 def note_request(session: Session) -> None:

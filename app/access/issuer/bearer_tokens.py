@@ -2,7 +2,6 @@
 
 import re
 from datetime import UTC, datetime
-from typing import Final
 
 import jwt
 
@@ -11,8 +10,8 @@ from .issuer_configuration import OidcConfiguration
 from .token_claims import Identity, identify
 from .verify_token import MAX_TOKEN_CHARACTERS, require_access_token
 
-_FORM: Final = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]*){2}", re.ASCII)
-_OWN_ALGORITHM: Final = "HS256"
+_FORM = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]*){2}", re.ASCII)
+_OWN_ALGORITHM = "HS256"
 
 
 class BearerTokens:

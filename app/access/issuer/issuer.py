@@ -2,9 +2,9 @@
 
 import asyncio
 import base64
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import aclosing
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from contextlib import aclosing, suppress
+from typing import Any
 from urllib.parse import quote_plus, urlencode
 
 import httpx
@@ -13,20 +13,21 @@ import structlog
 
 from ...base.clock import monotonic_seconds
 from ...base.errors import EndpointRefused, SetupError, Unauthenticated, Unavailable
+from ...calls.token_source import read_body
 from .issuer_configuration import OidcConfiguration, require_secure_url
 from .verify_token import UnknownKey, verify_token
 
-FRESH_SECONDS: Final = 3600.0
+FRESH_SECONDS = 3600.0
 
-STALE_SECONDS: Final = 24 * 3600.0
+STALE_SECONDS = 24 * 3600.0
 """Seconds for which known keys are used while the issuer does not answer."""
 
-PAUSE_SECONDS: Final = 30.0
+PAUSE_SECONDS = 30.0
 """Min seconds between two fetches because of unknown keys or failures: anybody can send a token that names a made-up key."""
 
-_TIMEOUT_SECONDS: Final = 5.0
-_MAX_ANSWER_BYTES: Final = 2**20
-_MAX_KEYS: Final = 100
+_TIMEOUT_SECONDS = 5.0
+_MAX_ANSWER_BYTES = 2**20
+_MAX_KEYS = 100
 
 log = structlog.get_logger("evenhand.oidc")
 
@@ -87,15 +88,13 @@ class Issuer:
         Unauthenticated: it did not, or the token is not valid now.
         Unavailable: the issuer's keys are not known, and it does not answer.
         """
-        await self._refresh(max_age=FRESH_SECONDS)
-        try:
-            return self._verify(token, self._known_keys(), audience)
-        except UnknownKey:
-            await self._refresh(max_age=PAUSE_SECONDS)
-        try:
-            return self._verify(token, self._known_keys(), audience)
-        except UnknownKey as error:
-            raise Unauthenticated("The token is signed with a key that the issuer does not name.") from error
+        for max_age in (FRESH_SECONDS, PAUSE_SECONDS):
+            await self._refresh(max_age=max_age)
+            if not self._keys or self._clock() - self._fetched_at > STALE_SECONDS:
+                raise Unavailable("The issuer of log-ins does not answer, so its tokens cannot be verified. Try again in a moment.")
+            with suppress(UnknownKey):
+                return verify_token(token, self._keys, issuer=self._configuration.issuer, audience=audience)
+        raise Unauthenticated("The token is signed with a key that the issuer does not name.")
 
     async def redeem(self, code: str, *, verifier: str) -> str:
         """Returns the ID token for an authorisation code.
@@ -134,14 +133,6 @@ class Issuer:
             await self._transport.aclose()
             self._transport = None
 
-    def _verify(self, token: str, keys: Sequence[Mapping[str, Any]], audience: str) -> dict[str, Any]:
-        return verify_token(token, keys, issuer=self._configuration.issuer, audience=audience)
-
-    def _known_keys(self) -> tuple[dict[str, Any], ...]:
-        if not self._keys or self._clock() - self._fetched_at > STALE_SECONDS:
-            raise Unavailable("The issuer of log-ins does not answer, so its tokens cannot be verified. Try again in a moment.")
-        return self._keys
-
     async def _refresh(self, *, max_age: float) -> None:
         """Fetches the documents if they are older than that, not more often than every `PAUSE_SECONDS`, and by one request at a time."""
         async with self._lock:
@@ -179,16 +170,14 @@ class Issuer:
             self._transport = self._make_transport()
         sent = {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "evenhand", **headers}
         request = httpx.Request(method, url, headers=sent, content=content)
-        body = b""
         try:
             async with asyncio.timeout(_TIMEOUT_SECONDS):
                 # The transport itself follows no redirect and uses no proxy.
                 response = await self._transport.handle_async_request(request)
                 async with aclosing(response):
-                    async for chunk in response.aiter_bytes():
-                        body += chunk
-                        if len(body) > _MAX_ANSWER_BYTES:
-                            raise Unavailable(f"{url} answered more than {_MAX_ANSWER_BYTES:,} bytes")
+                    body, is_complete = await read_body(response, _MAX_ANSWER_BYTES)
+                    if not is_complete:
+                        raise Unavailable(f"{url} answered more than {_MAX_ANSWER_BYTES:,} bytes")
         except (httpx.HTTPError, TimeoutError, OSError, EndpointRefused) as error:
             log.warning("issuer_not_reached", url=url, error=type(error).__name__)
             raise Unavailable("The issuer of log-ins does not answer. Try again in a moment, or log in with an API key.") from error

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from urllib.parse import urlencode
 
 from ...base.clock import utc_now
-from ...base.errors import EvenhandError, Forbidden, SetupError, Unauthenticated
+from ...base.errors import EvenhandError, Forbidden, Unauthenticated
 from ...base.frozen import frozen
 from ...base.turns import Turns
 from ...calls.egress_policy import EgressPolicy
@@ -17,7 +17,6 @@ from ..failed_log_ins import FailedLogIns
 from ..secret_box import SecretBox
 from ..users import browser_sessions as sessions
 from ..users import queries as users
-from ..users.browser_sessions import IssuerLogIn
 from ..users.session_queries import find_id_token, use_state
 from . import pending_log_ins as pending
 from .issuer import Issuer
@@ -51,7 +50,7 @@ class OidcLogIns:
         self, configuration: OidcConfiguration, issuer: Issuer, *, database: Database, box: SecretBox, failed: FailedLogIns
     ) -> None:
         self._configuration = configuration
-        self._issuer = issuer
+        self.issuer = issuer
         self._database = database
         self._box = box
         self._failed = failed
@@ -63,10 +62,6 @@ class OidcLogIns:
         )
 
     @property
-    def issuer(self) -> Issuer:
-        return self._issuer
-
-    @property
     def lasts(self) -> int:
         return int(self._configuration.session.total_seconds())
 
@@ -76,7 +71,7 @@ class OidcLogIns:
         Raises:
             Unavailable: the issuer does not answer.
         """
-        discovery, log_in, configuration = await self._issuer.discovery(), pending.begin(next_path, now), self._configuration
+        discovery, log_in, configuration = await self.issuer.discovery(), pending.begin(next_path, now), self._configuration
         parameters = {
             "response_type": "code",
             "client_id": configuration.client_id,
@@ -111,33 +106,29 @@ class OidcLogIns:
             raise Unauthenticated("The answer is of another issuer. Log in again.")
         if sent.error or not sent.code:
             raise Unauthenticated("The issuer has not logged you in. Try again, or ask an admin whether you may use this service.")
-        id_token = await self._issuer.redeem(sent.code, verifier=log_in.verifier)
-        claims = await self._issuer.verify(id_token, audience=self._configuration.client_id)
+        id_token = await self.issuer.redeem(sent.code, verifier=log_in.verifier)
+        claims = await self.issuer.verify(id_token, audience=self._configuration.client_id)
         require_id_token(claims, client_id=self._configuration.client_id, nonce=log_in.nonce)
-        facts = IssuerLogIn(
-            state_hash=log_in.state_hash,
-            state_lasts=pending.LASTS * 2,
-            lasts=self._configuration.session,
-            sealed_id_token=self._box.seal(id_token.encode()),
-        )
         try:
             identity = identify(claims, self._configuration, for_pages=True)
-            return await asyncio.to_thread(self._start_session, identity, facts, address), log_in.next
+            return await asyncio.to_thread(self._start_session, identity, log_in, id_token, address), log_in.next
         except Forbidden:
             # Sessions of a role that was taken away must not outlast this.
             await asyncio.to_thread(self._end_sessions, str(claims["sub"]))
             raise
 
     async def end_session_address(self, token: str) -> str | None:
-        with_hint = await asyncio.to_thread(self._id_token_of, token)
-        if with_hint is None:
+        sealed = await asyncio.to_thread(self._find_id_token, token)
+        if sealed is None:
             return None
         try:
-            end = (await self._issuer.discovery()).end_session_endpoint
+            # Where the secret key was changed since, the issuer asks the person.
+            id_token = self._box.unseal(sealed).decode()
+            end = (await self.issuer.discovery()).end_session_endpoint
         except EvenhandError:
             return None
         back = f"{self._configuration.public_url}/login"
-        parameters = {"id_token_hint": with_hint, "client_id": self._configuration.client_id, "post_logout_redirect_uri": back}
+        parameters = {"id_token_hint": id_token, "client_id": self._configuration.client_id, "post_logout_redirect_uri": back}
         return None if end is None else _with_query(end, parameters)
 
     async def end_by_issuer(self, logout_token: str, *, address: str, client: str) -> None:
@@ -149,7 +140,7 @@ class OidcLogIns:
         """
         try:
             async with self._turns.turn(client):
-                claims = await self._issuer.verify(logout_token, audience=self._configuration.client_id)
+                claims = await self.issuer.verify(logout_token, audience=self._configuration.client_id)
                 jti = require_logout_token(claims)
                 remaining = min(_LONGEST_NOTICE.total_seconds(), claims["exp"] - utc_now().timestamp())
                 lasts = timedelta(seconds=max(0.0, remaining)) + _CLOCKS_DIFFER
@@ -168,9 +159,14 @@ class OidcLogIns:
                 users.end_sessions(session, user)
                 record_activity(session, f"user:{user.name}", sessions.ENDED, details={"address": address, "method": sessions.OIDC})
 
-    def _start_session(self, identity: Identity, facts: IssuerLogIn, address: str) -> str:
+    def _start_session(self, identity: Identity, log_in: pending.PendingLogIn, id_token: str, address: str) -> str:
+        sealed = self._box.seal(id_token.encode())
         with self._database.transaction() as session:
-            return sessions.log_in_at_issuer(session, identity, facts, address=address)
+            # Each state is accepted once.
+            if not use_state(session, log_in.state_hash, lasts=pending.LASTS * 2):
+                raise Unauthenticated("This log-in has ended before. Log in again.")
+            lasts = self._configuration.session
+            return sessions.log_in_at_issuer(session, identity, lasts=lasts, sealed_id_token=sealed, address=address)
 
     def _end_sessions(self, subject: str) -> None:
         with self._database.transaction() as session:
@@ -178,13 +174,9 @@ class OidcLogIns:
             if user is not None:
                 users.end_sessions(session, user)
 
-    def _id_token_of(self, token: str) -> str | None:
+    def _find_id_token(self, token: str) -> bytes | None:
         with self._database.transaction() as session:
-            sealed = find_id_token(session, sessions.token_hash(token))
-        try:
-            return None if sealed is None else self._box.unseal(sealed).decode()
-        except SetupError:  # the secret key was changed since: the issuer then asks the person
-            return None
+            return find_id_token(session, sessions.token_hash(token))
 
 
 def make_transport() -> PinnedTransport:

@@ -3,14 +3,14 @@
 import hashlib
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from ...base.errors import Forbidden
 from ...base.frozen import frozen
 from ..principals import Role
 from .issuer_configuration import ClaimRule, OidcConfiguration
 
-_ORDER: Final = (Role.INGEST, Role.AGGREGATES, Role.READ, Role.MANAGE, Role.ADMIN)
+_ORDER = (Role.INGEST, Role.AGGREGATES, Role.READ, Role.MANAGE, Role.ADMIN)
 _OTHER = re.compile(r"[^a-z0-9._@-]+", re.ASCII)
 _LONGEST_NAME = 48
 """Max characters of a name from a claim; the rest of a user's name distinguishes two of the same."""
@@ -52,12 +52,10 @@ def identify(claims: Mapping[str, Any], configuration: OidcConfiguration, *, for
         raise Forbidden(
             "The issuer says who you are, and nothing that gives you a role here. Ask an admin for the group or role that does."
         )
-    return Identity(
-        issuer=configuration.issuer,
-        subject=str(claims["sub"]),
-        name=_clean_name(claims, configuration.name_claim),
-        grant=_choose(matching),
-    )
+    subject = str(claims["sub"])
+    sent = min(read_claim(claims, configuration.name_claim), default="") or subject
+    name = _OTHER.sub("-", sent.lower()).strip("._@-")[:_LONGEST_NAME] or "unnamed"
+    return Identity(issuer=configuration.issuer, subject=subject, name=name, grant=_choose(matching))
 
 
 def read_claim(claims: Mapping[str, Any], name: str) -> frozenset[str]:
@@ -82,8 +80,3 @@ def _choose(rules: list[ClaimRule]) -> Grant:
             f"Your groups give you the role {highest.value} for several deployments ({named}). A person is bound to one, or to none."
         )
     return Grant(highest, deployments.pop())
-
-
-def _clean_name(claims: Mapping[str, Any], claim: str) -> str:
-    sent = next(iter(sorted(read_claim(claims, claim))), "") or str(claims["sub"])
-    return _OTHER.sub("-", sent.lower()).strip("._@-")[:_LONGEST_NAME] or "unnamed"

@@ -3,49 +3,32 @@
 import hmac
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
 from ...base.errors import Unauthenticated
 
-LEEWAY_SECONDS: Final = 60
+LEEWAY_SECONDS = 60
 """Seconds by which the clocks of the issuer and of this machine may differ."""
 
-LOGOUT_EVENT: Final = "http://schemas.openid.net/event/backchannel-logout"
+LOGOUT_EVENT = "http://schemas.openid.net/event/backchannel-logout"
 """Member of `events` that makes a token a notice of a log-out."""
 
-MAX_TOKEN_CHARACTERS: Final = 16_384
+MAX_TOKEN_CHARACTERS = 16_384
 
-_ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+_ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 """Accepted algorithms. No `none`, and none with a shared secret: a public key would be that secret."""
 
-_MIN_RSA_BITS: Final = 2048
-_MAX_SUBJECT: Final = 255
-_NOT_FOR_ACCESS: Final = frozenset({"ID", "Refresh", "Offline", "Logout"})
+_MIN_RSA_BITS = 2048
+_MAX_SUBJECT = 255
+_NOT_FOR_ACCESS = frozenset({"ID", "Refresh", "Offline", "Logout"})
 _FORM = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+){2}", re.ASCII)
 
 
 class UnknownKey(Exception):
     """The token names a key that is not among those known. Newer ones may have it."""
-
-
-def read_header(token: str) -> dict[str, Any]:
-    """Returns the header of a token, which is not verified.
-
-    Raises:
-    Unauthenticated: it is no signed token, or wants something that is not understood here.
-    """
-    if len(token) > MAX_TOKEN_CHARACTERS or not _FORM.fullmatch(token):
-        raise Unauthenticated("This is not a token of the issuer.")
-    try:
-        header = jwt.get_unverified_header(token)
-    except jwt.InvalidTokenError as error:
-        raise Unauthenticated("This is not a token of the issuer.") from error
-    if "crit" in header:
-        raise Unauthenticated("The token has extensions that are not understood here.")
-    return header
 
 
 def verify_token(token: str, keys: Sequence[Mapping[str, Any]], *, issuer: str, audience: str) -> dict[str, Any]:
@@ -55,7 +38,14 @@ def verify_token(token: str, keys: Sequence[Mapping[str, Any]], *, issuer: str, 
     UnknownKey: none of the keys is the one that it names.
     Unauthenticated: anything else is wrong with it.
     """
-    header = read_header(token)
+    if len(token) > MAX_TOKEN_CHARACTERS or not _FORM.fullmatch(token):
+        raise Unauthenticated("This is not a token of the issuer.")
+    try:
+        header = jwt.get_unverified_header(token)
+    except jwt.InvalidTokenError as error:
+        raise Unauthenticated("This is not a token of the issuer.") from error
+    if "crit" in header:
+        raise Unauthenticated("The token has extensions that are not understood here.")
     key = _find_key(header, keys)
     try:
         claims = jwt.decode(

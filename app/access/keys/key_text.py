@@ -7,7 +7,7 @@ import hashlib
 import re
 import secrets
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -15,7 +15,7 @@ from ...base.clock import utc_now
 from ...base.errors import Conflict, InvalidInput
 from ...base.frozen import frozen
 from ..principals import Role
-from .queries import ApiKey, ApiKeys, NewApiKey, find_key_limits, put_limits
+from .queries import ApiKey, ApiKeys, find_key_limits, put_limits
 
 KEY_PATTERN = re.compile(r"evk_([a-z2-7]{8})_[A-Za-z0-9_-]{43}", re.ASCII)
 
@@ -23,11 +23,11 @@ _ID_ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 _ID_LENGTH = 8
 _SECRET_BYTES = 32
 
-MAX_OVERLAP: Final = timedelta(days=90)
+MAX_OVERLAP = timedelta(days=90)
 
-USUAL_OVERLAP_HOURS: Final = 24
+USUAL_OVERLAP_HOURS = 24
 
-MAX_LIFE: Final = timedelta(days=3650)
+MAX_LIFE = timedelta(days=3650)
 
 
 @frozen(kw_only=True)
@@ -68,7 +68,7 @@ def create_key(
         rule = f"must lie in the future and within {MAX_LIFE.days // 365} years, or be left out for a key that does not expire"
         raise InvalidInput.of("expires_at", rule)
     text = make_key()
-    new = NewApiKey(
+    ApiKeys(session).add(
         id=str(read_key_id(text)),
         name=name,
         role=role.value,
@@ -77,7 +77,6 @@ def create_key(
         expires_at=expires_at,
         replaces=replaces,
     )
-    ApiKeys(session).add(new)
     return text
 
 

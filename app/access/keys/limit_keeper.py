@@ -18,8 +18,8 @@ from ...base.clock import monotonic_seconds
 from ...base.errors import QuotaReached, RateReached, Unavailable
 from ...base.telemetry.prometheus import refused_requests
 from ...database.engine import Database
-from .limits import BURST_SECONDS, KeyLimit, KeyLimits, KeyUse
-from .queries import add_use, all_limits, stored_bytes
+from .limits import BURST_SECONDS, KeyLimit, KeyLimits
+from .queries import COUNTS, add_use, all_limits, stored_bytes
 
 SYNC_SECONDS = 5.0
 """A changed limit applies after this at the latest."""
@@ -48,7 +48,7 @@ class TokenBucket:
         self._left -= count
 
 
-@dataclass(slots=True)
+@dataclass
 class _Tally:
     requests: int = 0
     records: int = 0
@@ -111,13 +111,12 @@ class LimitKeeper:
         limits = self._limits.get(key_id)
         if limits is None:
             return
-        now = self._clock()
-        records = self._bucket(key_id, KeyLimit.RECORDS, limits.records_per_second, now)
-        requests = self._bucket(key_id, KeyLimit.REQUESTS, limits.requests_per_second, now)
-        for kind, bucket, count, rate in (
-            (KeyLimit.RECORDS, records, 0, limits.records_per_second),
-            (KeyLimit.REQUESTS, requests, 1, limits.requests_per_second),
+        now, bucket = self._clock(), None
+        for kind, rate, count in (
+            (KeyLimit.RECORDS, limits.records_per_second, 0),
+            (KeyLimit.REQUESTS, limits.requests_per_second, 1),
         ):
+            bucket = self._bucket(key_id, kind, rate, now)
             wait = 0.0 if bucket is None else bucket.wait_seconds(count, now)
             if wait > 0:
                 self._refuse(key_id, kind)
@@ -125,8 +124,8 @@ class LimitKeeper:
                     f"This key may send {rate:g} {kind.value} a second and sends more. Nothing was stored; send it again after the pause.",
                     retry_after_seconds=math.ceil(wait),
                 )
-        if requests is not None:
-            requests.take(1)
+        if bucket is not None:
+            bucket.take(1)
 
     def note_stored(self, key_id: str, *, sent: int, records: int, size: int) -> None:
         """Counts an answered request: the records in it, those that were stored, and the bytes of what was stored."""
@@ -152,7 +151,7 @@ class LimitKeeper:
         except (Unavailable, SQLAlchemyError) as error:
             for key_id, tally in tallies.items():
                 total = self._tallies.setdefault(key_id, _Tally())
-                for name in ("requests", "records", "bytes", "refused"):
+                for name in COUNTS:
                     setattr(total, name, getattr(total, name) + getattr(tally, name))
             log.info("key_use_delayed", reason=str(error))
         self._buckets = {bucket_key: bucket for bucket_key, bucket in self._buckets.items() if bucket_key[0] in self._limits}
@@ -163,12 +162,8 @@ class LimitKeeper:
             await asyncio.sleep(SYNC_SECONDS)
 
     def _exchange(self, tallies: dict[str, _Tally]) -> tuple[dict[str, KeyLimits], dict[str, int]]:
-        used = {
-            key_id: KeyUse(requests=tally.requests, records=tally.records, bytes=tally.bytes, refused=tally.refused)
-            for key_id, tally in tallies.items()
-        }
         with self._database.transaction() as session:
-            add_use(session, used)
+            add_use(session, tallies)
             limits = all_limits(session)
             return limits, stored_bytes(session) if limits else {}
 

@@ -2,11 +2,10 @@
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Final
 
 from ...base.frozen import frozen
 
-BURST_SECONDS: Final = 2.0
+BURST_SECONDS = 2.0
 """Seconds' worth of a rate that may come at once after a pause."""
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import Final
 
 from sqlalchemy import delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
@@ -16,7 +15,7 @@ from ...database.tables import ApiKeyRow, DeploymentRow, KeyLimitsRow, KeyUseRow
 from ...domain.paging import Paging
 from .limits import KeyLimits, KeyUse
 
-USE_NOTED_EVERY: Final = timedelta(minutes=1)
+USE_NOTED_EVERY = timedelta(minutes=1)
 """Min time between two moments of use that are stored of one key."""
 
 
@@ -38,26 +37,13 @@ class ApiKey:
     replaces: str | None = None
 
 
-@frozen(kw_only=True)
-class NewApiKey:
-    """A key to store. `replaces` is the key that a rotation made it for."""
-
-    id: str
-    name: str
-    role: str
-    deployment_no: int | None
-    secret_hash: bytes
-    expires_at: datetime | None = None
-    replaces: str | None = None
-
-
 class ApiKeys:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def add(self, key: NewApiKey) -> ApiKey:
-        self._session.execute(insert(ApiKeyRow).values(list_column_values(key)))
-        return self.get(key.id)
+    def add(self, **values: object) -> None:
+        """Stores a key of these columns."""
+        self._session.execute(insert(ApiKeyRow).values(values))
 
     def get(self, key_id: str) -> ApiKey:
         """Returns the key, revoked or not, or raises NotFound."""
@@ -107,7 +93,7 @@ _SELECT = select(ApiKeyRow.__table__, DeploymentRow.id.label("deployment_id")).o
 )
 
 
-_COUNTS = ("requests", "records", "bytes", "refused")
+COUNTS = ("requests", "records", "bytes", "refused")
 
 
 def find_key_limits(session: Session, key_id: str) -> KeyLimits:
@@ -131,12 +117,13 @@ def find_key_use(session: Session) -> dict[str, KeyUse]:
     return {row.key_id: read_row(KeyUse, row) for row in session.scalars(select(KeyUseRow))}
 
 
-def add_use(session: Session, used: Mapping[str, KeyUse]) -> None:
+def add_use(session: Session, used: Mapping[str, object]) -> None:
+    """Adds the COUNTS of each key."""
     # By ids, so that two processes never wait for each other.
-    rows = [{"key_id": key_id, **{name: getattr(used[key_id], name) for name in _COUNTS}} for key_id in sorted(used)]
+    rows = [{"key_id": key_id, **{name: getattr(used[key_id], name) for name in COUNTS}} for key_id in sorted(used)]
     if rows:
         insertion = insert(KeyUseRow).values(rows)
-        sums = {name: getattr(KeyUseRow, name) + insertion.excluded[name] for name in _COUNTS}
+        sums = {name: getattr(KeyUseRow, name) + insertion.excluded[name] for name in COUNTS}
         session.execute(insertion.on_conflict_do_update(index_elements=["key_id"], set_={**sums, "last_at": func.now()}))
 
 

@@ -1,5 +1,6 @@
 """Routes of API keys and their limits, of a log-in with a name and password, and of who the caller is."""
 
+from dataclasses import asdict
 from datetime import timedelta
 from typing import Annotated
 
@@ -102,9 +103,8 @@ def put_key_limits(key_id: KeyId, body: KeyLimitsIn, admin: Admin, session: Sess
     before, after = find_key_limits(session, stored.id), body.read_as(KeyLimits)
     put_limits(session, stored.id, after)
     if before != after:
-        names = ("requests_per_second", "records_per_second", "max_bytes")
-        old, new = ({name: getattr(limits, name) for name in names} for limits in (before, after))
-        record_activity(session, admin.actor, "api_key.limited", subject=stored.id, details=changes_between(old, new))
+        details = changes_between(asdict(before), asdict(after))
+        record_activity(session, admin.actor, "api_key.limited", subject=stored.id, details=details)
     return KeyLimitsOut.from_object(after)
 
 

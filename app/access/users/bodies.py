@@ -1,7 +1,6 @@
 """Users as bodies."""
 
 from datetime import datetime
-from typing import Any
 
 from pydantic import Field, SecretStr
 
@@ -9,7 +8,7 @@ from ...web.body import FromText, In, NextPageCursor, Out, PageOut, example
 from ...web.id_and_time import ID_PATTERN
 from ..principals import Role
 
-_USER: dict[str, Any] = {
+_USER = {
     "name": "ada.lovelace",
     "role": "read",
     "deployment_id": None,

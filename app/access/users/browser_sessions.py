@@ -8,7 +8,6 @@ from datetime import timedelta
 from sqlalchemy.orm import Session
 
 from ...base.errors import Forbidden, Unauthenticated
-from ...base.frozen import frozen
 from ...database.engine import Database, current_time
 from ..audit.activity_queries import record_activity
 from ..issuer.token_claims import Identity
@@ -33,16 +32,6 @@ TOKEN = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 
 STARTED, ENDED = "session.started", "session.ended"
 PASSWORD, KEY, OIDC = "password", "key", "oidc"
-
-
-@frozen(kw_only=True)
-class IssuerLogIn:
-    """Facts of a log-in that has ended at the issuer. `state_hash` is accepted once within `state_lasts`."""
-
-    state_hash: bytes
-    state_lasts: timedelta
-    lasts: timedelta
-    sealed_id_token: bytes
 
 
 _REFUSED = "That user name and password do not go together."
@@ -95,18 +84,16 @@ def log_out(session: Session, token: str, principal: Principal, *, address: str)
     record_activity(session, principal.actor, ENDED, details={"address": address})
 
 
-def log_in_at_issuer(session: Session, identity: Identity, log_in: IssuerLogIn, *, address: str) -> str:
-    """Returns a new session's token for a person that the issuer has just named. `log_in.state_hash` is accepted once.
+def log_in_at_issuer(session: Session, identity: Identity, *, lasts: timedelta, sealed_id_token: bytes, address: str) -> str:
+    """Returns a new session's token for a person that the issuer has just named.
 
     Raises:
-    Unauthenticated: the state was used before, or the user is disabled here.
+    Unauthenticated: the user is disabled here.
     Forbidden: the identity's deployment does not exist.
     """
-    if not sessions.use_state(session, log_in.state_hash, lasts=log_in.state_lasts):
-        raise Unauthenticated("This log-in has ended before. Log in again.")
     user = admit_user(session, identity, is_log_in=True)
     token = _new_token()
-    sessions.start(session, token_hash(token), lasts=log_in.lasts, user_no=user.no, id_token=log_in.sealed_id_token)
+    sessions.start(session, token_hash(token), lasts=lasts, user_no=user.no, id_token=sealed_id_token)
     record_activity(session, f"{USER}{user.name}", STARTED, details={"method": OIDC, "address": address})
     return token
 

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import func, select, update
+from sqlalchemy import ColumnElement, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -43,7 +43,11 @@ def get(session: Session, name: str) -> User:
 
 
 def find(session: Session, name: str) -> User | None:
-    row = session.execute(_SELECT.where(UserRow.name == name)).one_or_none()
+    return _find(session, UserRow.name == name)
+
+
+def _find(session: Session, *conditions: ColumnElement[bool]) -> User | None:
+    row = session.execute(_SELECT.where(*conditions)).one_or_none()
     return None if row is None else read_row(User, row)
 
 
@@ -52,8 +56,7 @@ def page(session: Session, paging: Paging) -> list[User]:
 
 
 def find_of_issuer(session: Session, issuer: str, subject: str) -> User | None:
-    row = session.execute(_SELECT.where(UserRow.issuer == issuer, UserRow.subject == subject)).one_or_none()
-    return None if row is None else read_row(User, row)
+    return _find(session, UserRow.issuer == issuer, UserRow.subject == subject)
 
 
 def add_of_issuer(session: Session, name: str, *, issuer: str, subject: str, role: str, deployment_no: int | None) -> bool:
@@ -72,25 +75,21 @@ def name_deployment(session: Session, no: int) -> str | None:
     return session.scalar(select(DeploymentRow.id).where(DeploymentRow.no == no))
 
 
-def set_grant(session: Session, user: User, *, role: str, deployment_no: int | None) -> None:
-    session.execute(update(UserRow).where(UserRow.no == user.no).values(role=role, deployment_no=deployment_no))
+def change(session: Session, user: User, **values: object) -> None:
+    """Gives the user's columns other values."""
+    session.execute(update(UserRow).where(UserRow.no == user.no).values(values))
 
 
 def set_password(session: Session, user: User, password_hash: str) -> None:
     """Gives the user another password; every log-in of the user ends."""
-    session.execute(update(UserRow).where(UserRow.no == user.no).values(password_hash=password_hash))
+    change(session, user, password_hash=password_hash)
     end_sessions(session, user)
-
-
-def set_role(session: Session, user: User, role: str) -> None:
-    session.execute(update(UserRow).where(UserRow.no == user.no).values(role=role))
 
 
 def set_disabled(session: Session, user: User, *, disabled: bool) -> None:
     """Disables the user, whose log-ins end, or enables the user again."""
     # The first time stays.
-    moment = func.coalesce(UserRow.disabled_at, func.now()) if disabled else None
-    session.execute(update(UserRow).where(UserRow.no == user.no).values(disabled_at=moment))
+    change(session, user, disabled_at=func.coalesce(UserRow.disabled_at, func.now()) if disabled else None)
     if disabled:
         end_sessions(session, user)
 

@@ -1,7 +1,6 @@
 """Users, those of an issuer, and who may work on alerts."""
 
 import re
-from typing import Final
 
 from sqlalchemy.orm import Session
 
@@ -27,21 +26,19 @@ def create_user(session: Session, name: str, *, password: str, role: Role, deplo
         rule = "must have 1 to 64 of the characters a-z, 0-9, `.`, `_`, `@` and `-`, and begin with a letter or digit"
         problems.insert(0, FieldProblem("name", rule))
     refuse(problems)
-    return users.add(session, name, password_hash=hash_password(password), role=role.value, deployment_no=deployment_no)
+    return users.add(session, name, password_hash=hash_password(password), role=role, deployment_no=deployment_no)
 
 
 def change_password(session: Session, user: User, password: str) -> None:
     """Gives the user another password; every log-in of the user ends."""
-    problems = [*_password_problems(user.name, password), *_issuer_problems(user, "password")]
-    refuse(problems)
+    refuse([*_password_problems(user.name, password), *_issuer_problems(user, "password")])
     users.set_password(session, user, hash_password(password))
 
 
 def change_role(session: Session, user: User, role: Role) -> None:
     """Gives the user another role. Raises InvalidInput if people cannot have it, or not for one deployment only."""
-    problems = [*_role_problems(role, bound=user.deployment_no is not None), *_issuer_problems(user, "role")]
-    refuse(problems)
-    users.set_role(session, user, role.value)
+    refuse([*_role_problems(role, bound=user.deployment_no is not None), *_issuer_problems(user, "role")])
+    users.change(session, user, role=role)
 
 
 def _password_problems(name: str, password: str) -> list[FieldProblem]:
@@ -69,11 +66,11 @@ def admit_user(session: Session, identity: Identity, *, is_log_in: bool) -> User
     Forbidden: the identity's deployment does not exist.
     """
     no = bound_number(session, identity)
-    grant = {"role": identity.grant.role.value, "deployment": identity.grant.deployment_id}
+    grant = {"role": identity.grant.role, "deployment": identity.grant.deployment_id}
     user = users.find_of_issuer(session, identity.issuer, identity.subject)
     if user is None:
         for name in (identity.name, identity.distinct_name):
-            facts = {"issuer": identity.issuer, "subject": identity.subject, "role": identity.grant.role.value, "deployment_no": no}
+            facts = {"issuer": identity.issuer, "subject": identity.subject, "role": identity.grant.role, "deployment_no": no}
             if users.add_of_issuer(session, name, **facts):  # type: ignore[arg-type]
                 details = changes_between(None, {**grant, "issuer": identity.issuer})
                 record_activity(session, f"{USER}{name}", "user.created", subject=name, details=details)
@@ -81,8 +78,8 @@ def admit_user(session: Session, identity: Identity, *, is_log_in: bool) -> User
         user = users.find_of_issuer(session, identity.issuer, identity.subject)
     if user is None or user.disabled_at is not None:
         raise Unauthenticated("This user is disabled. Ask an admin.")
-    if is_log_in and (user.role, user.deployment_no) != (identity.grant.role.value, no):
-        users.set_grant(session, user, role=identity.grant.role.value, deployment_no=no)
+    if is_log_in and (user.role, user.deployment_no) != (identity.grant.role, no):
+        users.change(session, user, role=identity.grant.role, deployment_no=no)
         details = changes_between({"role": user.role, "deployment": user.deployment_id}, grant)
         record_activity(session, f"{USER}{user.name}", "user.changed", subject=user.name, details=details)
     return user
@@ -103,7 +100,7 @@ def bound_number(session: Session, identity: Identity) -> int | None:
     return no
 
 
-MOST_ASSIGNEES: Final = 500
+MOST_ASSIGNEES = 500
 
 
 def is_assignable(user: User, deployment_no: int) -> bool:
