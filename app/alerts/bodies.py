@@ -12,7 +12,7 @@ from ..web.body import FollowingCursor, FromText, In, Out, PageOut, example
 
 MAX_NOTE = 2000
 
-_FACTS: dict[str, Any] = {
+_FACTS = {
     "sentence": "Of every 100 records of female, 7.9 were predicted favourable; of every 100 of male, 26.3: a ratio of 0.302"
     " (95 %: 0.272 to 0.334)."
     " The gap is larger than chance explains (p < 0.0001). It is beyond the limit of 0.8, and so is its whole interval.",
@@ -34,7 +34,7 @@ _FACTS: dict[str, Any] = {
     "scope": "group",
     "details": {"formula": "favourable_rate(monitored) / favourable_rate(reference)", "monitored": "female", "reference": "male"},
 }
-_ALERT: dict[str, Any] = {
+_ALERT = {
     "id": "0c3a7a55-1f6b-4f0e-9d0a-6d3a5a0f2c11",
     "deployment_id": "credit-risk",
     "deployment_name": "Credit risk",

@@ -7,9 +7,8 @@ from ..domain.alert import Alert, AlertSubject
 from ..evidence.count_hours import FollowedEra
 from ..evidence.figure_state import FigureState, number_hour
 from ..evidence.queries.eras import find_era, followed_deployment
-from ..evidence.queries.figure_states import Closure, StoredFigure, add_closure, read_era_figures, replace_state
+from ..evidence.queries.figure_states import Closure, add_closure, read_era_figures, replace_state
 from ..evidence.summarise import summarise
-from ..evidence.watched_figures import WatchedMetric
 
 
 def close_alarms(session: Session, alert: Alert) -> None:
@@ -29,16 +28,13 @@ def close_alarms(session: Session, alert: Alert) -> None:
         key = figure.key
         about = AlertSubject(data=key.place.data, metric=key.metric, attribute=key.place.attribute, group=key.group)
         if about == alert.subject and figure.state and followed.compares(figure):
-            _close_figure(session, alert, era.no, figure, metrics[key.place, key.metric])
-
-
-def _close_figure(session: Session, alert: Alert, era_no: int, figure: StoredFigure, watched: WatchedMetric) -> None:
-    state = FigureState.decode(figure.state, watched)
-    for limit, follower in zip(watched.limits, state.followers, strict=True):
-        if follower.open_episode is not None:
-            follower.close(number_hour(figure.until))
-            # Not the hour of the clock: ended hours may still wait to be counted, and they count after the closing.
-            closure = Closure(key=figure.key, direction=watched.direction(limit), hour=figure.until)
-            add_closure(session, era_no, closure, alert_no=alert.no)
-    state.begin_chapter(watched)
-    replace_state(session, figure, state.encode(), summarise(watched, state))
+            watched = metrics[key.place, key.metric]
+            state = FigureState.decode(figure.state, watched)
+            for limit, follower in zip(watched.limits, state.followers, strict=True):
+                if follower.open_episode is not None:
+                    follower.close(number_hour(figure.until))
+                    # Not the hour of the clock: ended hours may still wait to be counted, and they count after the closing.
+                    closure = Closure(key=key, direction=watched.direction(limit), hour=figure.until)
+                    add_closure(session, era.no, closure, alert_no=alert.no)
+            state.begin_chapter(watched)
+            replace_state(session, figure, state.encode(), summarise(watched, state))

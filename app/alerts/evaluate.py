@@ -3,10 +3,10 @@
 A check is marked in the transaction that changes its alerts. Processes take turns for each deployment.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import partial
 from itertools import takewhile
 from typing import cast
 
@@ -77,11 +77,12 @@ _PASSING = ("08", "40", "53", "57")
 log = structlog.get_logger(__name__)
 
 
-def run_guarded(session: Session, step: Callable[[], None], **about: object) -> None:
+@contextmanager
+def guarded(session: Session, **about: object) -> Iterator[None]:
     """Does one step; if a bug breaks it, it is rolled back and logged, for the next check."""
     try:
         with session.begin_nested():
-            step()
+            yield
     except Unavailable:
         raise
     except Exception as error:  # logged; others must go on
@@ -206,7 +207,8 @@ def evaluate_ended_checks(database: Database) -> int:
                 if check_no is None:
                     break
                 for no in rule_nos(session, deployment_no, AFTER_CHECKS):
-                    run_guarded(session, partial(_apply_rule_to_check, session, no, check_no), rule_no=no, check_no=check_no)
+                    with guarded(session, rule_no=no, check_no=check_no):
+                        apply_rule(session, rule_by_no(session, no), read_run(session, check_no))
             evaluated += 1
     return evaluated
 
@@ -219,14 +221,13 @@ def evaluate_passing_time(database: Database) -> None:
         with database.transaction() as session:
             if try_lock_alerts(session, deployment_no) and hold_deployment(session, deployment_no):
                 for no in rule_nos(session, deployment_no, [RuleKind.STALE_DATA]):
-                    run_guarded(session, partial(_judge_silence, session, no), rule_no=no)
+                    with guarded(session, rule_no=no):
+                        _judge_silence(session, no)
                 for no in rule_nos(session, deployment_no, [*AFTER_CHECKS, RuleKind.EVIDENCE]):
-                    run_guarded(session, partial(_resolve_unwatched, session, no, deployment_no), rule_no=no)
-                run_guarded(session, partial(remind, session, deployment_no), deployment_no=deployment_no)
-
-
-def _apply_rule_to_check(session: Session, rule_no: int, check_no: int) -> None:
-    apply_rule(session, rule_by_no(session, rule_no), read_run(session, check_no))
+                    with guarded(session, rule_no=no):
+                        _resolve_unwatched(session, no, deployment_no)
+                with guarded(session, deployment_no=deployment_no):
+                    remind(session, deployment_no)
 
 
 def _judge_silence(session: Session, rule_no: int) -> None:
@@ -269,7 +270,8 @@ def evaluate_evidence(database: Database) -> int:
             if evidence is None:
                 continue
             for no in rule_nos(session, deployment_no, [RuleKind.EVIDENCE]):
-                run_guarded(session, partial(_apply, session, no, evidence), rule_no=no)
+                with guarded(session, rule_no=no):
+                    _apply(session, no, evidence)
     return len(waiting)
 
 
@@ -291,20 +293,14 @@ def _apply(session: Session, rule_no: int, evidence: DeploymentEvidence) -> None
         if state.group is not None and condition.covers(subject):
             by_subject.setdefault(subject, []).append(state)
     for subject, sides in by_subject.items():
-        _decide(session, rule, subject, sides, unresolved.get(subject), evidence)
-
-
-def _decide(
-    session: Session, rule: Rule, subject: AlertSubject, sides: Sequence[ComparisonState], alert: Alert | None, evidence: DeploymentEvidence
-) -> None:
-    if any(side.is_stale for side in sides):
-        return
-    opened = [side for side in sides if side.state is State.UNFAIR]
-    if opened:
-        confirmed = confirm(session, rule, subject, facts_of_evidence(opened[0], evidence), alert=alert, check=None)
-        since, alarm_at = opened[0].since, opened[0].alarm_at
-        if alert is None and confirmed is not None and since is not None and alarm_at is not None:
-            # A worker reads the records: that takes too long here.
-            queue_for_alert(session, confirmed.deployment_no, Span(start=since, end=alarm_at), alert_no=confirmed.no)
-    elif alert is not None:
-        end(session, alert, Resolution.RECOVERED, facts_of_fair_evidence(sides, GroupWords.of(evidence.monitor)))
+        if any(side.is_stale for side in sides):
+            continue
+        present, opened = unresolved.get(subject), next((side for side in sides if side.state is State.UNFAIR), None)
+        if opened is not None:
+            confirmed = confirm(session, rule, subject, facts_of_evidence(opened, evidence), alert=present, check=None)
+            if confirmed is not None and opened.since is not None and opened.alarm_at is not None:
+                # A worker reads the records: that takes too long here.
+                span = Span(start=opened.since, end=opened.alarm_at)
+                queue_for_alert(session, confirmed.deployment_no, span, alert_no=confirmed.no)
+        elif present is not None:
+            end(session, present, Resolution.RECOVERED, facts_of_fair_evidence(sides, GroupWords.of(evidence.monitor)))

@@ -49,16 +49,19 @@ def confirm(
     opened = open_alert(session, rule, subject, facts, check)
     if opened is not None:
         queue_notifications(session, opened, Event.OPENED)
-        log.info("alert_opened", alert=opened.id, deployment=opened.deployment_id, rule=rule.id, kind=opened.kind.value)
+        log.info("alert_opened", alert=opened.id, deployment=opened.deployment_id, rule=rule.id, kind=opened.kind)
     return opened
 
 
 def end(session: Session, alert: Alert, resolution: Resolution, recovery: Facts | None = None) -> None:
     facts = alert.facts if recovery is None else join_recovery(alert.facts, recovery)
-    resolved = resolve(session, alert, resolution, facts)
-    if resolved is not None:
-        queue_notifications(session, resolved, Event.RESOLVED)
-        log.info("alert_resolved", alert=alert.id, deployment=alert.deployment_id, rule=alert.rule_id, resolution=resolution.value)
+    _tell_resolved(session, resolve(session, alert, resolution, facts), resolution)
+
+
+def _tell_resolved(session: Session, alert: Alert | None, resolution: Resolution) -> None:
+    if alert is not None:
+        queue_notifications(session, alert, Event.RESOLVED)
+        log.info("alert_resolved", alert=alert.id, deployment=alert.deployment_id, rule=alert.rule_id, resolution=resolution)
 
 
 def remind(session: Session, deployment_no: int) -> None:
@@ -113,15 +116,7 @@ def close_by_hand(session: Session, alert: Alert, *, by: str, note: str, reason:
     close_alarms(session, present)
     for unresolved in unresolved_about(session, present):
         closed = close(session, unresolved, facts_of_closing(unresolved), by=by, note=note, reason=reason)
-        if closed is not None:
-            queue_notifications(session, closed, Event.RESOLVED)
-            log.info(
-                "alert_resolved",
-                alert=unresolved.id,
-                deployment=unresolved.deployment_id,
-                rule=unresolved.rule_id,
-                resolution=Resolution.CLOSED.value,
-            )
+        _tell_resolved(session, closed, Resolution.CLOSED)
     return get_alert(session, alert.id), True
 
 

@@ -46,7 +46,7 @@ def alerts_page(session: Session, filters: AlertFilter, paging: Paging) -> list[
     }
     conditions = [*equal(columns), *_in_state(filters.state)]
     if filters.span is not None:
-        conditions += [AlertRow.opened_at < filters.span.end, AlertRow.resolved_at.is_(None) | (AlertRow.resolved_at >= filters.span.start)]
+        conditions.append(_unresolved_in(filters.span))
     return _read(session, page_newest(_SELECT.where(*conditions), AlertRow.no, paging))
 
 
@@ -69,8 +69,7 @@ def alerts_between(
 
     With `checks` also those opened by a check whose span ends in `checks` (half-open).
     """
-    still = AlertRow.resolved_at.is_(None) | (AlertRow.resolved_at >= span.start)
-    condition = (AlertRow.opened_at < span.end) & still
+    condition = _unresolved_in(span)
     if checks is not None:
         ends_in_checks = (CheckRow.deployment_no == deployment_no, CheckRow.span_end >= checks.start, CheckRow.span_end < checks.end)
         condition |= AlertRow.opened_check_no.in_(select(CheckRow.no).where(*ends_in_checks))
@@ -218,6 +217,11 @@ def _digest_subject(subject: AlertSubject) -> str:
     return hashlib.sha256(json.dumps(names).encode()).hexdigest()
 
 
+def _unresolved_in(span: Span) -> ColumnElement[bool]:
+    """At some moment of the span."""
+    return (AlertRow.opened_at < span.end) & (_UNRESOLVED | (AlertRow.resolved_at >= span.start))
+
+
 def _in_state(state: AlertState | None) -> Sequence[ColumnElement[bool]]:
     states: dict[AlertState | None, Sequence[ColumnElement[bool]]] = {
         None: (),
@@ -258,7 +262,8 @@ def put_comment(session: Session, alert: Alert, comment_id: str, *, by: str, tex
     values = {"alert_no": alert.no, "id": comment_id, "author": by, "text": text}
     once = insert(AlertCommentRow).values(values).on_conflict_do_nothing(index_elements=[AlertCommentRow.alert_no, AlertCommentRow.id])
     is_new = session.scalar(once.returning(AlertCommentRow.no)) is not None
-    if is_new and count_comments(session, alert) > MAX_COMMENTS:
+    count = select(func.count()).select_from(AlertCommentRow).where(AlertCommentRow.alert_no == alert.no)
+    if is_new and session.scalars(count).one() > MAX_COMMENTS:
         raise Conflict(f"Alert {alert.id} has {MAX_COMMENTS:,} comments, which is the most that one may have.")
     row = session.scalars(select(AlertCommentRow).where(AlertCommentRow.alert_no == alert.no, AlertCommentRow.id == comment_id)).one()
     if (row.author, row.text) != (by, text):
@@ -269,7 +274,3 @@ def put_comment(session: Session, alert: Alert, comment_id: str, *, by: str, tex
 def comments_page(session: Session, alert: Alert, paging: Paging) -> list[AlertComment]:
     statement = select(AlertCommentRow).where(AlertCommentRow.alert_no == alert.no)
     return [read_row(AlertComment, row) for row in session.scalars(page_oldest(statement, AlertCommentRow.no, paging))]
-
-
-def count_comments(session: Session, alert: Alert) -> int:
-    return session.scalars(select(func.count()).select_from(AlertCommentRow).where(AlertCommentRow.alert_no == alert.no)).one()

@@ -15,7 +15,6 @@ from ..base.errors import Conflict, InvalidInput, NotFound
 from ..base.values import character_problem
 from ..deployments.deployment_in_address import DeploymentsIn, ReadableDeployment
 from ..domain.alert import Alert, AlertState
-from ..domain.paging import Paging
 from ..web.id_and_time import ID_PATTERN, uuid_path
 from ..web.paging import NumberPaging
 from ..web.problem_answers import CONFLICT, NOT_FOUND
@@ -80,7 +79,7 @@ def list_alerts(
 ) -> AlertPage:
     """Returns the alerts of all deployments that the caller sees, newest first."""
     filters = AlertFilter(deployment_no=principal.deployment_no, deployment_id=deployment, state=state, attribute=attribute)
-    return _list_alerts(session, filters, paging)
+    return AlertPage.of(alerts_page(session, filters, paging), paging)
 
 
 @router.get("/v1/deployments/{deployment_id}/alerts")
@@ -93,7 +92,8 @@ def list_alerts_of_deployment(
     attribute: AttributeIn = None,
 ) -> AlertPage:
     """Returns the deployment's alerts, newest first."""
-    return _list_alerts(session, AlertFilter(deployment_no=deployment.no, state=state, attribute=attribute), paging)
+    filters = AlertFilter(deployment_no=deployment.no, state=state, attribute=attribute)
+    return AlertPage.of(alerts_page(session, filters, paging), paging)
 
 
 @router.get("/v1/alerts/{alert_id}", responses=NOT_FOUND)
@@ -110,7 +110,7 @@ def acknowledge_alert(
 
     The first acknowledgement counts; again changes nothing. 409 if it is resolved.
     """
-    note = None if body is None or body.note is None else check_note(body.note) or None
+    note = check_note(body.note if body else None) or None
 
     acknowledged, _ = _acknowledge(session, deployments, principal, alert, note)
     return AlertOut.from_object(acknowledged)
@@ -134,10 +134,6 @@ def close_alert(principal: Manager, deployments: DeploymentsIn, alert: ManagedAl
     return AlertOut.from_object(closed)
 
 
-def _list_alerts(session: Session, filters: AlertFilter, paging: Paging) -> AlertPage:
-    return AlertPage.of(alerts_page(session, filters, paging), paging)
-
-
 CommentId = Annotated[
     str, uuid_path("An id that the caller makes up for a new comment: a UUID in lower case.", "7b1f0f3e-58f3-4f3b-9a53-2f6f0f0f7c21")
 ]
@@ -148,7 +144,7 @@ def acknowledge_alerts(
     principal: Acknowledger, deployments: DeploymentsIn, session: SessionIn, body: AcknowledgementsIn
 ) -> AcknowledgementsOut:
     """Acknowledges several alerts with one note, all or none of them. Those that are resolved stay as they are; again changes nothing."""
-    note = None if body.note is None else check_note(body.note) or None
+    note = check_note(body.note) or None
     alerts = []
     for index, alert_id in enumerate(body.alerts):
         try:
@@ -217,9 +213,9 @@ def _acknowledge(session: Session, deployments: DeploymentsIn, principal: Princi
     return acknowledged, is_new
 
 
-def check_note(text: str, field: str = "note") -> str:
+def check_note(text: str | None, field: str = "note") -> str:
     """Text without spaces around it; line breaks are allowed."""
-    stripped = text.strip()
+    stripped = (text or "").strip()
     wrong = character_problem(stripped.replace("\n", " ").replace("\r", " ").replace("\t", " "))
     if wrong is not None:
         raise InvalidInput.of(field, wrong)

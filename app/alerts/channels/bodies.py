@@ -8,7 +8,6 @@ from pydantic import BeforeValidator, ConfigDict, Field
 
 from ...domain.alert import Event
 from ...web.body import FromText, In, NextPageCursor, Out, PageOut, example
-from .catch_up import CaughtUp
 from .channel import MAX_ADDRESS, MAX_RECIPIENTS, MAX_URL, ChannelContent, ChannelKind
 from .notification import NotificationState
 
@@ -16,7 +15,7 @@ _WEBHOOK = {"name": "On-call", "kind": "webhook", "url": "https://alerts.example
 _SLACK = {"name": "Risk officers", "kind": "slack", "url": "https://hooks.example.com/services/of-your-own"}
 _MAIL = {"name": "Risk officers by e-mail", "kind": "email", "to": ["risk@example.com"]}
 _EXAMPLES: list[Any] = [_WEBHOOK, _SLACK, _MAIL]
-_STORED: dict[str, Any] = {
+_STORED = {
     "id": "on-call",
     **_WEBHOOK,
     "host": "alerts.example.com",
@@ -25,7 +24,7 @@ _STORED: dict[str, Any] = {
     "created_at": "2026-07-01T12:00:00Z",
     "updated_at": "2026-07-01T12:00:00Z",
 }
-_SENT: dict[str, Any] = {
+_SENT = {
     "id": "7b0f4a86-0c52-4a3e-8a34-9d1f3c2b7e55",
     "event": "opened",
     "alert_id": "5f0c7a52-6d0e-4a52-9a53-0d1f3c2b7e11",
@@ -124,7 +123,7 @@ class OpenAlertsSentOut(Out):
     """Open alerts that wait for the next request: one queues at most 500 for a channel."""
 
     @classmethod
-    def of(cls, caught_up: Sequence[CaughtUp]) -> "OpenAlertsSentOut":
+    def sum(cls, caught_up: Sequence["OpenAlertsSentOut"]) -> "OpenAlertsSentOut":
         return cls(
             queued=sum(result.queued for result in caught_up),
             sent_before=sum(result.sent_before for result in caught_up),

@@ -3,9 +3,9 @@
 from sqlalchemy.orm import Session
 
 from ...base.errors import NotFound
-from ...base.frozen import frozen
 from ...domain.alert import Event
 from ..rules.queries import lock_alerts
+from .bodies import OpenAlertsSentOut
 from .channel import Channel
 from .notification_queries import queue_notification
 from .queries import find_channel_for_change
@@ -15,14 +15,7 @@ MOST_AT_ONCE = 500
 """Max alerts that one request queues, the oldest first."""
 
 
-@frozen(kw_only=True)
-class CaughtUp:
-    queued: int
-    sent_before: int
-    left: int
-
-
-def send_open_alerts(session: Session, channel: Channel, *, rule_no: int | None = None, again: bool = False) -> CaughtUp:
+def send_open_alerts(session: Session, channel: Channel, *, rule_no: int | None = None, again: bool = False) -> OpenAlertsSentOut:
     """Queues open alerts of the rules that name the channel, or of that rule; `again` includes alerts sent before.
 
     Doing it twice, also at the same time, sends nothing twice.
@@ -37,4 +30,4 @@ def send_open_alerts(session: Session, channel: Channel, *, rule_no: int | None 
         queue_notification(session, channel, alert, Event.OPENED)
     queued = min(len(waiting), MOST_AT_ONCE)
     sent_before = count_open(session, channel, rule_no) - len(waiting)
-    return CaughtUp(queued=queued, sent_before=sent_before, left=len(waiting) - queued)
+    return OpenAlertsSentOut(queued=queued, sent_before=sent_before, left=len(waiting) - queued)

@@ -46,14 +46,6 @@ class Notification:
     sent_at: datetime | None
 
 
-@frozen(kw_only=True)
-class Message:
-    """A message, whose `body` becomes JSON once it is stored."""
-
-    id: str
-    body: dict[str, Any]
-
-
 _MEMBERS = (
     *("id", "state", "deployment_id", "deployment_name", "rule_id", "rule_name", "kind", "group_name"),
     *("opened_at", "last_seen_at", "acknowledged_at", "acknowledged_by", "note", "resolved_at", "resolution"),
@@ -62,25 +54,24 @@ _MEMBERS = (
 """Members of an alert that receivers get, in addition to those of its subject."""
 
 
-def alert_message(alert: Alert, event: Event, *, now: datetime) -> Message:
+def alert_message(alert: Alert, event: Event, *, now: datetime) -> dict[str, Any]:
     about = {name: getattr(alert, name) for name in _MEMBERS} | asdict(alert.subject) | {"path": f"/alerts/{alert.id}"}
     worded = alert.change if event is Event.EXPLAINED and alert.change is not None else alert.facts
     return new_message(event, now=now, sentence=str(worded.get("sentence", "")), display=display_sentence(worded), about=about)
 
 
-def message_of_test(*, now: datetime) -> Message:
+def message_of_test(*, now: datetime) -> dict[str, Any]:
     return new_message(Event.TEST, now=now, sentence=TEST_SENTENCE, display=TEST_SENTENCE, about=None)
 
 
-def new_message(event: Event, *, now: datetime, sentence: str, display: str, about: dict[str, Any] | None) -> Message:
-    message_id = str(uuid.uuid4())
-    body = {
+def new_message(event: Event, *, now: datetime, sentence: str, display: str, about: dict[str, Any] | None) -> dict[str, Any]:
+    """Returns a message with an id of its own, which becomes JSON once it is stored."""
+    return {
         "type": f"alert.{event.value}",
-        "id": message_id,
+        "id": str(uuid.uuid4()),
         "event": event,
         "timestamp": now,
         "sentence": sentence,
         "display_sentence": display,
         "alert": about,
     }
-    return Message(id=message_id, body=body)

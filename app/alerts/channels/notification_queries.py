@@ -19,7 +19,7 @@ from ...domain.alert import Alert, Event
 from ...domain.paging import Paging
 from .channel import Channel
 from .delivery_retry import KEPT
-from .notification import Message, Notification, NotificationState, alert_message, message_of_test
+from .notification import Notification, NotificationState, alert_message, message_of_test
 from .queries import channel_by_no
 
 FORGOTTEN_AT_ONCE = 1000
@@ -90,14 +90,13 @@ def queue_test(session: Session, channel: Channel) -> Notification:
     require_present(session.scalar(present), "alert channel", channel.id)
     message = message_of_test(now=current_time(session))
     _insert(session, channel.no, Event.TEST, message, alert_no=None)
-    return get_notification(session, channel, message.id)
+    return get_notification(session, channel, message["id"])
 
 
-def queue_message(session: Session, channel_nos: Sequence[int], message: Message) -> None:
+def queue_message(session: Session, channel_nos: Sequence[int], message: dict[str, Any]) -> None:
     """Queues a report's message to each channel. The caller holds the channels."""
     for no in channel_nos:
-        own_id = str(uuid.uuid4())
-        _insert(session, no, Event.REPORT, Message(id=own_id, body={**message.body, "id": own_id}), alert_no=None)
+        _insert(session, no, Event.REPORT, {**message, "id": str(uuid.uuid4())}, alert_no=None)
 
 
 def end_pauses(session: Session, channel: Channel) -> None:
@@ -175,13 +174,13 @@ def _one(session: Session, *conditions: Any) -> Notification | None:  # noqa: AN
     return None if row is None else read_row(Notification, row)
 
 
-def _insert(session: Session, channel_no: int, event: Event, message: Message, *, alert_no: int | None) -> None:
+def _insert(session: Session, channel_no: int, event: Event, message: dict[str, Any], *, alert_no: int | None) -> None:
     values = {
-        "id": message.id,
+        "id": message["id"],
         "channel_no": channel_no,
         "alert_no": alert_no,
         "event": event,
-        "body": message.body,
+        "body": message,
         "state": NotificationState.WAITING,
         "attempts": 0,
         "claimable_at": func.now(),

@@ -2,8 +2,8 @@
 
 import secrets
 import threading
-from datetime import datetime, timedelta
-from typing import Protocol
+from collections.abc import Callable
+from datetime import timedelta
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
@@ -17,21 +17,17 @@ from ...domain.alert import Event
 from .attempt import Delivered, Undelivered, pause_after
 from .delivery_retry import NOTIFICATION_LEASE, state_after_failure
 from .notification import NotificationState
-from .notification_queries import ClaimedNotification, claim, end_pauses, record_failed, record_sent
+from .notification_queries import claim, end_pauses, record_failed, record_sent
 
 SENDERS = 4
 
 log = structlog.get_logger(__name__)
 
 
-class Send(Protocol):
-    def __call__(self, claimed: ClaimedNotification, *, now: datetime) -> Delivered | Undelivered: ...
-
-
 class Notifier:
-    """Sends up to `SENDERS` notifications at a time."""
+    """Sends up to `SENDERS` notifications at a time, each by `send(claimed, now=...)`."""
 
-    def __init__(self, database: Database, send: Send, *, lease: timedelta = NOTIFICATION_LEASE) -> None:
+    def __init__(self, database: Database, send: Callable[..., Delivered | Undelivered], *, lease: timedelta = NOTIFICATION_LEASE) -> None:
         self._database = database
         self._send = send
         self._lease = lease
@@ -52,13 +48,10 @@ class Notifier:
         """Sends the next notification; returns whether there was one. Raises LeaseLost and Unavailable."""
         with self._database.transaction() as session:
             claimed = claim(session, token=secrets.token_hex(16), lease=self._lease)
-        if claimed is not None:
-            self._send_one(claimed)
-        return claimed is not None
-
-    def _send_one(self, claimed: ClaimedNotification) -> None:
+        if claimed is None:
+            return False
         notification, channel = claimed.notification, claimed.channel
-        about = {"notification": notification.id, "channel": channel.id, "kind": channel.kind.value, "attempt": notification.attempts}
+        about = {"notification": notification.id, "channel": channel.id, "kind": channel.kind, "attempt": notification.attempts}
         with structlog.contextvars.bound_contextvars(**about):
             outcome: Delivered | Undelivered
             try:
@@ -76,17 +69,15 @@ class Notifier:
                     state = state_after_failure(notification, is_refused=outcome.is_refused, now=current_time(session))
                     record_failed(session, claimed, error=outcome.sentence, state=state, pause=pause)
                 is_over = state is NotificationState.GIVEN_UP
-                counter.labels(channel.kind.value, "given_up" if is_over else "retried").inc()
-                log.warning(
-                    "notification_given_up" if is_over else "notification_failed",
-                    reason=outcome.reason,
-                    pause_seconds=pause.total_seconds(),
-                )
-                return
+                counter.labels(channel.kind, "given_up" if is_over else "retried").inc()
+                event = "notification_given_up" if is_over else "notification_failed"
+                log.warning(event, reason=outcome.reason, pause_seconds=pause.total_seconds())
+                return True
 
             with self._database.transaction() as session:
                 record_sent(session, claimed, remark=outcome.remark)
                 if notification.event is Event.TEST:  # the channel works: others need not wait
                     end_pauses(session, channel)
-            counter.labels(channel.kind.value, "sent").inc()
+            counter.labels(channel.kind, "sent").inc()
             log.info("notification_sent", remark=outcome.remark)
+        return True

@@ -19,9 +19,7 @@ from .channel import Channel, ChannelContent, ChannelKind
 
 def get_channel(session: Session, channel_id: str) -> Channel:
     """Returns the channel, or raises NotFound."""
-    statement = select(AlertChannelRow).where(AlertChannelRow.id == channel_id)
-    # The session may have the row from before.
-    row = session.scalar(statement)
+    row = session.scalar(select(AlertChannelRow).where(AlertChannelRow.id == channel_id))
     return _channel(require_present(row, "alert channel", channel_id))
 
 

@@ -65,7 +65,7 @@ def put_alert_channel(
         end_pauses(session, stored)
     if stored != before:
         action = "alert_channel.created" if before is None else "alert_channel.changed"
-        details = {"name": stored.name, "kind": stored.kind.value, "host": stored.host, "to": list(stored.to)}
+        details = {"name": stored.name, "kind": stored.kind, "host": stored.host, "to": list(stored.to)}
         record_activity(session, principal.actor, action, subject=channel_id, details=details)
     # Shown once, and only if it was made here.
     secret = with_any.secret if content.secret is None else None
@@ -114,7 +114,7 @@ def send_open_alerts_to_channel(
         record_activity(
             session, principal.actor, "alert_channel.open_alerts_sent", subject=channel.id, details={"notifications": sent.queued}
         )
-    return OpenAlertsSentOut.of([sent])
+    return sent
 
 
 @router.get("/{channel_id}/notifications", responses=NOT_FOUND)

@@ -24,14 +24,14 @@ _SENT = exists().where(
 )
 
 
-@frozen(kw_only=True)
+@frozen
 class Unsent:
     channel_id: str
     rule_no: int
     alerts: int
 
 
-@frozen(kw_only=True)
+@frozen
 class RuleWithAlerts:
     deployment_id: str
     deployment_name: str
@@ -51,7 +51,7 @@ def unsent(session: Session, *, deployment_no: int | None = None) -> list[Unsent
     )
     if deployment_no is not None:
         statement = statement.where(AlertRow.deployment_no == deployment_no)
-    return [Unsent(channel_id=channel_id, rule_no=no, alerts=count) for channel_id, no, count in session.execute(statement)]
+    return [Unsent(*row) for row in session.execute(statement)]
 
 
 def named_channels(session: Session) -> set[str]:
@@ -68,10 +68,7 @@ def rules_with_open_alerts(session: Session) -> list[RuleWithAlerts]:
         .group_by(DeploymentRow.no, AlertRuleRow.no)
         .order_by(DeploymentRow.id, AlertRuleRow.id)
     )
-    return [
-        RuleWithAlerts(deployment_id=deployment_id, deployment_name=name, rule_id=rule_id, rule_name=rule_name, alerts=count)
-        for deployment_id, name, rule_id, rule_name, count in session.execute(statement)
-    ]
+    return [RuleWithAlerts(*row) for row in session.execute(statement)]
 
 
 def concerned_deployments(session: Session, channel: Channel, rule_no: int | None) -> list[int]:

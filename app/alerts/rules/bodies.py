@@ -21,7 +21,7 @@ from ...web.body import FollowingCursor, FromText, In, Out, PageOut, example
 from ...web.id_and_time import ID_PATTERN
 from .rules import MAX_HOURS, MAX_IN_A_ROW
 
-_CONDITION: dict[str, Any] = {
+_CONDITION = {
     "kind": "verdict",
     "verdicts": ["unfair"],
     "data": ["payload", "balanced"],
@@ -30,7 +30,7 @@ _CONDITION: dict[str, Any] = {
     "scope": "group",
     "checks_in_a_row": 3,
 }
-_RULE: dict[str, Any] = {
+_RULE = {
     "name": "Unfair to a sex for three hours",
     "condition": _CONDITION,
     "remind_after_hours": 24,

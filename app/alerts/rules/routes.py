@@ -1,6 +1,5 @@
 """Routes of a deployment's alert rules."""
 
-from collections.abc import Collection
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path
@@ -11,8 +10,6 @@ from ...access.gate.caller import Manager, SessionIn
 from ...base.errors import FieldProblem, refuse
 from ...deployments.deployment_in_address import LockedDeployment, ReadableDeployment
 from ...domain.alert import Rule
-from ...domain.check import DataSet
-from ...statistics.catalogue import CATALOGUE
 from ...web.id_and_time import ID_PATTERN
 from ...web.paging import ShortNumberPaging
 from ...web.problem_answers import CONFLICT, Answers
@@ -46,7 +43,7 @@ def put_alert_rule(
     Alerts that the rule would not open as it is now are resolved. A new rule looks at the next check, not at those before it.
     """
     content = body.to_domain()
-    problems = rule_problems(content, schema=deployment.schema, known_metrics=CATALOGUE.keys(), scopes_of=_list_scopes)
+    problems = rule_problems(content, deployment.schema)
     unknown = set(unknown_channels(session, content.channels))
     problems += [
         FieldProblem(f"channels[{index}]", f"there is no channel {channel}")
@@ -94,12 +91,7 @@ def send_open_alerts_of_rule(
     if queued:
         details = {"notifications": queued}
         record_activity(session, principal.actor, "alert_rule.open_alerts_sent", deployment, subject=rule_id, details=details)
-    return OpenAlertsSentOut.of(caught_up)
-
-
-def _list_scopes(metric: str, data: DataSet) -> Collection[str]:
-    row = CATALOGUE[metric]
-    return row.scopes_on(data.value) if data.value in row.data and row.is_stored else ()
+    return OpenAlertsSentOut.sum(caught_up)
 
 
 def _rule_facts(rule: Rule | None) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Rules about alert rules. Pure: returns the problems, each with its place, and raises nothing."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from ...base.errors import FieldProblem
 from ...base.values import name_problem
@@ -10,6 +10,7 @@ from ...domain.deployment import RecordSchema
 from ...domain.monitor import Comparison
 from ...domain.monitor_rules import unknown_metric
 from ...domain.repeated_rules import check_bounds
+from ...statistics.catalogue import CATALOGUE
 
 MAX_RULES = 100
 
@@ -24,10 +25,8 @@ CHECKED_DATA = tuple(data for data in DataSet if data is not DataSet.TRAINING)
 
 EVIDENCE_DATA = (DataSet.PAYLOAD, DataSet.BALANCED, DataSet.FEEDBACK)
 
-ScopesOf = Callable[[str, DataSet], Collection[str]]
 
-
-def rule_problems(content: RuleContent, *, schema: RecordSchema, known_metrics: Collection[str], scopes_of: ScopesOf) -> list[FieldProblem]:
+def rule_problems(content: RuleContent, schema: RecordSchema) -> list[FieldProblem]:
     """Returns every problem of the rule for a deployment of that schema. Does not look for its channels."""
     named = name_problem(content.name)
     problems = [] if named is None else [FieldProblem("name", named)]
@@ -39,16 +38,14 @@ def rule_problems(content: RuleContent, *, schema: RecordSchema, known_metrics: 
     if isinstance(condition, StaleDataCondition):
         return [*problems, *check_bounds("condition.hours", condition.hours, MAX_HOURS)]
     if isinstance(condition, EvidenceCondition):
-        return [*problems, *_check_evidence_condition(condition, schema, known_metrics)]
+        return [*problems, *_check_evidence_condition(condition, schema)]
     problems += check_bounds("condition.checks_in_a_row", condition.checks_in_a_row, MAX_IN_A_ROW)
     if isinstance(condition, VerdictCondition):
-        problems += _check_verdict_condition(condition, schema, known_metrics, scopes_of)
+        problems += _check_verdict_condition(condition, schema)
     return problems
 
 
-def _check_verdict_condition(
-    condition: VerdictCondition, schema: RecordSchema, known_metrics: Collection[str], scopes_of: ScopesOf
-) -> Iterator[FieldProblem]:
+def _check_verdict_condition(condition: VerdictCondition, schema: RecordSchema) -> Iterator[FieldProblem]:
     yield from _check_list("condition.verdicts", condition.verdicts, 2)
     yield from _check_list("condition.data", condition.data, len(CHECKED_DATA))
     yield from (
@@ -62,9 +59,12 @@ def _check_verdict_condition(
     yield from problems
     for index, metric in enumerate(() if problems else condition.metrics):
         field = f"condition.metrics[{index}]"
-        if metric not in known_metrics:
-            yield FieldProblem(field, f"{metric[:100]!r} {unknown_metric(metric, known_metrics)}")
-        elif not any(condition.scope in scopes_of(metric, data) for data in condition.data):
+        row = CATALOGUE.get(metric)
+        if row is None:
+            yield FieldProblem(field, f"{metric[:100]!r} {unknown_metric(metric, CATALOGUE)}")
+        elif not row.is_stored or not any(
+            data.value in row.data and condition.scope in row.scopes_on(data.value) for data in condition.data
+        ):
             listed = ", ".join(condition.data)
             message = f"{metric!r} has no figure of the scope {condition.scope} on {listed}; choose another scope or data set"
             yield FieldProblem(field, message)
@@ -74,7 +74,7 @@ def _check_verdict_condition(
         yield FieldProblem("condition.scope", "must be group or worst")
 
 
-def _check_evidence_condition(condition: EvidenceCondition, schema: RecordSchema, known_metrics: Collection[str]) -> Iterator[FieldProblem]:
+def _check_evidence_condition(condition: EvidenceCondition, schema: RecordSchema) -> Iterator[FieldProblem]:
     yield from _check_list("condition.data", condition.data, len(EVIDENCE_DATA))
     yield from (
         FieldProblem(f"condition.data[{index}]", f"must be one of {', '.join(EVIDENCE_DATA)}: no evidence is collected on other data")
@@ -84,8 +84,8 @@ def _check_evidence_condition(condition: EvidenceCondition, schema: RecordSchema
     problems = [] if condition.metrics is None else list(_check_list("condition.metrics", condition.metrics, MAX_METRICS))
     yield from problems
     for index, metric in enumerate(() if problems else condition.metrics or ()):
-        if metric not in known_metrics:
-            yield FieldProblem(f"condition.metrics[{index}]", f"{metric[:100]!r} {unknown_metric(metric, known_metrics)}")
+        if metric not in CATALOGUE:
+            yield FieldProblem(f"condition.metrics[{index}]", f"{metric[:100]!r} {unknown_metric(metric, CATALOGUE)}")
     yield from _check_attributes(condition.attributes, schema)
 
 

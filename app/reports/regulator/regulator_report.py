@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from sqlalchemy.orm import Session
 
-from ...alerts.channels.notification import Message, new_message
+from ...alerts.channels.notification import new_message
 from ...alerts.channels.notification_queries import queue_message
 from ...base.errors import Conflict, InvalidInput, NotFound
 from ...base.frozen import frozen
@@ -233,7 +233,7 @@ def _find_deployment(session: Session, sealer: Sealer, report: KeptReport) -> De
         return None
 
 
-def report_message(report: KeptReport, *, deployment_id: str, deployment_name: str, name: str, now: datetime) -> Message:
+def report_message(report: KeptReport, *, deployment_id: str, deployment_name: str, name: str, now: datetime) -> dict[str, Any]:
     period = f"{report.span.start:%Y-%m-%d} to {report.span.end:%Y-%m-%d}, the end not included"
     is_ready = report.state is KeptReportState.READY
     sentence = f"The report on {deployment_name}, {period}, {'is ready' if is_ready else f'could not be made: {report.reason}'}"
@@ -252,4 +252,4 @@ def report_message(report: KeptReport, *, deployment_id: str, deployment_name: s
         "chain_head": report.chain_head,
         "path": f"/deployments/{deployment_id}/regulator-report#kept",
     }
-    return Message(id=message.id, body={**message.body, "type": f"report.{report.state.value}", "report": about})
+    return {**message, "type": f"report.{report.state.value}", "report": about}

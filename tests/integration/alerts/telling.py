@@ -1,18 +1,19 @@
 """Alerts with their rule and channels, and notifiers at work, as the tests of delivery start from."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 
 from sqlalchemy import insert, select, text
 
 from app.access.secret_box import SecretBox
+from app.alerts.channels.attempt import Delivered, Undelivered
 from app.alerts.channels.channel import Channel, ChannelContent, ChannelKind, with_secret
 from app.alerts.channels.delivery_retry import NOTIFICATION_LEASE
 from app.alerts.channels.notification import Notification
 from app.alerts.channels.notification_queries import notification_page, queue_notifications
-from app.alerts.channels.notifier import Notifier, Send
+from app.alerts.channels.notifier import Notifier
 from app.alerts.channels.queries import create_channel
 from app.alerts.channels.send import Sender
 from app.base.settings import Settings
@@ -81,7 +82,9 @@ def sender(**settings: object) -> Sender:
 
 
 @contextmanager
-def notifying(database: Database, send: Send | None = None, *, lease: timedelta = NOTIFICATION_LEASE) -> Iterator[Notifier]:
+def notifying(
+    database: Database, send: Callable[..., Delivered | Undelivered] | None = None, *, lease: timedelta = NOTIFICATION_LEASE
+) -> Iterator[Notifier]:
     """A notifier at work until the block ends."""
     notifier = Notifier(database, send or sender().send, lease=lease)
     stop = threading.Event()

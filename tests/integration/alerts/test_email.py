@@ -108,7 +108,7 @@ def tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ssl.SSLCont
 def delivered(url: str) -> Delivered | Undelivered:
     server = read_mail_server(Settings(smtp_url=url, smtp_sender=SENDER))  # type: ignore[arg-type]
     assert server is not None
-    body = plain_json(alert_message(alert_of(), Event.OPENED, now=datetime.now(UTC)).body)
+    body = plain_json(alert_message(alert_of(), Event.OPENED, now=datetime.now(UTC)))
     return send_mail(alert_mail(body, sender=SENDER, to=TO), server)
 
 

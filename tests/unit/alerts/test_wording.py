@@ -20,7 +20,7 @@ HOSTILE = "<!channel> & <https://evil.example|click> @all\r\nBcc: everybody@exam
 
 
 def body_of(event: Event = Event.OPENED, **changes: Any) -> dict[str, Any]:  # noqa: ANN401 - members of an alert
-    body: dict[str, Any] = plain_json(alert_message(replace(alert_of(), **changes), event, now=NOW).body)
+    body: dict[str, Any] = plain_json(alert_message(replace(alert_of(), **changes), event, now=NOW))
     return body
 
 
@@ -153,7 +153,7 @@ def test_an_e_mail_in_any_script_is_plain_text_that_holds_the_sentence_and_the_f
 
 
 def test_a_test_says_that_it_is_one_in_every_form() -> None:
-    body = plain_json(message_of_test(now=NOW).body)
+    body = plain_json(message_of_test(now=NOW))
 
     assert headline(body) == "Test of an alert channel"
     assert facts(body) == []
