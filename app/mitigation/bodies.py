@@ -12,7 +12,7 @@ from ..domain.monitor import Monitor
 from ..web.body import FromText, In, Out, example
 from .settings_rules import mitigated_attributes, unused_attributes
 
-_SETTINGS: dict[str, Any] = {"mode": "reference_substitution", "attributes": ["Sex"], "bias_detector": "off"}
+_SETTINGS = {"mode": "reference_substitution", "attributes": ["Sex"], "bias_detector": "off"}
 
 AttributeName = Annotated[str, Field(examples=["Sex"])]
 
@@ -73,7 +73,7 @@ class MitigationOut(Out):
         )
 
 
-_PROFILE: dict[str, Any] = {
+_PROFILE = {
     "version": 3,
     "fitted_at": "2026-11-20T15:00:41.020874Z",
     "records": 10000,
@@ -169,7 +169,7 @@ NOTE = (
     " says of it."
 )
 
-_FIGURE: dict[str, Any] = {
+_FIGURE = {
     "value": 0.9167,
     "lower": 0.8569,
     "upper": 0.9528,
@@ -177,7 +177,7 @@ _FIGURE: dict[str, Any] = {
     "n": 132,
     "reason": None,
 }
-_TRAINED: dict[str, Any] = {
+_TRAINED = {
     "attribute": "Sex",
     "state": "trained",
     "reason": None,
@@ -195,7 +195,7 @@ _TRAINED: dict[str, Any] = {
         "selected": {"value": 0.1957, "lower": 0.1704, "upper": 0.2239, "interval_method": "wilson", "n": 843, "reason": None},
     },
 }
-_REFUSED: dict[str, Any] = {
+_REFUSED = {
     "attribute": "Age",
     "state": "refused",
     "reason": "31 of the 902 monitored records with an unfavourable outcome are biased; at least 50 are needed.",
@@ -208,7 +208,7 @@ _REFUSED: dict[str, Any] = {
     "threshold": None,
     "quality": None,
 }
-_TRAINING: dict[str, Any] = {
+_TRAINING = {
     "version": 3,
     "trained_at": "2026-03-01T10:00:38.114201Z",
     "check_id": "5f0c7a52-6d0e-4a52-9a53-0d1f3c2b7e11",

@@ -9,7 +9,6 @@ from typing import TypeAlias
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from ..access.audit.activity_queries import record_activity
@@ -18,13 +17,13 @@ from ..base.frozen import frozen
 from ..base.values import Range, Scalar
 from ..checks.subject import require_column
 from ..checks.window.window import BEGINNING
-from ..database.engine import ArrowReader, Database, arrow_reader
+from ..database.engine import Database, arrow_reader
 from ..deployments.mitigation_queries import newest_profile, store_profile
 from ..deployments.training.donor_values import GroupDonors, describe_missing_field, donors_of_groups, representative_donors
 from ..deployments.training.queries import read_donor_digests, read_donors
 from ..deployments.training.training_facts import Donors
 from ..domain.check import Span
-from ..domain.deployment import Column, Deployment, FieldType
+from ..domain.deployment import Deployment, FieldType
 from ..domain.groups import in_order
 from ..domain.mitigation import AttributeProfile, CutOff, MitigationSettings, Profile, StandIn
 from ..domain.monitor import Monitor, MonitoredAttribute, Outcome
@@ -32,6 +31,7 @@ from ..sources.arrays.column_cells import outcome_codes
 from ..sources.arrays.favourable_scores import Scores, favourable_scores
 from ..sources.arrays.group_of_records import Grouping, group_records, typed_value
 from ..sources.stored.window_queries import WindowQuery, name_values, newest_payload
+from ..statistics.group_labels import IntArray
 from .settings_rules import mitigated_attributes
 
 HALF = 0.5
@@ -63,75 +63,46 @@ class Goal:
     def attributes(self) -> list[MonitoredAttribute]:
         return [attribute for attribute in self.monitor.attributes if attribute.rule is None and self.settings.mitigates(attribute.feature)]
 
-    def column(self, name: str) -> Column:
-        """Returns the column of an attribute. Raises InvalidInput if it is no longer one."""
-        return require_column(self.deployment, name)
 
-
-@frozen(eq=False)
-class Payload:
-    outcomes: npt.NDArray[np.int64]
-    scores: Scores
-    values: dict[str, pa.ChunkedArray]
-
-    @classmethod
-    def of(cls, goal: Goal, rows: pa.Table, values: pa.Table) -> "Payload":
-        is_present = pa.array(np.array(rows["model_revision"].to_pylist(), dtype=object) == goal.deployment.model_revision, pa.bool_())
-        rows, values, rule = rows.filter(is_present), values.filter(is_present), goal.monitor.outcomes
-        outcomes = outcome_codes(rows["outcome"], rule)
-        scores = favourable_scores(rows["probability"], rows["outcome"], outcomes, rule)
-        return cls(outcomes, scores, {name: values[name] for name in values.column_names})
-
-
-def fit_profile(reader: ArrowReader, goal: Goal, *, now: datetime) -> Profile:
-    """Returns the profile of the newest payload records of the present model, as version 0."""
-    deployment, monitor = goal.deployment, goal.monitor
-    columns = tuple(attribute.feature for attribute in goal.attributes())
-    query = WindowQuery(deployment.no, deployment.schema, columns, with_probabilities=True)
-    rows = newest_payload(reader, query, Span(start=BEGINNING, end=now), monitor.max_records)
-    values = name_values(rows, columns)
-    return fit_to(goal, Payload.of(goal, rows, values), now=now)
-
-
-def fit_to(goal: Goal, payload: Payload, *, now: datetime) -> Profile:
-    fitted = [_fit_attribute(goal, attribute, goal.column(attribute.feature), payload) for attribute in goal.attributes()]
-    cut_off, unread = _find_cut_off(payload)
+def fit_to(goal: Goal, rows: pa.Table, values: pa.Table, *, now: datetime) -> Profile:
+    """Returns the profile of those of the payload records that are of the present model, as version 0."""
+    rule, is_present = goal.monitor.outcomes, np.array(rows["model_revision"].to_pylist(), dtype=object) == goal.deployment.model_revision
+    rows, values = (table.filter(pa.array(is_present, pa.bool_())) for table in (rows, values))
+    outcomes = outcome_codes(rows["outcome"], rule)
+    scores = favourable_scores(rows["probability"], rows["outcome"], outcomes, rule)
+    fitted, schema = [], goal.deployment.schema
+    for attribute in goal.attributes():
+        name, column, donors = attribute.feature, require_column(goal.deployment, attribute.feature), None
+        # Every other value that was logged is a reference value of its own, without a limit here: most get no copy.
+        grouping = group_records(attribute, column, values[name], limit=math.inf)
+        if attribute.correlated_features:
+            if name not in goal.donors:
+                raise InvalidInput.of(f"attributes.{name}.correlated_features", describe_missing_field(name))
+            donors = donors_of_groups(goal.donors[name], grouping.groups, column, schema, attribute.correlated_features)
+        is_feature = any(feature.name == name for feature in schema.features)
+        fitted.append(find_stand_ins(grouping, values[name], is_feature=is_feature, donors=donors))
+    cut_off, unread = _find_cut_off(outcomes, scores)
     return Profile(
         version=0,
         fitted_at=now,
         basis=goal.basis,
-        records=len(payload.outcomes),
-        is_provisional=len(payload.outcomes) < goal.monitor.min_records,
+        records=len(outcomes),
+        is_provisional=len(outcomes) < goal.monitor.min_records,
         attributes=tuple(fitted),
-        reading=payload.scores.reading,
+        reading=scores.reading,
         cut_off=cut_off,
         unread=unread,
     )
 
 
-def _fit_attribute(goal: Goal, attribute: MonitoredAttribute, column: Column, payload: Payload) -> AttributeProfile:
-    name, values, schema = attribute.feature, payload.values[attribute.feature], goal.deployment.schema
-    # Every other value that was logged is a reference value of its own, without a limit here: most get no copy.
-    grouping = group_records(attribute, column, values, limit=math.inf)
-
-    donors = None
-    if attribute.correlated_features:
-        if name not in goal.donors:
-            raise InvalidInput.of(f"attributes.{name}.correlated_features", describe_missing_field(name))
-        donors = donors_of_groups(goal.donors[name], grouping.groups, column, schema, attribute.correlated_features)
-    is_feature = any(feature.name == column.name for feature in schema.features)
-    return find_stand_ins(grouping, values, is_feature=is_feature, donors=donors)
-
-
-def _find_cut_off(payload: Payload) -> tuple[CutOff | None, str | None]:
-    scores = payload.scores
+def _find_cut_off(outcomes: IntArray, scores: Scores) -> tuple[CutOff | None, str | None]:
     if scores.reading is None or scores.values is None:
         return None, scores.reason
     if scores.reading.classes:
         return None, SEVERAL_CLASSES
     has_score = ~np.isnan(scores.values)
-    below = float(scores.values[has_score & (payload.outcomes == Outcome.UNFAVOURABLE)].max())
-    above = float(scores.values[has_score & (payload.outcomes == Outcome.FAVOURABLE)].min())
+    below = float(scores.values[has_score & (outcomes == Outcome.UNFAVOURABLE)].max())
+    above = float(scores.values[has_score & (outcomes == Outcome.FAVOURABLE)].min())
     if below > above:
         return None, NOT_APART
     return CutOff(HALF if below <= HALF <= above else (below + above) / 2, below, above), None
@@ -252,9 +223,12 @@ def _fit(database: Database, deployment: Deployment, monitor: Monitor, settings:
     with database.transaction() as session:
         donors = read_donors(session, deployment.no, _list_correlated(monitor))
     basis = _basis(deployment, monitor, settings, {attribute: attribute_donors.digest for attribute, attribute_donors in donors.items()})
+    goal = Goal(deployment=deployment, monitor=monitor, settings=settings, donors=donors, basis=basis)
+    columns = tuple(attribute.feature for attribute in goal.attributes())
+    query = WindowQuery(deployment.no, deployment.schema, columns, with_probabilities=True)
     with arrow_reader(database) as reader:
-        goal = Goal(deployment=deployment, monitor=monitor, settings=settings, donors=donors, basis=basis)
-        return fit_profile(reader, goal, now=now)
+        rows = newest_payload(reader, query, Span(start=BEGINNING, end=now), monitor.max_records)
+    return fit_to(goal, rows, name_values(rows, columns), now=now)
 
 
 def _list_correlated(monitor: Monitor) -> list[str]:

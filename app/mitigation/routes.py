@@ -1,9 +1,10 @@
 """Routes of a deployment's mitigation: its settings, profiles and bias detectors."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from dataclasses import asdict
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Response
+from sqlalchemy.orm import Session
 
 from ..access.audit.activity_queries import record_activity
 from ..access.audit.changed_values import changes_between
@@ -22,8 +23,6 @@ from .bodies import BiasDetectorPage, MitigationIn, MitigationOut, ProfileOut, T
 from .detector.installed import why_missing
 from .profile_in_force import fit_again
 from .settings_rules import mitigation_problems
-
-_OF_SETTINGS = {"version", *MitigationIn.model_fields}
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["mitigation"])
 
@@ -45,7 +44,7 @@ def put_mitigation(body: MitigationIn, deployment: LockedDeployment, session: Se
     Needs a fairness monitor (409) that has the attributes. If the monitor is changed later, the settings stay and apply to the
     attributes that are left: see `mitigated_attributes` and `unused_attributes`.
     """
-    monitor = _require_monitor(find_monitor(session, deployment.no), deployment)
+    monitor = _require_monitor(session, deployment)
     settings = body.read_as(MitigationSettings)
     problems = mitigation_problems(settings, monitor)
     if settings.bias_detector is not DetectorUse.OFF and (reason := why_missing()) is not None:
@@ -54,7 +53,8 @@ def put_mitigation(body: MitigationIn, deployment: LockedDeployment, session: Se
     before = read_mitigation_settings(session, deployment.no)
     after = put_settings(session, deployment.no, settings)
     if after != before:
-        record_activity(session, principal.actor, "mitigation.changed", deployment, details=settings_changes(before, after))
+        old, new = ({"version": settings.version} | asdict(settings) for settings in (before, after))
+        record_activity(session, principal.actor, "mitigation.changed", deployment, details=changes_between(old, new))
     return MitigationOut.of(after, monitor)
 
 
@@ -74,7 +74,7 @@ def fit_mitigation_profile(
     # Over before the fit, which takes seconds and needs its own connection.
     with services.database.transaction() as session:
         deployment = managed(principal, Deployments(session, services.secret_box), deployment_id)
-        monitor = _require_monitor(find_monitor(session, deployment.no), deployment)
+        monitor = _require_monitor(session, deployment)
         settings = read_mitigation_settings(session, deployment.no)
     profile = fit_again(services.database, deployment, monitor, settings, actor=principal.actor, now=now)
     response.headers["Location"] = f"/v1/deployments/{deployment.id}/mitigation-profiles/{profile.version}"
@@ -87,7 +87,8 @@ def read_mitigation_profile(deployment: ReadableDeployment, version: ProfileVers
     return ProfileOut.from_object(require_profile(session, deployment.no, version))
 
 
-def _require_monitor(monitor: Monitor | None, deployment: Deployment) -> Monitor:
+def _require_monitor(session: Session, deployment: Deployment) -> Monitor:
+    monitor = find_monitor(session, deployment.no)
     if monitor is None:
         raise Conflict(f"Deployment {deployment.id} has no fairness monitor, which says which groups are mitigated; set one first.")
     return monitor
@@ -106,11 +107,3 @@ def list_bias_detectors(
     fetched = detector_page(session, deployment.no, paging)
     trainings, next_cursor = cut(fetched, paging, lambda training: training[0].version)
     return BiasDetectorPage(trainings=[TrainingOut.of(training) for training in trainings], next_cursor=next_cursor)
-
-
-def settings_changes(before: MitigationSettings, after: MitigationSettings) -> dict[str, Any]:
-    return changes_between(_settings_facts(before), _settings_facts(after))
-
-
-def _settings_facts(settings: MitigationSettings) -> Mapping[str, Any]:
-    return MitigationOut.of(settings, None).model_dump(mode="json", include=_OF_SETTINGS)

@@ -37,6 +37,7 @@ LARGEST = 1e300
 """Larger numbers are replaced by this: the classifier adds neighbours, and their sum has to stay finite."""
 
 BoolArray = npt.NDArray[np.bool_]
+Rows = Sequence[Sequence[Scalar | None]]
 
 LEAST_RECALL = 0.9
 
@@ -54,7 +55,7 @@ class Encoding:
     codes: tuple[Mapping[str, int] | None, ...]
 
     @classmethod
-    def fit(cls, columns: Sequence[Column], rows: Sequence[Sequence[Scalar | None]]) -> Self:
+    def fit(cls, columns: Sequence[Column], rows: Rows) -> Self:
         """Returns the encoding with the most frequent values of the rows; equal frequencies in order of text."""
         codes: list[dict[str, int] | None] = []
         for index, column in enumerate(columns):
@@ -70,7 +71,7 @@ class Encoding:
     def categorical(self) -> list[int]:
         return [index for index, codes in enumerate(self.codes) if codes is not None]
 
-    def encode(self, rows: Sequence[Sequence[Scalar | None]], own_scores: Sequence[float | None]) -> FloatArray:
+    def encode(self, rows: Rows, own_scores: Sequence[float | None]) -> FloatArray:
         """Returns the records' numbers [rows, columns + 1]; the last is the model's own score."""
         encoded = np.full((len(rows), len(self.codes) + 1), np.nan)
         for numbers, row, score in zip(encoded, rows, own_scores, strict=True):
@@ -119,7 +120,7 @@ class BiasDetector:
     counts: DetectorCounts
     quality: DetectorQuality
 
-    def scores(self, rows: Sequence[Sequence[Scalar | None]], own_scores: Sequence[float | None]) -> FloatArray:
+    def scores(self, rows: Rows, own_scores: Sequence[float | None]) -> FloatArray:
         """Returns each record's probability in [0, 1], by its features in the order of training and the model's own score."""
         numbers = self.encoding.encode(rows, own_scores)
         return predict(self.classifier, numbers) if len(numbers) else np.zeros(0)

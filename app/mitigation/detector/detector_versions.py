@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from ...base.frozen import frozen
 from ...base.values import Scalar
@@ -15,7 +14,7 @@ from ...deployments.bias_detector import ALL_TOGETHER, DetectorCounts, DetectorV
 from ...deployments.mitigation_queries import NewDetector
 from ...domain.deployment import Column
 from ...statistics.group_labels import FloatArray
-from .bias_detector import LIBRARY, BiasDetector, BoolArray, Encoding, find_threshold, limit_threads, measure_quality, predict
+from .bias_detector import LIBRARY, BiasDetector, BoolArray, Encoding, Rows, find_threshold, limit_threads, measure_quality, predict
 
 if TYPE_CHECKING:
     from sklearn.ensemble import HistGradientBoostingClassifier
@@ -44,7 +43,7 @@ class TrainingRefusal:
 
 def train(
     columns: Sequence[Column],
-    rows: Sequence[Sequence[Scalar | None]],
+    rows: Rows,
     *,
     own_scores: Sequence[float | None],
     biased: Sequence[bool],
@@ -108,7 +107,7 @@ def _score_crosswise(numbers: FloatArray, biased: BoolArray, encoding: Encoding)
         folds[kind] = np.arange(int(kind.sum())) % FOLDS
     scores: FloatArray = np.empty(len(biased))
     for fold in range(FOLDS):
-        fitted: npt.NDArray[np.bool_] = folds != fold
+        fitted: BoolArray = folds != fold
         scores[~fitted] = predict(_fit(numbers[fitted], biased[fitted], encoding), numbers[~fitted])
     return scores
 
@@ -151,7 +150,7 @@ class DetectorEvidence:
 
     attribute: str
     record_ids: Sequence[str]
-    rows: Sequence[Sequence[Scalar | None]]
+    rows: Rows
     own_scores: Sequence[float | None]
     biased: Sequence[bool]
 
@@ -166,12 +165,9 @@ def train_detectors(
     """
     if not evidence:
         return []
-    several = [*evidence, pool_evidence(evidence)] if len(evidence) > 1 else list(evidence)
-    new_versions = [
-        new
-        for of_attribute in several
-        if (new := _train_if_due(columns, of_attribute, newest.get(of_attribute.attribute), now)) is not None
-    ]
+    several = [*evidence, pool_evidence(evidence)] if len(evidence) > 1 else evidence
+    trained = (_train_if_due(columns, of_attribute, newest.get(of_attribute.attribute), now) for of_attribute in several)
+    new_versions = [new for new in trained if new is not None]
     if len(evidence) == 1:
         new_versions += [replace(new, attribute=ALL_TOGETHER) for new in new_versions]
     return new_versions

@@ -3,7 +3,6 @@
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from threading import Lock
-from typing import Protocol
 
 import numpy as np
 import structlog
@@ -11,11 +10,10 @@ from sqlalchemy.orm import Session
 
 from ...base.errors import InvalidInput
 from ...base.frozen import frozen
-from ...base.values import Scalar
 from ...deployments.bias_detector import ALL_TOGETHER
-from ...deployments.mitigation_queries import find_detector_model, usable_versions
+from ...deployments.mitigation_queries import find_detector_model
 from ...statistics.group_labels import FloatArray
-from .bias_detector import BiasDetector, BoolArray
+from .bias_detector import BiasDetector, BoolArray, Rows
 
 MOST_KEPT = 64
 
@@ -31,12 +29,8 @@ class LoadedDetectors:
         self._kept = OrderedDict[_Key, BiasDetector | None]()
         self._lock = Lock()
 
-    def of(self, session: Session, deployment_no: int, basis: str) -> dict[str, BiasDetector]:
-        """Returns the newest detectors for that basis, by attribute, without those that this library version cannot read."""
-        return self.of_versions(session, deployment_no, usable_versions(session, deployment_no, basis))
-
-    def of_versions(self, session: Session, deployment_no: int, versions: Mapping[str, int]) -> dict[str, BiasDetector]:
-        """Returns the detectors of these versions, by attribute, without those that cannot be read."""
+    def of(self, session: Session, deployment_no: int, versions: Mapping[str, int]) -> dict[str, BiasDetector]:
+        """Returns the detectors of these versions, by attribute, without those that this library version cannot read."""
         detectors = {}
         for attribute, version in versions.items():
             key = (deployment_no, attribute, version)
@@ -48,9 +42,8 @@ class LoadedDetectors:
                 try:
                     detector = None if stored is None else BiasDetector.from_bytes(stored)
                 except InvalidInput as error:
-                    log.warning(
-                        "a stored bias detector cannot be used", deployment_no=deployment_no, attribute=attribute, reason=str(error)
-                    )
+                    about = {"deployment_no": deployment_no, "attribute": attribute, "reason": str(error)}
+                    log.warning("a stored bias detector cannot be used", **about)
             with self._lock:
                 self._kept[key] = detector
                 self._kept.move_to_end(key)
@@ -59,20 +52,6 @@ class LoadedDetectors:
             if detector is not None:
                 detectors[attribute] = detector
         return detectors
-
-
-class Chooser(Protocol):
-    """Picks the records of a request whose reference copies are worth scoring."""
-
-    def choose(
-        self, rows: Sequence[Sequence[Scalar | None]], own_scores: Sequence[float | None], attributes: Sequence[tuple[str, ...]]
-    ) -> list[bool]:
-        """Returns whether each record gets a second call.
-
-        `rows` are in the order of the schema, `own_scores` the model's of the favourable outcome, `attributes` those of which the record
-        has a monitored value.
-        """
-        ...
 
 
 @frozen
@@ -86,7 +65,7 @@ class BiasScores:
 def bias_scores(
     detectors: Mapping[str, BiasDetector],
     attribute: str,
-    rows: Sequence[Sequence[Scalar | None]],
+    rows: Rows,
     own_scores: Sequence[float | None],
 ) -> BiasScores | None:
     """Returns the scores of records with a monitored value of the attribute and an unfavourable outcome.
@@ -102,14 +81,19 @@ def bias_scores(
 
 @frozen
 class DetectorChooser:
-    """Chooses by the detectors of each attribute. They know only records with an unfavourable outcome."""
+    """Picks the records of a request whose reference copies are worth scoring, by the detectors of each attribute.
+
+    They know only records with an unfavourable outcome.
+    """
 
     detectors: Mapping[str, BiasDetector]
 
-    def choose(
-        self, rows: Sequence[Sequence[Scalar | None]], own_scores: Sequence[float | None], attributes: Sequence[tuple[str, ...]]
-    ) -> list[bool]:
-        """Returns whether any attribute is likely to bias the record; without any detector, whether it has a monitored attribute."""
+    def choose(self, rows: Rows, own_scores: Sequence[float | None], attributes: Sequence[tuple[str, ...]]) -> list[bool]:
+        """Returns whether each record gets a second call: any attribute is likely to bias it.
+
+        Without any detector, whether it has a monitored attribute. `rows` are in the order of the schema, `own_scores` the model's of the
+        favourable outcome, `attributes` those of which the record has a monitored value.
+        """
         chosen = np.zeros(len(rows), dtype=np.bool_)
         positions_of: dict[str, list[int]] = {}
         for position, (_, _, of_record) in enumerate(zip(rows, own_scores, attributes, strict=True)):

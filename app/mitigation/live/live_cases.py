@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 from ...domain.mitigation import Mode
 from ...domain.monitor import Outcome
@@ -12,7 +12,7 @@ from .debias import CopiedRecord, CopySet, Debiased, Debiasing, Row
 from .live_plan import ActivePlan
 from .live_request import Asked
 
-Roles: TypeAlias = dict[str, str]
+Roles = dict[str, str]
 """The role of one record's group by attribute, in the order of the monitor's."""
 
 FEW_COPIES = 20
@@ -21,7 +21,7 @@ FEW_COPIES = 20
 NO_COPIES = CopySet((), (), (), 0)
 
 
-@dataclass(slots=True)
+@dataclass
 class Case:
     """One record and its decision; where that is missing, `copies` decide."""
 

@@ -20,7 +20,7 @@ from ...intake.logging.service import Ingestion
 from ...sources.arrays.column_cells import OutcomeClassifier
 from ...sources.arrays.group_of_records import ListedGroups
 from ..detector.installed import why_missing
-from ..detector.load_detector import Chooser, DetectorChooser, LoadedDetectors
+from ..detector.load_detector import DetectorChooser, LoadedDetectors
 from ..profile_in_force import current_profile
 from ..rule import Judge
 from ..settings_rules import mitigated_attributes
@@ -58,7 +58,7 @@ class ActivePlan:
     copy_sets: CopySets
     decider: Decider
     model: ModelKey
-    chooser: Chooser | None
+    chooser: DetectorChooser | None
     detector_version: int | None
 
     def notes(self) -> list[str]:
@@ -161,7 +161,12 @@ class PlanReader:
                 )
             attributes.append(MitigatedAttribute(ListedGroups.of(attribute, column), fitted))
         features = tuple(column.name for column in deployment.schema.features)
-        chooser, detector_version = self._read_chooser(deployment, settings, profile)
+        chooser = detector_version = None
+        if settings.bias_detector is DetectorUse.CHOOSE and why_missing() is None:
+            with self._database.transaction() as session:
+                versions = usable_versions(session, deployment.no, profile.basis)
+                if detectors := self._detectors.of(session, deployment.no, versions):
+                    chooser, detector_version = DetectorChooser(detectors), max(versions[attribute] for attribute in detectors)
         return ActivePlan(
             records=records,
             deployment=deployment,
@@ -175,13 +180,3 @@ class PlanReader:
             chooser=chooser,
             detector_version=detector_version,
         )
-
-    def _read_chooser(self, deployment: Deployment, settings: MitigationSettings, profile: Profile) -> tuple[Chooser | None, int | None]:
-        if settings.bias_detector is not DetectorUse.CHOOSE or why_missing() is not None:
-            return None, None
-        with self._database.transaction() as session:
-            versions = usable_versions(session, deployment.no, profile.basis)
-            detectors = self._detectors.of_versions(session, deployment.no, versions)
-        if not detectors:
-            return None, None
-        return DetectorChooser(detectors), max(versions[attribute] for attribute in detectors)

@@ -90,7 +90,10 @@ def read_asked(
         parsed = form.read_request(value)
         sent = _read_objects(parsed, plan) if isinstance(parsed, Objects) else _read_tables(parsed, plan)
     else:
-        codec = codec or _codec_without_form(endpoint)
+        if codec is None:
+            codec = bind_codec(endpoint)
+            if codec.forms:
+                raise InvalidInput.of("body", f"must be {', '.join(_SHAPES[:-1])} or {_SHAPES[-1]}")
         table = codec.read_request(body, [column.name for column in plan.features.columns])
         sent = _read_tables(Tables(table), plan)
 
@@ -115,13 +118,6 @@ def read_asked(
         if large:
             raise InvalidInput(large[:MOST_PROBLEMS])
     return asked_records
-
-
-def _codec_without_form(endpoint: Endpoint) -> Codec:
-    codec = bind_codec(endpoint)
-    if codec.forms:
-        raise InvalidInput.of("body", f"must be {', '.join(_SHAPES[:-1])} or {_SHAPES[-1]}")
-    return codec
 
 
 def _decode(body: bytes, codec: Codec) -> Decoded:

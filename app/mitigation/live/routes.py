@@ -14,7 +14,7 @@ from ...base.errors import InvalidInput, ScoringFailed
 from ...intake.hot_routes.body_bounds import Bodies, ClientGone
 from ...payloads.registry import PayloadFormat
 from ...web.problem_answers import CONFLICT, answers
-from ...web.uploads import reads_body, takes
+from ...web.uploads import takes
 from .openapi_entries import ANSWER, BODY, ENCODING, OTHER_MEDIA
 from .service import FACTS_HEADER, ActiveMitigation, LiveRequest
 
@@ -38,7 +38,6 @@ def is_live_request(scope: Scope) -> bool:
     responses={200: ANSWER} | CONFLICT | answers(ScoringFailed),
     openapi_extra={"requestBody": BODY, "parameters": [ENCODING]},
 )
-@reads_body
 @takes(*OTHER_MEDIA)
 async def predict_debiased(
     request: Request,

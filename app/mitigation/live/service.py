@@ -26,7 +26,7 @@ from ...intake.logging.checked_records import CheckedPayload
 from ...intake.logging.decode_body import INLINE_BYTES, read_bounded
 from ...intake.logging.service import Ingestion
 from ...intake.writing.write_batches import StaleTarget, WriteOutcome
-from ...payloads.codec import JSON, Codec, Form
+from ...payloads.codec import JSON, Form
 from ...payloads.read_predictions import Answer
 from ...payloads.wire import decode_answer
 from .debias import Debiased, Debiasing
@@ -70,15 +70,6 @@ _INLINE_COPIES = 2_000
 
 
 @frozen
-class DebiasedAnswers:
-    own: Answer
-    debiased: Sequence[Debiased]
-    ids: Sequence[str]
-    written: WriteOutcome
-    warning: str | None
-
-
-@frozen
 class LiveAnswer:
     """An answer as it is sent. `facts` are the JSON of the header `FACTS_HEADER`."""
 
@@ -87,27 +78,35 @@ class LiveAnswer:
     facts: str | None = None
 
 
-def write_answer(plan: ActivePlan, asked_records: Asked, answered: DebiasedAnswers) -> LiveAnswer:
-    logged = [STORED] * len(answered.ids)
-    for index in answered.written.duplicates:
+def write_answer(
+    plan: ActivePlan,
+    asked_records: Asked,
+    own: Answer,
+    debiased: Sequence[Debiased],
+    ids: Sequence[str],
+    written: WriteOutcome,
+    warning: str | None,
+) -> LiveAnswer:
+    logged = [STORED] * len(ids)
+    for index in written.duplicates:
         logged[index] = DUPLICATE
-    for index in answered.written.conflicts:
+    for index in written.conflicts:
         logged[index] = CONFLICT
     about: dict[str, Any] = {
-        "mode": plan.settings.mode.value,
+        "mode": plan.settings.mode,
         "settings_version": plan.settings.version,
         "profile_version": plan.profile.version,
         "bias_detector_version": plan.detector_version,
         "is_provisional": plan.profile.is_provisional,
         "notes": plan.notes(),
-        "warning": answered.warning,
+        "warning": warning,
     }
     writer = asked_records.form or asked_records.codec
     if writer is None:
-        return LiveAnswer(_encode({"predictions": _write_records(plan, answered, logged)} | about), JSON)
+        return LiveAnswer(_encode({"predictions": _write_records(plan, own, debiased, ids, logged)} | about), JSON)
     fields: list[str] = []
-    columns = {*answered.own.fields, *COLUMNS}
-    for name in answered.own.fields:
+    columns = {*own.fields, *COLUMNS}
+    for name in own.fields:
         shown = name
         if name in COLUMNS:
             while shown in columns:
@@ -115,60 +114,57 @@ def write_answer(plan: ActivePlan, asked_records: Asked, answered: DebiasedAnswe
             columns.add(shown)
             about["notes"].append(f"The model's own column {name} is called {shown} here.")
         fields.append(shown)
-    about |= {"ids": list(answered.ids), "logged": {state: logged.count(state) for state in (STORED, DUPLICATE, CONFLICT)}}
-    debiased = answered.debiased
+    about |= {"ids": list(ids), "logged": {state: logged.count(state) for state in (STORED, DUPLICATE, CONFLICT)}}
     ours: dict[str, list[Any]] = {PREDICTION: [record.answer.prediction for record in debiased]}
-    if any(prediction.probability is not None for prediction in answered.own.predictions):
+    if any(prediction.probability is not None for prediction in own.predictions):
         ours[PROBABILITY] = [record.answer.probability for record in debiased]
     if plan.deployment.outputs.label is not None:
         ours[LABEL] = [record.answer.label for record in debiased]
     ours[CHANGED] = [record.changed for record in debiased]
     ours[CHANGED_BY] = [record.changed_by for record in debiased]
     ours[DEBIASING] = [record.debiasing.value for record in debiased]
-    values = [[*row, *added] for row, added in zip(answered.own.rows, zip(*ours.values(), strict=True), strict=True)]
+    values = [[*row, *added] for row, added in zip(own.rows, zip(*ours.values(), strict=True), strict=True)]
     if isinstance(writer, Form):
         return LiveAnswer(_encode(writer.write_answer([*fields, *ours], values) | about), JSON)
-    return _write_in_format(writer, [*fields, *ours], values, about)
-
-
-def _write_in_format(codec: Codec, names: list[str], rows: list[list[Any]], about: dict[str, Any]) -> LiveAnswer:
+    names = [*fields, *ours]
     # Tensors and lines of CSV carry no arrays of names.
     index = names.index(CHANGED_BY)
-    for row in rows:
+    for row in values:
         row[index] = _encode(row[index]).decode()
-    body = codec.write_answer(names, rows)
-    decoded = decode_answer(body, object, expected="JSON") if codec.accept == JSON else None
+    body = writer.write_answer(names, values)
+    decoded = decode_answer(body, object, expected="JSON") if writer.accept == JSON else None
     if isinstance(decoded, dict):
         return LiveAnswer(_encode(decoded | about), JSON)
     # Without members of its own the body has no place for more than rows.
-    ids = about.pop("ids")
-    body = codec.write_answer([*names, RECORD_ID], [[*row, record_id] for row, record_id in zip(rows, ids, strict=True)])
-    return LiveAnswer(body, codec.accept.split(",")[0], json.dumps(about))
+    del about["ids"]
+    body = writer.write_answer([*names, RECORD_ID], [[*row, record_id] for row, record_id in zip(values, ids, strict=True)])
+    return LiveAnswer(body, writer.accept.split(",")[0], json.dumps(about))
 
 
-def _write_records(plan: ActivePlan, answered: DebiasedAnswers, logged: Sequence[str]) -> list[dict[str, Any]]:
-    outputs = plan.deployment.outputs
-    named = {*outputs.names, *plan.model.columns}
+def _write_records(
+    plan: ActivePlan, own: Answer, debiased: Sequence[Debiased], ids: Sequence[str], logged: Sequence[str]
+) -> list[dict[str, Any]]:
+    named = {*plan.deployment.outputs.names, *plan.model.columns}
     # The model's further columns: neither outputs that the deployment names nor echoed inputs.
-    further = {name: index for index, name in enumerate(answered.own.fields) if name not in named}
+    further = {name: index for index, name in enumerate(own.fields) if name not in named}
     records = []
-    for index, (prediction, debiased) in enumerate(zip(answered.own.predictions, answered.debiased, strict=True)):
-        row: dict[str, Any] = {
-            "id": answered.ids[index],
+    for row_id, prediction, record, row, state in zip(ids, own.predictions, debiased, own.rows, logged, strict=True):
+        written: dict[str, Any] = {
+            "id": row_id,
             "prediction": prediction.prediction,
             "probability": prediction.probability,
             "label": prediction.label,
-            PREDICTION: debiased.answer.prediction,
-            PROBABILITY: debiased.answer.probability,
-            LABEL: debiased.answer.label,
-            CHANGED: debiased.changed,
-            CHANGED_BY: debiased.changed_by,
-            DEBIASING: debiased.debiasing.value,
-            "logged": logged[index],
+            PREDICTION: record.answer.prediction,
+            PROBABILITY: record.answer.probability,
+            LABEL: record.answer.label,
+            CHANGED: record.changed,
+            CHANGED_BY: record.changed_by,
+            DEBIASING: record.debiasing.value,
+            "logged": state,
         }
         if further:
-            row["other_outputs"] = {name: answered.own.rows[index][at] for name, at in further.items()}
-        records.append(row)
+            written["other_outputs"] = {name: row[at] for name, at in further.items()}
+        records.append(written)
     return records
 
 
@@ -257,7 +253,7 @@ class ActiveMitigation:
         ids, outcome = await self._ingestion.store(checked, plan.records, now=now)
         for debiasing, count in Counter(record.debiasing for record in debiased).items():
             debiased_records.labels(debiasing.value).inc(count)
-        return write_answer(plan, asked_records, DebiasedAnswers(answer, debiased, ids, outcome, warning))
+        return write_answer(plan, asked_records, answer, debiased, ids, outcome, warning)
 
 
 async def _score(

@@ -122,7 +122,17 @@ def flagged_page(
         conditions.append(and_(FlaggedRecordRow.gap <= after.gap, or_(FlaggedRecordRow.gap < after.gap, further)))
     statement = _select_flags(deployment_no).where(*conditions).limit(limit)
     with session.execute(statement, execution_options={"yield_per": _AT_ONCE}) as rows:
-        return fill_page((_build_flagged(flag, record, schema) for flag, record, schema in rows), _measure_size)
+        flagged = (
+            read_row(
+                FlaggedPayload,
+                record,
+                flag=read_row(FlaggedRecord, flag),
+                schema=read_row(RecordSchema, schema),
+                meta=tuple(record.meta or (None,) * len(schema.meta)),
+            )
+            for flag, record, schema in rows
+        )
+        return fill_page(flagged, _measure_size)
 
 
 def count_flags(session: Session, deployment_no: int, filters: FlaggedFilter, *, most: int) -> int:
@@ -161,14 +171,4 @@ def _select_flags(deployment_no: int) -> Select[FlaggedRecordRow, PayloadRecordR
         .join(DeploymentSchemaRow, of_record)
         .where(FlaggedRecordRow.deployment_no == deployment_no)
         .order_by(FlaggedRecordRow.gap.desc(), FlaggedRecordRow.record_no, FlaggedRecordRow.attribute)
-    )
-
-
-def _build_flagged(flag: FlaggedRecordRow, record: PayloadRecordRow, schema: DeploymentSchemaRow) -> FlaggedPayload:
-    return read_row(
-        FlaggedPayload,
-        record,
-        flag=read_row(FlaggedRecord, flag),
-        schema=read_row(RecordSchema, schema),
-        meta=tuple(record.meta or (None,) * len(schema.meta)),
     )

@@ -1,14 +1,12 @@
 """Changes that mitigation would have made in the window, from outcomes that the check knows, and the bias detector in a check."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
 
 import numpy as np
 import pyarrow as pa
 from sqlalchemy.orm import Session
 
 from ...base.clock import utc_now
-from ...base.frozen import frozen
 from ...base.values import Scalar
 from ...checks.check import Further
 from ...checks.counting.tabulate import Tabulated, tabulate_revisions
@@ -17,7 +15,7 @@ from ...checks.subject import Subject
 from ...checks.window.window_records import PROBABILITY, CheckEvidence, Labelled
 from ...database.engine import ArrowReader, Database, arrow_reader
 from ...deployments.bias_detector import ALL_TOGETHER
-from ...deployments.mitigation_queries import NewDetector, newest_detectors, store_detectors
+from ...deployments.mitigation_queries import NewDetector, newest_detectors, store_detectors, usable_versions
 from ...deployments.monitor.picked_metrics import picked_on, stored_on
 from ...domain.check import DataSet, Span
 from ...domain.mitigation import AttributeProfile, DetectorUse, FlaggedRecord, Profile, Reading
@@ -32,7 +30,7 @@ from ..detector.bias_detector import BiasDetector
 from ..detector.detector_versions import DetectorEvidence, train_detectors
 from ..detector.installed import why_missing
 from ..detector.load_detector import LoadedDetectors, bias_scores
-from ..profile_in_force import Goal, Payload, current_profile, fit_to
+from ..profile_in_force import Goal, current_profile, fit_to
 from ..rule import UNKNOWN, Judge, known_scores
 from .flag_queries import clear_flags, drop_unwatched_flags, store_flagged
 from .flag_records import Flags, describe_flags, find_changed, flag_records, is_flagged_already
@@ -46,33 +44,6 @@ MOST_RECORDS = 50_000
 """Max records that are read for training, and that are marked: the newest of each attribute."""
 
 
-@frozen
-class _Attribute:
-    treated: TreatedWindow
-    labels: LabelTables | None
-
-    @property
-    def name(self) -> str:
-        return self.treated.profile.feature
-
-
-@frozen
-class _ToStore:
-    deployment_no: int
-    flags: Sequence[Flags]
-    only_new: bool
-    detectors: Sequence[NewDetector]
-    basis: str
-
-    def store(self, session: Session, check_no: int) -> None:
-        if not self.only_new:
-            drop_unwatched_flags(session, self.deployment_no, {flags.attribute: flags.groups for flags in self.flags})
-        for flags in self.flags:
-            clear_flags(session, self.deployment_no, flags.attribute, flags.examined, flags.kinds)
-        store_flagged(session, self.deployment_no, check_no, [flag for flags in self.flags for flag in flags.found])
-        store_detectors(session, self.deployment_no, self.detectors, check_no=check_no, basis=self.basis, trained_at=utc_now())
-
-
 def mitigate_window(subject: Subject, evidence: CheckEvidence, labels: Labelled | None, database: Database) -> Further:
     """Returns tables and measurements before and after mitigation; records to be examined again. Of records in files only the last."""
     if subject.deployment.payload is not None:
@@ -81,13 +52,22 @@ def mitigate_window(subject: Subject, evidence: CheckEvidence, labels: Labelled 
         return Further()
     profile = current_profile(database, subject.deployment, subject.monitor, subject.mitigation, now=utc_now())
     only_new = is_flagged_already(subject, profile)
+    judge, attributes = Judge.of(subject.monitor.outcomes, profile), []
     with arrow_reader(database) as reader:
-        attributes = list(_treat_attributes(reader, subject, evidence, labels, profile))
-        treated = [attribute.treated for attribute in attributes]
+        for copies in evidence.copies:
+            name = copies.grouping.column.name
+            if subject.mitigation.mitigates(name):
+                fitted = profile.attribute(name) or AttributeProfile(name, (), 0.0, NOTHING_FITTED)
+                treated_window = treat_window(copies, evidence.outcomes, fitted, judge, subject.mitigation.mode)
+                compared = None
+                if labels is not None and picked_on(subject.monitor, DataSet.DEBIASED_FEEDBACK):
+                    compared = tabulate_labels(reader, subject, evidence, labels, treated_window)
+                attributes.append((treated_window, compared))
+        treated = [treated_window for treated_window, _ in attributes]
         flags = [flag_records(reader, subject, evidence.window, treated_window, only_new=only_new) for treated_window in treated]
-        detected = detect(reader, database, subject, evidence, treated, profile)
+        new, likely, detected = detect(reader, database, subject, evidence, treated, profile)
 
-    tables = [table for attribute in attributes for table in _tabulate(subject, evidence, attribute)]
+    tables = [table for treated_window, compared in attributes for table in _tabulate(subject, evidence, treated_window, compared)]
     measurements = [
         measurement
         for table in tables
@@ -105,35 +85,28 @@ def mitigate_window(subject: Subject, evidence: CheckEvidence, labels: Labelled 
     details: dict[str, object] = {
         "mitigation_profile_version": profile.version,
         "mitigation": {
-            "mode": subject.mitigation.mode.value,
+            "mode": subject.mitigation.mode,
             "profile_is_provisional": profile.is_provisional,
-            "attributes": {attribute.name: _count_changes(attribute) for attribute in attributes},
+            "attributes": {treated.profile.feature: _count_changes(treated, compared) for treated, compared in attributes},
         },
     }
-    if detected.details:
-        details["bias_detector"] = detected.details
-    to_store = _ToStore(subject.deployment.no, [*flags, *detected.likely], only_new, detected.new, profile.basis)
-    return Further(tables=tables, measurements=measurements, details=details, store=to_store.store)
+    if detected:
+        details["bias_detector"] = detected
+
+    def store(session: Session, check_no: int) -> None:
+        no, every = subject.deployment.no, [*flags, *likely]
+        if not only_new:
+            drop_unwatched_flags(session, no, {of_attribute.attribute: of_attribute.groups for of_attribute in every})
+        for of_attribute in every:
+            clear_flags(session, no, of_attribute.attribute, of_attribute.examined, of_attribute.kinds)
+        store_flagged(session, no, check_no, [flag for of_attribute in every for flag in of_attribute.found])
+        store_detectors(session, no, new, check_no=check_no, basis=profile.basis, trained_at=utc_now())
+
+    return Further(tables=tables, measurements=measurements, details=details, store=store)
 
 
-def _treat_attributes(
-    reader: ArrowReader, subject: Subject, evidence: CheckEvidence, labels: Labelled | None, profile: Profile
-) -> Iterator[_Attribute]:
-    judge = Judge.of(subject.monitor.outcomes, profile)
-    for copies in evidence.copies:
-        name = copies.grouping.column.name
-        if subject.mitigation.mitigates(name):
-            fitted = profile.attribute(name) or AttributeProfile(name, (), 0.0, NOTHING_FITTED)
-            treated = treat_window(copies, evidence.outcomes, fitted, judge, subject.mitigation.mode)
-            compared = None
-            if labels is not None and picked_on(subject.monitor, DataSet.DEBIASED_FEEDBACK):
-                compared = tabulate_labels(reader, subject, evidence, labels, treated)
-            yield _Attribute(treated, compared)
-
-
-def _tabulate(subject: Subject, evidence: CheckEvidence, attribute: _Attribute) -> Iterator[Tabulated]:
-    mode, comparison = subject.mitigation.mode.value, Comparison((attribute.name,))
-    treated, copies = attribute.treated, attribute.treated.copies
+def _tabulate(subject: Subject, evidence: CheckEvidence, treated: TreatedWindow, labels: LabelTables | None) -> Iterator[Tabulated]:
+    mode, comparison, copies = subject.mitigation.mode.value, Comparison((treated.profile.feature,)), treated.copies
     if picked_on(subject.monitor, DataSet.DEBIASED):
         is_own = evidence.window.is_own()
         own_cells, additional = (
@@ -149,13 +122,11 @@ def _tabulate(subject: Subject, evidence: CheckEvidence, attribute: _Attribute) 
             for selected in (is_own, ~is_own)
         )
         yield Tabulated(DataSet.DEBIASED, comparison, own_cells, additional, mitigated=mode, revisions=tabulate_revisions(evidence, copies))
-    if attribute.labels is not None:
-        labels = attribute.labels
+    if labels is not None:
         yield Tabulated(DataSet.DEBIASED_FEEDBACK, comparison, labels.own, labels.additional, mitigated=mode, revisions=labels.revisions)
 
 
-def _count_changes(attribute: _Attribute) -> dict[str, object]:
-    treated = attribute.treated
+def _count_changes(treated: TreatedWindow, labels: LabelTables | None) -> dict[str, object]:
     counts: dict[str, object] = {
         "monitored": int(treated.is_monitored().sum()),
         "lifted": int((treated.after > treated.own).sum()),
@@ -163,11 +134,8 @@ def _count_changes(attribute: _Attribute) -> dict[str, object]:
         "undecided": int((treated.is_monitored() & treated.is_undecided()).sum()),
         "changed": int((treated.after != treated.own).sum()),
     }
-    if attribute.labels is not None:
-        counts |= {
-            "labels_without_copies": attribute.labels.without_copies,
-            "labels_of_other_revisions": attribute.labels.of_other_revisions,
-        }
+    if labels is not None:
+        counts |= {"labels_without_copies": labels.without_copies, "labels_of_other_revisions": labels.of_other_revisions}
     if treated.profile.reason is not None:
         counts["reason"] = treated.profile.reason
     return counts
@@ -178,7 +146,7 @@ def flag_records_in_files(subject: Subject, evidence: CheckEvidence) -> Further:
         return Further()
     window, mitigation = evidence.window, subject.mitigation
     goal = Goal(deployment=subject.deployment, monitor=subject.monitor, settings=mitigation, donors=subject.donors, basis="")
-    profile = fit_to(goal, Payload.of(goal, window.rows, window.values()), now=utc_now())
+    profile = fit_to(goal, window.rows, window.values(), now=utc_now())
     judge, everything = Judge.of(subject.monitor.outcomes, profile), np.ones(len(window), dtype=np.bool_)
     flags: list[FlaggedRecord] = []
     positions: list[int] = []
@@ -192,34 +160,26 @@ def flag_records_in_files(subject: Subject, evidence: CheckEvidence) -> Further:
         flags += describe_flags(subject, window, treated, changed, probabilities)
         positions += changed.tolist()
         counts[name] = len(changed)
-    return Further(details={"flagged_records": counts}, flagged=_to_table(subject, evidence, flags, positions))
-
-
-def _to_table(subject: Subject, evidence: CheckEvidence, flags: list[FlaggedRecord], positions: list[int]) -> pa.Table:
     columns = {name: [getattr(flag, name, None) for flag in flags] for name in FLAGS.names}
-    columns["record_id"] = evidence.window.rows["record_id"].take(pa.array(positions, pa.int64())).to_pylist()
+    columns["record_id"] = window.rows["record_id"].take(pa.array(positions, pa.int64())).to_pylist()
     columns["scored_at"] = [flag.logged_at for flag in flags]
     columns["gap"] = [None if flag.own_score is None or flag.reference_score is None else flag.gap for flag in flags]
     columns["check_id"] = [subject.check.id] * len(flags)
     order = [("gap", "descending"), ("record_id", "ascending"), ("attribute", "ascending")]
-    return pa.table(columns, FLAGS).sort_by(order)
-
-
-@frozen
-class DetectedRecords:
-    new: Sequence[NewDetector] = ()
-    likely: Sequence[Flags] = ()
-    details: dict[str, object] = field(default_factory=dict)
+    return Further(details={"flagged_records": counts}, flagged=pa.table(columns, FLAGS).sort_by(order))
 
 
 def detect(
     reader: ArrowReader, database: Database, subject: Subject, evidence: CheckEvidence, treated: Sequence[TreatedWindow], profile: Profile
-) -> DetectedRecords:
-    """Trains detectors and marks records; nothing where the detector is off, or its packages are not installed."""
+) -> tuple[Sequence[NewDetector], Sequence[Flags], dict[str, object]]:
+    """Trains detectors and marks records: new versions, likely records, and details of the check.
+
+    Nothing where the detector is off, or its packages are not installed.
+    """
     if subject.mitigation.bias_detector is DetectorUse.OFF:
-        return DetectedRecords()
+        return (), (), {}
     if (reason := why_missing()) is not None:
-        return DetectedRecords(details={"left_out": reason})
+        return (), (), {"left_out": reason}
     window, known_records = evidence.window, []
     for treated_window in treated:
         # The window has its newest record first, and training wants the oldest first.
@@ -238,7 +198,8 @@ def detect(
 
     with database.transaction() as session:
         versions = newest_detectors(session, subject.deployment.no, profile.basis)
-        detectors = LoadedDetectors().of(session, subject.deployment.no, profile.basis)
+        usable = usable_versions(session, subject.deployment.no, profile.basis)
+        detectors = LoadedDetectors().of(session, subject.deployment.no, usable)
     new = train_detectors(subject.deployment.schema.features, known_records, versions, now=utc_now())
     detectors |= {detector.attribute: BiasDetector.from_bytes(detector.model) for detector in new if detector.model is not None}
 
@@ -249,7 +210,7 @@ def detect(
         "likely": sum(len(flags.found) for flags in likely),
         "attributes_with_detector": sorted(set(detectors) - {ALL_TOGETHER}),
     }
-    return DetectedRecords(new, likely, details)
+    return new, likely, details
 
 
 def _read_records(

@@ -10,7 +10,7 @@ from app.deployments.bias_detector import ALL_TOGETHER, DetectorVersion
 from app.deployments.mitigation_queries import NewDetector
 from app.mitigation.detector.bias_detector import BiasDetector
 from app.mitigation.detector.detector_versions import DetectorEvidence, pool_evidence, train_detectors
-from app.mitigation.detector.load_detector import Chooser, DetectorChooser, bias_scores
+from app.mitigation.detector.load_detector import DetectorChooser, bias_scores
 from tests.builders.extras import NEEDS_DETECTOR
 from tests.builders.refused_women import COLUMNS, Refused, refused
 
@@ -164,7 +164,7 @@ def test_together_each_record_counts_once_and_is_biased_if_it_is_for_any_attribu
 def test_a_record_is_chosen_if_any_of_its_attributes_says_so() -> None:
     low, high = Always(), Always()
     high.threshold = 0.9
-    chooser: Chooser = DetectorChooser({"Sex": low, "Age": high})  # type: ignore[dict-item]
+    chooser = DetectorChooser({"Sex": low, "Age": high})  # type: ignore[dict-item]
 
     rows = [(0.7,), (0.7,), (0.7,), (0.95,), (0.1,), (0.99,)]
     attributes = [("Sex",), ("Age",), ("Sex", "Age"), ("Age",), ("Sex", "Age"), ()]
