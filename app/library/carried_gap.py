@@ -16,7 +16,7 @@ from ..statistics.attribution.feature_bins import MIN_BINS, count_cells
 from ..statistics.attribution.hybrid_values import Answered, HybridPlan, plan_hybrids, usual_pairs
 from ..statistics.attribution.sampled_pairs import RecordPairs, draw_pairs
 from ..statistics.group_labels import IntArray
-from .compared_rates import ComparedRecords, Feature, as_rates, check_bins, list_players, read_compared
+from .compared_rates import ComparedRecords, as_rates, check_bins, list_players, read_compared
 from .frame_outcomes import classify_outcomes
 
 Interval: TypeAlias = tuple[float, float] | None
@@ -31,9 +31,6 @@ MAX_COMPARED = 100
 ROWS_OF_A_CALL = 10_000
 """Max rows of one call of the model."""
 
-Players: TypeAlias = tuple[tuple[int, ...], ...]
-"""Features of each player, by position."""
-
 
 @frozen(eq=False)
 class Questions:
@@ -44,19 +41,6 @@ class Questions:
     pairs: RecordPairs
     plan: HybridPlan
     own: IntArray
-
-    @property
-    def rows(self) -> int:
-        """Rows that the model is asked about."""
-        return self.plan.masks.size + len(self.own)
-
-
-@frozen(eq=False)
-class Replies:
-    """Outcomes of the pairs and hybrids, and how many records asked about as they are differ from the log."""
-
-    answered: Answered
-    differing: int
 
 
 @frozen
@@ -136,7 +120,7 @@ class GapPlan:
 
     players: tuple[tuple[str, ...], ...]
     _records: ComparedRecords
-    _positions: Players
+    _positions: tuple[tuple[int, ...], ...]
     _questions: tuple[Questions, ...]
     _bins: int
     _draws: int
@@ -145,7 +129,7 @@ class GapPlan:
     @property
     def rows(self) -> int:
         """Rows to ask about: hybrids, and per monitored group up to 100 records as they are."""
-        return sum(questions.rows for questions in self._questions)
+        return sum(questions.plan.masks.size + len(questions.own) for questions in self._questions)
 
     def explain(self, model: Model | None = None) -> GapExplanation:
         """Asks the model, if there is one; what carries the gaps.
@@ -158,45 +142,78 @@ class GapPlan:
         for position, questions in zip(self._records.monitored, self._questions, strict=True):
             decomposed = self._decompose(position, rng)
             if model is not None and decomposed.gap is not None:
-                replies = ask_model(self._records, questions, self._positions, model)
-                if replies.differing:
+                answered, differing = self._ask(questions, model)
+                if differing:
                     warnings.append(
-                        f"{decomposed.group}: the model answers {replies.differing} of {len(questions.own)} logged records differently."
+                        f"{decomposed.group}: the model answers {differing} of {len(questions.own)} logged records differently."
                         " If it is another model than the logged one, the shares describe neither of them."
                     )
-                gap = carry_gap(questions.pairs, questions.plan, replies.answered, gap_of_window=decomposed.gap, rng=rng, draws=self._draws)
-                decomposed = replace(decomposed, carried=None if gap is None else self._name_shares(gap))
+                gap = carry_gap(questions.pairs, questions.plan, answered, gap_of_window=decomposed.gap, rng=rng, draws=self._draws)
+                decomposed = replace(decomposed, carried=self._name_shares(gap) if gap else None)
             explained.append(decomposed)
         rows = 0 if model is None else self.rows
         return GapExplanation(attribute=self._records.grouping.attribute, groups=tuple(explained), rows=rows, warnings=tuple(warnings))
 
     def _decompose(self, position: int, rng: np.random.Generator) -> ExplainedGap:
         records, favourable = self._records, self._records.favourable
-        sides = records.records_of(position), records.reference_records()
+        sides = records.sides(position)
         is_known = all(map(len, sides))
+        parts = []
+        for feature in records.features if is_known else ():
+            # Bins of the compared records alone: other groups would move them.
+            monitored, reference = count_cells(feature.places, favourable, sides, self._bins)
+            difference = divide_difference(monitored, reference)
+            ends = resample_parts(monitored, reference, rng, self._draws)
+            parts.append(
+                FeatureParts(
+                    feature=feature.name,
+                    who_applies=float(difference.who),
+                    how_treated=float(difference.how),
+                    no_counterpart=float(difference.no_counterpart),
+                    intervals=PartIntervals(*map(_interval, ends.low, ends.high)),
+                )
+            )
         return ExplainedGap(
             group=records.grouping.groups[position].label,
             reference=records.grouping.reference_label,
             gap=float(favourable[sides[0]].mean() - favourable[sides[1]].mean()) if is_known else None,
             carried=None,
-            parts=tuple(self._divide(feature, position, rng) for feature in records.features) if is_known else (),
+            parts=tuple(parts),
         )
 
-    def _divide(self, feature: Feature, position: int, rng: np.random.Generator) -> FeatureParts:
-        records = self._records
-        # Bins of the compared records alone: other groups would move them.
-        sides = records.records_of(position), records.reference_records()
-        monitored, reference = count_cells(feature.places, records.favourable, sides, self._bins)
-        difference = divide_difference(monitored, reference)
-        ends = resample_parts(monitored, reference, rng, self._draws)
-        intervals = [_interval(low, high) for low, high in zip(ends.low, ends.high, strict=True)]
-        return FeatureParts(
-            feature=feature.name,
-            who_applies=float(difference.who),
-            how_treated=float(difference.how),
-            no_counterpart=float(difference.no_counterpart),
-            intervals=PartIntervals(*intervals),
-        )
+    def _ask(self, questions: Questions, model: Model) -> tuple[Answered, int]:
+        """Outcomes of the pairs and hybrids, and how many records asked about as they are differ from the log."""
+        predictions: list[Any] = []
+        for rows in self._build_rows(questions):
+            # A DataFrame of probabilities would pass as a list of its columns' names.
+            array: npt.NDArray[Any] = np.asarray(model(rows))
+            if array.shape != (len(rows),):
+                raise InvalidInput.of(
+                    "model", f"must return one prediction for each of {len(rows):,} rows, found an array of shape {array.shape}"
+                )
+            predictions += array.tolist()
+        rates = as_rates(classify_outcomes(pd.Series(predictions, name="model's answer"), self._records.lists, "model"))
+        unchanged, hybrids = np.split(rates, [len(questions.own)])
+        # The pairs' own records keep their logged outcomes, so that the shares sum to the gap of the log.
+        logged = as_rates(self._records.outcomes)
+        answered = Answered(logged[questions.reference], logged[questions.monitored], hybrids.reshape(questions.plan.masks.shape))
+        return answered, int((unchanged != logged[questions.own]).sum())
+
+    def _build_rows(self, questions: Questions) -> Iterator[pd.DataFrame]:
+        player_of = {feature: number for number, player in enumerate(self._positions) for feature in player}
+        hybrids = questions.plan.masks.shape[1]
+        masks = np.concatenate([np.zeros(len(questions.own), np.int64), questions.plan.masks.ravel()])
+        of_reference = np.concatenate([questions.own, np.repeat(questions.reference, hybrids)])
+        of_monitored = np.concatenate([questions.own, np.repeat(questions.monitored, hybrids)])
+        for start in range(0, len(masks), ROWS_OF_A_CALL):
+            chunk = slice(start, start + ROWS_OF_A_CALL)
+            columns = {}
+            for position, feature in enumerate(self._records.features):
+                is_monitored = masks[chunk] >> player_of[position] & 1 == 1
+                source = np.where(is_monitored, of_monitored[chunk], of_reference[chunk])
+                # By position: an index may name a record twice. The column keeps its type.
+                columns[feature.name] = self._records.frame[feature.name].iloc[source].reset_index(drop=True)
+            yield pd.DataFrame(columns)
 
     def _name_shares(self, gap: CarriedGap) -> CarriedByFeatures:
         shares = [
@@ -248,16 +265,15 @@ def plan_gap(
             raise InvalidInput.of(name, f"must be a whole number, {least} or more, found {number!r:.100}")
     players = list_players(records.features, together)
     rng = np.random.default_rng(seed)
-    limit = usual_pairs(len(players)) if pairs is None else pairs
-    return GapPlan(
-        tuple(tuple(records.features[position].name for position in player) for player in players),
-        records,
-        players,
-        tuple(draw_questions(records, position, players, limit, rng) for position in records.monitored),
-        check_bins(bins),
-        draws,
-        seed,
-    )
+    questions = []
+    for position in records.monitored:
+        sides = records.sides(position)
+        drawn = draw_pairs(len(sides[0]), len(sides[1]), usual_pairs(len(players)) if pairs is None else pairs, rng)
+        compared = sides[0][drawn.monitored], sides[1][drawn.reference]
+        unchanged = np.unique(np.concatenate([side[: MAX_COMPARED // 2] for side in compared]))
+        questions.append(Questions(*compared, drawn, plan_hybrids(len(drawn), len(players), rng), unchanged))
+    names = tuple(tuple(records.features[position].name for position in player) for player in players)
+    return GapPlan(names, records, players, tuple(questions), check_bins(bins), draws, seed)
 
 
 def explain_gap(
@@ -308,54 +324,3 @@ def explain_gap(
 
 def _interval(low: float, high: float) -> Interval:
     return None if np.isnan([low, high]).any() else (float(low), float(high))
-
-
-def draw_questions(records: ComparedRecords, position: int, players: Players, limit: int, rng: np.random.Generator) -> Questions:
-    """Questions about a monitored group, of at most that many pairs."""
-    monitored, reference = records.records_of(position), records.reference_records()
-    pairs = draw_pairs(len(monitored), len(reference), limit, rng)
-    positions = monitored[pairs.monitored], reference[pairs.reference]
-    unchanged = np.unique(np.concatenate([side[: MAX_COMPARED // 2] for side in positions]))
-    return Questions(*positions, pairs, plan_hybrids(len(pairs), len(players), rng), unchanged)
-
-
-def ask_model(records: ComparedRecords, questions: Questions, players: Players, model: Model) -> Replies:
-    """Replies to the questions.
-
-    Raises:
-        InvalidInput: the model did not return exactly one prediction for each row, or none is an outcome.
-    """
-    predictions: list[Any] = []
-    for rows in _build_rows(records, questions, players):
-        predictions += _read_predictions(model(rows), len(rows))
-    rates = as_rates(classify_outcomes(pd.Series(predictions, name="model's answer"), records.lists, "model"))
-    unchanged, hybrids = np.split(rates, [len(questions.own)])
-    # The pairs' own records keep their logged outcomes, so that the shares sum to the gap of the log.
-    logged = as_rates(records.outcomes)
-    answered = Answered(logged[questions.reference], logged[questions.monitored], hybrids.reshape(questions.plan.masks.shape))
-    return Replies(answered, differing=int((unchanged != logged[questions.own]).sum()))
-
-
-def _build_rows(records: ComparedRecords, questions: Questions, players: Players) -> Iterator[pd.DataFrame]:
-    player_of = {feature: number for number, player in enumerate(players) for feature in player}
-    hybrids = questions.plan.masks.shape[1]
-    masks = np.concatenate([np.zeros(len(questions.own), np.int64), questions.plan.masks.ravel()])
-    of_reference = np.concatenate([questions.own, np.repeat(questions.reference, hybrids)])
-    of_monitored = np.concatenate([questions.own, np.repeat(questions.monitored, hybrids)])
-    for start in range(0, len(masks), ROWS_OF_A_CALL):
-        chunk = slice(start, start + ROWS_OF_A_CALL)
-        columns = {}
-        for position, feature in enumerate(records.features):
-            is_monitored = masks[chunk] >> player_of[position] & 1 == 1
-            source = np.where(is_monitored, of_monitored[chunk], of_reference[chunk])
-            # By position: an index may name a record twice. The column keeps its type.
-            columns[feature.name] = records.frame[feature.name].iloc[source].reset_index(drop=True)
-        yield pd.DataFrame(columns)
-
-
-def _read_predictions(predictions: object, rows: int) -> Sequence[Any]:
-    # A DataFrame of probabilities would pass as a list of its columns' names.
-    array: npt.NDArray[Any] = np.asarray(predictions)
-    if array.shape != (rows,):
-        raise InvalidInput.of("model", f"must return one prediction for each of {rows:,} rows, found an array of shape {array.shape}")
-    return array.tolist()  # type: ignore[no-any-return]

@@ -101,9 +101,7 @@ def explain_change(
 
 
 def _explain_group(records: ComparedRecords, position: int, sides: IntArray, bins: int) -> ExplainedChange:
-    populations = [
-        positions[sides[positions] == side] for positions in (records.records_of(position), records.reference_records()) for side in (0, 1)
-    ]
+    populations = [positions[sides[positions] == side] for positions in records.sides(position) for side in (0, 1)]
     rates = [float(records.favourable[positions].mean()) if len(positions) else None for positions in populations]
     before, after, reference_before, reference_after = rates
     features = []

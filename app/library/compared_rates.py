@@ -47,7 +47,16 @@ def read_features(frame: pd.DataFrame, features: Sequence[str] | str) -> tuple[F
     for name in names:
         if names.count(name) > 1:
             raise InvalidInput.of("features", f"{name!r} is named twice")
-    return tuple(_read_feature(frame, name) for name in names)
+    read = []
+    for name in names:
+        column = require_column(frame, name, "features")
+        content = convert_numbers(column, "features") if is_numeric(column) else encode(column, "features")
+        if isinstance(content, Encoded) and len(content.texts) > MAX_CELLS:
+            raise InvalidInput.of(
+                "features", f"{name!r} holds {len(content.texts):,} different texts where at most {MAX_CELLS:,} are compared; group them"
+            )
+        read.append(Feature(name, content))
+    return tuple(read)
 
 
 def check_bins(bins: object) -> int:
@@ -86,18 +95,6 @@ def list_players(features: Sequence[Feature], together: Sequence[Sequence[str]] 
     return join_players(strengths)
 
 
-def _read_feature(frame: pd.DataFrame, name: str) -> Feature:
-    column = require_column(frame, name, "features")
-    if is_numeric(column):
-        return Feature(name, convert_numbers(column, "features"))
-    encoded = encode(column, "features")
-    if len(encoded.texts) > MAX_CELLS:
-        raise InvalidInput.of(
-            "features", f"{name!r} holds {len(encoded.texts):,} different texts where at most {MAX_CELLS:,} are compared; group them"
-        )
-    return Feature(name, encoded)
-
-
 @frozen(eq=False)
 class ComparedRecords:
     """A frame with the group, the outcome and the features of each record."""
@@ -118,16 +115,10 @@ class ComparedRecords:
         """Places of the monitored groups."""
         return of_role(self.grouping.groups, "monitored")
 
-    def records_of(self, position: int) -> IntArray:
-        """Positions of the group's classified records."""
-        return self._find([position])
-
-    def reference_records(self) -> IntArray:
-        """Positions of all reference groups' classified records."""
-        return self._find(of_role(self.grouping.groups, "reference"))
-
-    def _find(self, positions: Sequence[int]) -> IntArray:
-        return np.flatnonzero(np.isin(self.grouping.codes, positions) & (self.outcomes.codes != UNCLASSIFIED))
+    def sides(self, position: int) -> list[IntArray]:
+        """Positions of the group's classified records, and of those of all reference groups."""
+        groups = ([position], of_role(self.grouping.groups, "reference"))
+        return [np.flatnonzero(np.isin(self.grouping.codes, side) & (self.outcomes.codes != UNCLASSIFIED)) for side in groups]
 
 
 def read_compared(

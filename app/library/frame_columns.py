@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -106,7 +106,8 @@ def encode(column: Column, option: str, *, keeps_types: bool = False, limit: int
     """
     codes, values = _factorize(column, option, limit)
     cells = [_plain(value) for value in values]
-    spelled = [_Spelled(canonical(cell), keeps_types and isinstance(cell, str)) for cell in cells]
+    # A canonical text, and whether it was text already.
+    spelled = [(canonical(cell), keeps_types and isinstance(cell, str)) for cell in cells]
     position_of = {spelling: position for position, spelling in enumerate(dict.fromkeys(spelled))}
     encoded = (
         codes if len(position_of) == len(spelled) else looked_up([position_of[spelling] for spelling in spelled], codes, missing=MISSING)
@@ -114,20 +115,11 @@ def encode(column: Column, option: str, *, keeps_types: bool = False, limit: int
     return Encoded(
         name=str(column.name),
         codes=encoded,
-        texts=tuple(spelling.text for spelling in position_of),
+        texts=tuple(text for text, _ in position_of),
         is_numeric=is_numeric(column),
         is_boolean=pd.api.types.is_bool_dtype(column.dtype),
-        numerals=frozenset(
-            position for spelling, position in position_of.items() if spelling.is_text and read_number(spelling.text) is not None
-        ),
+        numerals=frozenset(position for (text, is_text), position in position_of.items() if is_text and read_number(text) is not None),
     )
-
-
-class _Spelled(NamedTuple):
-    """A canonical text, and whether it was text already."""
-
-    text: str
-    is_text: bool
 
 
 def _factorize(column: Column, option: str, limit: int) -> tuple[Codes, list[Any]]:

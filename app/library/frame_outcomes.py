@@ -95,7 +95,7 @@ class KnownOutcomes:
     @property
     def answers(self) -> str:
         """Kind of outcomes that rates as logged are of."""
-        return "labels" if self.predicted is None else "predictions"
+        return "predictions" if self.predicted else "labels"
 
     @property
     def rated(self) -> FrameOutcomes:

@@ -1,5 +1,6 @@
 """Report on a frame: groups, figures, intervals, verdicts and sentences."""
 
+from dataclasses import asdict
 from typing import Any, TypeAlias
 
 import pandas as pd
@@ -65,7 +66,7 @@ class Report:
             "data": self.data,
             "attribute": self.attribute,
             "favourable": list(self.favourable),
-            "groups": [{"label": group.label, "role": group.role, "records": group.records} for group in self.groups],
+            "groups": [asdict(group) for group in self.groups],
             "records": self.records.to_json(),
             "reference_chosen": self.chosen,
             "labels": self.labels,
@@ -86,15 +87,15 @@ def judged_figure(measured: Measured) -> JudgedFigure:
     return JudgedFigure(
         metric=measured.metric,
         scope=measured.scope,
-        value=None if number is None else number.value,
-        lower=None if number is None else number.lower,
-        upper=None if number is None else number.upper,
-        method=None if number is None else number.method,
+        value=number.value if number else None,
+        lower=number.lower if number else None,
+        upper=number.upper if number else None,
+        method=number.method if number else None,
         limits=CATALOGUE[measured.metric].limits,
         verdict=judged(measured),
         worst_of=measured.worst_of,
-        chosen_lower=None if choice is None else choice.lower,
-        chosen_upper=None if choice is None else choice.upper,
+        chosen_lower=choice.lower if choice else None,
+        chosen_upper=choice.upper if choice else None,
         details=measured.details,
     )
 
@@ -129,10 +130,8 @@ _COLUMN_TYPES = {
 
 
 def _measurement(measured: Measured) -> dict[str, Any]:
-    number = measured.number
-    value = number if isinstance(number, Value) else None
-    lower_limit, upper_limit = CATALOGUE[measured.metric].limits
-    verdict, figure = judged(measured), judged_figure(measured)
+    figure = judged_figure(measured)
+    lower_limit, upper_limit = figure.limits
     return {
         "metric": measured.metric,
         "scope": measured.scope,
@@ -140,17 +139,17 @@ def _measurement(measured: Measured) -> dict[str, Any]:
         "worst_of": measured.worst_of,
         "chosen_lower": figure.chosen_lower,
         "chosen_upper": figure.chosen_upper,
-        "value": value and value.value,
-        "lower": value and value.lower,
-        "upper": value and value.upper,
-        "interval_method": value and value.method,
-        "n": number.n,
-        "verdict": verdict and verdict.value,
+        "value": figure.value,
+        "lower": figure.lower,
+        "upper": figure.upper,
+        "interval_method": figure.method,
+        "n": measured.number.n,
+        "verdict": figure.verdict and str(figure.verdict),
         "disadvantaged": figure.disadvantaged and figure.disadvantaged.value,
         "disadvantaged_group": figure.disadvantaged_group,
         "lower_limit": lower_limit,
         "upper_limit": upper_limit,
-        "reason": number.reason if isinstance(number, Undefined) else None,
+        "reason": measured.number.reason if isinstance(measured.number, Undefined) else None,
         "sentence": describe_measured(measured),
         "gap": gap_statement(figure),
         "beyond_limit": limit_statement(figure),

@@ -45,16 +45,12 @@ RECENT_HOURS = 168
 """Last hours, from which the expected traffic is estimated."""
 
 
-@frozen(eq=False)
-class LabelLag:
-    """Records that are old enough for figures of labels, and how that is said; None where all are."""
+def settle_labels(
+    grouping: FrameGrouping, hours: HourNumbers, counted: BoolArray, labelled: BoolArray, horizon: float | None
+) -> tuple[BoolArray, str | None]:
+    """Records that are old enough for figures of labels, and how that is said; None where all are.
 
-    settled: BoolArray
-    sentence: str | None
-
-
-def settle_labels(grouping: FrameGrouping, hours: HourNumbers, counted: BoolArray, labelled: BoolArray, horizon: float | None) -> LabelLag:
-    """Leaves out records within `horizon` hours of the last one; None: those of the last days, if they lack more labels than others.
+    Leaves out records within `horizon` hours of the last one; None: those of the last days, if they lack more labels than others.
 
     Raises:
         InvalidInput: no record is older than the horizon.
@@ -67,21 +63,22 @@ def settle_labels(grouping: FrameGrouping, hours: HourNumbers, counted: BoolArra
             raise InvalidInput.of("horizon", f"must be shorter than the log, found {horizon:g} hours")
         long = f"{horizon:g} hours" if horizon % DAY_HOURS else f"{horizon / DAY_HOURS:g} days"
         have = f"the {old.sum():,} of {counted.sum():,} records that are {long} older than the last, or more"
-        return LabelLag(settled, f"Figures of labels count {have}; {(old & labelled).sum():,} have a label." if horizon else None)
+        return settled, f"Figures of labels count {have}; {(old & labelled).sum():,} have a label." if horizon else None
     days = find_late_days(ages // DAY_SECONDS, grouping, counted, labelled)
     settled = ages >= days * DAY_SECONDS
     if not days:
-        return LabelLag(settled, None)
+        return settled, None
     late = counted & ~settled
-    names = [(group.label, late & (grouping.codes == position)) for position, group in enumerate(grouping.groups)]
-    counts = ", ".join(f"{name} {(of & labelled).sum():,} of {of.sum():,}" for name, of in names)
+    members = [late & (grouping.codes == position) for position in range(len(grouping.groups))]
+    counts = ", ".join(
+        f"{group.label} {(of & labelled).sum():,} of {of.sum():,}" for group, of in zip(grouping.groups, members, strict=True)
+    )
     span = "day" if days == 1 else f"{days} days"
     before = f"{(counted & settled & labelled).sum():,} of {(counted & settled).sum():,}"
-    return LabelLag(
-        settled,
+    return settled, (
         f"Warning: labels are still coming. Of the {late.sum():,} records of the last {span} {(late & labelled).sum():,} have one"
         f" ({counts}), of those before {before}. No figure of labels counts them; say with --horizon how long labels take, 0h if they"
-        " are complete.",
+        " are complete."
     )
 
 
@@ -214,30 +211,32 @@ def follow_frame(
     counted = hours.usable
     if person is not None:
         counted = counted & first_of_each(require_column(frame, person, "person"), hours.seconds)
-    labels = None
+    settled, labels = counted, None
     if outcomes.actual is not None:
-        labels = settle_labels(grouping, hours, counted, ~outcomes.actual.is_missing, horizon)
+        settled, labels = settle_labels(grouping, hours, counted, ~outcomes.actual.is_missing, horizon)
     compared, unknown = [], []
     for position, figure in product(of_role(grouping.groups, "monitored"), list_figures(outcomes, limit)):
         needs_labels = outcomes.predicted is None or "labels" in CATALOGUE[figure.metric].needs
-        used = counted & labels.settled if labels is not None and needs_labels else counted
+        used = counted & settled if needs_labels else counted
         reason = explain_labels(grouping, position, figure, outcomes, used)
         if reason is None:
-            compared.append(_Compared(grouping, position, figure, count_group_hours(hours, grouping, position, figure, used), hours))
+            compared.append(_Compared(position, figure, count_group_hours(hours, grouping, position, figure, used)))
         else:
             unknown.append(f"no evidence on {figure.metric} of {grouping.groups[position].label}: {reason}")
     comparisons = sum(len(comparison.figure.limits) for comparison in compared)
     return Evidence(
-        comparisons=tuple(evidence for figure in compared for evidence in _look_at(figure, comparisons, budget_hours)),
+        comparisons=tuple(
+            evidence for comparison in compared for evidence in _look_at(comparison, grouping, hours, comparisons, budget_hours)
+        ),
         hours=hours.hours,
         first=hours.first,
         records=count_left_out(frame, grouping, outcomes, {"time_impossible": ~hours.usable, "repeated_person": ~counted}),
         left_out=hours.left_out,
         is_daily=hours.block_hours == DAY_HOURS,
-        favourable=tuple(name_value(value) for value in lists.favourable),
+        favourable=tuple(map(name_value, lists.favourable)),
         warnings=(*grouping.warnings, *unknown),
         chosen=grouping.chosen,
-        labels=None if labels is None else labels.sentence,
+        labels=labels,
     )
 
 
@@ -263,8 +262,8 @@ class Figure:
     """Share of the records in `total` that are in `part`. A reversed one is reference - monitored."""
 
     metric: str
-    part: npt.NDArray[np.bool_]
-    total: npt.NDArray[np.bool_]
+    part: BoolArray
+    total: BoolArray
     scale: Scale
     limits: tuple[Limit, ...]
     is_reversed: bool = False
@@ -287,9 +286,7 @@ def list_figures(outcomes: KnownOutcomes, limit: float) -> Iterator[Figure]:
     yield Figure("accuracy_difference", same_label(actual, predicted), classified, Scale.DIFFERENCE, differences, is_reversed=True)
 
 
-def explain_labels(
-    grouping: FrameGrouping, position: int, figure: Figure, outcomes: KnownOutcomes, counted: npt.NDArray[np.bool_]
-) -> str | None:
+def explain_labels(grouping: FrameGrouping, position: int, figure: Figure, outcomes: KnownOutcomes, counted: BoolArray) -> str | None:
     """Reason why labels of one decision say nothing of a monitored group's figure; None where they do."""
     metric = CATALOGUE[figure.metric]
     if "labels" not in metric.needs or outcomes.predicted is None or outcomes.actual is None:
@@ -304,29 +301,29 @@ def explain_labels(
     return None
 
 
-def count_group_hours(hours: HourNumbers, grouping: FrameGrouping, position: int, figure: Figure, counted: npt.NDArray[np.bool_]) -> Hours:
+def count_group_hours(hours: HourNumbers, grouping: FrameGrouping, position: int, figure: Figure, counted: BoolArray) -> Hours:
     """Hours of one monitored group and all reference groups together."""
-
-    def count(codes: Sequence[int], which: npt.NDArray[np.bool_]) -> FloatArray:
-        return np.bincount(hours.numbers[which & np.isin(grouping.codes, codes)], minlength=hours.hours).astype(np.float64)
-
-    sides, total = ([position], of_role(grouping.groups, "reference")), counted & figure.total
-    return Hours(*(Side(count(codes, total & figure.part), count(codes, total)) for codes in sides))
+    sides = []
+    for codes in ([position], of_role(grouping.groups, "reference")):
+        total = counted & figure.total & np.isin(grouping.codes, codes)
+        counts = (np.bincount(hours.numbers[which], minlength=hours.hours).astype(np.float64) for which in (total & figure.part, total))
+        sides.append(Side(*counts))
+    return Hours(*sides)
 
 
 @frozen(eq=False)
 class _Compared:
     """One figure of the monitored group at `place`, hour by hour."""
 
-    grouping: FrameGrouping
     place: int
     figure: Figure
     series: Hours
-    hours: HourNumbers
 
 
-def _look_at(compared: _Compared, comparisons: int, budget_hours: float) -> Iterator[ComparisonEvidence]:
-    figure, series, hours, grouping = compared.figure, compared.series, compared.hours, compared.grouping
+def _look_at(
+    compared: _Compared, grouping: FrameGrouping, hours: HourNumbers, comparisons: int, budget_hours: float
+) -> Iterator[ComparisonEvidence]:
+    figure, series = compared.figure, compared.series
     followed = [follow(series, limit, comparisons=comparisons, months=hours.months, budget_hours=budget_hours) for limit in figure.limits]
     # An alarm on either side begins a chapter of the figure.
     chapter = max(result.chapter for result in followed)
@@ -356,9 +353,9 @@ def _look_at(compared: _Compared, comparisons: int, budget_hours: float) -> Iter
             limit=-limit.value if figure.is_reversed else limit.value,
             state=state,
             since=None if since is None else hours.start_of(since),
-            earliest=None if opened is None else hours.start_of(opened.since.earliest),
-            latest=None if opened is None else hours.start_of(opened.since.latest),
-            alarm_at=None if opened is None else hours.start_of(opened.alarm) + timedelta(hours=1),
+            earliest=hours.start_of(opened.since.earliest) if opened else None,
+            latest=hours.start_of(opened.since.latest) if opened else None,
+            alarm_at=hours.start_of(opened.alarm) + timedelta(hours=1) if opened else None,
             interval=ends,
             more_hours=more_hours,
             episodes=result.episodes,

@@ -1,16 +1,15 @@
 """Measurements of a pandas DataFrame, and each record's weight, stratum and score."""
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import KW_ONLY, replace
-from typing import Literal
+from dataclasses import KW_ONLY, InitVar, dataclass, field, replace
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from ..base.errors import InvalidInput, refuse
-from ..base.frozen import frozen
 from ..base.values import name_value
-from ..statistics.catalogue import CATALOGUE, Metric, metrics_on
+from ..statistics.catalogue import CATALOGUE, metrics_on
 from ..statistics.figure_values import Measured
 from ..statistics.group_labels import NEITHER, FloatArray, Groups, as_groups
 from ..statistics.measures.labelled_figures import judge_labels
@@ -92,31 +91,32 @@ def measure_frame(
     Raises:
         InvalidInput: names the argument that is wrong.
     """
-    source = _Given(frame, label=label, prediction=prediction, score=score, weight=weight, strata=strata, features=features)
-    lists = OutcomeLists.of(favourable, unfavourable)
-    options = _Asked(_pick_metrics(source, metrics), lists, seed, draws)
+    source = _Given(
+        frame,
+        label=label,
+        prediction=prediction,
+        score=score,
+        weight=weight,
+        strata=strata,
+        features=features,
+        favourable=favourable,
+        unfavourable=unfavourable,
+        metrics=metrics,
+        seed=seed,
+        draws=draws,
+    )
     grouping = group_records(frame, attribute, monitored, reference)
-    outcomes = read_outcomes(frame, label, prediction, options.lists)
-    return _build_report(source, options, outcomes, grouping, _count(source, outcomes, grouping.groups, grouping.codes))
+    outcomes = read_outcomes(frame, label, prediction, source.lists)
+    return _build_report(source, outcomes, grouping, _count(source, outcomes, grouping.groups, grouping.codes))
 
 
 def measure_attributes(
     frame: pd.DataFrame,
     *,
     attributes: Sequence[str],
-    label: str | None = None,
-    prediction: str | None = None,
-    score: str | None = None,
-    weight: str | None = None,
-    strata: str | None = None,
-    features: Sequence[str] | None = None,
-    favourable: object = 1,
-    unfavourable: object = None,
     monitored: object = None,
     reference: object = None,
-    metrics: Collection[str] | str | None = None,
-    seed: int = 0,
-    draws: int = 2000,
+    **arguments: Any,  # noqa: ANN401 - those of `measure_frame`
 ) -> dict[str, Report]:
     """Measures each of several attributes of a frame by itself and, last, all of them together.
 
@@ -127,11 +127,9 @@ def measure_attributes(
     Raises:
         InvalidInput: names the argument that is wrong.
     """
-    source = _Given(frame, label=label, prediction=prediction, score=score, weight=weight, strata=strata, features=features)
-    lists = OutcomeLists.of(favourable, unfavourable)
-    options = _Asked(_pick_metrics(source, metrics), lists, seed, draws)
+    source = _Given(frame, **arguments)
     crossing = cross_records(frame, attributes, monitored, reference)
-    outcomes = read_outcomes(frame, label, prediction, options.lists)
+    outcomes = read_outcomes(frame, source.label, source.prediction, source.lists)
     cells = None
     if crossing.cells <= MOST_CELLS:
         cells = _count(source, outcomes, as_groups((str(cell), "monitored") for cell in range(crossing.cells)), crossing.codes)
@@ -142,27 +140,41 @@ def measure_attributes(
             tables = _count(source, outcomes, grouping.groups, of_records.codes)
         else:
             tables = tuple(table.regrouped(grouping.groups, grouping.codes) for table in cells)
-        reports[grouping.attribute] = _build_report(source, options, outcomes, of_records, tables)
+        reports[grouping.attribute] = _build_report(source, outcomes, of_records, tables)
     return reports
 
 
-@frozen
+@dataclass
 class _Given:
+    """Arguments of `measure_frame`, and what they mean: the lists of outcomes, and the keys of the metrics."""
+
     frame: pd.DataFrame
     _: KW_ONLY
-    label: str | None
-    prediction: str | None
-    score: str | None
-    weight: str | None
-    strata: str | None
-    features: Sequence[str] | None
+    label: str | None = None
+    prediction: str | None = None
+    score: str | None = None
+    weight: str | None = None
+    strata: str | None = None
+    features: Sequence[str] | None = None
+    favourable: InitVar[object] = 1
+    unfavourable: InitVar[object] = None
+    metrics: InitVar[Collection[str] | str | None] = None
+    seed: int = 0
+    draws: int = 2000
+    lists: OutcomeLists = field(init=False)
+    keys: list[str] = field(init=False)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, favourable: object, unfavourable: object, metrics: Collection[str] | str | None) -> None:
         check_frame(self.frame)
         if self.label is None and self.prediction is None:
             raise InvalidInput.of("prediction", "is needed, or label, or both")
         if self.score is not None and self.prediction is None:
             raise InvalidInput.of("prediction", "is needed with score: scores are compared with what was true and what was predicted")
+        self.lists = OutcomeLists.of(favourable, unfavourable)
+        self.keys = self._pick_metrics(metrics)
+        for name, number, least in (("seed", self.seed, 0), ("draws", self.draws, FEWEST_DRAWS)):
+            if not isinstance(number, int | np.integer) or isinstance(number, bool) or number < least:
+                raise InvalidInput.of(name, f"must be a whole number, {least} or more, found {number!r:.100}")
 
     @property
     def data(self) -> _Data:
@@ -170,66 +182,39 @@ class _Given:
             return "payload"
         return "training" if self.prediction is None else "feedback"
 
-    @property
-    def feature_names(self) -> list[str]:
-        named = self.features
-        several = [named] if isinstance(named, str) or not isinstance(named, Iterable) else list(named)
-        return [checked_name(name, "features") for name in several]
-
-    @property
-    def on_purpose(self) -> set[str]:
-        """Needs that alone a column was named for: all their metrics are measured."""
-        columns = (("strata", self.strata), ("rows", self.features))
-        return {need for need, column in columns if column is not None}
-
-    def measurable(self) -> list[Metric]:
-        """Metrics on this data; those of predictions are of all records, whatever the labels."""
-        rows = {row.key for data in {self.data, "payload" if self.prediction is not None else self.data} for row in metrics_on(data)}
-        return [row for key, row in CATALOGUE.items() if key in rows]
-
-    def lacking(self, metric: Metric) -> list[str]:
+    def _lacking(self, key: str) -> list[str]:
         """Arguments without which the metric cannot be measured."""
-        return [name for need in metric.needs if (name := _ARGUMENT.get(need)) is not None and getattr(self, name) is None]
+        return [name for need in CATALOGUE[key].needs if (name := _ARGUMENT.get(need)) and getattr(self, name) is None]
 
-
-@frozen
-class _Asked:
-    metrics: list[str]
-    lists: OutcomeLists
-    seed: int
-    draws: int
-
-    def __post_init__(self) -> None:
-        for name, number, least in (("seed", self.seed, 0), ("draws", self.draws, FEWEST_DRAWS)):
-            if not isinstance(number, int | np.integer) or isinstance(number, bool) or number < least:
-                raise InvalidInput.of(name, f"must be a whole number, {least} or more, found {number!r:.100}")
-
-
-def _pick_metrics(source: _Given, metrics: Collection[str] | str | None) -> list[str]:
-    rows = source.measurable()
-    here = {row.key for row in rows}
-    fitting = [row for row in rows if not source.lacking(row) and (source.weight is None or not _is_of_rows(row.key))]
-    if metrics == DEFAULT:
-        usual = [row.key for row in fitting if row.is_default or row.key in USUAL_OF_SCORES or source.on_purpose & set(row.needs)]
-        return usual or [row.key for row in fitting]
-    if metrics is None:
-        return [row.key for row in fitting]
-    keys = [metrics] if isinstance(metrics, str) else list(metrics)
-    if not keys:
-        raise InvalidInput.of("metrics", "must list at least one key; left out, it means every metric that the columns suffice for")
-    unknown = unknown_metrics(keys)
-    refuse(unknown)
-    for key in keys:
-        lacking = source.lacking(CATALOGUE[key])
-        if lacking:
-            raise InvalidInput.of("metrics", f"{key} needs {' and '.join(lacking)}")
-        if source.weight is not None and _is_of_rows(key):
-            raise InvalidInput.of("metrics", f"{key} counts every record alike; leave out weight, or the metric")
-        if key not in here:
-            raise InvalidInput.of(
-                "metrics", f"{key} is measured on {' and '.join(CATALOGUE[key].data)} data only, and this is {source.data} data"
-            )
-    return [key for key in CATALOGUE if key in keys]
+    def _pick_metrics(self, metrics: Collection[str] | str | None) -> list[str]:
+        # Those of predictions are of all records, whatever the labels.
+        kinds: set[_Data] = {self.data, self.data if self.prediction is None else "payload"}
+        here = {row.key for data in kinds for row in metrics_on(data)}
+        if metrics == DEFAULT or metrics is None:
+            fitting = [
+                row
+                for key, row in CATALOGUE.items()
+                if key in here and not self._lacking(key) and (self.weight is None or not _is_of_rows(key))
+            ]
+            # All metrics of a need that alone a column was named for are measured.
+            columns = (("strata", self.strata), ("rows", self.features))
+            on_purpose = {need for need, column in columns if column is not None}
+            usual = [row for row in fitting if row.is_default or row.key in USUAL_OF_SCORES or on_purpose & set(row.needs)]
+            return [row.key for row in (usual if metrics == DEFAULT and usual else fitting)]
+        keys = [metrics] if isinstance(metrics, str) else list(metrics)
+        if not keys:
+            raise InvalidInput.of("metrics", "must list at least one key; left out, it means every metric that the columns suffice for")
+        refuse(unknown_metrics(keys))
+        for key in keys:
+            if lacking := self._lacking(key):
+                raise InvalidInput.of("metrics", f"{key} needs {' and '.join(lacking)}")
+            if self.weight is not None and _is_of_rows(key):
+                raise InvalidInput.of("metrics", f"{key} counts every record alike; leave out weight, or the metric")
+            if key not in here:
+                raise InvalidInput.of(
+                    "metrics", f"{key} is measured on {' and '.join(CATALOGUE[key].data)} data only, and this is {self.data} data"
+                )
+        return [key for key in CATALOGUE if key in keys]
 
 
 def _is_of_rows(key: str) -> bool:
@@ -241,10 +226,10 @@ def _count(source: _Given, outcomes: KnownOutcomes, groups: Groups, codes: Codes
     weights = None if source.weight is None else convert_weights(require_column(source.frame, source.weight, "weight"))
     strata = None if source.strata is None else encode_strata(require_column(source.frame, source.strata, "strata"))
     scores = None
-    if source.score is not None and outcomes.predicted is not None:
+    if source.score is not None and outcomes.predicted:
         scores = convert_scores(require_column(source.frame, source.score, "score"), outcomes.predicted)
     counted = GroupCounts.from_records(groups, codes, outcomes.rated.codes, weights=weights, strata=strata, scores=scores)
-    if outcomes.actual is None or outcomes.predicted is None:
+    if not outcomes.actual or not outcomes.predicted:
         return (counted,)
     labelled = FeedbackCells.from_records(
         groups,
@@ -259,21 +244,23 @@ def _count(source: _Given, outcomes: KnownOutcomes, groups: Groups, codes: Codes
     return counted, replace(labelled, cohort=labelled.count_labels())
 
 
-def _measure(table: Table, source: _Given, options: _Asked) -> list[Measured]:
+def _measure(table: Table, source: _Given) -> list[Measured]:
     data: _Data = "feedback" if isinstance(table, FeedbackCells) else "training" if source.prediction is None else "payload"
     here = {row.key for row in metrics_on(data)}
-    metrics = [key for key in options.metrics if key in here and not _is_of_rows(key)]
+    metrics = [key for key in source.keys if key in here and not _is_of_rows(key)]
     if isinstance(table, FeedbackCells):
-        return measure_feedback(table, metrics=metrics, seed=options.seed, draws=options.draws)
+        return measure_feedback(table, metrics=metrics, seed=source.seed, draws=source.draws)
     measure = measure_training if data == "training" else measure_payload
-    return measure(table, metrics=metrics, seed=options.seed, draws=options.draws)
+    return measure(table, metrics=metrics, seed=source.seed, draws=source.draws)
 
 
-def _build_report(source: _Given, options: _Asked, outcomes: KnownOutcomes, grouping: FrameGrouping, tables: tuple[Table, ...]) -> Report:
-    measured = [result for table in tables for result in _measure(table, source, options)]
-    of_rows = {key: CATALOGUE[key].formula for key in options.metrics if _is_of_rows(key)}
+def _build_report(source: _Given, outcomes: KnownOutcomes, grouping: FrameGrouping, tables: tuple[Table, ...]) -> Report:
+    measured = [result for table in tables for result in _measure(table, source)]
+    of_rows = {key: CATALOGUE[key].formula for key in source.keys if _is_of_rows(key)}
     if of_rows:
-        names = source.feature_names
+        features = source.features
+        several = [features] if isinstance(features, str) or not isinstance(features, Iterable) else list(features)
+        names = [checked_name(name, "features") for name in several]
         if not names:
             raise InvalidInput.of("features", "must name at least one column")
         columns = [convert_complete_numbers(require_column(source.frame, name, "features"), "features") for name in names]
@@ -282,8 +269,8 @@ def _build_report(source: _Given, options: _Asked, outcomes: KnownOutcomes, grou
             codes=grouping.codes.astype(np.int64),
             features=np.column_stack(columns),
             feature_names=tuple(names),
-            predicted=None if outcomes.predicted is None else outcomes.predicted.codes.astype(np.int64),
-            actual=None if outcomes.actual is None else outcomes.actual.codes.astype(np.int64),
+            predicted=outcomes.predicted.codes.astype(np.int64) if outcomes.predicted else None,
+            actual=outcomes.actual.codes.astype(np.int64) if outcomes.actual else None,
         )
         labelled = tables[-1]
         for result in measure_rows(source.data, rows, of_rows):
@@ -294,10 +281,8 @@ def _build_report(source: _Given, options: _Asked, outcomes: KnownOutcomes, grou
     return Report(
         data=source.data,
         attribute=grouping.attribute,
-        favourable=tuple(name_value(value) for value in options.lists.favourable),
-        groups=tuple(
-            GroupSize(group.label, group.role, count) for group, count in zip(grouping.groups, grouping.sizes.tolist(), strict=False)
-        ),
+        favourable=tuple(map(name_value, source.lists.favourable)),
+        groups=tuple(GroupSize(*group, count) for group, count in zip(grouping.groups, grouping.sizes.tolist(), strict=False)),
         records=count_left_out(source.frame, grouping, outcomes),
         chosen=grouping.chosen,
         warnings=grouping.warnings,

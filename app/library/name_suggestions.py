@@ -18,7 +18,6 @@ def unknown_metrics(keys: Sequence[object]) -> list[FieldProblem]:
     """Problem of each of the first few names that are no key of the catalogue."""
     problems = []
     for name in [str(key) for key in keys if not isinstance(key, str) or key not in CATALOGUE][:MAX_QUOTED]:
-        lead = f"{name!r:.100} is not in the catalogue of metrics"
         normalized = _normalize(name)
         tools: dict[str, list[str]] = {}
         for key, row in CATALOGUE.items():
@@ -30,12 +29,12 @@ def unknown_metrics(keys: Sequence[object]) -> list[FieldProblem]:
         close = list(dict.fromkeys([*get_close_matches(normalized, _OFFERED, n=SUGGESTED), *holding]))[:SUGGESTED]
         if tools:
             suggestion = " or ".join(f"{' and '.join(of_key)} name of {key}" for key, of_key in tools.items())
-            message = f"{lead}; it is {suggestion}"
+            message = f"; it is {suggestion}"
         elif close:
-            message = f"{lead}; did you mean {' or '.join(close)}?"
+            message = f"; did you mean {' or '.join(close)}?"
         else:
-            message = f"{lead}, which has {quote_names(list(CATALOGUE))}"
-        problems.append(FieldProblem("metrics", message))
+            message = f", which has {quote_names(list(CATALOGUE))}"
+        problems.append(FieldProblem("metrics", f"{name!r:.100} is not in the catalogue of metrics{message}"))
     return problems
 
 

@@ -88,11 +88,11 @@ def plan_frame(
     plans = []
     for position in watched:
         series = count_group_hours(hours, grouping, position, figures[0], recent)
-        per_hour = [float(np.sum(side.records)) / span for side in (series.monitored, series.reference)]
+        watched_per_hour, compared_per_hour = (float(np.sum(side.records)) / span for side in (series.monitored, series.reference))
         rate = float((series.reference.favourable.sum() + 0.5) / (series.reference.records.sum() + 1))
         delay = None
-        if min(per_hour) > 0:
-            traffic = Traffic(per_hour[0], per_hour[1], rate)
+        if watched_per_hour > 0 and compared_per_hour > 0:
+            traffic = Traffic(watched_per_hour, compared_per_hour, rate)
             delay = simulate_delay(lower, traffic, ratio * rate, threshold, probability=probability)
         plan = Plan(
             attribute=grouping.attribute,
@@ -100,11 +100,11 @@ def plan_frame(
             reference=grouping.reference_label,
             ratio=ratio,
             probability=probability,
-            monitored_per_hour=per_hour[0],
-            reference_per_hour=per_hour[1],
+            monitored_per_hour=watched_per_hour,
+            reference_per_hour=compared_per_hour,
             reference_rate=rate,
-            hours=None if delay is None else delay.hours,
-            records=None if delay is None else delay.records,
+            hours=delay.hours if delay else None,
+            records=delay.records if delay else None,
             counted=counted,
             left_out=hours.left_out,
             is_daily=hours.block_hours == DAY_HOURS,

@@ -1,6 +1,6 @@
 """Reports on the selections in a frame, by the rule of a preset, and categories of its people."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
 
@@ -10,8 +10,8 @@ import pandas as pd
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen
 from ..base.values import TOGETHER, canonical
-from ..domain.monitor import Comparison, Outcome
-from ..statistics.group_labels import NEITHER, ComparedGroup, IntArray
+from ..domain.monitor import Comparison
+from ..statistics.group_labels import NEITHER, ComparedGroup, IntArray, cross
 from ..statistics.selections.category_people import AttributeCategories, Control, CountedPeople, divide_numbers, has_many_numbers
 from ..statistics.selections.category_schemes import CategoryMapping, require_mappings
 from ..statistics.selections.controls_sheet import controls_sheet
@@ -89,17 +89,18 @@ class PersonAnswers:
     are_missing: Marks
     median: float | None = None
 
+    @property
+    def outcomes(self) -> IntArray:
+        return np.select([~self.are_assessed, self.are_selected], [UNCLASSIFIED, FAVOURABLE], UNFAVOURABLE)
+
 
 def _count(frame: pd.DataFrame, attributes: Sequence[str], answers: PersonAnswers) -> Selection:
     columns = [encode_known(frame, name) for name in (attribute_names(attributes) if attributes else ())]
-    together = [tuple(columns)] if len(columns) > 1 else []
-    several = [*((column,) for column in columns), *together]
-    counted = [_tabulate(combination, answers) for combination in several]
-    tables, records = [table for table, _ in counted], [count for _, count in counted]
-    if not columns:
-        records = [_count_people("", (), np.full(len(frame), NEITHER), answers, None)]
-    unknown = tables[-1].unknown if tables else 0
-    return Selection(tuple(tables), tuple(records), answers, int(answers.are_assessed.sum()), unknown)
+    together = [columns] if len(columns) > 1 else []
+    counted = [_tabulate(combination, answers) for combination in ([[column] for column in columns] + together)]
+    tables = tuple(table for table, _ in counted)
+    records = tuple(count for _, count in counted) or (_count_people("", (), np.full(len(frame), NEITHER), answers, None),)
+    return Selection(tables, records, answers, int(answers.are_assessed.sum()), tables[-1].unknown if tables else 0)
 
 
 def encode_known(frame: pd.DataFrame, name: str) -> Encoded:
@@ -116,13 +117,9 @@ def encode_known(frame: pd.DataFrame, name: str) -> Encoded:
 def _tabulate(columns: Sequence[Encoded], answers: PersonAnswers) -> tuple[CategoryTable, CountedRecords]:
     comparison = Comparison(tuple(column.name for column in columns))
     shape = [len(column.texts) for column in columns]
-    is_known = np.logical_and.reduce([column.codes != MISSING for column in columns])
-    cell = (
-        np.ravel_multi_index([column.codes[is_known].astype(np.int64) for column in columns], shape)
-        if is_known.any()
-        else np.zeros(0, np.int64)
-    )
-    cells, cell_of = np.unique(cell, return_inverse=True)
+    cell = cross([column.codes for column in columns], shape)
+    is_known = cell != NEITHER
+    cells, cell_of = np.unique(cell[is_known], return_inverse=True)
     cell_codes = zip(*(axis.tolist() for axis in np.unravel_index(cells, shape)), strict=True)
     names = [tuple(column.texts[code] for column, code in zip(columns, codes, strict=True)) for codes in cell_codes]
     order = sorted(range(len(names)), key=names.__getitem__)
@@ -130,20 +127,16 @@ def _tabulate(columns: Sequence[Encoded], answers: PersonAnswers) -> tuple[Categ
     codes[is_known] = np.argsort(order)[cell_of]
     groups = [ComparedGroup(TOGETHER.join(names[no]), "monitored") for no in order]
     records = _count_people(comparison.label, groups, codes, answers, ~is_known)
-    categories = [
-        Category(names[no], people, selected)
-        for no, people, selected in zip(order, records.counts.sum(axis=1).tolist(), records.counts[:, FAVOURABLE].tolist(), strict=False)
-        if people
-    ]
-    return CategoryTable(comparison, tuple(categories), int((answers.are_assessed & ~is_known).sum())), records
+    counts = zip(order, records.counts.sum(axis=1).tolist(), records.counts[:, FAVOURABLE].tolist(), strict=False)
+    categories = tuple(Category(names[no], people, selected) for no, people, selected in counts if people)
+    return CategoryTable(comparison, categories, int((answers.are_assessed & ~is_known).sum())), records
 
 
 def _count_people(
     attribute: str, groups: Sequence[ComparedGroup], codes: IntArray, answers: PersonAnswers, lacks_value: Marks | None
 ) -> CountedRecords:
-    outcomes = np.select([~answers.are_assessed, answers.are_selected], [UNCLASSIFIED, FAVOURABLE], UNFAVOURABLE)
     return count_records(
-        attribute, groups, codes, outcomes, answers=answers.kind, lacks_answer=answers.are_missing, lacks_value=lacks_value
+        attribute, groups, codes, answers.outcomes, answers=answers.kind, lacks_answer=answers.are_missing, lacks_value=lacks_value
     )
 
 
@@ -189,7 +182,7 @@ class SelectionReport:
         listed = [] if self.selection.tables else list(self.selection.records)
         for table, counted in zip(self.selection.tables, self.selection.records, strict=False):
             best = ImpactTable(table).compared_with
-            names = self.references.get(counted.attribute, () if best is None else (best.label,))
+            names = self.references.get(counted.attribute, (best.label,) if best else ())
             groups = [ComparedGroup(group.label, "reference" if group.label in names else "monitored") for group in counted.groups]
             listed.append(replace(counted, groups=tuple(groups)))
         return listed
@@ -197,17 +190,14 @@ class SelectionReport:
     def sheets_json(self) -> dict[SheetName, Mapping[str, Any]]:
         """Sheets as JSON, in the order of the preset, then those that options ask for."""
         sheets: dict[SheetName, Mapping[str, Any]] = {name_sheet(sheet): as_json(sheet) for sheet in self.sheets} | dict(self.people_sheets)
-        if SheetName.ADVERSE_IMPACT in sheets:
-            self._compare_with_references(sheets[SheetName.ADVERSE_IMPACT])
-        return {name: sheets[name] for name in dict.fromkeys((*self.preset.sheets, *sheets)) if name in sheets}
-
-    def _compare_with_references(self, sheet: Mapping[str, Any]) -> None:
-        for table, written in zip(self.selection.tables, sheet["tables"], strict=True):
-            attribute = table.comparison.features[0]
-            names = self.references[attribute] if attribute in self.chosen and not table.comparison.is_together else ()
+        impact = sheets.get(SheetName.ADVERSE_IMPACT)
+        for table, written in zip(self.selection.tables, impact["tables"], strict=True) if impact else ():
+            # Of attributes together none is chosen: their label is no attribute.
+            names = self.references[table.comparison.label] if table.comparison.label in self.chosen else ()
             members = [category for category in table.categories if category.label in names]
             people, selected = sum(member.applicants for member in members), sum(member.selected for member in members)
             compare_with_reference(written, table, Category((", ".join(names),), people, selected) if members else None)
+        return {name: sheets[name] for name in dict.fromkeys((*self.preset.sheets, *sheets)) if name in sheets}
 
 
 def report_selections(
@@ -240,16 +230,23 @@ def report_selections(
     """
     if preset not in list(PresetName):
         raise InvalidInput.of("preset", f"must be one of {', '.join(PresetName)}, found {preset!r:.100}")
-    name = PresetName(preset)
+    rule = PRESETS[PresetName(preset)]
     if not 0 <= least_share < 1:
         raise InvalidInput.of("least_share", f"must be a share from 0 to below 1, found {least_share!r:.100}")
     attributes = (attribute,) if isinstance(attribute, str) else tuple(attribute)
-    has_lending = SheetName.LENDING in PRESETS[name].sheets
+    has_lending = SheetName.LENDING in rule.sheets
     if (prediction is None and score is None) or (prediction is not None and score is not None and not has_lending):
         raise InvalidInput.of("prediction", "must be given for a tool that selects, or `score` for a tool that scores; one of the two")
     chosen = dict(reference or {})
     categories = [_name_reference(mapping, chosen.pop(mapping.attribute, ())) if mapping.weights else mapping for mapping in categories]
-    _require_names(attributes, chosen, control)
+    for name in chosen:
+        if name not in attributes:
+            raise InvalidInput.of("reference", f"{name!r} is not one of the attributes, which are {', '.join(attributes)}")
+    for name in control:
+        if name in attributes:
+            raise InvalidInput.of("control", f"{name!r} is an attribute of the report and cannot be its own control")
+    if control and not attributes:
+        raise InvalidInput.of("control", "needs an attribute, whose categories are compared given the control")
     require_mappings(categories)
     weighted = [mapping for mapping in categories if mapping.weights]
     if not attributes and not weighted:
@@ -266,38 +263,24 @@ def report_selections(
         people = people_of_frame(frame, references, control, answers=selection.answers, score=score)
         people_sheets = {SheetName.LENDING: lending_sheet(people)} if has_lending else {}
         people_sheets[SheetName.CONTROLS] = controls_sheet(people)
-    if weighted or SheetName.PROBABILISTIC in PRESETS[name].sheets:
+    if weighted or SheetName.PROBABILISTIC in rule.sheets:
         tables = [_bound_categories(frame, mapping, selection.answers) for mapping in weighted]
         people_sheets[SheetName.PROBABILISTIC] = bounds_sheet(tables)
-    sheets = tuple(sheets_of_counts(PRESETS[name], selection, least_share)) if attributes else ()
-    median_of = score if prediction is None else None
-    return SelectionReport(name, attributes, median_of, selection, sheets, references, tuple(chosen), people_sheets)
-
-
-def sheets_of_counts(preset: Preset, selection: Selection, least_share: float) -> Iterator[Sheet]:
-    """Yields the sheets of the preset that need only counts, in its order."""
-    for sheet in preset.sheets:
+    sheets: list[Sheet] = []
+    for sheet in rule.sheets if attributes else ():
         if sheet is SheetName.LL144:
-            yield audit_tables(selection.tables, assessed=selection.assessed, unknown=selection.unknown, least_share=least_share)
+            counts = audit_tables(selection.tables, assessed=selection.assessed, unknown=selection.unknown, least_share=least_share)
+            sheets.append(counts)
         elif sheet is SheetName.ADVERSE_IMPACT:
-            yield ImpactSheet(tuple(ImpactTable(table) for table in selection.tables), selection.unknown)
+            sheets.append(ImpactSheet(tuple(map(ImpactTable, selection.tables)), selection.unknown))
+    median_of = score if prediction is None else None
+    return SelectionReport(PresetName(preset), attributes, median_of, selection, tuple(sheets), references, tuple(chosen), people_sheets)
 
 
 def _name_reference(mapping: CategoryMapping, names: Sequence[str]) -> CategoryMapping:
     if len(names) > 1:
         raise InvalidInput.of("reference", f"must be one category of {mapping.attribute!r}, found {', '.join(names)}")
     return replace(mapping, reference=names[0]) if names else mapping
-
-
-def _require_names(attributes: Sequence[str], reference: Mapping[str, Sequence[str]], control: Sequence[str]) -> None:
-    for name in reference:
-        if name not in attributes:
-            raise InvalidInput.of("reference", f"{name!r} is not one of the attributes, which are {', '.join(attributes)}")
-    clash = next((name for name in control if name in attributes), None)
-    if clash is not None:
-        raise InvalidInput.of("control", f"{clash!r} is an attribute of the report and cannot be its own control")
-    if control and not attributes:
-        raise InvalidInput.of("control", "needs an attribute, whose categories are compared given the control")
 
 
 def map_values(frame: pd.DataFrame, attributes: Sequence[str], mappings: Sequence[CategoryMapping]) -> pd.DataFrame:
@@ -307,15 +290,15 @@ def map_values(frame: pd.DataFrame, attributes: Sequence[str], mappings: Sequenc
         InvalidInput: a mapping is of no attribute, or none of its values is in the column.
     """
     for mapping in mappings:
-        named = mapping.values  # noqa: PD011 - a mapping's own member
-        if not named:
+        if mapping.weights:
             continue
         if mapping.attribute not in attributes:
             raise InvalidInput.of("categories", f"{mapping.attribute!r} is not one of the attributes, which are {', '.join(attributes)}")
+        named = mapping.values  # noqa: PD011 - a mapping's own member
         categories = {canonical(value).strip(): category for value, category in named.items()}
         column = require_column(frame, mapping.attribute, "attribute")
         mapped = column.map(lambda value, lookup=categories: lookup.get(canonical(value).strip()), na_action="ignore")
-        if mapped.notna().sum() == 0:
+        if not mapped.notna().any():
             raise InvalidInput.of("categories", f"none of the values that are mapped occurs in {mapping.attribute!r}")
         frame = frame.assign(**{mapping.attribute: mapped.astype(object)})
     return frame
@@ -347,7 +330,7 @@ def choose_references(tables: Sequence[CategoryTable], chosen: Mapping[str, Sequ
             if label not in labels:
                 raise InvalidInput.of("reference", f"{label!r} is not a category of {name!r}, which has {', '.join(labels)}")
         best = ImpactTable(table).compared_with or highest_rate(table.categories)
-        references[name] = tuple(chosen.get(name, ())) or (() if best is None else (best.label,))
+        references[name] = tuple(chosen.get(name, ())) or ((best.label,) if best else ())
     return references
 
 
@@ -373,23 +356,13 @@ def people_of_frame(
         roles = tuple("reference" if label in reference else None for label in labels)
         # MISSING is -1, and so the place at the end.
         attributes.append(AttributeCategories(name, labels, roles, positions[encoded.codes], labels))
-    outcomes = np.where(answers.are_selected, int(Outcome.FAVOURABLE), int(Outcome.UNFAVOURABLE))
-    outcomes[~answers.are_assessed] = int(Outcome.UNCLASSIFIED)
     scores = None if score is None else convert_numbers(require_column(frame, score, "score"), "score")
-    return CountedPeople(
-        np.ones(len(frame), dtype=np.int64),
-        outcomes,
-        tuple(attributes),
-        tuple(_read_control(frame, name) for name in controls),
-        scores,
-        "" if score is not None else NO_SCORES,
-    )
-
-
-def _read_control(frame: pd.DataFrame, name: str) -> Control:
-    column = require_column(frame, name, "control")
-    numbers = convert_numbers(column, "control") if is_numeric(column) else None
-    if numbers is not None and has_many_numbers(numbers):
-        return divide_numbers(name, numbers, np.ones(len(frame), dtype=np.int64))
-    encoded = encode(column, "control")
-    return Control(name, encoded.texts, encoded.codes.astype(np.int64))
+    records, read = np.ones(len(frame), dtype=np.int64), []
+    for name in controls:
+        column = require_column(frame, name, "control")
+        if is_numeric(column) and has_many_numbers(numbers := convert_numbers(column, "control")):
+            read.append(divide_numbers(name, numbers, records))
+        else:
+            encoded = encode(column, "control")
+            read.append(Control(name, encoded.texts, encoded.codes.astype(np.int64)))
+    return CountedPeople(records, answers.outcomes, tuple(attributes), tuple(read), scores, NO_SCORES if scores is None else "")

@@ -68,12 +68,19 @@ def find_groups(
     if person is not None:
         is_first = first_of_each(require_column(frame, person, "person"), seconds)
         counted &= is_first
-        reasons["repeated_person"] = ~is_first
+        reasons = {"repeated_person": ~is_first}
     names = [features] if isinstance(features, str) else list(features) if isinstance(features, Sequence) else []
     if not 1 <= len(names) <= MAX_FEATURES or len(set(map(str, names))) < len(names):
         raise InvalidInput.of("features", f"must name 1 to {MAX_FEATURES} columns, each once")
     binned = [bin_feature(require_column(frame, name, "features"), counted) for name in names]
-    of_stratum = None if strata is None else _number_strata(require_column(frame, strata, "strata"))[counted]
+    of_stratum = None
+    if strata is not None:
+        encoded = encode_strata(require_column(frame, strata, "strata"))
+        if len(encoded.labels) > MAX_STRATA:
+            raise InvalidInput.of(
+                "strata", f"{strata!r} holds {len(encoded.labels):,} different values where at most {MAX_STRATA} are compared"
+            )
+        of_stratum = np.unique(np.asarray(encoded.codes), return_inverse=True)[1].astype(np.int64)[counted]
     if counted.sum() < 2 * MIN_RECORDS:
         raise InvalidInput.of(answered.answers[:-1], f"has {counted.sum()} records that count, and a scan needs {2 * MIN_RECORDS}")
     result = search_groups(
@@ -87,15 +94,6 @@ def find_groups(
     no_group, lacks_answer = np.full(len(frame), NEITHER), outcomes.is_missing
     records = count_records("", (), no_group, outcomes.codes, answers=answered.answers, lacks_answer=lacks_answer, excluded=reasons)
     return GroupSearch(result, records)
-
-
-def _number_strata(column: Column) -> npt.NDArray[np.int64]:
-    strata = encode_strata(column)
-    if len(strata.labels) > MAX_STRATA:
-        raise InvalidInput.of(
-            "strata", f"{column.name!r} holds {len(strata.labels):,} different values where at most {MAX_STRATA} are compared"
-        )
-    return np.unique(np.asarray(strata.codes), return_inverse=True)[1].astype(np.int64)
 
 
 def bin_feature(column: Column, counted: npt.NDArray[np.bool_]) -> tuple[Bins, Codes]:
