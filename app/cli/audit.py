@@ -12,7 +12,7 @@ import typer
 from ..access.audit.audit_chain import AuditEvent, ChainHead, audit_line, check_chain
 from ..access.audit.event_queries import AuditFilter, sealed_events, unsealed_since
 from ..base.errors import InvalidInput, SetupError
-from .database import command_settings, ready_database
+from .database import ready_session
 
 command = typer.Typer(no_args_is_help=True, add_completion=False, help="Verify and export the audit.")
 
@@ -33,7 +33,7 @@ def verify(
     if file is not None:
         report = check_chain(_read_file(file), anchor=anchor)
     else:
-        with ready_database(command_settings()) as database, database.transaction() as session:
+        with ready_session() as session:
             report = check_chain(sealed_events(session), anchor=anchor)
             unsealed, oldest = unsealed_since(session)
             if oldest is not None:
@@ -52,9 +52,9 @@ def export(
     first: Annotated[int, typer.Option("--from", min=1, help="Only events from this position of the chain on.")] = 1,
 ) -> None:
     """Write the sealed events as JSON lines, in the order of the chain. A whole export can be verified without the database."""
-    bounds = [None if moment is None else moment.replace(tzinfo=UTC) for moment in (since, until)]
+    bounds = [moment and moment.replace(tzinfo=UTC) for moment in (since, until)]
     written = 0
-    with ready_database(command_settings()) as database, database.transaction() as session:
+    with ready_session() as session:
         try:
             with file.open("x", encoding="ascii") as lines:
                 for event in sealed_events(session, AuditFilter(since=bounds[0], until=bounds[1]), first=first):

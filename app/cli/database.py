@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from queue import SimpleQueue
 
 import structlog
+from sqlalchemy.orm import Session
 
 from ..base.clock import utc_now
 from ..base.errors import SetupError
@@ -78,6 +79,13 @@ def ready_database(settings: Settings) -> Iterator[Database]:
         require_tables(database)
         migrate(database)
         yield database
+
+
+@contextlib.contextmanager
+def ready_session() -> Iterator[Session]:
+    """Yields a transaction of a command's `ready_database`."""
+    with ready_database(command_settings()) as database, database.transaction() as session:
+        yield session
 
 
 @contextlib.contextmanager

@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any
 from urllib.parse import quote
 
 import httpx
@@ -18,10 +18,10 @@ from ..domain.deployment import Endpoint, OutputFields, ProblemType, RecordSchem
 from ..domain.record import Receipt
 from ..intake.imports.import_report import RejectedRow
 
-TIMEOUT_SECONDS: Final = 60
-PAUSES: Final = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 8.0, 8.0)
+TIMEOUT_SECONDS = 60
+PAUSES = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 8.0, 8.0)
 
-_AGAIN: Final = frozenset(
+_AGAIN = frozenset(
     {
         HTTPStatus.REQUEST_TIMEOUT,
         HTTPStatus.TOO_MANY_REQUESTS,
@@ -30,9 +30,9 @@ _AGAIN: Final = frozenset(
         HTTPStatus.GATEWAY_TIMEOUT,
     }
 )
-_LONGEST_PAUSE: Final = 30.0
-_HOURS_AT_ONCE: Final = 1000
-_SHOWN: Final = 500
+_LONGEST_PAUSE = 30.0
+_HOURS_AT_ONCE = 1000
+_SHOWN = 500
 
 
 @frozen
@@ -51,9 +51,6 @@ class ImportService:
         self._address = f"/v1/deployments/{quote(deployment_id, safe='')}"
         self._id = deployment_id
         self.kind = kind
-
-    def of(self, kind: LogKind) -> "ImportService":
-        return ImportService(self._client, self._id, kind)
 
     @property
     def identity(self) -> str:

@@ -3,13 +3,12 @@
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from datetime import datetime, tzinfo
 from pathlib import Path
-from typing import Annotated, Any, Final
-from urllib.parse import urlencode
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -18,7 +17,6 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from ..base.apart import limited_memory
 from ..base.clock import HOUR, floor_to_hour, utc_now
 from ..base.errors import InvalidInput, SetupError
-from ..base.frozen import frozen
 from ..base.strict_json import parse_json
 from ..domain.arrival import LogKind
 from ..domain.check import CheckState
@@ -35,14 +33,14 @@ from .library.metrics_files import Encoding, TimeFormat
 
 command = typer.Typer(no_args_is_help=True, add_completion=False, help="Send files of records to a service, each record once.")
 
-STATE_FOLDER: Final = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "evenhand" / "imports"
+STATE_FOLDER = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "evenhand" / "imports"
 
-SOME_REJECTED: Final = 3
+SOME_REJECTED = 3
 """Exit status if some rows are stored and others were rejected; it is 1 if none is stored."""
 
-POLL_SECONDS: Final = 1.0
+POLL_SECONDS = 1.0
 
-MAX_SHOWN: Final = 10
+MAX_SHOWN = 10
 
 Files = Annotated[list[Path], typer.Argument(metavar="FILE…", help="Files of one layout.", exists=True, dir_okay=False, readable=True)]
 Url = Annotated[str, typer.Option(envvar="EVENHAND_URL", help="Address of the service.")]
@@ -55,14 +53,6 @@ IdColumn = Annotated[str | None, typer.Option(help="Column of the ids. Without i
 TimeColumn = Annotated[str | None, typer.Option(help="Column of the times.")]
 Rejections = Annotated[Path | None, typer.Option(help="File to write every rejected row to, as JSON lines.", dir_okay=False)]
 State = Annotated[Path, typer.Option(help="Folder of the notes that a stopped import continues from.", show_default=False)]
-
-
-@frozen
-class ImportPlaces:
-    """The files of a run of the command itself: its notes, and the rejected rows."""
-
-    state: Path
-    rejections: Path | None
 
 
 @command.command()
@@ -109,7 +99,7 @@ def payload(
             id=id_column, time=time_column, prediction=prediction_column, probability=probability_column, label=label_column
         )
         subject = _subject(service, columns, at, utc_offset, time_format)
-        end_with(import_into(service, data, layout, subject, ImportPlaces(state, rejections)))
+        end_with(import_into(service, data, layout, subject, state, rejections))
 
 
 @command.command()
@@ -136,7 +126,7 @@ def feedback(
         columns = ColumnNames(id=id_column, time=time_column, label=label_column)
         subject = _subject(service, columns, at, utc_offset, time_format)
         read = [InputFile.at(path, encoding) for path in files]
-        end_with(import_into(service, read, layout, subject, ImportPlaces(state, rejections)))
+        end_with(import_into(service, read, layout, subject, state, rejections))
 
 
 @command.command()
@@ -193,22 +183,21 @@ def sagemaker(
     with open_client(url, key) as client:
         service = ImportService(client, deployment)
         target = service.read_deployment()
-        baseline = None if constraints is None else read_json(constraints)
+        baseline = read_json(constraints) if constraints else None
         monitor = ClarifyConfig(analysis).monitor(target.schema, target.outputs, target.problem_type, choices, baseline)
         service.ask("PUT", "/fairness-monitor", monitor.body)
         typer.echo(f"{deployment} has the fairness monitor of {config.name}.")
         for note in monitor.notes:
             typer.echo(f"  {note}")
-        places = ImportPlaces(state, rejections)
         subject = replace(_subject(service, ColumnNames(), at), score_threshold=monitor.score_threshold)
-        report = import_into(service, list_files("captures", captures, encoding), ImportLayout.SAGEMAKER, subject, places)
+        report = import_into(service, list_files("captures", captures, encoding), ImportLayout.SAGEMAKER, subject, state, rejections)
         reports = [report]
         if ground_truth:
-            labels = service.of(LogKind.FEEDBACK)
+            labels = ImportService(client, deployment, LogKind.FEEDBACK)
             files, subject = list_files("ground-truth", ground_truth, encoding), _subject(labels, ColumnNames(), at)
             # With one file of rejected rows for two imports, a stopped one would cut the other's off.
-            reports.append(import_into(labels, files, ImportLayout.SAGEMAKER, subject, ImportPlaces(state, None)))
-        if violations is not None and report.earliest is not None and report.latest is not None:
+            reports.append(import_into(labels, files, ImportLayout.SAGEMAKER, subject, state, None))
+        if violations and report.earliest and report.latest:
             checks = check_span(service, report.earliest, report.latest)
             violations.write_text(json.dumps(list_violations(analysis, checks), indent=4) + "\n")
             typer.echo(f"Wrote {violations}.")
@@ -225,13 +214,14 @@ def check_span(service: ImportService, earliest: str, latest: str) -> list[dict[
         check = service.ask("GET", f"/checks/{check['id']}")
     if check["state"] != CheckState.SUCCEEDED:
         raise SetupError(f"The check of {span['from']} to {span['to']} ended {check['state']}: {check.get('reason') or 'see its page'}.")
-    address = f"/checks/{check['id']}/measurements"
-    page = service.ask("GET", address)
-    measurements: list[dict[str, Any]] = page["measurements"]
-    while page["next_cursor"] is not None:
-        page = service.ask("GET", f"{address}?{urlencode({'cursor': page['next_cursor']})}")
+    measurements: list[dict[str, Any]] = []
+    query: dict[str, str] | None = None
+    while True:
+        page = service.ask("GET", f"/checks/{check['id']}/measurements", query=query)
         measurements += page["measurements"]
-    return measurements
+        if page["next_cursor"] is None:
+            return measurements
+        query = {"cursor": page["next_cursor"]}
 
 
 def read_json(path: Path) -> Any:  # noqa: ANN401 - any JSON
@@ -248,15 +238,21 @@ def parse_scalar(text: str) -> Any:  # noqa: ANN401 - any scalar
 
 def list_files(option: str, paths: Sequence[Path], encoding: str) -> list[InputFile]:
     """Returns files, and those in folders that end in .jsonl. Raises InvalidInput if there is none."""
-    files = [file for path in paths for file in (sorted(path.rglob("*.jsonl")) if path.is_dir() else [path])]
+    files = [InputFile.at(file, encoding) for path in paths for file in (sorted(path.rglob("*.jsonl")) if path.is_dir() else [path])]
     if not files:
         raise InvalidInput.of(option, "has no file that ends in .jsonl")
-    return [InputFile.at(file, encoding) for file in files]
+    return files
 
 
 def import_into(
-    service: ImportService, files: Sequence[InputFile], chosen_layout: ImportLayout | None, subject: ImportSubject, places: ImportPlaces
+    service: ImportService,
+    files: Sequence[InputFile],
+    chosen_layout: ImportLayout | None,
+    subject: ImportSubject,
+    state: Path,
+    rejections: Path | None,
 ) -> ImportReport:
+    """Imports the files with a bar where somebody watches; notes go to the folder `state`, rejected rows to `rejections`."""
     layout = find_layout(files, chosen_layout, subject.kind)
     identity = {
         "files": [file.digest for file in files],
@@ -264,13 +260,20 @@ def import_into(
         "service": service.identity,
         **subject_members(subject),
     }
-    checkpoint = CheckpointFile(places.state, identity, rejections=places.rejections)
-    try:
-        with show_progress(files) as notice, limited_memory():
-            report = run_import(files, layout, subject, service, checkpoint, notice=notice)
-    finally:
-        checkpoint.close()
-    print_report(report, places.rejections)
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with (
+        closing(CheckpointFile(state, identity, rejections=rejections)) as checkpoint,
+        Progress(*columns, console=console, disable=not console.is_terminal) as bar,
+        limited_memory(),
+    ):
+        task = bar.add_task("Importing", total=sum(file.size for file in files))
+
+        def notice(report: ImportReport) -> None:
+            bar.update(task, completed=sum(file.bytes_read for file in files), description=f"{report.read:,} rows")
+
+        report = run_import(files, layout, subject, service, checkpoint, notice=notice)
+    print_report(report, rejections)
     if report.read and report.rejected == report.read:
         # A script that imports every night has to notice.
         raise SetupError("Every row was rejected for the reasons above, so nothing was stored.")
@@ -304,20 +307,6 @@ def _subject(
         at=None if at is None else parse_moment("at", at),
         endpoint=target.endpoint,
     )
-
-
-@contextmanager
-def show_progress(files: Sequence[InputFile]) -> Iterator[Callable[[ImportReport], None]]:
-    """Yields a function that shows how far the import is; nothing where nobody watches."""
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
-        task = bar.add_task("Importing", total=sum(file.size for file in files))
-
-        def notice(report: ImportReport) -> None:
-            bar.update(task, completed=sum(file.bytes_read for file in files), description=f"{report.read:,} rows")
-
-        yield notice
 
 
 def print_report(report: ImportReport, rejections: Path | None) -> None:

@@ -25,7 +25,7 @@ from ..base.clock import HOUR, utc_now
 from ..base.errors import NotFound
 from ..database.tables import DeploymentRow
 from ..domain.paging import Paging
-from .database import command_settings, ready_database
+from .database import ready_session
 
 PAGE = 500
 COMMAND_LINE = "command line"
@@ -49,7 +49,7 @@ def create(
     expires_in_days: Annotated[int | None, typer.Option(min=1, max=MAX_LIFE.days, help=_EXPIRES)] = None,
 ) -> None:
     """Create a key and print it. Only its hash is stored, so it cannot be shown again."""
-    with ready_database(command_settings()) as database, database.transaction() as session:
+    with ready_session() as session:
         no = None if deployment is None else deployment_no(session, deployment)
         text = create_key(session, role=role, name=name or role.value, deployment_no=no, expires_at=_find_expiry(expires_in_days))
         stored = ApiKeys(session).get(str(read_key_id(text)))
@@ -61,7 +61,7 @@ def create(
 def list_keys() -> None:
     """Print every key's id, role, name, deployment, state and last use, oldest first."""
     now = utc_now()
-    with ready_database(command_settings()) as database, database.transaction() as session:
+    with ready_session() as session:
         keys = ApiKeys(session).page(Paging(PAGE))
         while keys:
             for key in keys:
@@ -81,7 +81,7 @@ def rotate(
     expires_in_days: Annotated[int | None, typer.Option(min=1, max=MAX_LIFE.days, help=_EXPIRES_ROTATED)] = None,
 ) -> None:
     """Create a key in place of another one and print it. The old one stays valid for the overlap."""
-    with ready_database(command_settings()) as database, database.transaction() as session:
+    with ready_session() as session:
         rotated = rotate_key(session, key_id, overlap=HOUR * overlap_hours, expires_at=_find_expiry(expires_in_days))
         record_activity(session, COMMAND_LINE, "api_key.rotated", subject=key_id, details=rotation_facts(rotated))
     typer.echo(rotated.text)
@@ -91,7 +91,7 @@ def rotate(
 @command.command()
 def revoke(key_id: Annotated[str, typer.Argument(help="Id of the key: the 8 characters after evk_.")]) -> None:
     """Revoke a key. It is refused from now on."""
-    with ready_database(command_settings()) as database, database.transaction() as session:
+    with ready_session() as session:
         if ApiKeys(session).revoke(key_id):
             record_activity(session, COMMAND_LINE, "api_key.revoked", subject=key_id)
     typer.echo(f"The key {key_id} is revoked.")

@@ -17,8 +17,8 @@ from ..retention.policy import Erasure, RecordSelector, hash_receipt, receipt_do
 from ..retention.selector_rules import check_selector, require_no_hold
 from ..sources.tables.own_files import OwnPlaces
 from ..worker.looks import POLICIES, alone
-from .database import command_settings, lower_priority, ready_database
-from .keys import deployment_no
+from .database import command_settings, lower_priority, ready_database, ready_session
+from .keys import COMMAND_LINE, deployment_no
 
 command = typer.Typer(no_args_is_help=True, add_completion=False, help="Apply retention, erase a person's records, print receipts.")
 
@@ -56,12 +56,10 @@ def erase(
             require_no_hold(session, no, deployment, "nothing of it is erased")
             key = Deployments(session, open_secret_box(settings)).column_keys([no]).get(no)
             selected = check_selector(session, no, selector, key)
-            _, is_new = request_erasure(session, no, deployment, erasure_id=erasure_id, selector=selected, by="command line")
+            _, is_new = request_erasure(session, no, deployment, erasure_id=erasure_id, selector=selected, by=COMMAND_LINE)
             if is_new:
-                about = selected.scope()
-                record_activity(
-                    session, "command line", "erasure.requested", subject=erasure_id, details={"deployment": deployment, **about}
-                )
+                details = {"deployment": deployment, **selected.scope()}
+                record_activity(session, COMMAND_LINE, "erasure.requested", subject=erasure_id, details=details)
         perform_erasures(database, OwnPlaces(settings.table_folders, settings.answers_dir))
         with database.transaction() as session:
             typer.echo(_write(get_erasure(session, deployment, erasure_id)))
@@ -73,7 +71,7 @@ def receipt(
     erasure_id: Annotated[str, typer.Argument(help="Id of the erasure.")],
 ) -> None:
     """Print the receipt of an erasure, and verify its hash. Ends with 1 if it was changed."""
-    with ready_database(command_settings()) as database, database.transaction() as session:
+    with ready_session() as session:
         erasure = get_erasure(session, deployment, erasure_id)
     if erasure.hash is None:
         raise NotFound("receipt yet of the erasure", f"{erasure_id}: a worker writes it within a minute, unless the deployment is on hold")

@@ -11,11 +11,8 @@ from ..access.principals import Role
 from ..access.users import queries as users
 from ..access.users.user_rules import change_password, create_user
 from ..domain.paging import Paging
-from .database import command_settings, ready_database
-from .keys import deployment_no
-
-PAGE = 500
-ACTOR = "command line"
+from .database import command_settings, ready_database, ready_session
+from .keys import COMMAND_LINE, PAGE, deployment_no
 
 command = typer.Typer(no_args_is_help=True, add_completion=False, help="Create, list and change people who log in to the pages.")
 
@@ -37,14 +34,14 @@ def create(
             no = None if deployment is None else deployment_no(session, deployment)
             create_user(session, name, password=password, role=role, deployment_no=no)
             details = changes_between(None, {"role": role.value, "deployment": deployment, "disabled": False})
-            record_activity(session, ACTOR, "user.created", subject=name, details=details)
+            record_activity(session, COMMAND_LINE, "user.created", subject=name, details=details)
     typer.echo(f"The user {name} can log in.")
 
 
 @command.command(name="list")
 def list_users() -> None:
     """Print every user's name, role, deployment and state, oldest first."""
-    with ready_database(command_settings()) as database, database.transaction() as session:
+    with ready_session() as session:
         listed = users.page(session, Paging(PAGE))
         while listed:
             for user in listed:
@@ -60,7 +57,7 @@ def password(name: Name) -> None:
         new = _ask_password()
         with database.transaction() as session:
             change_password(session, users.get(session, name), new)
-            record_activity(session, ACTOR, "user.changed", subject=name, details={"password": "changed"})
+            record_activity(session, COMMAND_LINE, "user.changed", subject=name, details={"password": "changed"})
     typer.echo(f"The password of {name} is changed.")
 
 
@@ -79,12 +76,12 @@ def enable(name: Name) -> None:
 
 
 def _set_disabled(name: str, *, disabled: bool) -> None:
-    with ready_database(command_settings()) as database, database.transaction() as session:
+    with ready_session() as session:
         user = users.get(session, name)
         users.set_disabled(session, user, disabled=disabled)
         details = changes_between({"disabled": user.disabled_at is not None}, {"disabled": disabled})
         if details:
-            record_activity(session, ACTOR, "user.changed", subject=name, details=details)
+            record_activity(session, COMMAND_LINE, "user.changed", subject=name, details=details)
 
 
 def _ask_password() -> str:

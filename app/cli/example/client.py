@@ -77,20 +77,8 @@ class Evenhand:
         self.http = http
         self.address = f"/v1/deployments/{deployment_id}"
 
-    def log_payload(self, records: Sequence[dict[str, Any]]) -> None:
-        self._log("payload-records", records)
-
-    def log_feedback(self, labels: Sequence[dict[str, Any]]) -> None:
-        self._log("feedback-records", labels)
-
-    def import_payload(self, records: Sequence[dict[str, Any]]) -> None:
-        """Logs records of the past: each counts for the hour of its `scored_at`."""
-        self._log("payload-records", records, historical="true")
-
-    def import_feedback(self, labels: Sequence[dict[str, Any]]) -> None:
-        self._log("feedback-records", labels, historical="true")
-
-    def _log(self, kind: str, records: Sequence[dict[str, Any]], **query: str) -> None:
+    def log(self, kind: str, records: Sequence[dict[str, Any]], **query: str) -> None:
+        """Logs payload or feedback records. With `historical="true"` each counts for the hour of its own time."""
         if not records:
             return
         receipt = self.http.ask("POST", f"{self.address}/{kind}", {"records": list(records)}, **query)
@@ -100,10 +88,6 @@ class Evenhand:
             )
 
 
-class ModelClient:
-    def __init__(self, http: Http) -> None:
-        self._http = http
-
-    def score(self, people: Sequence[Applicant]) -> list[dict[str, Any]]:
-        answer = self._http.ask("POST", "/score", {"fields": list(FEATURES), "values": [list(applicant.values()) for applicant in people]})
-        return [dict(zip(answer["fields"], row, strict=True)) for row in answer["values"]]
+def score(model: Http, people: Sequence[Applicant]) -> list[dict[str, Any]]:
+    answer = model.ask("POST", "/score", {"fields": list(FEATURES), "values": [list(applicant.values()) for applicant in people]})
+    return [dict(zip(answer["fields"], row, strict=True)) for row in answer["values"]]

@@ -46,7 +46,7 @@ def example(
     service_url = f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
     with _log_to_file(settings.data_dir) as log, model_listener(settings.data_dir) as listener:
         model_url = f"http://{MODEL_HOST}:{listener.getsockname()[1]}"
-        performance = Performance(console, stop, service_url=service_url, model_url=model_url, log=log)
+        performance = Performance(console=console, stop=stop, service_url=service_url, model_url=model_url, log=log)
         try:
             finished = _run_story(settings, stop, performance, listener, hours=hours, once=once)
         except EvenhandError:
@@ -59,12 +59,9 @@ def example(
 def _run_story(
     settings: Settings, stop: threading.Event, performance: Performance, listener: socket.socket, *, hours: int, once: bool
 ) -> bool:
-    keys: queue.SimpleQueue[str] = queue.SimpleQueue()
-    model = ChildSpec(
-        name="model",
-        command=python_module(SERVER, str(listener.fileno())),
-        inherited_files=(listener.fileno(),),
-    )
+    keys = queue.SimpleQueue[str]()
+    file = listener.fileno()
+    model = ChildSpec(name="model", command=python_module(SERVER, str(file)), inherited_files=(file,))
     # An allow-list, or a service that other machines reach, would refuse loopback.
     must_allow_model = settings.exposed_on is not None or settings.allowed_endpoints
     environment = {"EVENHAND_ENDPOINT_ALLOWLIST": ",".join((*settings.allowed_endpoints, MODEL_HOST))} if must_allow_model else {}

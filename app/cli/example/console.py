@@ -17,10 +17,11 @@ class Steps:
     @contextlib.contextmanager
     def bar(self, doing: str, total: int | None = None) -> Iterator[Callable[[], None]]:
         """Shows work until the block ends; call the yielded function once for each of `total` parts."""
-        columns = [SpinnerColumn(), TextColumn("{task.description}"), *([] if total is None else [BarColumn(), MofNCompleteColumn()])]
+        counts = [] if total is None else [BarColumn(), MofNCompleteColumn()]
         if not self.console.is_terminal:
             yield lambda: None
             return
-        with Progress(*columns, TimeElapsedColumn(), console=self.console, transient=True) as progress:
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), *counts, TimeElapsedColumn())
+        with Progress(*columns, console=self.console, transient=True) as progress:
             task = progress.add_task(doing, total=total)
             yield lambda: progress.advance(task)

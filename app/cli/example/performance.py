@@ -17,8 +17,9 @@ from rich.table import Table
 from rich.text import Text
 
 from ...base.clock import utc_now
+from ...base.frozen import frozen
 from .applicants import applicants
-from .client import Evenhand, Http, ModelClient, Stopped
+from .client import Evenhand, Http, Stopped, score
 from .console import Steps
 from .story import DEPLOYMENT_ID, Scene, catch_up, check_now, read_measurements, register
 from .traffic import Label, Visit, draw_labels, payload_records
@@ -105,7 +106,7 @@ LATEST_LABEL = timedelta(minutes=3)
 
 
 class Stream:
-    def __init__(self, evenhand: Evenhand, model: ModelClient) -> None:
+    def __init__(self, evenhand: Evenhand, model: Http) -> None:
         self._evenhand = evenhand
         self._model = model
         self._random = np.random.default_rng()
@@ -124,7 +125,7 @@ class Stream:
         while not stop.wait(self._random.exponential(1 / PER_SECOND)):
             now = utc_now()
             visits = [Visit(str(uuid.uuid4()), now, applicant) for applicant in applicants(1, self._random)]
-            self._evenhand.log_payload(payload_records(visits, self._model))
+            self._evenhand.log("payload-records", payload_records(visits, self._model))
             self.logged += 1
             self.expect(draw_labels(visits, LATEST_LABEL, self._random))
 
@@ -135,73 +136,70 @@ class Stream:
             due = []
             while self._due and self._due[0].known_at <= now:
                 due.append(heapq.heappop(self._due))
-            self._evenhand.log_feedback([label.record() for label in due])
+            self._evenhand.log("feedback-records", [label.record() for label in due])
             self.labelled += len(due)
 
 
 TURN_SECONDS = 0.2
 
 
+@frozen(kw_only=True)
 class Performance:
-    def __init__(self, console: Console, stop: threading.Event, *, service_url: str, model_url: str, log: Path) -> None:
-        self._console = console
-        self._stop = stop
-        self._service_url = service_url
-        self._model_url = model_url
-        self._log = log
+    console: Console
+    stop: threading.Event
+    service_url: str
+    model_url: str
+    log: Path
 
     def run(self, keys: queue.SimpleQueue[str], hours: int, *, once: bool) -> None:
         """Starts when there is a key; with `once` it ends after the results. Raises Unavailable."""
-        steps = Steps(self._console)
+        steps = Steps(self.console)
         with steps.bar("Starting the database, the service, a worker and the model"):
             key = None
             while key is None:
-                if self._stop.is_set():
+                if self.stop.is_set():
                     raise Stopped
                 with contextlib.suppress(queue.Empty):
                     key = keys.get(timeout=TURN_SECONDS)
-            service = Http(self._service_url, self._stop, headers={"Authorization": f"Bearer {key}"})
-            model = ModelClient(Http(self._model_url, self._stop))
-            scene = Scene(Evenhand(service, DEPLOYMENT_ID), model, f"{self._model_url}/score", steps, self._stop)
+            service = Http(self.service_url, self.stop, headers={"Authorization": f"Bearer {key}"})
+            model = Http(self.model_url, self.stop)
+            scene = Scene(Evenhand(service, DEPLOYMENT_ID), model, f"{self.model_url}/score", steps, self.stop)
             scene.evenhand.http.ask("GET", "/health/ready")
             self._print(
-                f"Pages                      {self._service_url}/  (log in with the key)",
+                f"Pages                      {self.service_url}/  (log in with the key)",
                 f"Key of this run            {key}",
             )
-            scene.model.score(applicants(1, np.random.default_rng()))
+            score(scene.model, applicants(1, np.random.default_rng()))
         steps.done("Started the database, the service, a worker and the model")
         register(scene)
         stream = Stream(scene.evenhand, scene.model)
         with ThreadPoolExecutor(max_workers=1) as pool:
-            streaming = pool.submit(stream.run, self._stop)
+            streaming = pool.submit(stream.run, self.stop)
             try:
                 steps.done("Began a live stream of applicants, scored and logged one by one")
                 stream.expect(catch_up(scene, hours, utc_now()))
                 check = check_now(scene)
-                self._console.print("", results_table(check, read_measurements(scene, check)), "", sep="\n")
-                self._print_addresses(key)
+                self.console.print("", results_table(check, read_measurements(scene, check)), "", sep="\n")
+                series = "metric=disparate_impact&data=balanced&attribute=sex&scope=group&rollup=day"
+                address = f"{self.service_url}/v1/deployments/{DEPLOYMENT_ID}/measurements?{series}"
+                self._print(
+                    f"API and its documentation  {self.service_url}/docs",
+                    f"Model                      {self.model_url}/score",
+                    f"Log                        {self.log}",
+                    "A series, day by day:",
+                    f"  curl -s -H 'Authorization: Bearer {key}' '{address}'",
+                )
                 if not once:
-                    with self._console.status("") as status:
-                        while not (streaming.done() or self._stop.wait(TURN_SECONDS)):
+                    with self.console.status("") as status:
+                        while not (streaming.done() or self.stop.wait(TURN_SECONDS)):
                             live = f"Live: {stream.logged:,} applicants scored and logged, {stream.labelled:,} labels came later."
                             status.update(f"{live} Every ended hour is checked. Ctrl-C stops everything.")
             finally:
-                self._stop.set()
+                self.stop.set()
         with contextlib.suppress(Stopped):
             # Raises the stream's error.
             streaming.result()
 
-    def _print_addresses(self, key: str) -> None:
-        series = "metric=disparate_impact&data=balanced&attribute=sex&scope=group&rollup=day"
-        address = f"{self._service_url}/v1/deployments/{DEPLOYMENT_ID}/measurements?{series}"
-        self._print(
-            f"API and its documentation  {self._service_url}/docs",
-            f"Model                      {self._model_url}/score",
-            f"Log                        {self._log}",
-            "A series, day by day:",
-            f"  curl -s -H 'Authorization: Bearer {key}' '{address}'",
-        )
-
     def _print(self, *lines: str) -> None:
         for line in lines:
-            self._console.print(line, soft_wrap=True, markup=False)
+            self.console.print(line, soft_wrap=True, markup=False)

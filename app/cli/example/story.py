@@ -8,7 +8,7 @@ from ...base.clock import HOUR, floor_to_hour
 from ...base.errors import SetupError
 from ...base.frozen import frozen
 from .applicants import BAD, FEATURES, GOOD
-from .client import Evenhand, ModelClient, Stopped
+from .client import Evenhand, Http, Stopped
 from .console import Steps
 from .model_address import OUTPUTS
 from .past_decisions import DECISION, training_data
@@ -40,12 +40,13 @@ MONITOR = {
     },
 }
 POLL_SECONDS = 0.2
+_WAITING = {"queued", "running"}
 
 
 @frozen
 class Scene:
     evenhand: Evenhand
-    model: ModelClient
+    model: Http
     model_url: str
     steps: Steps
     stop: threading.Event
@@ -72,11 +73,11 @@ def catch_up(scene: Scene, hours: int, now: datetime) -> list[Label]:
     checks = scene.evenhand.http.ask("GET", f"{scene.evenhand.address}/checks", limit="1000")["checks"]
     checked: set[datetime] = set()
     for check in checks:
-        if check["state"] in {"queued", "running"}:
+        if check["state"] in _WAITING:
             has_records = check["trigger"] == "range"  # left by an interrupted run
         else:
             # Silent hours get scheduled checks too; a check on request is of the present hour.
-            has_records = check["trigger"] != "request" and bool((check["window"] or {}).get("logged_in_span"))
+            has_records = check["trigger"] != "request" and (check["window"] or {}).get("logged_in_span")
         if has_records:
             checked.add(datetime.fromisoformat(check["from"]))
     missing = [hour for hour in (floor_to_hour(now) - ago * HOUR for ago in range(hours, 0, -1)) if hour not in checked]
@@ -90,8 +91,8 @@ def catch_up(scene: Scene, hours: int, now: datetime) -> list[Label]:
         for hour in missing:
             visits, later = hour_of_visits(hour)
             due = [label for label in later if label.known_at <= now]
-            scene.evenhand.import_payload(payload_records(visits, scene.model))
-            scene.evenhand.import_feedback([label.record() for label in due])
+            scene.evenhand.log("payload-records", payload_records(visits, scene.model), historical="true")
+            scene.evenhand.log("feedback-records", [label.record() for label in due], historical="true")
             pending += [label for label in later if label.known_at > now]
             records, labels = records + len(visits), labels + len(due)
             advance()
@@ -129,8 +130,8 @@ def read_measurements(scene: Scene, check: dict[str, Any]) -> list[dict[str, Any
 
 
 def _await_end(scene: Scene, check: dict[str, Any]) -> dict[str, Any]:
-    while check["state"] in {"queued", "running"}:
+    while check["state"] in _WAITING:
         check = scene.evenhand.http.ask("GET", f"{scene.evenhand.address}/checks/{check['id']}")
-        if check["state"] in {"queued", "running"} and scene.stop.wait(POLL_SECONDS):
+        if check["state"] in _WAITING and scene.stop.wait(POLL_SECONDS):
             raise Stopped
     return check

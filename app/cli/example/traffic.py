@@ -11,7 +11,7 @@ import numpy as np
 from ...base.clock import HOUR
 from ...base.frozen import frozen
 from .applicants import Applicant, applicants, outcomes
-from .client import ModelClient
+from .client import Http, score
 
 SEED = 7
 QUIET, BUSY, BUSIEST_HOUR = 150, 420, 13
@@ -40,8 +40,8 @@ class Label:
         return {"id": self.id, "label": self.outcome, "labelled_at": self.known_at.isoformat()}
 
 
-def payload_records(visits: Sequence[Visit], model: ModelClient) -> list[dict[str, Any]]:
-    answers = model.score([visit.applicant for visit in visits])
+def payload_records(visits: Sequence[Visit], model: Http) -> list[dict[str, Any]]:
+    answers = score(model, [visit.applicant for visit in visits])
     return [
         {
             "id": visit.id,

@@ -55,16 +55,14 @@ def render_evidence(evidence: Evidence, name: str, console: Console, condition: 
 def phrase_evidence(evidence: ComparisonEvidence) -> str:
     rate, group = FIGURES[evidence.metric], f"{evidence.attribute} {evidence.group}"
     form, unit = (DAY, "day") if evidence.is_daily else (MINUTE, "hour")
-    if evidence.metric == "disparate_impact":
-        bound = f"{_format(evidence.limit)} times that of {evidence.reference}"
-        below, above = f"less than {bound}", f"more than {bound}"
-    else:
-        bound = f"{_format(100 * abs(evidence.limit))} points"
-        below, above = f"more than {bound} below that of {evidence.reference}", f"more than {bound} above that of {evidence.reference}"
     is_below = evidence.direction is (UnfairSide.ABOVE if evidence.metric == "accuracy_difference" else UnfairSide.BELOW)
-    claim = below if is_below else above
-    earlier = [episode for episode in evidence.episodes if episode.resolved is not None]
-    times = "once" if len(earlier) == 1 else f"{len(earlier)} times"
+    if evidence.metric == "disparate_impact":
+        claim = f"{'less' if is_below else 'more'} than {_format(evidence.limit)} times that of {evidence.reference}"
+    else:
+        side = "below" if is_below else "above"
+        claim = f"more than {_format(100 * abs(evidence.limit))} points {side} that of {evidence.reference}"
+    earlier = sum(episode.resolved is not None for episode in evidence.episodes)
+    times = "once" if earlier == 1 else f"{earlier} times"
     history = f" It was found unfair {times} before, and back inside the limit since." if earlier else ""
     if evidence.state is State.UNFAIR and evidence.since and evidence.alarm_at:
         return (
@@ -100,26 +98,22 @@ def _build_table(evidence: Evidence) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for heading in ("metric", "group", "limit", "interval", "state", "since (UTC)", "evidence"):
         table.add_column(heading, justify="right" if heading in ("limit", "interval") else "left", no_wrap=heading != "group")
-    before: tuple[str, str] | None = None
+    before = None
     for comparison in evidence.comparisons:
         figure = (comparison.metric, comparison.group)
-        lower, upper = ("open" if end is None else _format(end) for end in comparison.interval)
-        named = (TITLES[comparison.metric], comparison.group, f"{lower} to {upper}") if figure != before else ("", "", "")
-        title, group, interval = named
+        title = group = interval = since = ""
+        if figure != before:
+            title, group = escape(TITLES[comparison.metric]), escape(printable(comparison.group))
+            interval = " to ".join("open" if end is None else _format(end) for end in comparison.interval)
         before = figure
+        limit = f"{'≥' if comparison.direction is UnfairSide.BELOW else '≤'} {_format(comparison.limit)}"
         state = comparison.state.value.replace("_", " ")
-        colour = COLOURS.get(comparison.state)
-        table.add_row(
-            escape(title),
-            escape(printable(group)),
-            f"{'≥' if comparison.direction is UnfairSide.BELOW else '≤'} {_format(comparison.limit)}",
-            interval,
-            f"[{colour}]{state}[/]" if colour else state,
-            ""
-            if comparison.since is None
-            else f"{comparison.since:{choose_form(comparison.earliest, comparison.latest, DAY if comparison.is_daily else MINUTE)}}"[5:],
-            _draw_bars(comparison),
-        )
+        if comparison.state in COLOURS:
+            state = f"[{COLOURS[comparison.state]}]{state}[/]"
+        if comparison.since is not None:
+            form = choose_form(comparison.earliest, comparison.latest, DAY if comparison.is_daily else MINUTE)
+            since = f"{comparison.since:{form}}"[5:]
+        table.add_row(title, group, limit, interval, state, since, _draw_bars(comparison))
     return table
 
 

@@ -137,9 +137,10 @@ def list_side(attributes: Sequence[str], texts: Texts, option: str) -> dict[str,
 def list_values(*listings: Mapping[str | None, Texts] | Mapping[str, list[str]]) -> dict[str, list[str]]:
     """All texts that options list of each column."""
     listed: dict[str, list[str]] = {}
-    for name, texts in (item for listing in listings for item in listing.items()):
-        if name is not None:
-            listed[name] = listed.get(name, []) + (texts or [])
+    for listing in listings:
+        for name, texts in listing.items():
+            if name is not None:
+                listed[name] = listed.get(name, []) + (texts or [])
     return listed
 
 
@@ -240,15 +241,12 @@ def read(file: Path, columns: Mapping[str, Sequence[str | None]], declared: Decl
                     cell = values[position] if position < len(values) else ""
                     cells[name].append(None if cell in missing else cell)
             line = reader.line_num + 1
-    return _read_numbers(pd.DataFrame(cells, dtype=object), columns, declared)
-
-
-def _read_numbers(frame: pd.DataFrame, columns: Mapping[str, Sequence[str | None]], declared: Declared) -> CsvCells:
-    for name in declared.numbers:
-        if name is not None and name not in frame.columns:
-            raise InvalidInput.of("number", f"{name!r} is not a column that another option names")
+    frame = pd.DataFrame(cells, dtype=object)
+    for number in declared.numbers:
+        if number is not None and number not in cells:
+            raise InvalidInput.of("number", f"{number!r} is not a column that another option names")
     notes: list[str] = []
-    for name in frame.columns:
+    for name in cells:
         ranges = [text for text in declared.listed.get(name, ()) if RANGE.fullmatch(text)]
         if name not in declared.numbers and (not ranges or frame[name].isin(ranges).any()):
             continue
@@ -263,9 +261,11 @@ def _read_numbers(frame: pd.DataFrame, columns: Mapping[str, Sequence[str | None
 
 def name_twins(frame: pd.DataFrame, columns: Sequence[str]) -> list[str]:
     """Returns a sentence on each text that looks like a more frequent one of its column."""
-    counted = {name: frame[name].value_counts().to_dict() for name in columns}
-    twins = [count_twins(name, records, drop_twins(records)) for name, records in counted.items()]
-    return [note for counts in twins for note in describe_twins(counts, "and is a value of its own")]
+    notes: list[str] = []
+    for name in columns:
+        records = frame[name].value_counts().to_dict()
+        notes += describe_twins(count_twins(name, records, drop_twins(records)), "and is a value of its own")
+    return notes
 
 
 class MeasuredRecords(NamedTuple):

@@ -66,34 +66,26 @@ def render_report(report: Report, name: str, console: Console) -> str:
     return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
 
-def _sentences(shown: Sequence[Measured], *, groups: int) -> Iterator[str]:
+def _sentences(shown: Sequence[Measured], *, groups: int) -> list[str]:
     scopes = {"overall", "attribute", "worst_pair"} | ({"group"} if groups == PAIR else set())
 
     def is_headline(measured: Measured) -> bool:
         return measured.scope in scopes or measured.worst_of is not None
 
     with_headline = {measured.metric for measured in shown if is_headline(measured)}
-    chosen = [
-        measured
-        for measured in shown
-        if is_headline(measured) or measured.metric not in with_headline or isinstance(measured.number, Undefined)
-    ]
-    yield from dict.fromkeys(f"{_name_search(measured)}{describe_measured(measured)}{_allow(measured)}" for measured in chosen)
-
-
-def _name_search(measured: Measured) -> str:
-    if measured.scope == "worst_pair":
-        return "Furthest apart: "
-    return "Furthest out: " if (measured.worst_of or 0) > 1 else ""
-
-
-def _allow(measured: Measured) -> str:
-    chosen, groups, p_value = measured.for_choice, measured.worst_of, measured.details.chosen_p_value
-    if chosen is None or groups is None:
-        return ""
-    together = "" if p_value is None else f", and {format_p(p_value)}"
-    interval = format_figure(chosen.value, chosen.lower, chosen.upper).interval
-    return f" Allowing for the choice among {groups} groups, the interval is {interval}{together}."
+    sentences = []
+    for measured in shown:
+        if is_headline(measured) or measured.metric not in with_headline or isinstance(measured.number, Undefined):
+            is_furthest = (measured.worst_of or 0) > 1
+            lead = "Furthest apart: " if measured.scope == "worst_pair" else "Furthest out: " if is_furthest else ""
+            sentence = f"{lead}{describe_measured(measured)}"
+            chosen, p_value = measured.for_choice, measured.details.chosen_p_value
+            if chosen is not None and measured.worst_of is not None:
+                together = "" if p_value is None else f", and {format_p(p_value)}"
+                interval = format_figure(chosen.value, chosen.lower, chosen.upper).interval
+                sentence += f" Allowing for the choice among {measured.worst_of} groups, the interval is {interval}{together}."
+            sentences.append(sentence)
+    return list(dict.fromkeys(sentences))
 
 
 def _notes(shown: Sequence[Measured]) -> Iterator[str]:
@@ -139,9 +131,8 @@ def show_blanks(label: str) -> str:
 
 def _table(shown: Sequence[Measured]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading, justify in (("metric", "left"), ("group", "left"), ("value", "right"), ("95 % interval", "right"), ("n", "right")):
-        table.add_column(heading, justify=justify)  # type: ignore[arg-type]
-    table.add_column("verdict")
+    for heading in ("metric", "group", "value", "95 % interval", "n", "verdict"):
+        table.add_column(heading, justify="right" if heading in ("value", "95 % interval", "n") else "left")
     before, marked = None, any(_is_cautioned(measured) for measured in shown)
     unbadged = find_unbadged([judged_figure(measured) for measured in shown])
     for position, measured in enumerate(shown):

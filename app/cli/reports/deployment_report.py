@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
+import typer
+
 from ...access.secret_box import open_secret_box
 from ...base.clock import utc_now
 from ...base.errors import InvalidInput
-from ...base.frozen import frozen
 from ...deployments.queries import Deployments
 from ...domain.check import Span
 from ...domain.record_times import parse_moment
@@ -16,12 +17,6 @@ from ...reports.regulator.verify import check_database, check_file, read_report_
 from ..database import command_settings, ready_database
 
 MOST_LINES = 50
-
-
-@frozen
-class VerifiedReport:
-    lines: tuple[str, ...]
-    is_unchanged: bool
 
 
 def read_period(start: str | None, end: str | None) -> Span:
@@ -42,8 +37,8 @@ def report_deployment(deployment_id: str, span: Span, query: SheetsWanted, form:
         return make_regulator_report(database, deployment, span, query, origin, ReportForm(form))
 
 
-def verify_report(file: Path, *, is_offline: bool) -> VerifiedReport:
-    """Returns whether the file is as it was made and, unless offline, the database as it was then."""
+def verify_report(file: Path, *, is_offline: bool) -> bool:
+    """Prints and returns whether the file is as it was made and, unless offline, the database as it was then."""
     report = read_report_file(file.read_bytes())
     differences = list(check_file(report))
     looked_at = "the file"
@@ -53,11 +48,14 @@ def verify_report(file: Path, *, is_offline: bool) -> VerifiedReport:
             deployment = Deployments(session, open_secret_box(settings)).get(report.deployment_id)
             differences += check_database(session, deployment, report)
         looked_at = "the file and the database"
-    checks = sum(1 for link in report.chain if link.part.startswith("check "))
-    counted = "1 check" if checks == 1 else f"{checks:,} checks"
     if not differences:
-        return VerifiedReport((f"Unchanged: {looked_at}; {counted} and the configuration, chain {report.content['chain_head']}.",), True)
-    lines = [f"{difference.part}: {difference.message}" for difference in differences[:MOST_LINES]]
-    remainder = [f"{len(differences) - MOST_LINES:,} more."] if len(differences) > MOST_LINES else []
-    differ = "1 part differs" if len(differences) == 1 else f"{len(differences):,} parts differ"
-    return VerifiedReport((f"Changed: {differ}.", *lines, *remainder), False)
+        checks = sum(link.part.startswith("check ") for link in report.chain)
+        counted = "1 check" if checks == 1 else f"{checks:,} checks"
+        typer.echo(f"Unchanged: {looked_at}; {counted} and the configuration, chain {report.content['chain_head']}.")
+        return True
+    typer.echo(f"Changed: {'1 part differs' if len(differences) == 1 else f'{len(differences):,} parts differ'}.")
+    for difference in differences[:MOST_LINES]:
+        typer.echo(f"{difference.part}: {difference.message}")
+    if len(differences) > MOST_LINES:
+        typer.echo(f"{len(differences) - MOST_LINES:,} more.")
+    return False

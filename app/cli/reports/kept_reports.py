@@ -1,7 +1,7 @@
 """`evenhand report kept` and `evenhand report schedule`."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from sqlalchemy.orm import Session
@@ -10,12 +10,11 @@ from ...access.audit.activity_queries import record_activity
 from ...access.secret_box import open_secret_box
 from ...alerts.rules.queries import unknown_channels
 from ...base.errors import InvalidInput
-from ...base.frozen import frozen
 from ...deployments.queries import Deployments
 from ...domain.deployment import Deployment
 from ...domain.paging import Paging
 from ...reports.kept.queries import get_kept, kept_page, put_schedule, read_kept_file, schedules_page
-from ...reports.kept.schedules import MAX_SCHEDULES, KeptReport, ReportRhythm, ScheduleContent
+from ...reports.kept.schedules import MAX_SCHEDULES, ReportRhythm, ScheduleContent
 from ...reports.regulator.presets import SheetsWanted
 from ...reports.regulator.report_data import choose_controls, require_monitor
 from ...web.id_and_time import ID_PATTERN
@@ -26,30 +25,16 @@ MOST_LINES = 1000
 ACTOR = "evenhand report"
 
 
-@frozen
-class ScheduleOptions:
-    schedule: str
-    name: str | None
-    rhythm: str
-    channels: tuple[str, ...]
-    is_off: bool
-
-
 def list_kept(deployment_id: str) -> Iterator[str]:
     with _opened(deployment_id) as (session, deployment):
         for schedule in schedules_page(session, deployment.no, Paging(MAX_SCHEDULES)):
-            state, channels = "on" if schedule.content.enabled else "off", ", ".join(schedule.content.channels)
-            yield (
-                f"schedule {schedule.id}: {schedule.content.name}; {schedule.content.rhythm.value}, {state}; channels: {channels or 'none'}"
-            )
+            content = schedule.content
+            state, channels = "on" if content.enabled else "off", ", ".join(content.channels) or "none"
+            yield f"schedule {schedule.id}: {content.name}; {content.rhythm.value}, {state}; channels: {channels}"
         for report in kept_page(session, deployment.no, Paging(MOST_LINES)):
-            yield describe_kept(report)
-
-
-def describe_kept(report: KeptReport) -> str:
-    by = f"schedule {report.schedule_id}" if report.schedule_id else report.created_by
-    end = f" {report.reason}" if report.reason else f" seal {report.seal}" if report.seal else ""
-    return f"{report.id}  {report.span.start:%Y-%m-%d} to {report.span.end:%Y-%m-%d}  by {by}  {report.state.value}{end}"
+            by = f"schedule {report.schedule_id}" if report.schedule_id else report.created_by
+            end = f" {report.reason}" if report.reason else f" seal {report.seal}" if report.seal else ""
+            yield f"{report.id}  {report.span.start:%Y-%m-%d} to {report.span.end:%Y-%m-%d}  by {by}  {report.state.value}{end}"
 
 
 def read_kept(deployment_id: str, report_id: str, form: str) -> bytes:
@@ -57,27 +42,29 @@ def read_kept(deployment_id: str, report_id: str, form: str) -> bytes:
         return read_kept_file(session, get_kept(session, deployment.no, report_id), form)
 
 
-def set_schedule(deployment_id: str, options: ScheduleOptions, query: SheetsWanted) -> str:
-    if re.fullmatch(ID_PATTERN, options.schedule) is None:
-        raise InvalidInput.of("schedule", f"must be an id of small letters, digits, - and _, found {options.schedule!r:.100}")
-    if options.rhythm not in list(ReportRhythm):
-        raise InvalidInput.of("every", f"must be one of {', '.join(ReportRhythm)}, found {options.rhythm!r:.100}")
+def set_schedule(
+    deployment_id: str, schedule: str, query: SheetsWanted, *, name: str | None, rhythm: str, channels: Sequence[str], is_off: bool
+) -> str:
+    if re.fullmatch(ID_PATTERN, schedule) is None:
+        raise InvalidInput.of("schedule", f"must be an id of small letters, digits, - and _, found {schedule!r:.100}")
+    if rhythm not in list(ReportRhythm):
+        raise InvalidInput.of("every", f"must be one of {', '.join(ReportRhythm)}, found {rhythm!r:.100}")
     with _opened(deployment_id) as (session, deployment):
         choose_controls(deployment, require_monitor(session, deployment), query)
-        unknown = unknown_channels(session, options.channels)
+        unknown = unknown_channels(session, channels)
         if unknown:
             raise InvalidInput.of("channel", f"there is no channel {unknown[0]}")
         content = ScheduleContent(
-            name=options.name or options.schedule,
-            rhythm=ReportRhythm(options.rhythm),
+            name=name or schedule,
+            rhythm=ReportRhythm(rhythm),
             wanted=query.to_json(),
-            channels=tuple(sorted(set(options.channels))),
-            enabled=not options.is_off,
+            channels=tuple(sorted(set(channels))),
+            enabled=not is_off,
         )
-        stored = put_schedule(session, deployment.no, options.schedule, content)
+        stored = put_schedule(session, deployment.no, schedule, content)
         details = {"version": stored.version}
-        record_activity(session, ACTOR, "report_schedule.changed", deployment, subject=options.schedule, details=details)
-    return f"Schedule {options.schedule} is stored, version {stored.version}: {options.rhythm}, {'off' if options.is_off else 'on'}."
+        record_activity(session, ACTOR, "report_schedule.changed", deployment, subject=schedule, details=details)
+    return f"Schedule {schedule} is stored, version {stored.version}: {rhythm}, {'off' if is_off else 'on'}."
 
 
 @contextmanager

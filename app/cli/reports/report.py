@@ -1,15 +1,13 @@
 """`evenhand report`."""
 
 import sys
-from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import typer
 
 from ...base.errors import InvalidInput
-from ...library.selections import SelectionReport, report_selections
+from ...library.selections import report_selections
 from ...reports.regulator.presets import SheetsWanted, ToolKind, choose_sheets
 from ...statistics.selections.category_schemes import CategoryMapping, parse_mappings
 from ...statistics.selections.local_law_144 import LEAST_SHARE
@@ -86,9 +84,9 @@ def report(
         if (file is None) == (deployment is None):
             raise InvalidInput.of("from_csv", "must name a file, or --deployment a deployment; one of the two")
         _require_output(output, form)
-        if output is not None and file is not None:
+        if output and file:
             check_target(output, file)
-        mappings = () if categories is None else read_mappings(categories)
+        mappings = read_mappings(categories) if categories else ()
         if deployment is not None:
             # Imported here: a report of a file needs no database.
             from .deployment_report import read_period, report_deployment  # noqa: PLC0415 - above
@@ -96,19 +94,34 @@ def report(
             span = read_period(start, end)
             content = report_deployment(deployment, span, _choose_content(sheets, preset, attribute, control, tool, mappings), form.value)
         elif file is not None:
-            selection_report = report_file(
+            if preset not in list(PresetName):
+                stated = "it is left out" if preset is None else f"found {preset!r:.100}"
+                raise InvalidInput.of("preset", f"must be one of {', '.join(PresetName)}; {stated}")
+            attribute, control, favourable = attribute or [], control or [], favourable or ["1"]
+            weights = [name for mapping in mappings for name in mapping.weights]
+            listed = list_values({prediction: [*favourable, *(unfavourable or [])]})
+            frame, notes = read(
                 file,
-                attribute or [],
-                preset,
+                {"attribute": attribute, "prediction": [prediction], "score": [score], "control": control, "categories": weights},
+                Declared([*(number or []), score, *weights], missing or [], listed, encoding),
+            )
+            mapped = [mapping.attribute for mapping in mappings]
+            print_notes([*notes, *name_twins(frame, [name for name in attribute if name not in mapped])])
+            if frame.empty:
+                raise InvalidInput.of("file", f"{file.name} has a header and no line below it, so there is nobody to count")
+            titles = [mapping.attribute for mapping in mappings if mapping.weights]
+            selection_report = report_selections(
+                frame,
+                preset=str(preset),
+                attribute=attribute,
                 prediction=prediction,
                 score=score,
-                favourable=favourable or ["1"],
-                unfavourable=unfavourable or [],
-                reference=reference,
-                control=control or [],
-                categories=mappings,
+                favourable=parse_values(frame, (prediction,), favourable),
+                unfavourable=parse_values(frame, (prediction,), unfavourable or []) or None,
                 least_share=least_share,
-                declared=Declared(number or [], missing or [], encoding=encoding),
+                categories=mappings,
+                reference=parse_side(frame, [*attribute, *titles], reference, "reference"),
+                control=control,
             )
             content = render_report(selection_report, file.name, form)
         _write(content, output)
@@ -158,10 +171,8 @@ def verify(
     from .deployment_report import verify_report  # noqa: PLC0415 - a report of a file needs no database
 
     with refuse_errors():
-        verified = verify_report(file, is_offline=offline)
-    for line in verified.lines:
-        typer.echo(line)
-    raise typer.Exit(0 if verified.is_unchanged else 1)
+        is_unchanged = verify_report(file, is_offline=offline)
+    raise typer.Exit(0 if is_unchanged else 1)
 
 
 @command.command()
@@ -200,57 +211,8 @@ def schedule(
     off: Annotated[bool, typer.Option("--off", help="Keep the schedule, but make no reports.")] = False,
 ) -> None:
     """Keep a report of each month, quarter or year of a deployment, in UTC, six hours after its end."""
-    from .kept_reports import ScheduleOptions, set_schedule  # noqa: PLC0415 - a report of a file needs no database
+    from .kept_reports import set_schedule  # noqa: PLC0415 - a report of a file needs no database
 
     with refuse_errors():
         query = _choose_content(None, preset, attribute, control, tool)
-        options = ScheduleOptions(schedule_id, name, every, tuple(channel or ()), off)
-        typer.echo(set_schedule(deployment, options, query))
-
-
-def report_file(
-    file: Path,
-    attribute: list[str],
-    preset: str | None,
-    *,
-    prediction: str | None,
-    score: str | None,
-    favourable: list[str],
-    unfavourable: list[str],
-    reference: Texts,
-    control: list[str],
-    categories: tuple[CategoryMapping, ...],
-    least_share: float,
-    declared: Declared,
-) -> SelectionReport:
-    if preset not in list(PresetName):
-        stated = "it is left out" if preset is None else f"found {preset!r:.100}"
-        raise InvalidInput.of("preset", f"must be one of {', '.join(PresetName)}; {stated}")
-    columns: dict[str, Sequence[str | None]] = {
-        "attribute": attribute,
-        "prediction": [prediction],
-        "score": [score],
-        "control": control,
-        "categories": [name for mapping in categories for name in mapping.weights],
-    }
-    titles = [mapping.attribute for mapping in categories if mapping.weights]
-    numbers = [*declared.numbers, score, *columns["categories"]]
-    listed = list_values({prediction: [*favourable, *unfavourable]})
-    frame, notes = read(file, columns, replace(declared, numbers=numbers, listed=listed))
-    mapped = [mapping.attribute for mapping in categories]
-    print_notes([*notes, *name_twins(frame, [name for name in attribute if name not in mapped])])
-    if frame.empty:
-        raise InvalidInput.of("file", f"{file.name} has a header and no line below it, so there is nobody to count")
-    return report_selections(
-        frame,
-        preset=str(preset),
-        attribute=attribute,
-        prediction=prediction,
-        score=score,
-        favourable=parse_values(frame, (prediction,), favourable),
-        unfavourable=parse_values(frame, (prediction,), unfavourable) or None,
-        least_share=least_share,
-        categories=categories,
-        reference=parse_side(frame, [*attribute, *titles], reference, "reference"),
-        control=control,
-    )
+        typer.echo(set_schedule(deployment, schedule_id, query, name=name, rhythm=every, channels=channel or (), is_off=off))

@@ -5,7 +5,7 @@ import io
 import json
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any
 
 from ...base.clock import utc_now
 from ...base.spreadsheets import harmless
@@ -22,7 +22,7 @@ class Format(StrEnum):
 
 
 _COUNTS = ("sheet", "attribute", "category", "applicants", "selected", "rate")
-COLUMNS: Final = {
+COLUMNS = {
     SheetName.LL144: (*_COUNTS, "impact_ratio", "excluded"),
     SheetName.ADVERSE_IMPACT: (*_COUNTS, "impact_ratio"),
     SheetName.LENDING: (*_COUNTS, "air"),

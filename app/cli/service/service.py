@@ -60,7 +60,7 @@ def run_service(
         postgres = None if settings.database_url else EmbeddedPostgres(settings.data_dir)
         try:
             named = settings.database_url.get_secret_value() if settings.database_url else ""
-            url = named if postgres is None else postgres.start()
+            url = postgres.start() if postgres else named
             _prepare_database(url, settings, prepare)
             shared = {"DATABASE_URL": url, SHARED_FOLDER: counters, **environment}
             alone = shared | {"EVENHAND_METRICS_PORT": "0"}
