@@ -17,7 +17,7 @@ from ..statistics.attribution.hybrid_values import Answered, HybridPlan, plan_hy
 from ..statistics.attribution.sampled_pairs import RecordPairs, draw_pairs
 from ..statistics.group_labels import IntArray
 from .compared_rates import ComparedRecords, as_rates, check_bins, list_players, read_compared
-from .frame_outcomes import classify_outcomes
+from .frame_outcomes import OutcomeLists, classify_outcomes
 
 Interval: TypeAlias = tuple[float, float] | None
 """Ends of a 95 % interval; None with too few records."""
@@ -250,16 +250,8 @@ def plan_gap(
     Raises:
         InvalidInput: names the argument that is wrong.
     """
-    records = read_compared(
-        frame,
-        attribute=attribute,
-        prediction=prediction,
-        features=features,
-        favourable=favourable,
-        unfavourable=unfavourable,
-        monitored=monitored,
-        reference=reference,
-    )
+    lists = OutcomeLists.of(favourable, unfavourable)
+    records = read_compared(frame, attribute, prediction, features, lists, monitored, reference)
     for name, number, least in (("pairs", pairs, 1), ("draws", draws, 10), ("seed", seed, 0)):
         if number is not None and (not isinstance(number, int) or isinstance(number, bool) or number < least):
             raise InvalidInput.of(name, f"must be a whole number, {least} or more, found {number!r:.100}")

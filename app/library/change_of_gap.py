@@ -14,6 +14,7 @@ from ..statistics.attribution.feature_bins import MIN_BINS, count_cells
 from ..statistics.group_labels import IntArray
 from .compared_rates import ComparedRecords, check_bins, read_compared
 from .frame_hours import read_hours
+from .frame_outcomes import OutcomeLists
 
 
 @frozen
@@ -72,16 +73,8 @@ def explain_change(
     Raises:
         InvalidInput: names the argument that is wrong; it is `at` if all records are on the same side of the moment.
     """
-    records = read_compared(
-        frame,
-        attribute=attribute,
-        prediction=prediction,
-        features=features,
-        favourable=favourable,
-        unfavourable=unfavourable,
-        monitored=monitored,
-        reference=reference,
-    )
+    lists = OutcomeLists.of(favourable, unfavourable)
+    records = read_compared(frame, attribute, prediction, features, lists, monitored, reference)
     check_bins(bins)
     moment = parse_moment("at", at)
     hours = read_hours(frame, time, time_format, earliest)

@@ -123,12 +123,10 @@ class ComparedRecords:
 
 def read_compared(
     frame: pd.DataFrame,
-    *,
     attribute: str | Sequence[str],
     prediction: str,
     features: Sequence[str] | str,
-    favourable: object,
-    unfavourable: object,
+    lists: OutcomeLists,
     monitored: object,
     reference: object,
 ) -> ComparedRecords:
@@ -138,7 +136,6 @@ def read_compared(
         InvalidInput: names the argument that is wrong.
     """
     check_frame(frame)
-    lists = OutcomeLists.of(favourable, unfavourable)
     return ComparedRecords(
         frame,
         group_records(frame, attribute, monitored, reference),

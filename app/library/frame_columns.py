@@ -265,7 +265,7 @@ def as_listed(listed: object, option: str) -> tuple[Scalar | Range, ...]:
     for earlier, later in pairwise(ranges):
         if earlier.overlaps(later):
             raise InvalidInput.of(option, f"{later.label} overlaps {earlier.label} (both ends belong to a range)")
-    texts: set[str] = set()
+    texts = set()
     for text in map(name_value, values):
         if text in texts:
             raise InvalidInput.of(option, f"{text!r} is listed twice")

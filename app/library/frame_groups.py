@@ -171,9 +171,8 @@ def _build_grouping(divisions: Sequence[_Part], codes: Codes, counted: IntArray)
         cells += [_cell(divisions, int(np.ravel_multi_index(places_of_parts, shape))) for places_of_parts in combined]
         _refuse_many(divisions, len(cells))
 
-    named = _join_names(divisions)
+    named, chosen = _join_names(divisions), None
     reference = [cell for cell in cells if cell.may_be_reference]
-    chosen = None
     if any(None in division.roles for division in divisions):
         if not reference:
             raise InvalidInput.of("reference", f"no record of {named} is left to compare the monitored ones with")
@@ -182,10 +181,9 @@ def _build_grouping(divisions: Sequence[_Part], codes: Codes, counted: IntArray)
     monitored = [cell for cell in cells if cell not in reference]
     if not monitored:
         raise InvalidInput.of("monitored", f"every record of {named} is in {reference[0].label!r}; there is nothing to compare it with")
-    if len({cell.label for cell in (*monitored, *reference)}) < len(monitored) + len(reference):
+    if len({cell.label for cell in cells}) < len(cells):
         raise InvalidInput.of("attribute", f"{named} make two groups of one name, because of values that hold × as a word of its own")
-    groups = {cell.place: ComparedGroup(cell.label, "monitored") for cell in monitored}
-    groups |= {cell.place: ComparedGroup(cell.label, "reference") for cell in reference}
+    groups = {cell.place: ComparedGroup(cell.label, "reference" if cell in reference else "monitored") for cell in monitored + reference}
 
     renumbered = np.full(sizes.size, NEITHER, dtype=np.int64)
     renumbered[list(groups)] = np.arange(len(groups))
@@ -260,12 +258,11 @@ def _divide_by_ranges(column: Column, name: str, monitored: Listing, reference: 
         option, opposite = ("monitored", "reference") if monitored is None else ("reference", "monitored")
         raise InvalidInput.of(option, f"is needed for {name!r}, because {opposite} lists ranges")
     ranges = [value for value in (*monitored, *reference) if isinstance(value, Range)]
-    for later in ranges[len(monitored) :]:
-        for earlier in ranges[: len(monitored)]:
-            if later.overlaps(earlier):
-                raise InvalidInput.of(
-                    "reference", f"{later.label} overlaps {earlier.label}, which is listed as monitored (both ends belong to a range)"
-                )
+    for later, earlier in product(ranges[len(monitored) :], ranges[: len(monitored)]):
+        if later.overlaps(earlier):
+            raise InvalidInput.of(
+                "reference", f"{later.label} overlaps {earlier.label}, which is listed as monitored (both ends belong to a range)"
+            )
     unseen: list[str] = []
     numbers = convert_some_numbers(column, "attribute", unseen)
     codes = np.full(numbers.size, NEITHER, dtype=narrowest(len(ranges)))
@@ -322,12 +319,9 @@ def _divide_by_values(column: Column, monitored: Listing, reference: Listing) ->
         renumbered[unlisted] = len(watched)
         labels[len(watched) :] = [EVERYBODY_ELSE]
     codes = looked_up(renumbered, encoded.codes, missing=NEITHER)
-    unseen = tuple(
-        f"{text!r} is not a value of {encoded.name!r}, which holds {encoded.described()}" for text in texts[len(encoded.texts) :]
-    )
-    twins = count_twins(encoded.name, records, listed, () if has_rest else [texts[code] for code in unlisted])
-    notes = (*unseen, *describe_twins(twins))
-    return _Part(encoded.name, tuple(labels), tuple(roles.values())[: len(labels)], codes, notes)
+    notes = [f"{text!r} is not a value of {encoded.name!r}, which holds {encoded.described()}" for text in texts[len(encoded.texts) :]]
+    notes += describe_twins(count_twins(encoded.name, records, listed, () if has_rest else [texts[code] for code in unlisted]))
+    return _Part(encoded.name, tuple(labels), tuple(roles.values())[: len(labels)], codes, tuple(notes))
 
 
 def _places(encoded: Encoded, positions: dict[str, int], listing: Listing, option: str) -> list[int]:

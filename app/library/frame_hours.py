@@ -1,6 +1,6 @@
 """Hours of a frame's records, and the first record of each person."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
 
@@ -10,6 +10,7 @@ import pandas as pd
 
 from ..base.clock import utc_now
 from ..base.errors import InvalidInput
+from ..base.frozen import frozen
 from ..domain.record_times import EPOCH, Impossible, LeftOutTimes, TimeRule, TimeTally
 from ..statistics.group_labels import IntArray
 from .frame_columns import Column, require_column
@@ -17,7 +18,7 @@ from .frame_columns import Column, require_column
 DAY_HOURS = 24
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@frozen(eq=False, kw_only=True)
 class HourNumbers:
     """Each record's hour, counted from the first; `first` begins it in UTC, `hours` is their number.
 

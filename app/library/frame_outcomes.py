@@ -51,8 +51,7 @@ class OutcomeLists:
                     raise InvalidInput.of(
                         "unfavourable", "lists values where favourable lists ranges, or the other way round; use one form"
                     )
-                overlapping = isinstance(value, Range) and isinstance(favoured, Range) and value.overlaps(favoured)
-                if overlapping:
+                if isinstance(value, Range) and isinstance(favoured, Range) and value.overlaps(favoured):
                     raise InvalidInput.of(
                         "unfavourable",
                         f"{name_value(value)} overlaps {name_value(favoured)}, which is favourable (both ends belong to a range)",
@@ -106,10 +105,11 @@ class KnownOutcomes:
 
 
 def read_outcomes(frame: pd.DataFrame, label: str | None, prediction: str | None, rule: OutcomeLists) -> KnownOutcomes:
-    def read(name: str | None, option: str) -> FrameOutcomes | None:
-        return None if name is None else classify_outcomes(require_column(frame, name, option), rule, option)
-
-    return KnownOutcomes(read(label, "label"), read(prediction, "prediction"))
+    actual, predicted = (
+        None if name is None else classify_outcomes(require_column(frame, name, option), rule, option)
+        for name, option in ((label, "label"), (prediction, "prediction"))
+    )
+    return KnownOutcomes(actual, predicted)
 
 
 def classify_outcomes(column: Column, rule: OutcomeLists, option: str) -> FrameOutcomes:
