@@ -50,8 +50,6 @@ def _new_file(file: Path, *, force: bool) -> Iterator[Path]:
             else:
                 try:
                     os.link(draft, file)  # unlike a rename, never replaces a file created meanwhile
-                except FileExistsError:
-                    _refuse_existing(file)
                 except OSError:
                     _refuse_existing(file)
                     draft.replace(file)

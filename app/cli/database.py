@@ -111,16 +111,6 @@ def require_tables(database: Database) -> None:
             )
 
 
-def require_answer(url: str) -> None:
-    """Raises SetupError or Unavailable if the database at that URL does not let us in."""
-    database = Database(url, pool_size=1)
-    try:
-        with database.operator_connection() as connection:
-            connection.exec_driver_sql("SELECT 1")
-    finally:
-        database.close()
-
-
 def migrate(database: Database) -> None:
     """Brings the schema up to date, with partitions for the coming months."""
     upgrade(database)

@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from ..database.migrations import OLDEST_COMMIT, is_newer, is_too_old, newest_re
 from ..database.partitions import months_ahead
 from ..database.reseal import find_unreadable, name_first
 from ..database.suitability import find_faults
-from .database import command_settings, open_database, require_answer
+from .database import command_settings, open_database
 
 command = typer.Typer(add_completion=False)
 
@@ -71,7 +71,8 @@ def examine(settings: Settings) -> Iterator[Finding]:
     yield look_at_secrets(settings)
     try:
         with open_database(settings) as database:
-            require_answer(database.url)
+            with database.operator_connection() as connection:
+                connection.exec_driver_sql("SELECT 1")
             yield Finding("database", GOOD, f"{public_address(database.url)} answers.")
             yield from (Finding("database", FAULT, fault.words) for fault in find_faults(database))
             with database.transaction() as session:
@@ -124,7 +125,7 @@ def look_at_schema(session: Session) -> Finding:
 
 def look_at_clock(session: Session) -> Finding:
     before = utc_now()
-    theirs: datetime = session.execute(text("SELECT clock_timestamp()")).scalar_one()
+    theirs = session.scalar(text("SELECT clock_timestamp()"))
     skew = theirs - before - (utc_now() - before) / 2
     sentence = f"The clock of this machine differs from the database's by {abs(skew.total_seconds()):.1f} s."
     if abs(skew) > MAX_SKEW:
@@ -133,7 +134,7 @@ def look_at_clock(session: Session) -> Finding:
 
 
 def look_at_worker(session: Session) -> Finding:
-    silent: timedelta | None = session.execute(text("SELECT now() - max(beat_at) FROM workers")).scalar()
+    silent = session.scalar(text("SELECT now() - max(beat_at) FROM workers"))
     if silent is None:
         return Finding("worker", FAULT, "No worker has ever answered. Start evenhand worker, or evenhand serve without --without-worker.")
     sentence = f"The newest heartbeat is {silent.total_seconds():.0f} s old."
@@ -143,8 +144,8 @@ def look_at_worker(session: Session) -> Finding:
 
 
 def look_at_keys(session: Session) -> Finding:
-    admins: int = session.execute(text("SELECT count(*) FROM api_keys WHERE role = 'admin' AND revoked_at IS NULL")).scalar_one()
-    people: int = session.execute(text("SELECT count(*) FROM users WHERE role = 'admin' AND disabled_at IS NULL")).scalar_one()
+    admins = session.scalar(text("SELECT count(*) FROM api_keys WHERE role = 'admin' AND revoked_at IS NULL"))
+    people = session.scalar(text("SELECT count(*) FROM users WHERE role = 'admin' AND disabled_at IS NULL"))
     if admins + people == 0:
         return Finding("keys", WARNING, "No key and no user may administer. Run evenhand keys create --role admin.")
     return Finding("keys", GOOD, f"{admins} admin keys and {people} admin users are in use.")

@@ -18,24 +18,18 @@ from ...statistics.e_values.state_words import DAY, MINUTE, State, choose_form, 
 from .metrics_report import printable
 
 COLOURS = {State.UNFAIR: "red", State.SHOWN_FAIR: "green"}
-TITLES = {
-    "disparate_impact": "disparate impact",
-    "true_positive_rate_difference": "TPR difference",
-    "false_positive_rate_difference": "FPR difference",
-    "accuracy_difference": "accuracy difference",
+FIGURES = {
+    "disparate_impact": ("disparate impact", "favourable rate"),
+    "true_positive_rate_difference": ("TPR difference", "true positive rate"),
+    "false_positive_rate_difference": ("FPR difference", "false positive rate"),
+    "accuracy_difference": ("accuracy difference", "accuracy"),
 }
+"""Title of each metric, and the rate that it compares."""
 
 
 BARS = "▁▂▃▄▅▆▇█"
 BAR_COUNT = 20
 """Max bars of a comparison; each shows the highest value of its hours."""
-
-FIGURES = {
-    "disparate_impact": "favourable rate",
-    "true_positive_rate_difference": "true positive rate",
-    "false_positive_rate_difference": "false positive rate",
-    "accuracy_difference": "accuracy",
-}
 
 
 def render_evidence(evidence: Evidence, name: str, console: Console, condition: str) -> str:
@@ -53,7 +47,7 @@ def render_evidence(evidence: Evidence, name: str, console: Console, condition: 
 
 
 def phrase_evidence(evidence: ComparisonEvidence) -> str:
-    rate, group = FIGURES[evidence.metric], f"{evidence.attribute} {evidence.group}"
+    (_, rate), group = FIGURES[evidence.metric], f"{evidence.attribute} {evidence.group}"
     form, unit = (DAY, "day") if evidence.is_daily else (MINUTE, "hour")
     is_below = evidence.direction is (UnfairSide.ABOVE if evidence.metric == "accuracy_difference" else UnfairSide.BELOW)
     if evidence.metric == "disparate_impact":
@@ -103,7 +97,7 @@ def _build_table(evidence: Evidence) -> Table:
         figure = (comparison.metric, comparison.group)
         title = group = interval = since = ""
         if figure != before:
-            title, group = escape(TITLES[comparison.metric]), escape(printable(comparison.group))
+            title, group = escape(FIGURES[comparison.metric][0]), escape(printable(comparison.group))
             interval = " to ".join("open" if end is None else _format(end) for end in comparison.interval)
         before = figure
         limit = f"{'≥' if comparison.direction is UnfairSide.BELOW else '≤'} {_format(comparison.limit)}"

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import field
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypeAlias
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -39,7 +39,7 @@ MIN_UNPACKED = 64 * 2**20
 WIDTH = 100
 """Columns of the report where it is not printed on a terminal."""
 
-Texts: TypeAlias = list[str] | None
+Texts = list[str] | None
 Favourable = Annotated[Texts, typer.Option(help="A favourable value, or range lo-hi of numbers; by default 1. Repeatable.")]
 Unfavourable = Annotated[Texts, typer.Option(help="An unfavourable value or range; by default every other value. Repeatable.")]
 Monitored = Annotated[

@@ -49,12 +49,12 @@ def render_report(report: Report, name: str, console: Console) -> str:
         f"{name}: {report.records.text} Favourable: {', '.join(report.favourable)}.",
         *report.records.lines[1:],
         f"{report.attribute}: {', '.join(named)}.",
-        *([] if report.labels is None else [report.labels]),
-        *([] if report.chosen is None else [f"{report.chosen[:1].upper()}{report.chosen[1:]}."]),
+        report.labels,
+        report.chosen and f"{report.chosen[:1].upper()}{report.chosen[1:]}.",
         *(f"Warning: {warning}." for warning in report.warnings),
     ]
     with console.capture() as capture:
-        for line in heading:
+        for line in filter(None, heading):
             console.print(escape(printable(line)))
         console.print(_table(shown))
         for note in _notes(shown):

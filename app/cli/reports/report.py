@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated
 
 import typer
 
@@ -34,10 +34,10 @@ from .report_formats import Format, render_report
 
 command = typer.Typer(add_completion=False)
 
-CsvFile: TypeAlias = Annotated[
+CsvFile = Annotated[
     Path | None, typer.Option("--from-csv", metavar="FILE", exists=True, dir_okay=False, readable=True, help="A CSV file with a header.")
 ]
-CategoriesFile: TypeAlias = Annotated[
+CategoriesFile = Annotated[
     Path | None, typer.Option(exists=True, dir_okay=False, readable=True, help="JSON file that maps values, or weights, to categories.")
 ]
 PRESET = "Rule whose sheets are made: ll144, ugesp, lending, eu-ai-act or insurance-co."

@@ -23,13 +23,13 @@ class ChildSpec:
     stop_seconds: float = 15.0
 
 
-class Child:
-    """One run of a `ChildSpec`, in its own session, so that Ctrl-C reaches only the supervisor."""
+class Child(subprocess.Popen[bytes]):
+    """One run of a `ChildSpec`, in its own session, so that Ctrl-C reaches only the supervisor; its id is also that of its group."""
 
     def __init__(self, spec: ChildSpec) -> None:
         self.spec = spec
         # A supervisor that is killed outright takes Postgres along, so there is nothing left to finish in good order.
-        self._process = subprocess.Popen(  # noqa: S603 - our own programs and arguments
+        super().__init__(
             tied_command(spec.command, signal.SIGKILL),
             stdin=subprocess.DEVNULL,
             env={**os.environ, **spec.environment},
@@ -37,22 +37,10 @@ class Child:
             start_new_session=True,
         )
 
-    @property
-    def pid(self) -> int:
-        """The process id, which is also that of its group."""
-        return self._process.pid
-
-    def status(self) -> int | None:
-        return self._process.poll()
-
-    def ask_to_end(self) -> None:
-        """Sends SIGTERM, once."""
-        self._process.terminate()
-
     def wait_for_end(self) -> None:
         """Waits until it and the processes it started have ended: by themselves within `stop_seconds`, else killed."""
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(self.spec.stop_seconds)
+            self.wait(self.spec.stop_seconds)
         with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS answers "not permitted" for a group of zombies
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+            os.killpg(self.pid, signal.SIGKILL)
+        self.wait()

@@ -72,7 +72,7 @@ class Supervisor:
                 self.tend()
         finally:
             for child in self._children.values():
-                child.ask_to_end()
+                child.terminate()
             for child in self._children.values():
                 child.wait_for_end()
             self._children.clear()
@@ -87,7 +87,7 @@ class Supervisor:
                 if name not in self._done and self._backoffs[name].is_due(self._clock()):
                     self._start(spec)
                 continue
-            status = child.status()
+            status = child.poll()
             if status is None:
                 continue
             child.wait_for_end()

@@ -89,10 +89,10 @@ def test_a_child_deaf_to_a_polite_request_is_killed_with_what_it_started(tmp_pat
     child = Child(_python("deaf", grandchild, stop_seconds=0.2))
     wait_until(lambda: pid_file.exists() and pid_file.read_text() != "")
 
-    child.ask_to_end()
+    child.terminate()
     child.wait_for_end()
 
-    assert child.status() == -signal.SIGKILL
+    assert child.poll() == -signal.SIGKILL
     wait_until(lambda: not _lives(int(pid_file.read_text())))
 
 
