@@ -16,14 +16,14 @@ from .counting.left_out_of_check import LEFT_OUT
 from .views.headlines import Headline
 from .views.measurement_bodies import MEASUREMENT, RECORDS, RECORDS_MEANING, MeasurementOut
 
-_WINDOW: dict[str, Any] = {
+_WINDOW = {
     "records": 412,
     "additional_records": 0,
     "perturbed_records": {"Sex": 412, "Age": 824},
     "oldest_record_at": "2026-03-01T09:00:02.104512Z",
     "newest_record_at": "2026-03-01T09:59:58.730011Z",
 }
-_CHECK: dict[str, Any] = {
+_CHECK = {
     "id": "5f0c7a52-6d0e-4a52-9a53-0d1f3c2b7e11",
     "deployment_id": "credit-risk",
     "trigger": "schedule",
@@ -47,7 +47,7 @@ _CHECK: dict[str, Any] = {
     "started_at": "2026-03-01T10:00:35.902113Z",
     "finished_at": "2026-03-01T10:00:41.020874Z",
 }
-_TABLE: dict[str, Any] = {
+_TABLE = {
     "data": "payload",
     "attribute": "Sex",
     "part": "span",
@@ -59,7 +59,7 @@ _TABLE: dict[str, Any] = {
     },
 }
 
-_HEADLINE: dict[str, Any] = {"attribute": "Sex", "figures": [MEASUREMENT], "reading": None, "notes": []}
+_HEADLINE = {"attribute": "Sex", "figures": [MEASUREMENT], "reading": None, "notes": []}
 
 
 class RangeIn(In):

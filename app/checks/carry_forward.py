@@ -4,7 +4,6 @@ from dataclasses import replace
 
 from sqlalchemy.orm import Session
 
-from ..base.frozen import frozen
 from ..database.engine import ArrowReader
 from ..domain.check import Measurement, Span, Trigger
 from ..sources.stored.window_queries import WindowQuery, count_payload, is_logged_between
@@ -13,18 +12,6 @@ from .result_queries import EarlierCheck, StoredTable, find_origin, read_measure
 from .subject import Subject
 from .window.fingerprint import FINGERPRINT, fingerprint_now
 from .window.window_details import describe_setting
-
-
-@frozen
-class Carried:
-    """An earlier check's measurements at a later time; `window` counts relative to the later span.
-
-    `tables` are set if both spans begin together: both checks have the same records.
-    """
-
-    window: dict[str, object]
-    measurements: tuple[Measurement, ...]
-    tables: tuple[StoredTable, ...]
 
 
 def find_earlier_check(session: Session, subject: Subject) -> EarlierCheck | None:
@@ -63,26 +50,28 @@ def still_holds(reader: ArrowReader, subject: Subject, earlier: EarlierCheck) ->
     return bool(fingerprint_now(reader, subject, earlier.span) == earlier.window[FINGERPRINT])
 
 
-def carry_forward(session: Session, subject: Subject, earlier: EarlierCheck) -> Carried:
-    together = _begin_together(earlier, subject)
-    window = {**earlier.window, "copies_to_score": 0, "carried_from": earlier.id}
+def carry_forward(
+    session: Session, subject: Subject, earlier: EarlierCheck
+) -> tuple[dict[str, object], tuple[Measurement, ...], tuple[StoredTable, ...]]:
+    """The window relative to the later span, the measurements at its end, and the tables.
+
+    There are tables only if both spans begin together: then both checks have the same records.
+    """
+    together, window = _begin_together(earlier, subject), earlier.window
+    window = window | {"copies_to_score": 0, "carried_from": earlier.id}
     if not together:  # nothing was logged in the later span
         window |= {
             "records": 0,
-            "additional_records": _sum(window["records"], window["additional_records"]),
+            "additional_records": window["records"] + window["additional_records"],
             "logged_in_span": 0,
             "labelled_records": 0,
-            "additional_labelled_records": _sum(window["labelled_records"], window["additional_labelled_records"]),
+            "additional_labelled_records": window["labelled_records"] + window["additional_labelled_records"],
         }
     measurements = tuple(
         replace(measurement, at=subject.at, carried_forward=True) for measurement in read_measurements(session, earlier.no)
     )
-    return Carried(window, measurements, tuple(read_stored_tables(session, earlier.no)) if together else ())
+    return window, measurements, tuple(read_stored_tables(session, earlier.no)) if together else ()
 
 
 def _begin_together(earlier: EarlierCheck, subject: Subject) -> bool:
     return earlier.span.start == subject.check.span.start
-
-
-def _sum(*counts: object) -> int:
-    return sum(count for count in counts if isinstance(count, int))

@@ -36,8 +36,8 @@ from .copies.rescore import Answers, rescore
 from .counting.count_files import CountedSpan, count_span
 from .counting.left_out_of_check import describe_left_out
 from .counting.tabulate import EVERYBODY, Tabulated, data_measured_on, tabulate
-from .lease_queries import VersionsUsed, finish
-from .measure import convert_gap, convert_rows, find_gaps, measure_table
+from .lease_queries import finish
+from .measure import convert_rows, find_gaps, measure_table
 from .measure_records import measure_records
 from .result_queries import StoredTable, store_label_predictions, store_measurements, store_tables
 from .schedule.retry import CHECK_POLICY
@@ -91,7 +91,7 @@ class Findings:
     measurements: tuple[Measurement, ...] = ()
     answers: Answers | None = None
     label_predictions: LabelPredictions | None = None
-    further: Further | None = None
+    further: Further = Further()
     flag_file: FlagFile | None = None
 
 
@@ -144,8 +144,8 @@ def _find_logged(subject: Subject, database: Database, calls: Calls, further: St
 
     if earlier is not None:
         with database.transaction() as session:
-            carried = carry_forward(session, subject, earlier)
-        return Findings(CheckState.SUCCEEDED, carried.window, kept_tables=carried.tables, measurements=carried.measurements)
+            carried_window, measurements, tables = carry_forward(session, subject, earlier)
+        return Findings(CheckState.SUCCEEDED, carried_window, kept_tables=tables, measurements=measurements)
     details = describe_window(subject, evidence) | describe_rows(subject, evidence)
     span = subject.check.span
     since = evidence.window.reach().start if evidence.window.additional else span.start
@@ -178,12 +178,15 @@ def _read_files(subject: Subject, payload: PayloadTable, places: TablePlaces, re
     return _ReadWindow(evidence, details, copies, counted, FlagFile.of(source.kept.folder, subject.check))
 
 
-def _measure_window(subject: Subject, window: _ReadWindow, database: Database, calls: Calls, step: Step | None) -> Findings:
+def _measure_window(subject: Subject, window: _ReadWindow, database: Database, calls: Calls, step: Step) -> Findings:
     deployment, report = subject.deployment, calls.report
     evidence, details, counted = window.evidence, window.details, window.counted
     subject = subject.without(evidence.find_unmeasured())
     if len(evidence.window) < subject.monitor.min_records:
-        return Findings(CheckState.INSUFFICIENT_DATA, details, _describe_shortage(subject, len(evidence.window)))
+        version = deployment.schema.version
+        of_version = f" of schema version {version}, the present one," if version > 1 else ""
+        shortage = f"There are {len(evidence.window):,} records{of_version} up to the end of the span"
+        return Findings(CheckState.INSUFFICIENT_DATA, details, f"{shortage}; {subject.monitor.min_records:,} are needed.")
 
     answers, predicted = Answers(CounterfactualLines(), {}), Predicted(keep_scored(evidence.feedback))
     failure: ScoringFailed | None = None
@@ -234,15 +237,12 @@ def _measure_window(subject: Subject, window: _ReadWindow, database: Database, c
         figures = convert_rows(judged, monitor=subject.monitor, at=subject.at)
         measured += without_values(figures) if has_unequal_weights else figures
     for gap in find_gaps(subject, evidence, labels, has_all=counted is None):
-        measured += convert_gap(gap, monitor=subject.monitor, at=subject.at)
+        measured += convert_rows(gap, monitor=subject.monitor, at=subject.at)
 
-    further = Further()
-    if step is not None:
-        in_files = window.flag_file is not None
-        report(Progress(step="flagging records" if in_files else "computing what mitigation would change"))
-        further = step(subject, evidence, labels, database)
-        if has_unequal_weights:
-            further = replace(further, tables=(), measurements=without_values(further.measurements))
+    report(Progress(step="computing what mitigation would change" if window.flag_file is None else "flagging records"))
+    further = step(subject, evidence, labels, database)
+    if has_unequal_weights:
+        further = replace(further, tables=(), measurements=without_values(further.measurements))
     of_span = None if counted is None else counted.of_comparison
     details |= describe_left_out(subject, evidence, labels, predicted, of_span, further.tables)
     flag_file = None if further.flagged is None else window.flag_file
@@ -257,12 +257,6 @@ def _measure_window(subject: Subject, window: _ReadWindow, database: Database, c
         further=further,
         flag_file=flag_file,
     )
-
-
-def _describe_shortage(subject: Subject, count: int) -> str:
-    version = subject.deployment.schema.version
-    of_version = f" of schema version {version}, the present one," if version > 1 else ""
-    return f"There are {count:,} records{of_version} up to the end of the span; {subject.monitor.min_records:,} are needed."
 
 
 def _require_outcomes(evidence: CheckEvidence, answers: Answers) -> None:
@@ -292,7 +286,8 @@ def _store(subject: Subject, findings: Findings, database: Database) -> None:
             failure=None if failure is None else Failure.SCORING_FAILED,
             model_answer=None if failure is None else failure.quotation,
             window=findings.window,
-            versions=VersionsUsed(monitor_version=subject.monitor.version, model_revision=deployment.model_revision),
+            monitor_version=subject.monitor.version,
+            model_revision=deployment.model_revision,
         )
         stored = [(table, period, cells) for table in findings.tables for period, cells in table.parts()]
         counted = [StoredTable(table.data, table.comparison, period, cells) for table, period, cells in stored]
@@ -301,13 +296,13 @@ def _store(subject: Subject, findings: Findings, database: Database) -> None:
         if findings.answers is not None:
             store_targets(session, deployment.no, findings.answers.new_targets)
             findings.answers.lines.store(session)
-        if findings.further is not None and findings.further.store is not None:
+        if findings.further.store is not None:
             findings.further.store(session, check.no)
         counted_on = {table.data for table in findings.tables} | {table.data for table in findings.kept_tables}
         if DataSet.BALANCED in counted_on and check.span.is_whole_hour:
             note_changed_hours(session, deployment.no, [check.span.start])
         if findings.label_predictions:
             store_label_predictions(session, deployment.no, findings.label_predictions, deployment.model_revision)
-        if findings.flag_file is not None and findings.further is not None and findings.further.flagged is not None:
+        if findings.flag_file is not None and findings.further.flagged is not None:
             # Last: if anything before fails, the flags of the earlier check stay.
             findings.flag_file.write(findings.further.flagged)

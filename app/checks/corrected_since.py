@@ -1,14 +1,12 @@
 """Values of a check's records that were corrected since."""
 
-from typing import Final
-
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from .correction import CorrectedCount
 
 # Records of the window, and labels that became usable in the span; those that top it up are the newest before.
-_COUNT_SINCE: Final = text("""
+_COUNT_SINCE = text("""
     SELECT what, count(*)
     FROM (SELECT *, (window_->>'oldest_record_at')::timestamptz AS oldest, (window_->>'newest_record_at')::timestamptz AS newest,
                  (window_->>'additional_labelled_records')::int AS additional

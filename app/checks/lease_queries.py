@@ -10,10 +10,10 @@ from sqlalchemy import func, text
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from ..base.frozen import frozen
+from ..database.binary_rows import list_column_values
 from ..database.leased_rows import HeldRow, lease_row, returned_values, write_held
 from ..database.tables import CheckRow
-from ..domain.check import CheckRun, CheckState, Failure, Progress
+from ..domain.check import PRESENT_TRIGGERS, CheckRun, CheckState, Failure, Progress
 from .queries import read_run
 from .schedule.retry import CheckPolicy
 
@@ -61,19 +61,17 @@ _END_ABANDONED = text("""
 """)
 
 
-@frozen(kw_only=True)
-class VersionsUsed:
-    monitor_version: int
-    model_revision: str
-
-
 def claim(session: Session, *, token: str, policy: CheckPolicy) -> CheckRun | None:
     """Leases the next check; `token` is new for each claim.
 
     Taking over a silent worker's check is an attempt; without one left, it ends.
     """
-    alerted = [trigger.value for trigger in policy.alerted_triggers]
-    session.execute(_END_ABANDONED, {"reason": policy.interrupted_reason, "most": policy.max_attempts, "alerted": alerted})
+    reason = (
+        f"The check was interrupted {policy.max_attempts} times before it could end: its worker stopped, or lost the database. "
+        "The logs of the workers say why; queue it again once they run."
+    )
+    alerted = [trigger.value for trigger in PRESENT_TRIGGERS]
+    session.execute(_END_ABANDONED, {"reason": reason, "most": policy.max_attempts, "alerted": alerted})
     tried: list[int] = []
     while len(tried) < _COLLISIONS:
         try:
@@ -108,7 +106,7 @@ def renew(session: Session, check: CheckRun, *, lease: timedelta, progress: Prog
     until = func.now() + lease
     values: dict[str, Any] = {"lease_until": until, "claimable_at": until}
     if progress is not None:
-        values["progress"] = {"step": progress.step, "done": progress.done, "total": progress.total}
+        values["progress"] = list_column_values(progress)
     return _write(session, check, values)
 
 
@@ -122,7 +120,8 @@ def finish(
     reason: str | None = None,
     failure: Failure | None = None,
     model_answer: str | None = None,
-    versions: VersionsUsed | None = None,
+    monitor_version: int | None = None,
+    model_revision: str | None = None,
     retry_after: timedelta | None = None,
 ) -> None:
     """Ends the check, or with `retry_after` this attempt; `alerts_due`: its alerts are to be decided.
@@ -134,29 +133,26 @@ def finish(
     Raises:
         LeaseLost: the check is no longer this worker's; roll everything back.
     """
-    values = {
+    values: dict[str, Any] = {
         "state": state,
         "window": window,
         "reason": reason,
         "failure": failure,
         "model_answer": model_answer,
-        "monitor_version": None if versions is None else versions.monitor_version,
-        "model_revision": None if versions is None else versions.model_revision,
+        "monitor_version": monitor_version,
+        "model_revision": model_revision,
         "finished_at": func.now(),
         "alerts_due": alerts_due,
-        **_UNLEASED,
+        "lease_token": None,
+        "lease_until": None,
+        "claimable_at": None if retry_after is None else func.now() + retry_after,
     }
-    if retry_after is not None:
-        values["claimable_at"] = func.now() + retry_after
     _write(session, check, values)
 
 
 def release(session: Session, check: CheckRun) -> None:
     """Puts the check back into the queue; the attempt does not count. Raises LeaseLost."""
     _write(session, check, {**returned_values(CheckRow), "lease_until": None})
-
-
-_UNLEASED: dict[str, Any] = {"lease_token": None, "lease_until": None, "claimable_at": None}
 
 
 def _write(session: Session, check: CheckRun, values: dict[str, Any]) -> bool:

@@ -36,34 +36,36 @@ _HEADLINES: tuple[FigureScope, ...] = ("attribute", "pooled")
 
 
 @frozen
-class NotMeasured:
+class MeasuredRows:
+    """Metrics of one data set's records, by the groups of a comparison or of EVERYBODY."""
+
     data: DataSet
     comparison: Comparison
-    metrics: tuple[Metric, ...]
-    reason: str
+    measured: list[Measured]
 
-    def results(self) -> list[Measured]:
-        results = []
-        for metric in self.metrics:
-            scope: FigureScope = "overall"
-            scopes = () if self.comparison == EVERYBODY else metric.scopes_on(self.data.value)
-            if scopes:
-                scope = next(scope for scope in (*_HEADLINES, *scopes) if scope in scopes)
-            results.append(
-                Measured(
-                    metric=metric.key,
-                    scope=scope,
-                    group=None,
-                    number=Undefined(self.reason, 0),
-                    smallest_group=0,
-                    worst_of=0 if "worst" in scopes else None,
-                    details=Details(formula=metric.formula),
-                )
+
+def leave_unmeasured(data: DataSet, comparison: Comparison, metrics: Sequence[Metric], reason: str) -> MeasuredRows:
+    results = []
+    for metric in metrics:
+        scope: FigureScope = "overall"
+        scopes = () if comparison == EVERYBODY else metric.scopes_on(data.value)
+        if scopes:
+            scope = next(scope for scope in (*_HEADLINES, *scopes) if scope in scopes)
+        results.append(
+            Measured(
+                metric=metric.key,
+                scope=scope,
+                group=None,
+                number=Undefined(reason, 0),
+                smallest_group=0,
+                worst_of=0 if "worst" in scopes else None,
+                details=Details(formula=metric.formula),
             )
-        return results
+        )
+    return MeasuredRows(data, comparison, results)
 
 
-def find_gaps(subject: Subject, evidence: CheckEvidence, labels: Labelled | None, *, has_all: bool) -> list[NotMeasured]:
+def find_gaps(subject: Subject, evidence: CheckEvidence, labels: Labelled | None, *, has_all: bool) -> list[MeasuredRows]:
     monitor, in_files, no_endpoint = subject.monitor, subject.deployment.payload is not None, subject.deployment.endpoint is None
     unscored = UNSCORED_LABELS if no_endpoint else REFUSED_LABELS
     no_labels = None if labels is not None else unscored if len(evidence.feedback) else NO_LABELS
@@ -85,17 +87,17 @@ def find_gaps(subject: Subject, evidence: CheckEvidence, labels: Labelled | None
             gaps += _missing(DataSet.DEBIASED, stored_on(monitor, DataSet.DEBIASED), [single], NOT_FOR_FILES if in_files else no_copies)
             missing = NOT_FOR_FILES if in_files else no_labels or no_copies
             if missing is not None and of_labels:
-                gaps.append(NotMeasured(DataSet.DEBIASED_FEEDBACK, single, of_labels, missing))
+                gaps.append(leave_unmeasured(DataSet.DEBIASED_FEEDBACK, single, of_labels, missing))
     return gaps
 
 
-def _missing(data: DataSet, picked: Sequence[Metric], comparisons: Sequence[Comparison], reason: str | None) -> list[NotMeasured]:
+def _missing(data: DataSet, picked: Sequence[Metric], comparisons: Sequence[Comparison], reason: str | None) -> list[MeasuredRows]:
     if reason is None:
         return []
-    of_everybody = tuple(metric for metric in picked if "overall" in metric.scopes_on(data.value))
-    of_groups = tuple(metric for metric in picked if metric not in of_everybody)
-    everybody = [NotMeasured(data, EVERYBODY, of_everybody, reason)] if of_everybody else []
-    return [*everybody, *(NotMeasured(data, comparison, of_groups, reason) for comparison in comparisons if of_groups)]
+    of_everybody = [metric for metric in picked if "overall" in metric.scopes_on(data.value)]
+    of_groups = [metric for metric in picked if metric not in of_everybody]
+    everybody = leave_unmeasured(data, EVERYBODY, of_everybody, reason)
+    return [everybody, *(leave_unmeasured(data, comparison, of_groups, reason) for comparison in comparisons)]
 
 
 DISPARATE_IMPACTS = frozenset(
@@ -112,18 +114,6 @@ DISPARATE_IMPACTS = frozenset(
 NO_LIMITS = Limits()
 
 
-@frozen
-class MeasuredRows:
-    """Metrics of one data set's records, by the groups of a comparison or of EVERYBODY."""
-
-    data: DataSet
-    comparison: Comparison
-    measured: list[Measured]
-
-
-NOTHING_LACKING: Mapping[str, str] = {}
-
-
 def measure_table(
     data: DataSet,
     comparison: Comparison,
@@ -131,7 +121,7 @@ def measure_table(
     *,
     monitor: Monitor,
     at: datetime,
-    lacking: Mapping[str, str] = NOTHING_LACKING,
+    lacking: Mapping[str, str] | None = None,
     scopes: frozenset[str] | None = None,
     picked: Sequence[Metric] | None = None,
     labels: FeedbackCells | None = None,
@@ -156,7 +146,7 @@ def measure_table(
         if not is_own and (measured.scope == "overall") != everybody:
             continue
         number = measured.number
-        reasons = [reason for need, reason in lacking.items() if need in CATALOGUE[measured.metric].needs]
+        reasons = [reason for need, reason in (lacking or {}).items() if need in CATALOGUE[measured.metric].needs]
         if reasons and isinstance(number, Undefined):
             number = Undefined(reasons[0], number.n)  # the reason for the lack, not only that the metric needs it
         result = measured if number is measured.number else replace(measured, number=number)
@@ -168,11 +158,6 @@ def measure_table(
 def convert_rows(rows: MeasuredRows, *, monitor: Monitor, at: datetime) -> list[Measurement]:
     members = _members(monitor, rows.comparison)
     return [_measurement(result, rows.data, rows.comparison, members=members, at=at) for result in rows.measured]
-
-
-def convert_gap(absent: NotMeasured, *, monitor: Monitor, at: datetime) -> list[Measurement]:
-    members = _members(monitor, absent.comparison)
-    return [_measurement(result, absent.data, absent.comparison, members=members, at=at) for result in absent.results()]
 
 
 def find_limits(attribute: MonitoredAttribute | None, metric: str) -> Limits:
@@ -204,23 +189,21 @@ def _compute(
     data: DataSet, table: Table, picked: Sequence[str], limits: AllLimits, seed: int, scopes: frozenset[str] | None
 ) -> list[Measured]:
     seed %= 2**64  # the monitor's is signed, numpy's is not
-    measured: list[Measured]
     match table:
         case GroupCounts() if data is DataSet.TRAINING:
-            measured = measure_training(table, metrics=picked, seed=seed, limits=limits)
+            return measure_training(table, metrics=picked, seed=seed, limits=limits)
         case GroupCounts():
-            measured = measure_payload(table, metrics=picked, seed=seed, limits=limits, scopes=scopes)
+            return measure_payload(table, metrics=picked, seed=seed, limits=limits, scopes=scopes)
         case BalancedCells() if data is DataSet.PAYLOAD_PERTURBED:
-            measured = measure_perturbed(table, metrics=picked, seed=seed, limits=limits)
+            return measure_perturbed(table, metrics=picked, seed=seed, limits=limits)
         case BalancedCells():
-            measured = measure_balanced(table, metrics=picked, limits=limits)
+            return measure_balanced(table, metrics=picked, limits=limits)
         case FeedbackCells():
-            measured = measure_feedback(table, metrics=picked, seed=seed, limits=limits)
+            return measure_feedback(table, metrics=picked, seed=seed, limits=limits)
         case DebiasedCells():
-            measured = measure_debiased(table, metrics=picked, seed=seed, limits=limits)
+            return measure_debiased(table, metrics=picked, seed=seed, limits=limits)
         case DebiasedFeedback():
-            measured = measure_debiased_feedback(table, metrics=picked, seed=seed, limits=limits)
-    return measured
+            return measure_debiased_feedback(table, metrics=picked, seed=seed, limits=limits)
 
 
 def _members(monitor: Monitor, comparison: Comparison) -> list[MonitoredAttribute]:

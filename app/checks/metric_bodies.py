@@ -1,7 +1,5 @@
 """The catalogue of metrics as a body."""
 
-from typing import Any
-
 from pydantic import AliasPath, Field
 
 from ..domain.check import DataSet, Scope
@@ -9,7 +7,7 @@ from ..statistics.catalogue import Direction
 from ..statistics.catalogue.metric import Needs, Order, Side
 from ..web.body import Out, example
 
-_METRIC: dict[str, Any] = {
+_METRIC = {
     "key": "statistical_parity_difference",
     "title": "Statistical parity difference",
     "formula": "favourable_rate(monitored) - favourable_rate(reference)",

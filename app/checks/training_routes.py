@@ -19,7 +19,7 @@ from ..domain.monitor import Monitor
 from ..statistics.catalogue import metrics_on
 from ..web.problem_answers import CONFLICT
 from .counting.tabulate import EVERYBODY
-from .measure import NotMeasured, convert_gap, measure_table
+from .measure import convert_rows, leave_unmeasured, measure_table
 from .views.measurement_bodies import MeasurementPage, SeriesMeasurementOut
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/training-data", tags=["training data"])
@@ -50,9 +50,9 @@ def _measure(data: TrainingData, monitor: Monitor, deployment: Deployment) -> It
     every, at = replace(monitor, metrics=tuple(metric.key for metric in metrics)), data.summary.processed_at
     for present in present_tables(data, monitor, deployment.schema):
         if present.table is None:
-            absent = NotMeasured(DataSet.TRAINING, present.comparison, metrics, present.reason)
-            yield from convert_gap(absent, monitor=every, at=at)
+            absent = leave_unmeasured(DataSet.TRAINING, present.comparison, metrics, present.reason)
+            yield from convert_rows(absent, monitor=every, at=at)
         else:
             lacking = {} if present.table.strata is not None else {"strata": present.no_strata}
             yield from measure_table(DataSet.TRAINING, present.comparison, present.table, monitor=every, at=at, lacking=lacking)
-    yield from convert_gap(NotMeasured(DataSet.TRAINING, EVERYBODY, of_rows, NO_ROWS), monitor=every, at=at)
+    yield from convert_rows(leave_unmeasured(DataSet.TRAINING, EVERYBODY, of_rows, NO_ROWS), monitor=every, at=at)

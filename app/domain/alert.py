@@ -107,7 +107,7 @@ class EvidenceCondition:
 
 Condition: TypeAlias = VerdictCondition | EvidenceCondition | StaleDataCondition | FailedChecksCondition
 
-CONDITIONS: dict[RuleKind, type[Condition]] = {
+CONDITIONS = {
     RuleKind.VERDICT: VerdictCondition,
     RuleKind.EVIDENCE: EvidenceCondition,
     RuleKind.STALE_DATA: StaleDataCondition,

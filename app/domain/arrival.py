@@ -2,12 +2,11 @@
 
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Final
 
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen
 
-KEPT: Final = timedelta(days=31)
+KEPT = timedelta(days=31)
 
 
 class LogKind(StrEnum):
@@ -27,7 +26,7 @@ class RecordSource(StrEnum):
     EVENT = "event"
 
 
-STATED_SOURCES: Final = frozenset({RecordSource.REST, RecordSource.CLIENT, RecordSource.IMPORT})
+STATED_SOURCES = frozenset({RecordSource.REST, RecordSource.CLIENT, RecordSource.IMPORT})
 
 
 def stated_source(name: str) -> RecordSource:

@@ -105,7 +105,7 @@ class Details:
 _NAMES = tuple(field.name for field in fields(Details))
 _READ_ALL = attrgetter(*_NAMES)
 
-_FIELDS: Mapping[str, str] = {
+_FIELDS = {
     "whom" if field.name == "subject" else field.name: field.name
     for field in fields(Details)
     if field.name not in {"counts", "monitored_counts", "reference_counts", "others"}

@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from ..base.frozen import frozen
 from ..base.values import Scalar
@@ -77,7 +76,7 @@ class Prediction:
         return self.prediction if self.label is None else self.label
 
 
-_ID_DIGEST_BYTES: Final = 16
+_ID_DIGEST_BYTES = 16
 
 
 def digest_id(record_id: str) -> bytes:

@@ -8,18 +8,18 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from enum import StrEnum
 from itertools import product
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen
 
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-AHEAD: Final = timedelta(days=1)
+AHEAD = timedelta(days=1)
 """Max time by which the sender's clock may be ahead."""
 
 _ISO, _ISO_DATE = "ISO 8601", "YYYY-MM-DD"
-_FORMS: Final = {
+_FORMS = {
     8: ["YYYYMMDD"],
     10: ["YYYYMMDDHH", "s"],
     12: ["YYYYMMDDHHMM"],
@@ -32,17 +32,17 @@ _FORMS: Final = {
 }
 """Forms that a cell of so many digits may have."""
 
-_UNITS: Final = {"s": "1e6", "ms": "1e3", "us": "1", "ns": "1e-3", "dotnet": "0.1", "filetime": "0.1", "excel": "864e8"}
+_UNITS = {"s": "1e6", "ms": "1e3", "us": "1", "ns": "1e-3", "dotnet": "0.1", "filetime": "0.1", "excel": "864e8"}
 """Microseconds of the unit of forms that count time."""
 
-_BEGINS: Final = {"dotnet": -62_135_596_800, "filetime": -11_644_473_600, "excel": -2_209_161_600}
+_BEGINS = {"dotnet": -62_135_596_800, "filetime": -11_644_473_600, "excel": -2_209_161_600}
 """Beginnings of those that do not begin in 1970 [s]: the years 1 and 1601, and 30 December 1899."""
 
-_DIGITS: Final = re.compile("[0-9]+")
-_SECONDS: Final = re.compile(r"[0-9]{10}\.[0-9]+")
-_NUMBER: Final = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,20})?")
-_ISO_TEXT: Final = re.compile(r"[0-9]{4}(-?)[0-9]{2}\1[0-9]{2}([T ](?!24).+)?")
-_DEFAULT_DATES: Final = frozenset(
+_DIGITS = re.compile("[0-9]+")
+_SECONDS = re.compile(r"[0-9]{10}\.[0-9]+")
+_NUMBER = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,20})?")
+_ISO_TEXT = re.compile(r"[0-9]{4}(-?)[0-9]{2}\1[0-9]{2}([T ](?!24).+)?")
+_DEFAULT_DATES = frozenset(
     """\
 0001-01-01
 1600-12-31
@@ -63,12 +63,12 @@ _DEFAULT_DATES: Final = frozenset(
 9999-12-31
 """.splitlines()
 )
-_DEFAULT_CELL: Final = re.compile("0|-1|2147483647|4294967295|253402300799(999)?|-62135596800|0{8}|0{14}|0000-00-00.*")
+_DEFAULT_CELL = re.compile("0|-1|2147483647|4294967295|253402300799(999)?|-62135596800|0{8}|0{14}|0000-00-00.*")
 
-_FORM_OF_HOURS: Final = re.compile("HH|ISO|^[a-z]|%[HIXc]")
-_MOST_GUESSED_FROM: Final = 100
-_GUESSED_HOURS: Final = ("", "%H", "%H%M", "%H%M%S", " %H:%M", " %H:%M:%S", " %I:%M:%S %p")
-_GUESSED_DAYS: Final = ("%y%m%d", "%Y%m%d", "%d%m%Y", "%m%d%Y", "%Y%d%m", "%d%m%y", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d")
+_FORM_OF_HOURS = re.compile("HH|ISO|^[a-z]|%[HIXc]")
+_MOST_GUESSED_FROM = 100
+_GUESSED_HOURS = ("", "%H", "%H%M", "%H%M%S", " %H:%M", " %H:%M:%S", " %I:%M:%S %p")
+_GUESSED_DAYS = ("%y%m%d", "%Y%m%d", "%d%m%Y", "%m%d%Y", "%Y%d%m", "%d%m%y", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d")
 
 
 def parse_moment(option: str, at: object) -> datetime:

@@ -3,7 +3,7 @@
 import secrets
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -119,7 +119,7 @@ STOP_SECONDS = 10.0
 
 CONNECTIONS_PER_CHECK = 3
 
-_FAILURES: Mapping[type[EvenhandError], Failure] = {
+_FAILURES = {
     ScoringFailed: Failure.SCORING_FAILED,
     InvalidInput: Failure.INVALID_INPUT,
     CheckTooLong: Failure.TIMED_OUT,

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
-from app.checks.lease_queries import VersionsUsed, finish
+from app.checks.lease_queries import finish
 from app.checks.result_queries import store_measurements, store_tables
 from app.domain.check import CheckState, Span
 from tests.scenes import HOUR, Result, Scene
@@ -15,10 +15,17 @@ def repeat_check(stage: Scene, result: Result, starts: Iterable[datetime]) -> No
     used = result.run
     assert used.monitor_version is not None
     assert used.model_revision is not None
-    versions = VersionsUsed(monitor_version=used.monitor_version, model_revision=used.model_revision)
     for start in starts:
         run = stage.queue(Span(start=start, end=start + HOUR), used.trigger)
         with stage.database.transaction() as session:
-            finish(session, run, state=CheckState.SUCCEEDED, window=used.window, alerts_due=False, versions=versions)
+            finish(
+                session,
+                run,
+                state=CheckState.SUCCEEDED,
+                window=used.window,
+                alerts_due=False,
+                monitor_version=used.monitor_version,
+                model_revision=used.model_revision,
+            )
             store_tables(session, run.no, result.tables)
             store_measurements(session, run.no, run.deployment_no, [replace(one, at=run.span.end) for one in result.measurements])

@@ -1,6 +1,5 @@
 """Causes of states in words, with the facts that they need and the next step."""
 
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -54,7 +53,7 @@ class Cause(StrEnum):
     MEASURED = "measured"
 
 
-_OF_FAILURE: Mapping[Failure, Cause] = {
+_OF_FAILURE = {
     Failure.SCORING_FAILED: Cause.SCORING_FAILED,
     Failure.INVALID_INPUT: Cause.INVALID_INPUT,
     Failure.INTERRUPTED: Cause.INTERRUPTED,
@@ -205,7 +204,7 @@ class Advice:
     next_step: str | None
 
 
-_REASONS: Mapping[Cause, str] = {
+_REASONS = {
     Cause.NO_MONITOR: "",
     Cause.NO_RECORDS: "No check has ended yet: no payload record was ever logged.",
     Cause.NOT_SCHEDULED: "{background} The monitor's schedule is off, so no check runs automatically.",
@@ -243,7 +242,7 @@ _REASONS: Mapping[Cause, str] = {
     Cause.MEASURED: "",
 }
 
-_STEPS: Mapping[Cause, str] = {
+_STEPS = {
     Cause.NO_MONITOR: "Set a fairness monitor: which outcomes are favourable, and which groups are compared.",
     Cause.NO_RECORDS: "Log payload records: what the model is asked and what it answers. Configure has code for it.",
     Cause.NOT_SCHEDULED: "Ask for a check, or switch the monitor's schedule on. {silence}",

@@ -27,7 +27,7 @@ from ..window.window_records import CheckEvidence, Labelled
 from .sub_ranges import Part, add_inside, count_inside
 
 Table: TypeAlias = GroupCounts | BalancedCells | FeedbackCells | DebiasedCells | DebiasedFeedback
-TABLE_TYPES: dict[DataSet, type[GroupCounts] | type[BalancedCells] | type[FeedbackCells] | type[DebiasedCells] | type[DebiasedFeedback]] = {
+TABLE_TYPES: dict[DataSet, type[Table]] = {
     DataSet.PAYLOAD: GroupCounts,
     DataSet.BALANCED: BalancedCells,
     DataSet.FEEDBACK: FeedbackCells,
@@ -36,10 +36,10 @@ TABLE_TYPES: dict[DataSet, type[GroupCounts] | type[BalancedCells] | type[Feedba
     DataSet.DEBIASED_FEEDBACK: DebiasedFeedback,
 }
 
-COUNTED_AS: dict[DataSet, DataSet] = {DataSet.PAYLOAD_PERTURBED: DataSet.BALANCED}
+COUNTED_AS = {DataSet.PAYLOAD_PERTURBED: DataSet.BALANCED}
 """Data sets without tables of their own, with those that they are measured on."""
 
-LOGGED_AS: dict[DataSet, DataSet] = {
+LOGGED_AS = {
     DataSet.BALANCED: DataSet.PAYLOAD,
     DataSet.DEBIASED: DataSet.PAYLOAD,
     DataSet.DEBIASED_FEEDBACK: DataSet.FEEDBACK,

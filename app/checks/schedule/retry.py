@@ -11,24 +11,16 @@ class CheckPolicy:
     """Rules for checks that do not succeed at once.
 
     `lease`: silence of a worker after which another one takes its check over. `retry_delays`: pauses after the failed attempts at a check
-    of the schedule or of late files. `alerted_triggers`: triggers of the checks after whose end alerts are decided, unless cancelled.
+    of the schedule or of late files.
     """
 
     lease: timedelta = timedelta(seconds=30)
     retry_delays: tuple[timedelta, ...] = (timedelta(minutes=1), timedelta(minutes=5), timedelta(minutes=15))
-    alerted_triggers: tuple[Trigger, ...] = PRESENT_TRIGGERS
 
     @property
     def max_attempts(self) -> int:
         """Max attempts at one check, those that a dying worker interrupted included."""
         return len(self.retry_delays) + 1
-
-    @property
-    def interrupted_reason(self) -> str:
-        return (
-            f"The check was interrupted {self.max_attempts} times before it could end: its worker stopped, or lost the database. "
-            "The logs of the workers say why; queue it again once they run."
-        )
 
     def retry_after(self, check: CheckRun) -> timedelta | None:
         """Returns the pause after the failed attempt; None if the failure is final, as it is for requested checks and ranges."""
@@ -37,7 +29,8 @@ class CheckPolicy:
         return self.retry_delays[check.attempts - 1]
 
     def alerts_follow(self, check: CheckRun, state: CheckState) -> bool:
-        return check.trigger in self.alerted_triggers and state is not CheckState.CANCELLED
+        """Returns whether alerts are decided after this end."""
+        return check.trigger in PRESENT_TRIGGERS and state is not CheckState.CANCELLED
 
 
 CHECK_POLICY = CheckPolicy()

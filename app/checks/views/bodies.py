@@ -10,7 +10,7 @@ from ...web.body import Out, example
 from .measurement_bodies import MEASUREMENT, RECORDS, RECORDS_MEANING, MeasurementOut
 from .view_shapes import GroupShare, ViewKind
 
-_OUTCOMES: dict[str, Any] = {
+_OUTCOMES = {
     "favourable": 120,
     "unfavourable": 80,
     "records": 200,
@@ -20,7 +20,7 @@ _OUTCOMES: dict[str, Any] = {
     "interval_method": "wilson",
     "reason": None,
 }
-_GROUP: dict[str, Any] = {
+_GROUP = {
     **_OUTCOMES,
     "group": "female",
     "role": "monitored",
@@ -34,7 +34,7 @@ _GROUP: dict[str, Any] = {
     "openscale_fairness": None,
     "sub_ranges": [],
 }
-_VIEW: dict[str, Any] = {
+_VIEW = {
     "kind": "payload",
     "check_id": "5f0c7a52-6d0e-4a52-9a53-0d1f3c2b7e11",
     "state": "succeeded",

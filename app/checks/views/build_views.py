@@ -1,9 +1,8 @@
 """Builds the views of a check."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Final
 
 from sqlalchemy.orm import Session
 
@@ -47,8 +46,8 @@ from .payload_view import (
 from .view_shapes import AttributeView, CheckView, ViewKind, ViewState, divide_shares, side
 from .view_source import CheckSource, CountedCheck, counted_check, read_check_source
 
-_BASE_RATE: Final = "base_rate"
-COMPARED: Final = "difference_in_proportions_of_labels"
+_BASE_RATE = "base_rate"
+COMPARED = "difference_in_proportions_of_labels"
 
 NO_DATA = "no training data were uploaded"
 NO_MONITOR = "the deployment no longer has a fairness monitor, which says which groups are compared"
@@ -122,7 +121,7 @@ CARRIED = (
     " the figures are those of check {check_id}, carried forward."
 )
 
-_NEEDED: Mapping[ViewKind, tuple[Sequence[DataSet], frozenset[str]]] = {
+_NEEDED = {
     ViewKind.PAYLOAD_PERTURBED: ((DataSet.PAYLOAD, DataSet.BALANCED), frozenset({RATE, IMPACT, EQUALITY, OPENSCALE})),
     ViewKind.PAYLOAD: ((DataSet.PAYLOAD,), frozenset({RATE, IMPACT})),
     ViewKind.DEBIASED: (
@@ -226,8 +225,8 @@ class _TableFigures:
     metrics: frozenset[str]
 
 
-_NOT_STORED: Final = frozenset(key for key, metric in CATALOGUE.items() if not metric.is_stored)
-_UNPICKED: Final[Mapping[DataSet, _TableFigures]] = {
+_NOT_STORED = frozenset(key for key, metric in CATALOGUE.items() if not metric.is_stored)
+_UNPICKED = {
     DataSet.PAYLOAD: _TableFigures(DataSet.PAYLOAD, frozenset({RATE})),
     DataSet.PAYLOAD_PERTURBED: _TableFigures(DataSet.BALANCED, frozenset({RATE, EQUALITY, OPENSCALE})),
     DataSet.BALANCED: _TableFigures(DataSet.BALANCED, frozenset({RATE})),
@@ -235,7 +234,7 @@ _UNPICKED: Final[Mapping[DataSet, _TableFigures]] = {
     DataSet.DEBIASED_FEEDBACK: _TableFigures(DataSet.DEBIASED_FEEDBACK, _NOT_STORED),
 }
 
-VIEW_OF_DATA: Final[Mapping[DataSet, ViewKind]] = {
+VIEW_OF_DATA = {
     DataSet.PAYLOAD: ViewKind.PAYLOAD,
     DataSet.PAYLOAD_PERTURBED: ViewKind.PAYLOAD_PERTURBED,
     DataSet.BALANCED: ViewKind.PAYLOAD_PERTURBED,

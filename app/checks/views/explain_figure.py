@@ -1,6 +1,6 @@
 """Explanation of one stored figure: formula, counts, interval and limits in words."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 
 from ...base.frozen import frozen
@@ -12,7 +12,7 @@ from ...statistics.intervals.rate_estimates import RESAMPLING
 from ...statistics.sentences.sides import mirror_limits
 from ...statistics.sentences.statements import JudgedFigure, as_text, choice_statement, figure_sentence, gap_statement, limit_statement
 
-DATA_SETS: Mapping[DataSet, str] = {
+DATA_SETS = {
     DataSet.PAYLOAD: "logged records",
     DataSet.PAYLOAD_PERTURBED: "logged records and their perturbed copies, each copy counted as a record",
     DataSet.BALANCED: "logged records, each once on either side: as it is, and as its perturbed copies are",
@@ -22,7 +22,7 @@ DATA_SETS: Mapping[DataSet, str] = {
     DataSet.DEBIASED_FEEDBACK: "labelled records before and after mitigation",
 }
 
-INTERVALS: Mapping[str, str] = {
+INTERVALS = {
     "wilson": "Wilson's score interval of a proportion",
     "newcombe": "Newcombe's hybrid score interval of a difference of two rates",
     "wilson_poisson": "Wilson's interval of a proportion, with a Poisson limit where fewer than 5 records are on a side",

@@ -1,7 +1,7 @@
 """Headlines of a check in sentences. No other module words a verdict."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from ...base.frozen import frozen
 from ...domain.check import DataSet, Measurement
@@ -13,17 +13,17 @@ from ...statistics.sentences.sides import Disadvantaged
 from .explain_figure import describe_limits, describe_measurement, judged_figure, list_statements
 from .payload_view import notes_on_unseen
 
-IMPACT: Final = "disparate_impact"
+IMPACT = "disparate_impact"
 
-DATA_NAMES: Final = {DataSet.PAYLOAD: "as logged", DataSet.BALANCED: "counterfactual"}
+DATA_NAMES = {DataSet.PAYLOAD: "as logged", DataSet.BALANCED: "counterfactual"}
 
-NOT_TOGETHER: Final = (
+NOT_TOGETHER = (
     "There is no counterfactual figure of attributes that are watched together: the model is asked about copies in which one attribute is"
     " changed."
 )
-NOT_MEASURED: Final = "This check measured no comparison here."
+NOT_MEASURED = "This check measured no comparison here."
 
-VERDICT_WORDS: Final[Mapping[str | None, str]] = {
+VERDICT_WORDS: Mapping[str | None, str] = {
     Verdict.FAIR: "fair",
     Verdict.UNDECIDED: "undecided",
     Verdict.UNWATCHED: "other side not watched",

@@ -12,7 +12,7 @@ from ...statistics.sentences.sides import Disadvantaged
 from ...web.body import FollowingCursor, Out, PageOut, example
 from .verdict_members import BEYOND_LIMIT, DISADVANTAGED, DISADVANTAGED_GROUP, GAP, VERDICT, derive_members
 
-MEASUREMENT: dict[str, Any] = {
+MEASUREMENT = {
     "metric": "disparate_impact",
     "data": "payload",
     "scope": "group",
@@ -50,7 +50,7 @@ MEASUREMENT: dict[str, Any] = {
         "p_value": 0.0013,
     },
 }
-RECORDS: dict[str, Any] = {
+RECORDS = {
     "of": 412,
     "counted": 400,
     "left_out": [
@@ -77,7 +77,7 @@ RECORDS_MEANING = (
     " left out add up to `of`. A caution names a group of which another share is left out than of the reference, or (`group` null) that"
     " favourable and unfavourable outcomes differ in it. `text` is the line in words."
 )
-_EVIDENCE: dict[str, Any] = {
+_EVIDENCE = {
     "id": "0b6f9d38-5f7e-4a66-9b1c-2f4d5e6a7b8c",
     "data": "payload",
     "attribute": "Sex",
@@ -103,7 +103,7 @@ _EVIDENCE: dict[str, Any] = {
         {"direction": "above", "state": "shown_fair", "since": "2026-11-01T00:00:00Z", "alarms": []},
     ],
 }
-_SERIES_MEASUREMENT: dict[str, Any] = {
+_SERIES_MEASUREMENT = {
     "at": MEASUREMENT["at"],
     **MEASUREMENT,
     "check_id": "6f1c2d3e-4b5a-4978-8c9d-0e1f2a3b4c5d",

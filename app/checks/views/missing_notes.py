@@ -1,7 +1,5 @@
 """Notes about records that Evenhand did not get."""
 
-from typing import Final
-
 from sqlalchemy.orm import Session
 
 from ...domain.check import CheckRun, DataSet
@@ -14,21 +12,19 @@ from ..window.sampling import SAMPLING
 from ..window.window_details import LABELS_OF_SOME
 from .view_source import CountedCheck, counted_check, read_left_out
 
-SAMPLED: Final = (
+SAMPLED = (
     "Sampled at {rate}: the programs that log left {records} of the hours from {start} to {end} UTC out on purpose. Every figure and"
     " every number of records is of those that were logged."
 )
-REPRESENTED: Final = (
+REPRESENTED = (
     "Sampled at {rate}: {records} represent {represented:,}. In rates and comparisons each counts for as many as it represents; the"
     " intervals are as wide as those of {effective:,} records that all count alike. Numbers of records are of those that were logged."
 )
-UNDECIDED: Final = (
+UNDECIDED = (
     " The rates differ: figures that cannot allow for that are not computable, and evidence over time leaves out the hours in which they"
     " differ."
 )
-UNEQUALLY: Final = (
-    " The rates differ, so a logged record does not always represent the same number of decisions; figures do not allow for that."
-)
+UNEQUALLY = " The rates differ, so a logged record does not always represent the same number of decisions; figures do not allow for that."
 
 
 def notes_of_check(session: Session, check: CheckRun, attribute: str | None) -> tuple[str, ...]:

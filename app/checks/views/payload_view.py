@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Final, cast
+from typing import Any, cast
 
 from ...deployments.monitor.doubted_features import notes_on_doubts
 from ...domain.check import DataSet, Scope
@@ -15,12 +15,12 @@ from ..measure import NO_ENDPOINT
 from .view_shapes import AttributeView, Change, MitigatedRecords, divide_shares, side
 from .view_source import CheckSource, CountedCheck
 
-RATE: Final = "favourable_rate"
-IMPACT: Final = "disparate_impact"
-EQUALITY: Final = "perfect_equality"
-OPENSCALE: Final = "openscale_fairness"
+RATE = "favourable_rate"
+IMPACT = "disparate_impact"
+EQUALITY = "perfect_equality"
+OPENSCALE = "openscale_fairness"
 
-_TWO_SIDES: Final = 2
+_TWO_SIDES = 2
 
 NOT_PERTURBED = "attributes that are watched together are measured on logged records only; they are not perturbed together"
 NOT_PICKED = "the monitor picks no metric of balanced data, so no copies were scored"
@@ -48,13 +48,13 @@ NOT_SCORED = (
 ROUNDED = "{count:,} probabilities that the model answered, within 0.000001 of 0 to 1, count as 0 or 1."
 OTHER_REVISIONS = "{records:,} records were scored by another revision of the model. They have no copies and are in no group of this view."
 
-RATE_BEFORE: Final = "selection_rate_before"
-RATE_AFTER: Final = "selection_rate_after"
-IMPACT_BEFORE: Final = "disparate_impact_before"
-IMPACT_AFTER: Final = "disparate_impact_after"
-BALANCED_BEFORE: Final = "balanced_disparate_impact_before"
-BALANCED_AFTER: Final = "balanced_disparate_impact_after"
-QUALITY: Final = (
+RATE_BEFORE = "selection_rate_before"
+RATE_AFTER = "selection_rate_after"
+IMPACT_BEFORE = "disparate_impact_before"
+IMPACT_AFTER = "disparate_impact_after"
+BALANCED_BEFORE = "balanced_disparate_impact_before"
+BALANCED_AFTER = "balanced_disparate_impact_after"
+QUALITY = (
     ("accuracy_before", "accuracy_after", "accuracy_change"),
     ("balanced_accuracy_before", "balanced_accuracy_after", "balanced_accuracy_change"),
 )

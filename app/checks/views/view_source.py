@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from sqlalchemy.orm import Session
 
@@ -26,7 +26,7 @@ from ..queries import get
 from ..result_queries import StoredTable, list_data_sets, read_measurements, read_stored_tables
 from ..window.window_details import ERASED_RECORDS
 
-_NOBODY: Final = OutcomeRule(favourable=(), unfavourable=())
+_NOBODY = OutcomeRule(favourable=(), unfavourable=())
 
 WindowPart: TypeAlias = Literal["span", "additional"]
 

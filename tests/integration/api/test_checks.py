@@ -5,7 +5,7 @@ import httpx
 import pytest
 
 from app.access.principals import Role
-from app.checks.lease_queries import VersionsUsed, claim, finish, renew
+from app.checks.lease_queries import claim, finish, renew
 from app.checks.result_queries import StoredTable, store_measurements, store_tables
 from app.checks.schedule.retry import CHECK_POLICY
 from app.domain.check import CheckRun, CheckState, DataSet, Failure, Measurement, Progress, Scope
@@ -135,8 +135,15 @@ def test_a_running_check_shows_its_progress_and_an_ended_one_what_it_stored(watc
         upper_limit=None,
     )
     with watched.database.transaction() as session:
-        versions = VersionsUsed(monitor_version=1, model_revision="r1")
-        finish(session, check, state=CheckState.SUCCEEDED, window={"records": 400}, alerts_due=True, versions=versions)
+        finish(
+            session,
+            check,
+            state=CheckState.SUCCEEDED,
+            window={"records": 400},
+            alerts_due=True,
+            monitor_version=1,
+            model_revision="r1",
+        )
         store_tables(session, check.no, [StoredTable(DataSet.PAYLOAD, Comparison(("Sex",)), "span", {"n": [1, 2]})])
         store_measurements(session, check.no, check.deployment_no, [measurement])
     ended = read_results(watched.client, address)
