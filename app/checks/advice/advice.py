@@ -62,6 +62,10 @@ _OF_FAILURE = {
 }
 
 
+_UNDER_WAY = {None: Cause.CHECK_DUE, CheckState.QUEUED: Cause.CHECK_QUEUED, CheckState.RUNNING: Cause.CHECK_RUNNING}
+_SILENCE = {WorkerState.SILENT: Cause.WORKER_SILENT, WorkerState.NEVER_SEEN: Cause.WORKER_NEVER_SEEN}
+
+
 @frozen(kw_only=True)
 class Outlook:
     """`due_at` is None where the schedule is off or follows the files (`by_files`); `under_way` is `queued`, `running` or None."""
@@ -108,9 +112,7 @@ def next_due(now: datetime, schedule: Schedule | None) -> datetime | None:
 
 
 def of_first_check(entry: OverviewEntry, outlook: Outlook) -> Because:
-    if entry.newest_record_at is None:
-        return Because(cause=Cause.NO_RECORDS, outlook=outlook)
-    return Because(cause=_waits_for(outlook), outlook=outlook)
+    return Because(cause=Cause.NO_RECORDS if entry.newest_record_at is None else _waits_for(outlook), outlook=outlook)
 
 
 def of_stale_figures(entry: OverviewEntry, success: Success, outlook: Outlook) -> Because:
@@ -121,12 +123,16 @@ def of_stale_figures(entry: OverviewEntry, success: Success, outlook: Outlook) -
 
 
 def of_ended_check(last: EndedCheck, outlook: Outlook) -> Because:
-    if last.state is CheckState.INSUFFICIENT_DATA:
-        return Because(
-            cause=Cause.TOO_FEW_RECORDS, outlook=outlook, stated=last.reason, have=last.counts.records, needed=last.counts.needed
-        )
-    cause = _OF_FAILURE[last.failure or Failure.OTHER]
-    return Because(cause=cause, outlook=outlook, stated=last.reason, retry_at=last.next_attempt_at, check_id=last.id)
+    is_short = last.state is CheckState.INSUFFICIENT_DATA
+    return Because(
+        cause=Cause.TOO_FEW_RECORDS if is_short else _OF_FAILURE[last.failure or Failure.OTHER],
+        outlook=outlook,
+        stated=last.reason,
+        retry_at=last.next_attempt_at,
+        have=last.counts.records,
+        needed=last.counts.needed,
+        check_id=last.id,
+    )
 
 
 def of_figures(figure: GroupFigure | None, success: Success, outlook: Outlook) -> Because:
@@ -157,42 +163,37 @@ def of_figures(figure: GroupFigure | None, success: Success, outlook: Outlook) -
 
 
 def of_check(check: CheckRun, outlook: Outlook) -> Because:
+    stated = check.reason
     match check.state:
         case CheckState.QUEUED | CheckState.RUNNING:
-            silent = _silence(outlook)
-            cause = silent or (Cause.CHECK_QUEUED if check.state is CheckState.QUEUED else Cause.CHECK_RUNNING)
-            return Because(cause=cause, outlook=outlook, is_of_check=True)
+            cause = _SILENCE.get(outlook.workers.state, _UNDER_WAY[check.state])
         case CheckState.SUCCEEDED if check.failure is None:
             misspelled: Any = (check.window or {}).get(MISSPELLED)
             cause = Cause.GROUP_MISSPELLED if misspelled else Cause.MEASURED
-            return Because(cause=cause, outlook=outlook, is_of_check=True, stated=misspelled and f"{'; '.join(misspelled)}.")
-        case CheckState.FAILED | CheckState.SUCCEEDED:
-            cause = _OF_FAILURE[check.failure or Failure.OTHER]
-            return Because(
-                cause=cause, outlook=outlook, is_of_check=True, stated=check.reason, retry_at=check.next_attempt_at, check_id=check.id
-            )
+            stated = misspelled and f"{'; '.join(misspelled)}."
         case CheckState.INSUFFICIENT_DATA:
-            counts = WindowCounts.of(check.window)
             cause = Cause.TOO_FEW_RECORDS
-            return Because(cause=cause, outlook=outlook, is_of_check=True, stated=check.reason, have=counts.records, needed=counts.needed)
         case CheckState.CANCELLED:
-            return Because(cause=Cause.CANCELLED, outlook=outlook, is_of_check=True, stated=check.reason)
+            cause = Cause.CANCELLED
+        case _:
+            cause = _OF_FAILURE[check.failure or Failure.OTHER]
+    counts = WindowCounts.of(check.window)
+    return Because(
+        cause=cause,
+        outlook=outlook,
+        is_of_check=True,
+        stated=stated,
+        retry_at=check.next_attempt_at,
+        have=counts.records,
+        needed=counts.needed,
+        check_id=check.id,
+    )
 
 
 def _waits_for(outlook: Outlook) -> Cause:
     if outlook.under_way is None and outlook.due_at is None and not outlook.by_files:
         return Cause.NOT_SCHEDULED
-    silent = _silence(outlook)
-    if silent is not None:
-        return silent
-    if outlook.under_way is None:
-        return Cause.CHECK_DUE
-    return Cause.CHECK_RUNNING if outlook.under_way is CheckState.RUNNING else Cause.CHECK_QUEUED
-
-
-def _silence(outlook: Outlook) -> Cause | None:
-    silent = {WorkerState.SILENT: Cause.WORKER_SILENT, WorkerState.NEVER_SEEN: Cause.WORKER_NEVER_SEEN}
-    return silent.get(outlook.workers.state)
+    return _SILENCE.get(outlook.workers.state, _UNDER_WAY[outlook.under_way])
 
 
 @frozen(kw_only=True)
@@ -204,95 +205,91 @@ class Advice:
     next_step: str | None
 
 
-_REASONS = {
-    Cause.NO_MONITOR: "",
-    Cause.NO_RECORDS: "No check has ended yet: no payload record was ever logged.",
-    Cause.NOT_SCHEDULED: "{background} The monitor's schedule is off, so no check runs automatically.",
-    Cause.CHECK_DUE: "{background} {follows}",
-    Cause.CHECK_QUEUED: "{background} {queued}",
-    Cause.CHECK_RUNNING: "{background} A check is running.",
-    Cause.WORKER_SILENT: "{background} {silence}",
-    Cause.WORKER_NEVER_SEEN: "{background} {silence}",
-    Cause.TOO_FEW_RECORDS: "The last check found {have} with the present columns; a check needs {needed}.",
-    Cause.RECORDS_STOPPED: "No payload record has been logged since {since}; the figures are of {measured_at}.",
-    Cause.SCORING_FAILED: "{stated}",
-    Cause.INVALID_INPUT: "{stated}",
-    Cause.INTERRUPTED: "{stated}",
-    Cause.TIMED_OUT: "{stated}",
-    Cause.CHECK_FAILED: "{stated}",
-    Cause.CANCELLED: "{stated}",
-    Cause.ALL_UNCLASSIFIED: "None of the {have} has a prediction that is in the monitor's outcome lists, so no group can be compared.",
-    Cause.GROUP_WITHOUT_RECORDS: "{missing} of {attribute} has no record with an outcome, so {group} cannot be compared with {reference}.",
-    Cause.GROUP_MISSPELLED: "",
-    Cause.GROUP_TOO_SMALL: "{smaller} of {attribute} has {have_of_group} with an outcome; {needed} are needed to judge a group.",
+_TEXTS = {
+    Cause.NO_MONITOR: ("", "Set a fairness monitor: which outcomes are favourable, and which groups are compared."),
+    Cause.NO_RECORDS: (
+        "No check has ended yet: no payload record was ever logged.",
+        "Log payload records: what the model is asked and what it answers. Configure has code for it.",
+    ),
+    Cause.NOT_SCHEDULED: (
+        "{background} The monitor's schedule is off, so no check runs automatically.",
+        "Ask for a check, or switch the monitor's schedule on. {silence}",
+    ),
+    Cause.CHECK_DUE: ("{background} {follows}", "Nothing has to be done. To see figures now, ask for a check."),
+    Cause.CHECK_QUEUED: ("{background} {queued}", "Nothing has to be done."),
+    Cause.CHECK_RUNNING: ("{background} A check is running.", "Nothing has to be done."),
+    Cause.WORKER_SILENT: ("{background} {silence}", "{start}"),
+    Cause.WORKER_NEVER_SEEN: ("{background} {silence}", "{start}"),
+    Cause.TOO_FEW_RECORDS: (
+        "The last check found {have} with the present columns; a check needs {needed}.",
+        "Log {lacking}, or lower the minimum of records in the monitor. {follows}",
+    ),
+    Cause.RECORDS_STOPPED: (
+        "No payload record has been logged since {since}; the figures are of {measured_at}.",
+        "Check whether the client that logs still runs, and read the answers that it gets; or whether files with records still come.",
+    ),
+    Cause.SCORING_FAILED: ("{stated}", "Test the model's endpoint on Configure and fix what the reason names. {again}"),
+    Cause.INVALID_INPUT: (
+        "{stated}",
+        "The monitor cannot be measured on these records: change on Configure what the reason names. {again}",
+    ),
+    Cause.INTERRUPTED: ("{stated}", "The workers' log says why they stopped. {again}"),
+    Cause.TIMED_OUT: (
+        "{stated}",
+        "Let the model's endpoint answer faster, let the monitor read fewer records, or let the operator allow checks more time. {again}",
+    ),
+    Cause.CHECK_FAILED: ("{stated}", "Look for {check} in the workers' log. {again}"),
+    Cause.CANCELLED: ("{stated}", "It stored no figures. Check again if you need them."),
+    Cause.ALL_UNCLASSIFIED: (
+        "None of the {have} has a prediction that is in the monitor's outcome lists, so no group can be compared.",
+        "Write the outcomes in the monitor exactly as the model answers them; if records have a label, as the labels are written. {follows}",
+    ),
+    Cause.GROUP_WITHOUT_RECORDS: (
+        "{smaller} of {attribute} has no record with an outcome, so {group} cannot be compared with {reference}.",
+        "Check that the monitor spells the group as the records do, and that the predictions of its records are in the outcome lists.",
+    ),
+    Cause.GROUP_MISSPELLED: ("", "{stated} List the group in the monitor as the records spell it. {follows}"),
+    Cause.GROUP_TOO_SMALL: (
+        "{smaller} of {attribute} has {have_of_group} with an outcome; {needed} are needed to judge a group.",
+        "Log more records of {smaller}, or raise the minimum of records in the monitor, so that more earlier ones are included. {follows}",
+    ),
     Cause.REFERENCE_NEVER_FAVOURABLE: (
         "No record of the reference group {reference} ({attribute}) got the favourable outcome, in {reference_records}, so no ratio to it"
-        " can be computed for {group}."
+        " can be computed for {group}.",
+        "More records do not help as long as that is so. Check that the monitor's favourable outcomes are what the model answers, and that"
+        " {reference} is the group to compare with.",
     ),
-    Cause.NOT_COMPUTABLE: "{attribute}, {group}: {stated}.",
-    Cause.NO_LIMITS: "The last check measured no figure of a group that has limits, so no group can be judged.",
-    Cause.MONITOR_CHANGED: "The monitor was changed after the last check, which used the version before.",
+    Cause.NOT_COMPUTABLE: (
+        "{attribute}, {group}: {stated}.",
+        "Open the last check: it shows the counts that each figure is computed from.",
+    ),
+    Cause.NO_LIMITS: (
+        "The last check measured no figure of a group that has limits, so no group can be judged.",
+        "Let the monitor measure disparate impact, or another metric that has limits.",
+    ),
+    Cause.MONITOR_CHANGED: (
+        "The monitor was changed after the last check, which used the version before.",
+        "To see figures of the monitor as it is now, ask for a check. {follows}",
+    ),
     Cause.SIDE_UNWATCHED: (
-        "Only one side is watched, and the figure lies as far out on the other side, where the reference group is at a disadvantage."
+        "Only one side is watched, and the figure lies as far out on the other side, where the reference group is at a disadvantage.",
+        "Set the other limit as well; Configure has a button for it.",
     ),
     Cause.INTERVAL_OUTSIDE: (
         "No figure is outside its limits, but the 95 % interval of {group} ({attribute}) reaches outside: so few records do not rule out a"
-        " gap beyond a limit."
+        " gap beyond a limit.",
+        "Raise the minimum of records in the monitor, so that each check includes more, or go by the evidence, which counts all hours.",
     ),
-    Cause.MEASURED: "",
+    Cause.MEASURED: ("", ""),
 }
-
-_STEPS = {
-    Cause.NO_MONITOR: "Set a fairness monitor: which outcomes are favourable, and which groups are compared.",
-    Cause.NO_RECORDS: "Log payload records: what the model is asked and what it answers. Configure has code for it.",
-    Cause.NOT_SCHEDULED: "Ask for a check, or switch the monitor's schedule on. {silence}",
-    Cause.CHECK_DUE: "Nothing has to be done. To see figures now, ask for a check.",
-    Cause.CHECK_QUEUED: "Nothing has to be done.",
-    Cause.CHECK_RUNNING: "Nothing has to be done.",
-    Cause.WORKER_SILENT: "{start}",
-    Cause.WORKER_NEVER_SEEN: "{start}",
-    Cause.TOO_FEW_RECORDS: "Log {lacking}, or lower the minimum of records in the monitor. {follows}",
-    Cause.RECORDS_STOPPED: (
-        "Check whether the client that logs still runs, and read the answers that it gets; or whether files with records still come."
-    ),
-    Cause.SCORING_FAILED: "Test the model's endpoint on Configure and fix what the reason names. {again}",
-    Cause.INVALID_INPUT: "The monitor cannot be measured on these records: change on Configure what the reason names. {again}",
-    Cause.INTERRUPTED: "The workers' log says why they stopped. {again}",
-    Cause.TIMED_OUT: (
-        "Let the model's endpoint answer faster, let the monitor read fewer records, or let the operator allow checks more time. {again}"
-    ),
-    Cause.CHECK_FAILED: "Look for {check} in the workers' log. {again}",
-    Cause.CANCELLED: "It stored no figures. Check again if you need them.",
-    Cause.ALL_UNCLASSIFIED: (
-        "Write the outcomes in the monitor exactly as the model answers them; if records have a label, as the labels are written. {follows}"
-    ),
-    Cause.GROUP_WITHOUT_RECORDS: (
-        "Check that the monitor spells the group as the records do, and that the predictions of its records are in the outcome lists."
-    ),
-    Cause.GROUP_MISSPELLED: "{stated} List the group in the monitor as the records spell it. {follows}",
-    Cause.GROUP_TOO_SMALL: (
-        "Log more records of {smaller}, or raise the minimum of records in the monitor, so that more earlier ones are included. {follows}"
-    ),
-    Cause.REFERENCE_NEVER_FAVOURABLE: (
-        "More records do not help as long as that is so. Check that the monitor's favourable outcomes are what the model answers, and that"
-        " {reference} is the group to compare with."
-    ),
-    Cause.NOT_COMPUTABLE: "Open the last check: it shows the counts that each figure is computed from.",
-    Cause.NO_LIMITS: "Let the monitor measure disparate impact, or another metric that has limits.",
-    Cause.MONITOR_CHANGED: "To see figures of the monitor as it is now, ask for a check. {follows}",
-    Cause.SIDE_UNWATCHED: "Set the other limit as well; Configure has a button for it.",
-    Cause.INTERVAL_OUTSIDE: (
-        "Raise the minimum of records in the monitor, so that each check includes more, or go by the evidence, which counts all hours."
-    ),
-    Cause.MEASURED: "",
-}
+"""Reason and next step of each cause; both are empty where there is nothing to say."""
 
 
 def write_advice(because: Because) -> Advice:
     # The usual case of hundreds of deployments.
-    if not _REASONS[because.cause] and not _STEPS[because.cause]:
+    if not any(_TEXTS[because.cause]):
         return Advice(cause=because.cause, reason=None, next_step=None)
-    workers = because.outlook.workers
+    workers, compared, have, needed = because.outlook.workers, because.compared, because.have, because.needed
     notice, silence = choose_notice(workers), describe_silence(workers) or ""
 
     if because.is_of_check:
@@ -312,7 +309,6 @@ def write_advice(because: Because) -> Advice:
         again = f"It is tried again automatically from {_moment(because.retry_at)} on"
         again += f", when a worker answers. {silence}" if silence else "."
 
-    have, needed = because.have, because.needed
     facts = {
         "background": background,
         "check": because.check_id or "the check's id",
@@ -328,30 +324,23 @@ def write_advice(because: Because) -> Advice:
         "have": _records(have),
         "needed": "more" if needed is None else f"{needed:,}",
         "lacking": "more records" if have is None or needed is None else _records(max(1, needed - have), "more record"),
-        **_group_facts(because),
     }
+    if compared is not None:
+        monitored, reference = because.group or "", compared.reference or "the reference group"
+        of_monitored, of_reference = compared.monitored_records or 0, compared.reference_records or 0
+        # The side with the fewer records, which may have none.
+        smaller, fewest = (monitored, of_monitored) if of_monitored <= of_reference else (reference, of_reference)
+        facts |= {
+            "attribute": because.attribute or "",
+            "group": monitored,
+            "reference": reference,
+            "smaller": smaller,
+            "have_of_group": _records(fewest),
+            "reference_records": _records(of_reference),
+        }
     # An empty fact leaves two spaces: joining the words again removes them.
-    reason, step = (" ".join(texts[because.cause].format_map(facts).split()) or None for texts in (_REASONS, _STEPS))
+    reason, step = (" ".join(text.format_map(facts).split()) or None for text in _TEXTS[because.cause])
     return Advice(cause=because.cause, reason=reason, next_step=step)
-
-
-def _group_facts(because: Because) -> dict[str, str]:
-    """`smaller` has the fewer records, `missing` has none."""
-    compared = because.compared
-    if compared is None:
-        return {}
-    monitored, reference = because.group or "", compared.reference or "the reference group"
-    of_monitored, of_reference = compared.monitored_records or 0, compared.reference_records or 0
-    smaller, fewest = (monitored, of_monitored) if of_monitored <= of_reference else (reference, of_reference)
-    return {
-        "attribute": because.attribute or "",
-        "group": monitored,
-        "reference": reference,
-        "smaller": smaller,
-        "missing": smaller,
-        "have_of_group": _records(fewest),
-        "reference_records": _records(of_reference),
-    }
 
 
 def _follows(because: Because) -> str:
