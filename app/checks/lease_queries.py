@@ -10,7 +10,6 @@ from sqlalchemy import func, text
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from ..database.binary_rows import list_column_values
 from ..database.leased_rows import HeldRow, lease_row, returned_values, write_held
 from ..database.tables import CheckRow
 from ..domain.check import PRESENT_TRIGGERS, CheckRun, CheckState, Failure, Progress
@@ -106,7 +105,7 @@ def renew(session: Session, check: CheckRun, *, lease: timedelta, progress: Prog
     until = func.now() + lease
     values: dict[str, Any] = {"lease_until": until, "claimable_at": until}
     if progress is not None:
-        values["progress"] = list_column_values(progress)
+        values["progress"] = progress
     return _write(session, check, values)
 
 

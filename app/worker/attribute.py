@@ -29,7 +29,7 @@ from ..deployments.monitor.queries import find_monitor
 from ..deployments.queries import Deployments, hold_deployment
 from ..domain.alert import Alert, Event
 from ..domain.check import Progress, Span, Trigger
-from ..domain.deployment import Deployment, Endpoint
+from ..domain.deployment import Deployment
 from ..domain.group_words import GroupWords
 from ..domain.monitor import Comparison, Monitor, find_comparison
 from ..evidence.attribution.ask_hybrids import HybridScorer
@@ -65,14 +65,7 @@ class AlertedGroup:
     counted_from: datetime | None
 
 
-@frozen
-class ExplainedAlert:
-    records: WindowRecords
-    features: DividedFeatures
-    change: ChangedGap
-
-
-def explain_alert(reader: ArrowReader, deployment: Deployment, monitor: Monitor, alerted: AlertedGroup, span: Span) -> ExplainedAlert:
+def explain_alert(reader: ArrowReader, deployment: Deployment, monitor: Monitor, alerted: AlertedGroup, span: Span) -> AttributionResult:
     """Reasons for the change; `span` goes from the onset to the alarm.
 
     At most `max_records` of either side are read, the newest. Before the onset, earlier revisions count as well if the present one has too
@@ -82,25 +75,24 @@ def explain_alert(reader: ArrowReader, deployment: Deployment, monitor: Monitor,
         InvalidInput: the monitor cannot be applied to what was logged.
     """
     query = build_window_query(deployment, monitor, deployment.schema.features)
-    after = newest_payload(reader, query, span, monitor.max_records)
-    before = newest_payload(reader, query, Span(start=BEGINNING, end=span.start), monitor.max_records)
-    rows = pa.concat_tables([after, before])
-    records = read_as_monitored(deployment, monitor, PayloadWindow(rows, after.num_rows, query.columns, after.num_rows))
+    newest = newest_payload(reader, query, span, monitor.max_records)
+    earlier = newest_payload(reader, query, Span(start=BEGINNING, end=span.start), monitor.max_records)
+    rows = pa.concat_tables([newest, earlier])
+    records = read_as_monitored(deployment, monitor, PayloadWindow(rows, newest.num_rows, query.columns, newest.num_rows))
     features = DividedFeatures(records)
-    return ExplainedAlert(records, features, _explain(records, features, alerted, span.start))
 
-
-def _explain(records: WindowRecords, features: DividedFeatures, alerted: AlertedGroup, onset: datetime) -> ChangedGap:
     named, codes = records.read.compare(alerted.comparison)
-    is_member = np.isin(codes, [code for code, (label, _) in enumerate(named) if label == alerted.group])
-    is_reference = np.isin(codes, [code for code, (_, role) in enumerate(named) if role == "reference"])
+    sides = (
+        np.isin(codes, [code for code, (label, _) in enumerate(named) if label == alerted.group]),
+        np.isin(codes, [code for code, (_, role) in enumerate(named) if role == "reference"]),
+    )
     is_after = records.window.is_own()
     is_before = ~is_after if alerted.counted_from is None else _select_counted_before(records, alerted.counted_from)
-    early = [np.flatnonzero(is_before & records.is_usable & side) for side in (is_member, is_reference)]
+    early = [np.flatnonzero(is_before & records.is_usable & side) for side in sides]
     if min(map(len, early)) < MIN_UNITS:
-        early = [np.flatnonzero(is_before & records.is_classified & records.is_drawn & side) for side in (is_member, is_reference)]
-    late = [np.flatnonzero(is_after & records.is_usable & side) for side in (is_member, is_reference)]
-    labels = (alerted.group, alerted.comparison.reference_label(records.read.monitor))
+        early = [np.flatnonzero(is_before & records.is_classified & records.is_drawn & side) for side in sides]
+    late = [np.flatnonzero(is_after & records.is_usable & side) for side in sides]
+    labels = (alerted.group, alerted.comparison.reference_label(monitor))
     before, after = (_count_period(records, labels, period) for period in (early, late))
 
     changes = []
@@ -121,16 +113,17 @@ def _explain(records: WindowRecords, features: DividedFeatures, alerted: Alerted
                     no_counterpart_log_ratio=None if ratio is None else ratio.no_counterpart,
                 )
             )
-    return ChangedGap(
+    changed = ChangedGap(
         attribute=alerted.comparison.label,
         group=alerted.group,
-        at=onset,
+        at=span.start,
         before=before,
         after=after,
         boundary=_find_boundary(records),
         features=tuple(changes),
         reaches_first_hour=alerted.counted_from is not None,
     )
+    return replace(_count_records(records, Method.KITAGAWA), left_out=features.left_out, change=changed)
 
 
 def _select_counted_before(records: WindowRecords, first_hour: datetime) -> npt.NDArray[np.bool_]:
@@ -168,20 +161,6 @@ def _find_boundary(records: WindowRecords) -> RevisionBoundary | None:
     return RevisionBoundary(before=str(records.revisions[earlier[0]]), after=records.deployment.model_revision, at=first)
 
 
-@frozen
-class _Subject:
-    run: AttributionRun
-    deployment: Deployment
-    monitor: Monitor
-    alert: Alert | None
-
-
-@frozen
-class _Found:
-    result: AttributionResult
-    asked_rows: int = 0
-
-
 def perform_attribution(run: AttributionRun, *, database: Database, sealer: Sealer, report: Report, egress: Egress = EgressPolicy) -> None:
     """Performs an attribution and stores its result, or nothing.
 
@@ -194,29 +173,6 @@ def perform_attribution(run: AttributionRun, *, database: Database, sealer: Seal
         LeaseLost: another worker owns the attribution.
         Unavailable: the database is not available any more.
     """
-    subject = _read_subject(run, database, sealer)
-    report(Progress(step="reading the window"))
-    if subject.alert is not None:
-        result = _explain_alert(subject, subject.alert, database)
-    elif subject.deployment.endpoint is None:
-        result = _divide_by_cells(subject, database)
-    else:
-        result = _ask_model(subject, subject.deployment.endpoint, database, Calls(egress, report, nullcontext))
-    report(Progress(step="storing the result"))
-    with database.transaction() as session:
-        # First, because it raises if the lease is gone.
-        finish_attribution(session, run, result.result, asked_rows=result.asked_rows)
-        if subject.alert is not None and result.result.change is not None and hold_deployment(session, run.deployment_no):
-            plain = result.result.change
-            columns = {"sentence": say_change(plain), "attribution_id": run.id}
-            named = replace(plain, group=GroupWords.of(subject.monitor).label(plain.attribute, plain.group))
-            columns |= {} if named == plain else {"display_sentence": say_change(named)}
-            changed = note_change(session, subject.alert, columns | list_column_values(plain))
-            if changed is not None and changed.resolved_at is None and plain.is_known:
-                queue_notifications(session, changed, Event.EXPLAINED)
-
-
-def _read_subject(run: AttributionRun, database: Database, sealer: Sealer) -> _Subject:
     with database.transaction() as session:
         deployment = Deployments(session, sealer).by_no(run.deployment_no)
         monitor = find_monitor(session, run.deployment_no)
@@ -225,58 +181,71 @@ def _read_subject(run: AttributionRun, database: Database, sealer: Sealer) -> _S
         alerts = [] if run.alert_no is None else alerts_by_no(session, [run.alert_no])
         if run.trigger is AttributionTrigger.ALERT and not alerts:
             raise NotFound("alert of attribution", run.id)
-    return _Subject(run, deployment, monitor, alerts[0] if alerts else None)
-
-
-def _ask_model(subject: _Subject, endpoint: Endpoint, database: Database, calls: Calls) -> _Found:
-    run, seed = subject.run, attribution_seed(subject.monitor)
-    with arrow_reader(database) as reader:
-        records = read_window_records(reader, subject.deployment, subject.monitor, run.span)
-        plan = plan_attribution(reader, records, run.limits, seed=seed)
+    report(Progress(step="reading the window"))
+    asked_rows = 0
+    if alerts:
+        result = _explain_alert(run, deployment, monitor, alerts[0], database)
+    elif deployment.endpoint is None:
+        result = _divide_by_cells(run, deployment, monitor, database)
+    else:
+        seed = attribution_seed(monitor)
+        with arrow_reader(database) as reader:
+            records = read_window_records(reader, deployment, monitor, run.span)
+            plan = plan_attribution(reader, records, run.limits, seed=seed)
+        with database.transaction() as session:
+            note_cost(session, run, plan.cost(deployment.endpoint.page_size))
+        # Nobody waits for a nightly one: it leaves a failing endpoint alone, as a scheduled check does.
+        trigger = Trigger.SCHEDULE if run.trigger is AttributionTrigger.NIGHTLY else Trigger.REQUEST
+        calls = Calls(egress, report, nullcontext)
+        model = ModelOfCheck(trigger, deployment, deployment.endpoint, database=database, calls=calls)
+        scorer = HybridScorer(database, records, model, run.no)
+        gaps = scorer.attribute(plan, seed=seed)
+        result, asked_rows = replace(_count_records(records, Method.HYBRIDS), gaps=gaps), scorer.asked
+    report(Progress(step="storing the result"))
     with database.transaction() as session:
-        note_cost(session, run, plan.cost(endpoint.page_size))
-    # Nobody waits for a nightly one: it leaves a failing endpoint alone, as a scheduled check does.
-    trigger = Trigger.SCHEDULE if run.trigger is AttributionTrigger.NIGHTLY else Trigger.REQUEST
-    model = ModelOfCheck(trigger, subject.deployment, endpoint, database=database, calls=calls)
-    scorer = HybridScorer(database, records, model, run.no)
-    gaps = scorer.attribute(plan, seed=seed)
-    return _Found(replace(_count_records(subject, records, Method.HYBRIDS), gaps=gaps), scorer.asked)
+        # First, because it raises if the lease is gone.
+        finish_attribution(session, run, result, asked_rows=asked_rows)
+        if result.change is not None and hold_deployment(session, run.deployment_no):
+            plain = result.change
+            columns = {"sentence": say_change(plain), "attribution_id": run.id}
+            named = replace(plain, group=GroupWords.of(monitor).label(plain.attribute, plain.group))
+            columns |= {} if named == plain else {"display_sentence": say_change(named)}
+            changed = note_change(session, alerts[0], columns | list_column_values(plain))
+            if changed is not None and changed.resolved_at is None and plain.is_known:
+                queue_notifications(session, changed, Event.EXPLAINED)
 
 
-def _divide_by_cells(subject: _Subject, database: Database) -> _Found:
+def _divide_by_cells(run: AttributionRun, deployment: Deployment, monitor: Monitor, database: Database) -> AttributionResult:
     with arrow_reader(database) as reader:
-        features = subject.deployment.schema.features
-        records = read_window_records(reader, subject.deployment, subject.monitor, subject.run.span, further=features)
+        records = read_window_records(reader, deployment, monitor, run.span, further=deployment.schema.features)
     with database.transaction() as session:
-        note_cost(session, subject.run, AttributionCost(rows=0, requests=0))
+        note_cost(session, run, AttributionCost(rows=0, requests=0))
     divided = DividedFeatures(records)
-    gaps = divide_gaps(records, divided, subject.run.limits.comparisons, seed=attribution_seed(subject.monitor))
-    return _Found(replace(_count_records(subject, records, Method.KITAGAWA), gaps=gaps, left_out=divided.left_out))
+    gaps = divide_gaps(records, divided, run.limits.comparisons, seed=attribution_seed(monitor))
+    return replace(_count_records(records, Method.KITAGAWA), gaps=gaps, left_out=divided.left_out)
 
 
-def _explain_alert(subject: _Subject, alert: Alert, database: Database) -> _Found:
-    about, monitor = alert.subject, subject.monitor
+def _explain_alert(run: AttributionRun, deployment: Deployment, monitor: Monitor, alert: Alert, database: Database) -> AttributionResult:
+    about = alert.subject
     comparison = None if about.attribute is None else find_comparison(monitor, about.attribute)
     if comparison is None or about.group is None:
         raise InvalidInput.of(
             "attributes", f"no longer include {about.attribute}, which the alert is about; its change cannot be explained any more"
         )
-    revision = str(alert.facts.get("model_revision", subject.deployment.model_revision))
-    subject = replace(subject, deployment=replace(subject.deployment, model_revision=revision))
+    revision = str(alert.facts.get("model_revision", deployment.model_revision))
     first_hour = alert.facts.get("counted_from")
     alerted = AlertedGroup(comparison, about.group, None if first_hour is None else datetime.fromisoformat(str(first_hour)))
     with arrow_reader(database) as reader:
-        explained = explain_alert(reader, subject.deployment, monitor, alerted, subject.run.span)
-    result = _count_records(subject, explained.records, Method.KITAGAWA)
-    return _Found(replace(result, left_out=explained.features.left_out, change=explained.change))
+        return explain_alert(reader, replace(deployment, model_revision=revision), monitor, alerted, run.span)
 
 
-def _count_records(subject: _Subject, records: WindowRecords, method: Method) -> AttributionResult:
-    is_present = records.revisions == subject.deployment.model_revision
+def _count_records(records: WindowRecords, method: Method) -> AttributionResult:
+    revision = records.deployment.model_revision
+    is_present = records.revisions == revision
     return AttributionResult(
         method=method,
-        model_revision=subject.deployment.model_revision,
-        monitor_version=subject.monitor.version,
+        model_revision=revision,
+        monitor_version=records.read.monitor.version,
         records=len(records.window),
         additional_records=records.window.additional,
         other_revisions=int(np.sum(~is_present)),

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
-from typing import Final, Protocol
+from typing import Protocol
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
@@ -13,13 +13,13 @@ from sqlalchemy.exc import SQLAlchemyError
 from ..base.errors import CheckCancelled, EvenhandError, LeaseLost, Unavailable
 from ..base.polling import join_threads, work_until
 from ..checks.ask_model import Report
-from ..checks.schedule.retry import CHECK_POLICY, CheckPolicy
+from ..checks.schedule.retry import CHECK_POLICY
 from ..database.engine import Database
 from ..evidence.attribution.attribution import AttributionRun, AttributionTrigger
 from ..evidence.attribution.queries import claim_attribution, end_abandoned, fail_attribution, forget_answers, stop_attribution
 from .held_work import HeldWork, leased_attribution
 
-QUEUES: Final[Sequence[Sequence[AttributionTrigger]]] = (
+QUEUES = (
     (AttributionTrigger.MANUAL, AttributionTrigger.NIGHTLY),
     (AttributionTrigger.ALERT,),
 )
@@ -42,25 +42,18 @@ class Attribute(Protocol):
 class Attributor:
     """Runs attributions on threads of its own; each has at most `limit`."""
 
-    def __init__(self, database: Database, perform: Attribute, *, limit: timedelta, policy: CheckPolicy = CHECK_POLICY) -> None:
+    def __init__(self, database: Database, perform: Attribute, *, limit: timedelta) -> None:
         self._database = database
         self._perform = perform
         self._limit = limit
-        self._policy = policy
         self._held: set[HeldWork] = set()
         self._threads: list[threading.Thread] = []
 
     def start(self, stop: threading.Event) -> None:
-        self._threads = [
-            threading.Thread(
-                target=work_until,
-                args=(stop, partial(self.run_next, triggers)),
-                name=f"attributor-{no}",
-                daemon=True,
-            )
-            for no, triggers in enumerate(QUEUES)
-        ]
-        for thread in self._threads:
+        for no, triggers in enumerate(QUEUES):
+            work = partial(self.run_next, triggers)
+            thread = threading.Thread(target=work_until, args=(stop, work), name=f"attributor-{no}", daemon=True)
+            self._threads.append(thread)
             thread.start()
 
     def join(self, seconds: float) -> None:
@@ -72,44 +65,39 @@ class Attributor:
 
     def run_next(self, triggers: Sequence[AttributionTrigger]) -> bool:
         """Runs the next attribution with one of those triggers; returns whether there was one. Raises LeaseLost and Unavailable."""
-        policy = self._policy
+        attempts, lease = CHECK_POLICY.max_attempts, CHECK_POLICY.lease
         with self._database.transaction() as session:
-            end_abandoned(session, max_attempts=policy.max_attempts, problem=INTERRUPTED.format(attempts=policy.max_attempts))
+            end_abandoned(session, max_attempts=attempts, problem=INTERRUPTED.format(attempts=attempts))
             forget_answers(session)
-            run = claim_attribution(session, token=secrets.token_hex(16), lease=policy.lease, triggers=triggers)
+            run = claim_attribution(session, token=secrets.token_hex(16), lease=lease, triggers=triggers)
         if run is None:
             return False
         about = {"attribution": run.id, "deployment": run.deployment_id, "trigger": run.trigger.value, "attempt": run.attempts}
         with (
             structlog.contextvars.bound_contextvars(**about),
-            HeldWork(self._database, leased_attribution(run), lease=policy.lease, limit=self._limit) as held,
+            HeldWork(self._database, leased_attribution(run), lease=lease, limit=self._limit) as held,
         ):
             self._held.add(held)
             try:
                 log.info("attribution_started")
-                self._perform_or_fail(run, held)
+                self._perform(run, report=held.report)
+                log.info("attribution_ended")
+            except (LeaseLost, Unavailable, SQLAlchemyError):
+                raise
+            except CheckCancelled:
+                with self._database.transaction() as session:
+                    stop_attribution(session, run)
+                log.info("attribution_cancelled")
+            except EvenhandError as error:
+                log.warning("attribution_failed", reason=str(error))
+                self._fail(run, str(error))
+            except Exception:  # logged; others must go on
+                log.exception("attribution_broke")
+                self._fail(run, f"Evenhand itself failed on this attribution. The worker's log has the details under attribution {run.id}.")
             finally:
                 self._held.discard(held)
         return True
 
-    def _perform_or_fail(self, run: AttributionRun, held: HeldWork) -> None:
-        try:
-            self._perform(run, report=held.report)
-        except (LeaseLost, Unavailable, SQLAlchemyError):
-            raise
-        except CheckCancelled:
-            with self._database.transaction() as session:
-                stop_attribution(session, run)
-            log.info("attribution_cancelled")
-            return
-        except EvenhandError as error:
-            problem = str(error)
-            log.warning("attribution_failed", reason=problem)
-        except Exception:  # logged; others must go on
-            log.exception("attribution_broke")
-            problem = f"Evenhand itself failed on this attribution. The worker's log has the details under attribution {run.id}."
-        else:
-            log.info("attribution_ended")
-            return
+    def _fail(self, run: AttributionRun, problem: str) -> None:
         with self._database.transaction() as session:
             fail_attribution(session, run, problem=problem)

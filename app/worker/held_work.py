@@ -4,8 +4,7 @@ import threading
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
-from types import TracebackType
-from typing import Protocol, Self
+from typing import Self
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
@@ -20,26 +19,21 @@ from ..domain.check import CheckRun, Progress
 from ..evidence.attribution.attribution import AttributionRun
 from ..evidence.attribution.queries import release_attribution, renew_attribution
 
-BEATS_PER_LEASE = 3
-
 REPORT_SECONDS = 1.0
 
 log = structlog.get_logger(__name__)
 
 
-class Renew(Protocol):
-    """Keeps the lease and stores the progress; returns whether to cancel."""
-
-    def __call__(self, session: Session, *, lease: timedelta, progress: Progress | None) -> bool: ...
-
-
 @frozen
 class LeasedWork:
-    """Work under a lease. `name` is for people, `advice` says what to do when it takes too long."""
+    """Work under a lease. `name` is for people, `advice` says what to do when it takes too long.
+
+    `renew` keeps the lease and stores the progress; it returns whether to cancel.
+    """
 
     name: str
     advice: str
-    renew: Renew
+    renew: Callable[..., bool]
     release: Callable[[Session], None]
 
 
@@ -69,7 +63,7 @@ class HeldWork:
         self._progress: Progress | None = None
         self._database = database
         self._lease = lease
-        self._beat_seconds = lease.total_seconds() / BEATS_PER_LEASE
+        self._beat_seconds = lease.total_seconds() / 3
         self._ended = threading.Event()
         self._order: EvenhandError | None = None
         self._turn = threading.Lock()
@@ -80,7 +74,7 @@ class HeldWork:
         self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._ended.set()
         self._thread.join(self._beat_seconds)
 
@@ -106,14 +100,12 @@ class HeldWork:
         if self._order is not None:
             raise self._order
         if monotonic_seconds() > self._ends_at:
-            progress, minutes = self._progress, self._limit.total_seconds() / 60
-            at = "" if progress is None else f" It was {progress.step}"
-            if progress is not None and progress.total:
-                at += f", {progress.done:,} of {progress.total:,} done"
+            progress, minutes, at = self._progress, self._limit.total_seconds() / 60, ""
+            if progress is not None:
+                done = f", {progress.done:,} of {progress.total:,} done" if progress.total else ""
+                at = f" It was {progress.step}{done}."
             kind = self.work.name.split()[0]
-            raise CheckTooLong(
-                f"The {kind} was stopped because it had used up its {minutes:g} minutes.{at}{'.' if at else ''} {self.work.advice}"
-            )
+            raise CheckTooLong(f"The {kind} was stopped because it had used up its {minutes:g} minutes.{at} {self.work.advice}")
 
     def give_up(self) -> None:
         """Releases the work. Code that still works on it can store nothing any more."""

@@ -1,14 +1,13 @@
 """Lists the files of batch deployments, and queues what changed files make due."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 import structlog
-from sqlalchemy.orm import Session
 
 from ..base.errors import InvalidInput, SetupError
 from ..database.engine import Database
-from ..deployments.list_table_files import Changes, find_changes, read_hours
+from ..deployments.list_table_files import find_changes, read_hours
 from ..deployments.listed_file_queries import (
     PAYLOAD,
     FiledDeployment,
@@ -47,21 +46,21 @@ def look_for_late_files(database: Database, roots: Sequence[Root]) -> int:
 
 
 def _list_table(database: Database, deployment: FiledDeployment, side: str, roots: Sequence[Root]) -> int:
+    table = deployment.tables[side]
     with database.transaction() as session:
         stored = stored_files(session, deployment.no, side)
         counted_until = last_counted(session, deployment.no)
     try:
         # Outside of a transaction: it may take minutes.
-        changes = find_changes(deployment.tables[side], roots, side, stored)
+        changes = find_changes(table, roots, side, stored)
     except (InvalidInput, SetupError) as error:
         log.warning("table_not_listed", deployment=deployment.id, reason=str(error))
         return 0
     if not changes.files:
         return 0
-    table = deployment.tables[side]
     hours: set[datetime] = set()
     if isinstance(table, PayloadTable) and counted_until is not None:
-        hours = hours.union(*(read_hours(table, file, counted_until) for file in changes.new))
+        hours.update(*(read_hours(table, file, counted_until) for file in changes.new))
     with database.transaction() as session:
         # Another worker may have listed it meanwhile.
         if not hold_listing(session, deployment.no) or stored_files(session, deployment.no, side) != stored:
@@ -69,17 +68,16 @@ def _list_table(database: Database, deployment: FiledDeployment, side: str, root
         store_listing(session, deployment.no, side, new=changes.new, removed=[file.path for file in changes.replaced])
         monitor = find_monitor(session, deployment.no)
         if monitor is not None:
-            _note_hours(session, deployment.no, hours, changes, None if side == PAYLOAD else monitor.evidence.label_horizon_hours)
+            # A label counts in the hour of its record, which its horizon says how far back to look for.
+            horizon = timedelta(hours=0 if side == PAYLOAD else monitor.evidence.label_horizon_hours)
+            spans = [
+                Span(start=file.oldest - horizon, end=file.newest)
+                for file in (changes.replaced if side == PAYLOAD else changes.files)
+                if file.oldest is not None and file.newest is not None
+            ]
+            note_changed_hours(session, deployment.no, sorted({*hours, *counted_hours(session, deployment.no, spans)}))
         if monitor is None or monitor.schedule is Schedule.OFF:
             return 0
         if monitor.schedule is Schedule.BATCH:
             return queue_changed_batches(session, deployment.no, sorted({file.batch for file in changes.files if file.batch is not None}))
         return queue_changed_spans(session, deployment.no, side, changes.files)
-
-
-def _note_hours(session: Session, deployment_no: int, new: Iterable[datetime], changes: Changes, horizon_hours: int | None) -> None:
-    """`horizon_hours` is that of labels; None for a payload table."""
-    files = changes.replaced if horizon_hours is None else changes.files
-    reach = timedelta(hours=horizon_hours or 0)
-    spans = [Span(start=file.oldest - reach, end=file.newest) for file in files if file.oldest is not None and file.newest is not None]
-    note_changed_hours(session, deployment_no, sorted({*new, *counted_hours(session, deployment_no, spans)}))

@@ -42,9 +42,7 @@ class ClockWatch:
     def __init__(
         self, scheduler: BaseScheduler, *, now: Callable[[], datetime] = utc_now, elapsed: Callable[[], float] = monotonic_seconds
     ) -> None:
-        self._scheduler = scheduler
-        self._now = now
-        self._elapsed = elapsed
+        self._scheduler, self._now, self._elapsed = scheduler, now, elapsed
         self._seen_at, self._seen_elapsed = now(), elapsed()
 
     def look(self) -> None:
@@ -118,12 +116,9 @@ def tick(database: Database) -> None:
             nightly = queue_due_attributions(session, now)
         with database.transaction() as session:
             ensure_coming_months(session, now)
-        with database.transaction() as session:
-            forget_old(session)
-        with database.transaction() as session:
-            fold_counts(session)
-        with database.transaction() as session:
-            fold_arrivals(session)
+        for clean_up in (forget_old, fold_counts, fold_arrivals):
+            with database.transaction() as session:
+                clean_up(session)
         with database.transaction() as session:
             sealed = seal_events(session)
     except (Unavailable, SQLAlchemyError) as error:
