@@ -18,7 +18,7 @@ from ..database.engine import Database
 from ..deployments.queries import record_answer, record_no_answer
 from ..domain.check import Progress, Trigger
 from ..domain.deployment import Deployment, Endpoint
-from ..domain.endpoint_health import BreakerState, EndpointHealth
+from ..domain.endpoint_health import BreakerState
 from ..payloads.wire import Rows
 
 Report: TypeAlias = Callable[[Progress], None]
@@ -51,9 +51,9 @@ class ModelOfCheck:
 
     def __init__(self, trigger: Trigger, deployment: Deployment, endpoint: Endpoint, *, database: Database, calls: Calls) -> None:
         self._trigger = trigger
-        self._deployment = deployment
+        self._deployment_no, self._health = deployment.no, deployment.health
         self._database = database
-        self._calls = calls
+        self.calls = calls
         features = deployment.schema.features
         self._client = ScoringClient(
             endpoint,
@@ -76,10 +76,10 @@ class ModelOfCheck:
 
         def on_page(scored: int, _total: int) -> None:
             refused = f" ({self._client.refused:,} refused by it)" if self._client.refused else ""
-            self._calls.report(replace(progress, step=progress.step + refused, done=progress.done + scored))
+            self.calls.report(replace(progress, step=progress.step + refused, done=progress.done + scored))
 
         def should_stop() -> None:  # about once a second, also while a slow model keeps a page waiting
-            self._calls.report(progress)
+            self.calls.report(progress)
 
         def ask() -> list[Scored]:
             return self._client.score_each(rows, on_page=on_page, should_stop=should_stop, on_scored=on_scored)
@@ -92,10 +92,18 @@ class ModelOfCheck:
         Raises:
             ScoringFailed: as `score`.
         """
-        self._require_closed()
-        with self._calls.waiting():
+        health = self._health
+        # A person may know that the endpoint is back.
+        if health.state is BreakerState.OPEN and self._trigger is Trigger.SCHEDULE and not self._has_answered:
+            at = "" if health.failed_at is None else f", the last time at {health.failed_at:%Y-%m-%d %H:%M} UTC"
+            until = "" if health.tried_again_at is None else f" before {health.tried_again_at:%H:%M} UTC"
+            raise ScoringFailed(
+                f"The model's endpoint {self._host} was not asked: it gave no answer to {health.failures} checks in a row{at}, and is not"
+                f" called again{until}. Last fault: {health.reason} When it is fixed, request a check: that calls the endpoint at once."
+            )
+        with self.calls.waiting():
             try:
-                if not self._has_answered and self._health.state is not BreakerState.CLOSED:
+                if not self._has_answered and health.state is not BreakerState.CLOSED:
                     try:
                         self._client.score(rows[:1], should_stop=should_stop, attempts=1)
                     except EndpointDown:
@@ -105,7 +113,7 @@ class ModelOfCheck:
                 answers = ask()
             except EndpointDown as error:
                 with self._database.transaction() as session:
-                    record_no_answer(session, self._deployment.no, str(error))
+                    record_no_answer(session, self._deployment_no, str(error))
                 raise
             except EndpointRefused:
                 raise
@@ -118,27 +126,8 @@ class ModelOfCheck:
     def close(self) -> None:
         self._client.close()
 
-    @property
-    def calls(self) -> Calls:
-        return self._calls
-
-    def _require_closed(self) -> None:
-        """A person may know that the endpoint is back."""
-        if self._health.state is BreakerState.OPEN and self._trigger is Trigger.SCHEDULE and not self._has_answered:
-            health = self._health
-            at = "" if health.failed_at is None else f", the last time at {health.failed_at:%Y-%m-%d %H:%M} UTC"
-            until = "" if health.tried_again_at is None else f" before {health.tried_again_at:%H:%M} UTC"
-            raise ScoringFailed(
-                f"The model's endpoint {self._host} was not asked: it gave no answer to {health.failures} checks in a row{at}, and is not"
-                f" called again{until}. Last fault: {health.reason} When it is fixed, request a check: that calls the endpoint at once."
-            )
-
     def _note_answer(self) -> None:
         if not self._has_answered and self._health.failures:
             with self._database.transaction() as session:
-                record_answer(session, self._deployment.no)
+                record_answer(session, self._deployment_no)
         self._has_answered = True
-
-    @property
-    def _health(self) -> EndpointHealth:
-        return self._deployment.health

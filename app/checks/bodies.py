@@ -1,6 +1,5 @@
 """Checks as bodies."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Self
 
@@ -13,7 +12,6 @@ from .advice.advice import Cause, Outlook
 from .advice.check_advice import advice_on_check
 from .correction import CorrectedCount
 from .counting.left_out_of_check import LEFT_OUT
-from .views.headlines import Headline
 from .views.measurement_bodies import MEASUREMENT, RECORDS, RECORDS_MEANING, MeasurementOut
 
 _WINDOW = {
@@ -78,9 +76,7 @@ class RangeIn(In):
         return self
 
     def span(self) -> Span | None:
-        if self.from_ is None or self.to is None:
-            return None
-        return Span(start=_utc(self.from_), end=_utc(self.to))
+        return None if self.from_ is None or self.to is None else Span(start=_utc(self.from_), end=_utc(self.to))
 
 
 class CheckIn(RangeIn):
@@ -160,8 +156,18 @@ class CheckOut(Out):
     finished_at: datetime | None
 
     @classmethod
-    def of(cls, check: CheckRun, outlook: Outlook) -> "CheckOut":
-        return cls.from_object(check, **_advice_members(check, outlook))
+    def of(cls, check: CheckRun, outlook: Outlook, **members: object) -> Self:
+        advice = advice_on_check(check, outlook)
+        waits = check.state in {CheckState.QUEUED, CheckState.RUNNING} and advice.cause is not Cause.CHECK_RUNNING
+        window = None if check.window is None else {name: member for name, member in check.window.items() if name != LEFT_OUT}
+        return cls.from_object(
+            check,
+            cause=advice.cause,
+            waits_for=advice.reason if waits else None,
+            next_step=advice.next_step,
+            window=window,
+            **members,
+        )
 
 
 class TableOut(Out):
@@ -227,32 +233,12 @@ class CheckDetailsOut(CheckOut):
     model_answer: str | None
     """How the model's answer began that could not be used. It may repeat a record: null for roles that see figures only."""
 
-    @classmethod
-    def with_headlines(cls, check: CheckRun, outlook: Outlook, shown: Sequence[Headline], **members: object) -> "CheckDetailsOut":
-        bodies = [
-            HeadlineOut(
-                attribute=headline.attribute,
-                figures=[MeasurementOut.from_object(part.figure.measurement) for part in headline.parts if part.figure is not None],
-                reading=headline.reading,
-                notes=list(headline.notes),
-            )
-            for headline in shown
-        ]
-        return cls.from_object(check, **_advice_members(check, outlook), headlines=bodies, **members)
-
 
 class CheckPage(PageOut):
     """A page of checks."""
 
     checks: list[CheckOut]
     next_cursor: str | None
-
-
-def _advice_members(check: CheckRun, outlook: Outlook) -> dict[str, Any]:
-    advice = advice_on_check(check, outlook)
-    waits = check.state in {CheckState.QUEUED, CheckState.RUNNING} and advice.cause is not Cause.CHECK_RUNNING
-    window = None if check.window is None else {name: member for name, member in check.window.items() if name != LEFT_OUT}
-    return {"cause": advice.cause, "waits_for": advice.reason if waits else None, "next_step": advice.next_step, "window": window}
 
 
 def _utc(moment: datetime) -> datetime:

@@ -76,10 +76,10 @@ def read_check(principal: Reader, deployment: ReadableDeployment, check_id: Chec
     check = get(session, deployment.no, check_id)
     shown = headlines(read_headline_measurements(session, check.no), check.window)
     counted = counted_check(session, check)
-    return CheckDetailsOut.with_headlines(
+    return CheckDetailsOut.of(
         check,
         read_outlook(session, deployment.no),
-        shown,
+        headlines=shown,
         records=read_left_out(session, counted),
         corrected_since=count_corrected(session, counted.origin.no),
         model_answer=read_model_answer(session, check.no) if principal.may_read_records else None,

@@ -95,6 +95,10 @@ class Headline:
     def attribute(self) -> str:
         return self.comparison.label
 
+    @property
+    def figures(self) -> list[Measurement]:
+        return [part.figure.measurement for part in self.parts if part.figure is not None]
+
 
 def headlines(measurements: Sequence[Measurement], window: Mapping[str, Any] | None = None) -> tuple[Headline, ...]:
     """In the monitor's order, intersections last.
@@ -116,13 +120,10 @@ def headlines(measurements: Sequence[Measurement], window: Mapping[str, Any] | N
             by_data.append(OnData(data=data, name=name.capitalize(), figure=None if chosen is None else word_figure(chosen), absent=absent))
 
         notes = notes_of.get(comparison.label, ())
-        figures = [on_data.figure for on_data in by_data if on_data.figure is not None]
-        reading = None
+        logged, equal = (on_data.figure for on_data in by_data)
         # If the model does not see the attribute, these readings would be untrue.
-        if len(figures) == len(DATA_NAMES) and not notes:
-            reading = read_together(*figures)
-        has_copies = any(on_data.data is DataSet.BALANCED and on_data.figure is not None for on_data in by_data)
-        lines.append(Headline(comparison=comparison, parts=tuple(by_data), reading=reading, notes=notes if has_copies else ()))
+        reading = None if logged is None or equal is None or notes else read_together(logged, equal)
+        lines.append(Headline(comparison=comparison, parts=tuple(by_data), reading=reading, notes=() if equal is None else notes))
     return tuple(lines)
 
 
@@ -130,10 +131,9 @@ def read_together(logged: WordedFigure, equal: WordedFigure) -> str | None:
     """Joint meaning of one group's figures; None where a verdict is missing."""
     if logged.group != equal.group or not logged.measurement.metric == equal.measurement.metric == IMPACT:
         return None
-    verdicts = (logged.measurement.verdict, equal.measurement.verdict)
-    if not set(verdicts) <= _PLACES.keys():
+    as_logged, counterfactual = (_PLACES.get(figure.measurement.verdict) for figure in (logged, equal))
+    if as_logged is None or counterfactual is None:
         return None
-    as_logged, counterfactual = map(_PLACES.__getitem__, verdicts)
     sentence = f"The figure as logged is {as_logged}; the counterfactual one is {counterfactual}."
     if as_logged == counterfactual:
         sentence = f"Both figures are {as_logged.replace('its interval', 'the interval of each')}."
@@ -141,7 +141,7 @@ def read_together(logged: WordedFigure, equal: WordedFigure) -> str | None:
     if logged.disadvantaged_group and equal.disadvantaged_group and logged.disadvantaged is not equal.disadvantaged:
         groups = f"as logged {logged.disadvantaged_group}, counterfactual {equal.disadvantaged_group}"
         sides = f" They point to opposite sides at a disadvantage: {groups}."
-    return f"{sentence}{sides} {_EVERYTHING_EQUAL[verdicts[1]]}{say_parts(logged.measurement, equal.measurement)}"
+    return f"{sentence}{sides} {_EVERYTHING_EQUAL[equal.measurement.verdict]}{say_parts(logged.measurement, equal.measurement)}"
 
 
 def say_parts(logged: Measurement, equal: Measurement) -> str:
@@ -179,15 +179,12 @@ def word_figure(measurement: Measurement) -> WordedFigure:
 
 
 def summary(shown: Sequence[Headline]) -> list[tuple[str | None, list[str]]]:
-    by_verdict: dict[str | None, dict[str, list[str]]] = {}
-    for headline in shown:
-        for on_data in headline.parts:
-            if on_data.figure is not None:
-                by_verdict.setdefault(on_data.figure.measurement.verdict, {}).setdefault(headline.attribute, []).append(
-                    on_data.name.lower()
-                )
-    return [
-        (grade, [f"{attribute} ({', '.join(on)})" for attribute, on in by_verdict[grade].items()])
-        for grade in GRAVEST
-        if grade in by_verdict
-    ]
+    graded = []
+    for grade in GRAVEST:
+        attributes = []
+        for headline in shown:
+            on = [part.name.lower() for part in headline.parts if part.figure is not None and part.figure.measurement.verdict == grade]
+            attributes += [f"{headline.attribute} ({', '.join(on)})"] if on else []
+        if attributes:
+            graded.append((grade, attributes))
+    return graded
