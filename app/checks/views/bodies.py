@@ -8,7 +8,7 @@ from pydantic import AliasPath, Field, model_validator
 from ...domain.check import CheckState
 from ...web.body import Out, example
 from .measurement_bodies import MEASUREMENT, RECORDS, RECORDS_MEANING, MeasurementOut
-from .view_shapes import GroupShare, ViewKind
+from .view_shapes import GroupShare, MitigatedOut, ViewKind
 
 _OUTCOMES = {
     "favourable": 120,
@@ -173,24 +173,6 @@ class ChangeOut(Out):
     before: MeasurementOut
     after: MeasurementOut | None
     change: MeasurementOut | None
-
-
-class MitigatedOut(Out):
-    """The number of monitored records that mitigation changes."""
-
-    monitored: int
-    changed: int
-    lifted: int
-    """Turned favourable."""
-
-    lowered: int
-    """Turned unfavourable."""
-
-    undecided: int
-    """Left as they were, because their copies do not decide it."""
-
-    note: str | None
-    """The part that could not be learned of the attribute."""
 
 
 class AttributeViewOut(Out):

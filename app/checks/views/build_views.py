@@ -19,6 +19,7 @@ from ...domain.group_words import GroupWords
 from ...domain.monitor import Monitor
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.sentences.left_out import CountedRecords
+from ..counting.tabulate import table_data
 from ..measure import measure_table
 from .explain_figure import Explanation, explained
 from .missing_notes import notes_on_records
@@ -39,7 +40,7 @@ from .payload_view import (
     notes_on_mitigation,
     payload_attributes,
     perturbed_attributes,
-    read_mitigation_mode,
+    read_mitigation,
     why_not_debiased,
     why_not_perturbed,
 )
@@ -82,25 +83,13 @@ def fill_training_view(session: Session, deployment: Deployment, check: CheckRun
         attributes.append(replace(divided, records=records.to_json()))
 
     ended = check.finished_at
-    later = LATER if ended is not None and summary.processed_at > ended else ""
-    notes = [AS_OF_NOW.format(when=summary.processed_at, later=later)]
+    processed_at = summary.processed_at
+    later = LATER if ended is not None and processed_at > ended else ""
+    notes = [AS_OF_NOW.format(when=processed_at, later=later)]
     if check.monitor_version is not None and check.monitor_version != monitor.version:
         notes.append(OTHER_MONITOR.format(now=monitor.version, then=check.monitor_version))
 
-    return replace(
-        view,
-        attributes=tuple(attributes),
-        records=summary.records,
-        processed_at=summary.processed_at,
-        notes=tuple(notes),
-    )
-
-
-def training_figures(session: Session, deployment: Deployment) -> list[Measurement]:
-    summary, monitor = find_training_summary(session, deployment.no), find_monitor(session, deployment.no)
-    if summary is None or monitor is None:
-        return []
-    return [measurement for _, measured in _measure_labels(session, deployment, monitor, summary) for measurement in measured]
+    return replace(view, attributes=tuple(attributes), records=summary.records, processed_at=processed_at, notes=tuple(notes))
 
 
 def _measure_labels(
@@ -158,17 +147,17 @@ def check_view(session: Session, deployment: Deployment, check: CheckRun, kind: 
         return fill_training_view(session, deployment, check, view)
 
     window = counted.window
-    oldest, newest = (window.get(name) for name in ("oldest_record_at", "newest_record_at"))
+    times = (window.get("oldest_record_at"), window.get("newest_record_at"))
+    oldest, newest = (at and datetime.fromisoformat(at) for at in times)
     view = replace(
         view,
         records=window.get("records"),
         additional_records=window.get("additional_records"),
         logged_in_span=window.get("logged_in_span"),
-        oldest=None if oldest is None else datetime.fromisoformat(oldest),
-        newest=None if newest is None else datetime.fromisoformat(newest),
+        oldest=oldest,
+        newest=newest,
+        notes=notes_on_records(session, counted),
     )
-
-    view = replace(view, notes=notes_on_records(session, counted))
     reason = _why_not(counted, kind, deployment)
     if reason is not None:
         return replace(view, reason=reason)
@@ -191,18 +180,18 @@ def _why_not(counted: CountedCheck, kind: ViewKind, deployment: Deployment) -> s
 
 def _fill_view(view: CheckView, source: CheckSource) -> CheckView:
     notes = view.notes if view.check.carried_from is None else (CARRIED.format(check_id=view.check.carried_from), *view.notes)
-    balanced: tuple[AttributeView, ...] = ()
-    mode: str | None = None
     match view.kind:
         case ViewKind.PAYLOAD_PERTURBED:
-            attributes = perturbed_attributes(source)
+            attributes = tuple(perturbed_attributes(source))
             notes += notes_on_copies(source, attributes) + notes_on_intervals(source, attributes)
+            return replace(view, attributes=attributes, notes=notes)
         case ViewKind.DEBIASED:
-            attributes, balanced, mode = debiased_attributes(source), balanced_attributes(source), read_mitigation_mode(source)
+            attributes, balanced = tuple(debiased_attributes(source)), tuple(balanced_attributes(source))
             notes += notes_on_mitigation(source) + notes_on_copies(source, balanced)
+            mode = read_mitigation(source).get("mode")
+            return replace(view, attributes=attributes, balanced=balanced, mitigation_mode=mode, notes=notes)
         case _:
-            attributes = payload_attributes(source)
-    return replace(view, attributes=attributes, balanced=balanced, mitigation_mode=mode, notes=notes)
+            return replace(view, attributes=tuple(payload_attributes(source)), notes=notes)
 
 
 @frozen(kw_only=True)
@@ -219,20 +208,15 @@ class MeasurementKey:
     group: str | None
 
 
-@frozen
-class _TableFigures:
-    table: DataSet
-    metrics: frozenset[str]
-
-
-_NOT_STORED = frozenset(key for key, metric in CATALOGUE.items() if not metric.is_stored)
+_NOT_STORED = {key for key, metric in CATALOGUE.items() if not metric.is_stored}
 _UNPICKED = {
-    DataSet.PAYLOAD: _TableFigures(DataSet.PAYLOAD, frozenset({RATE})),
-    DataSet.PAYLOAD_PERTURBED: _TableFigures(DataSet.BALANCED, frozenset({RATE, EQUALITY, OPENSCALE})),
-    DataSet.BALANCED: _TableFigures(DataSet.BALANCED, frozenset({RATE})),
-    DataSet.DEBIASED: _TableFigures(DataSet.DEBIASED, _NOT_STORED | {RATE_BEFORE, RATE_AFTER}),
-    DataSet.DEBIASED_FEEDBACK: _TableFigures(DataSet.DEBIASED_FEEDBACK, _NOT_STORED),
+    DataSet.PAYLOAD: {RATE},
+    DataSet.PAYLOAD_PERTURBED: {RATE, EQUALITY, OPENSCALE},
+    DataSet.BALANCED: {RATE},
+    DataSet.DEBIASED: _NOT_STORED | {RATE_BEFORE, RATE_AFTER},
+    DataSet.DEBIASED_FEEDBACK: _NOT_STORED,
 }
+"""Metrics of figures that are measured from a check's tables, picked or not."""
 
 VIEW_OF_DATA = {
     DataSet.PAYLOAD: ViewKind.PAYLOAD,
@@ -259,19 +243,17 @@ def explain_figure(session: Session, deployment: Deployment, counted: CountedChe
     """
     figures: Iterable[Measurement] = ()
     if key.data is DataSet.TRAINING:
-        figures = training_figures(session, deployment)
+        summary, monitor = find_training_summary(session, deployment.no), find_monitor(session, deployment.no)
+        if summary is not None and monitor is not None:
+            figures = [figure for _, measured in _measure_labels(session, deployment, monitor, summary) for figure in measured]
     elif key.metric in CATALOGUE:
-        rates = _UNPICKED.get(key.data)
-        source = read_check_source(session, counted, data=[] if rates is None else [rates.table], metrics={key.metric})
+        table = table_data(key.data)
+        source = read_check_source(session, counted, data=[table] if key.data in _UNPICKED else [], metrics={key.metric})
         figures = source.figures
-        if rates is not None and key.metric in rates.metrics:
-            tables = (
-                (comparison, stored)
-                for (data, comparison), stored in source.tables.items()
-                if (data, comparison.label) == (rates.table, key.attribute)
-            )
-            for comparison, stored in tables:
-                figures = source.measured(key.data, comparison, key.metric, stored.whole)
+        if key.metric in _UNPICKED.get(key.data, ()):
+            for (data, comparison), stored in source.tables.items():
+                if (data, comparison.label) == (table, key.attribute):
+                    figures = source.measured(key.data, comparison, key.metric, stored.whole)
 
     measurement = next((figure for figure in figures if make_measurement_key(figure) == key), None)
     if measurement is None:

@@ -1,6 +1,6 @@
 """Views of logged records: alone, with perturbed copies, and before and after mitigation."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
@@ -12,7 +12,7 @@ from ...statistics.intervals.rate_estimates import RESAMPLING
 from ...statistics.tables.record_kinds import DebiasedCells
 from ..counting.sub_ranges import inside
 from ..measure import NO_ENDPOINT
-from .view_shapes import AttributeView, Change, MitigatedRecords, divide_shares, side
+from .view_shapes import AttributeView, Change, MitigatedOut, divide_shares, side
 from .view_source import CheckSource, CountedCheck
 
 RATE = "favourable_rate"
@@ -67,8 +67,7 @@ NOT_TOGETHER = "attributes that are watched together are not mitigated together"
 PROVISIONAL = "The profile that mitigation uses is provisional: it is fitted to fewer records than are wanted, or to none yet."
 
 
-def payload_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
-    views = []
+def payload_attributes(source: CheckSource) -> Iterator[AttributeView]:
     for comparison in source.comparisons():
         stored = source.tables[DataSet.PAYLOAD, comparison]
         figures = side(
@@ -76,35 +75,29 @@ def payload_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
             source.of(DataSet.PAYLOAD, comparison, IMPACT),
         )
         view = divide_shares(comparison, stored.whole, stored.additional, figures, inside=inside(stored.cells))
-        views.append(replace(view, records=source.records_on(DataSet.PAYLOAD, comparison)))
-    return tuple(views)
+        yield replace(view, records=source.records_on(DataSet.PAYLOAD, comparison))
 
 
-def perturbed_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
+def perturbed_attributes(source: CheckSource) -> Iterator[AttributeView]:
     """Attributes with copies; an intersection with the reason why it is absent."""
-    views = []
     for comparison in source.comparisons():
-        if (DataSet.BALANCED, comparison) not in source.tables:
-            reason = NOT_PERTURBED if comparison.is_together else NOT_PICKED
-            views.append(AttributeView(comparison=comparison, reason=reason))
+        stored = source.tables.get((DataSet.BALANCED, comparison))
+        if stored is None:
+            yield AttributeView(comparison=comparison, reason=NOT_PERTURBED if comparison.is_together else NOT_PICKED)
             continue
-        stored = source.tables[DataSet.BALANCED, comparison]
         rates, equality, openscale = (
             source.measured(DataSet.PAYLOAD_PERTURBED, comparison, metric, stored.whole) for metric in (RATE, EQUALITY, OPENSCALE)
         )
         figures = side(rates, source.of(DataSet.BALANCED, comparison, IMPACT), openscale=openscale)
         copies, unclassified = count_copies(source, comparison.label)
-        views.append(
-            replace(
-                divide_shares(comparison, stored.whole, stored.additional, figures),
-                records=source.records_on(DataSet.BALANCED, comparison),
-                perturbed_records=copies,
-                unclassified_copies=unclassified,
-                perfect_equality=next((measurement for measurement in equality if measurement.scope is Scope.ATTRIBUTE), None),
-                notes=notes_on_unseen(source.window).get(comparison.label, ()),
-            )
+        yield replace(
+            divide_shares(comparison, stored.whole, stored.additional, figures),
+            records=source.records_on(DataSet.BALANCED, comparison),
+            perturbed_records=copies,
+            unclassified_copies=unclassified,
+            perfect_equality=next((measurement for measurement in equality if measurement.scope is Scope.ATTRIBUTE), None),
+            notes=notes_on_unseen(source.window).get(comparison.label, ()),
         )
-    return tuple(views)
 
 
 def why_not_perturbed(counted: CountedCheck) -> str | None:
@@ -160,47 +153,32 @@ def count_copies(source: CheckSource, attribute: str) -> tuple[int | None, int |
     return perturbed.get(attribute), unclassified.get(attribute)
 
 
-def debiased_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
+def debiased_attributes(source: CheckSource) -> Iterator[AttributeView]:
     """Mitigated attributes on logged records; others with the reason why they are absent."""
-    views = []
     for comparison in source.comparisons():
-        if (DataSet.DEBIASED, comparison) not in source.tables:
+        stored = source.tables.get((DataSet.DEBIASED, comparison))
+        if stored is None:
             reason = NOT_TOGETHER if comparison.is_together else NOT_MITIGATED.format(attribute=comparison.label)
-            views.append(AttributeView(comparison=comparison, reason=reason))
+            yield AttributeView(comparison=comparison, reason=reason)
             continue
-        stored = source.tables[DataSet.DEBIASED, comparison]
         before, after = (
             side(source.measured(DataSet.DEBIASED, comparison, rate, stored.whole), source.of(DataSet.DEBIASED, comparison, impact))
             for rate, impact in ((RATE_BEFORE, IMPACT_BEFORE), (RATE_AFTER, IMPACT_AFTER))
         )
-        counts = _mitigation(source).get("attributes", {}).get(comparison.label)
-        mitigated = None
-        if counts is not None:
-            mitigated = MitigatedRecords(
-                monitored=counts["monitored"],
-                changed=counts["changed"],
-                lifted=counts["lifted"],
-                lowered=counts["lowered"],
-                undecided=counts.get("undecided", 0),
-                note=counts.get("reason"),
-            )
-        views.append(
-            replace(
-                divide_shares(comparison, stored.whole, stored.additional, before, after=after),
-                records=source.records_on(DataSet.DEBIASED, comparison),
-                accuracy=tuple(_accuracy_changes(source, comparison)),
-                mitigated=mitigated,
-            )
+        counts = read_mitigation(source).get("attributes", {}).get(comparison.label)
+        yield replace(
+            divide_shares(comparison, stored.whole, stored.additional, before, after=after),
+            records=source.records_on(DataSet.DEBIASED, comparison),
+            accuracy=tuple(_accuracy_changes(source, comparison)),
+            mitigated=counts and MitigatedOut.model_validate({"undecided": 0, "note": counts.get("reason"), **counts}),
         )
-    return tuple(views)
 
 
-def balanced_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
-    views = []
+def balanced_attributes(source: CheckSource) -> Iterator[AttributeView]:
     for comparison in source.comparisons():
-        if (DataSet.DEBIASED, comparison) not in source.tables:
+        stored = source.tables.get((DataSet.DEBIASED, comparison))
+        if stored is None:
             continue
-        stored = source.tables[DataSet.DEBIASED, comparison]
         table = cast("DebiasedCells", stored.whole)
         before = side(
             source.measured(DataSet.BALANCED, comparison, RATE, table.balanced_before),
@@ -213,15 +191,12 @@ def balanced_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
         # The catalogue has no rate after mitigation, and statements on the one before would be untrue.
         after = replace(after, outcomes={subject: replace(outcomes, figure=None) for subject, outcomes in after.outcomes.items()})
         copies, unclassified = count_copies(source, comparison.label)
-        views.append(
-            replace(
-                divide_shares(comparison, stored.whole, stored.additional, before, after=after),
-                records=source.records_on(DataSet.BALANCED, comparison),
-                perturbed_records=copies,
-                unclassified_copies=unclassified,
-            )
+        yield replace(
+            divide_shares(comparison, stored.whole, stored.additional, before, after=after),
+            records=source.records_on(DataSet.BALANCED, comparison),
+            perturbed_records=copies,
+            unclassified_copies=unclassified,
         )
-    return tuple(views)
 
 
 def why_not_debiased(counted: CountedCheck, *, is_in_files: bool) -> str | None:
@@ -236,32 +211,24 @@ def why_not_debiased(counted: CountedCheck, *, is_in_files: bool) -> str | None:
     return counted.check.reason or (NO_ATTRIBUTE if has_copies and "mitigation" not in counted.window else NO_MITIGATION_METRIC)
 
 
-def read_mitigation_mode(source: CheckSource) -> str | None:
-    mode = _mitigation(source).get("mode")
-    return None if mode is None else str(mode)
-
-
 def notes_on_mitigation(source: CheckSource) -> tuple[str, ...]:
-    return (ONLY_DIRECT, PROVISIONAL) if _mitigation(source).get("profile_is_provisional") else (ONLY_DIRECT,)
+    return (ONLY_DIRECT, PROVISIONAL) if read_mitigation(source).get("profile_is_provisional") else (ONLY_DIRECT,)
 
 
-def _accuracy_changes(source: CheckSource, comparison: Comparison) -> Iterable[Change]:
+def _accuracy_changes(source: CheckSource, comparison: Comparison) -> Iterator[Change]:
     """All records come first."""
     data = DataSet.DEBIASED_FEEDBACK
     stored = source.tables.get((data, comparison))
     for names in QUALITY:
+        figures = (
+            source.of(data, comparison, name) if stored is None else source.measured(data, comparison, name, stored.whole) for name in names
+        )
         before, after, change = (
-            {
-                (measurement.scope, measurement.group): measurement
-                for measurement in (
-                    source.of(data, comparison, name) if stored is None else source.measured(data, comparison, name, stored.whole)
-                )
-            }
-            for name in names
+            {(measurement.scope, measurement.group): measurement for measurement in measurements} for measurements in figures
         )
         for subject in sorted(before, key=lambda subject: subject[0] is not Scope.OVERALL):
             yield Change(before=before[subject], after=after.get(subject), change=change.get(subject))
 
 
-def _mitigation(source: CheckSource) -> Mapping[str, Any]:
+def read_mitigation(source: CheckSource) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", source.window.get("mitigation", {}))

@@ -6,19 +6,21 @@ Source: spec of the fairness check, section 12.
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
 from ...base.frozen import frozen
+from ...database.binary_rows import read_row
 from ...domain.check import CheckRun, Measurement, Scope, Span
 from ...domain.figure_details import SIDES
 from ...domain.groups import Role
 from ...domain.monitor import Comparison
-from ...statistics.group_labels import Groups, IntArray, of_role
+from ...statistics.group_labels import IntArray, of_role
 from ...statistics.intervals.intervals import proportion
 from ...statistics.tables.count_table import GroupCounts
 from ...statistics.tables.record_kinds import BalancedCells, DebiasedCells
+from ...web.body import Out
 from ..counting.sub_ranges import SubRanges
 from ..counting.tabulate import Table
 
@@ -122,19 +124,22 @@ class Change:
     change: Measurement | None
 
 
-@frozen(kw_only=True)
-class MitigatedRecords:
-    """Monitored records that mitigation changes.
-
-    `changed` are `lifted` and `lowered`; `undecided` it left. `note` says what is not known of the attribute.
-    """
+class MitigatedOut(Out):
+    """The number of monitored records that mitigation changes."""
 
     monitored: int
     changed: int
     lifted: int
+    """Turned favourable."""
+
     lowered: int
+    """Turned unfavourable."""
+
     undecided: int
+    """Left as they were, because their copies do not decide it."""
+
     note: str | None
+    """The part that could not be learned of the attribute."""
 
 
 @frozen(kw_only=True)
@@ -158,7 +163,7 @@ class AttributeView:
     unclassified_copies: int | None = None
     perfect_equality: Measurement | None = None
     accuracy: tuple[Change, ...] = ()
-    mitigated: MitigatedRecords | None = None
+    mitigated: MitigatedOut | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -195,22 +200,8 @@ class CheckView:
     notes: tuple[str, ...] = ()
 
 
-def side_subject(role: Role, groups: Groups) -> "ShareSubject":
-    """A role's only group, or all of them pooled."""
-    positions = of_role(groups, role)
-    return ShareSubject(Scope.GROUP, groups[positions[0]].label) if len(positions) == 1 else ShareSubject(_POOLED[role], None)
-
-
-@frozen
-class ShareSubject:
-    """Group by label, or (None) all monitored or reference ones."""
-
-    scope: Scope
-    group: str | None
-
-    @classmethod
-    def of(cls, figure: Measurement) -> "ShareSubject":
-        return cls(figure.scope, figure.group)
+ShareSubject: TypeAlias = tuple[Scope, str | None]
+"""Scope with a group by label, or (None) all monitored or reference ones."""
 
 
 @frozen
@@ -238,9 +229,9 @@ def side(
 ) -> GroupFigures:
     """`counted_as` is the name of favourable ones among the details."""
     return GroupFigures(
-        {ShareSubject.of(figure): _outcomes(figure, counted_as) for figure in rates},
-        {ShareSubject.of(figure): figure for figure in comparisons},
-        {ShareSubject.of(figure): figure for figure in openscale},
+        {(figure.scope, figure.group): _outcomes(figure, counted_as) for figure in rates},
+        {(figure.scope, figure.group): figure for figure in comparisons},
+        {(figure.scope, figure.group): figure for figure in openscale},
     )
 
 
@@ -261,8 +252,7 @@ def divide_shares(
     earlier = np.array(listed, dtype=np.int64).reshape(len(table.groups), 2)
     intervals = {label: _sub_ranges(ranges) for label, ranges in (inside or {}).items()}
 
-    def share(subject: ShareSubject, group: str | None, role: Role, positions: Sequence[int]) -> GroupShare:
-        chosen = list(positions)
+    def share(subject: ShareSubject, group: str | None, role: Role, chosen: Sequence[int]) -> GroupShare:
         return GroupShare(
             group=group,
             role=role,
@@ -278,12 +268,16 @@ def divide_shares(
             sub_ranges=intervals.get(group or "", ()),
         )
 
+    pooled = []
+    for role in SIDES:
+        positions = list(of_role(table.groups, role))
+        # A role's only group, or all of them.
+        subject = (Scope.GROUP, table.groups[positions[0]].label) if len(positions) == 1 else (_POOLED[role], None)
+        pooled.append(share(subject, None, role, positions))
     return AttributeView(
         comparison=comparison,
-        groups=tuple(
-            share(ShareSubject(Scope.GROUP, label), label, role, [position]) for position, (label, role) in enumerate(table.groups)
-        ),
-        pooled=tuple(share(side_subject(role, table.groups), None, role, of_role(table.groups, role)) for role in SIDES),
+        groups=tuple(share((Scope.GROUP, label), label, role, [position]) for position, (label, role) in enumerate(table.groups)),
+        pooled=tuple(pooled),
         worst=before.worst,
         worst_after=None if after is None else after.worst,
     )
@@ -295,36 +289,26 @@ def own_outcomes(table: Table) -> IntArray:
         return table.counts
     if isinstance(table, BalancedCells):
         size = len(table.groups)
-        flat = np.bincount(table.group * 2 + table.outcome, table.count, minlength=2 * size)
-        return flat.astype(np.int64).reshape(size, 2)
+        return np.bincount(table.group * 2 + table.outcome, table.count, 2 * size).astype(np.int64).reshape(size, 2)
     before: IntArray = cast("DebiasedCells", table).outcomes.sum(axis=2)
     return before
 
 
 def _outcomes(figure: Measurement, counted_as: str) -> Outcomes:
-    counts, numbers = figure.details.counts, []
-    for weight, count in ((f"{counted_as}_weight", counted_as), ("weight", "n")):
-        # Weighted training data have weights; all others have counts only.
-        numbers.append(counts.get(weight, counts.get(count, 0)) or 0)
-    favourable, records = numbers
-    return Outcomes(
-        favourable=favourable,
-        unfavourable=records - favourable,
-        records=records,
-        share=figure.value,
-        lower=figure.lower,
-        upper=figure.upper,
-        interval_method=figure.interval_method,
-        reason=figure.reason,
-        figure=figure,
+    counts = figure.details.counts
+    # Weighted training data have weights; all others have counts only.
+    favourable, records = (
+        counts.get(weight, counts.get(count)) or 0 for weight, count in ((f"{counted_as}_weight", counted_as), ("weight", "n"))
     )
+    unfavourable = records - favourable
+    return read_row(Outcomes, figure, favourable=favourable, unfavourable=unfavourable, records=records, share=figure.value, figure=figure)
 
 
 def _sub_ranges(ranges: SubRanges) -> tuple[SubRange, ...]:
     sub_ranges = []
     for label, (unfavourable, favourable, unclassified) in zip(ranges.labels, ranges.counts.tolist(), strict=True):
         records = favourable + unfavourable
-        interval = proportion(favourable, records) if records else None
+        lower, upper, _ = proportion(favourable, records) if records else (None, None, None)
         reason = f"no record of {label} was classified" if unclassified else f"there is no record of {label}"
         sub_ranges.append(
             SubRange(
@@ -333,8 +317,8 @@ def _sub_ranges(ranges: SubRanges) -> tuple[SubRange, ...]:
                 unfavourable=unfavourable,
                 unclassified=unclassified,
                 share=favourable / records if records else None,
-                lower=None if interval is None else interval.lower,
-                upper=None if interval is None else interval.upper,
+                lower=lower,
+                upper=upper,
                 reason=None if records else reason,
             )
         )

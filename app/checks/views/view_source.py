@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal, TypeAlias
 
 from sqlalchemy.orm import Session
@@ -23,7 +23,7 @@ from ..counting.left_out_of_check import LEFT_OUT
 from ..counting.tabulate import ADDITIONAL, TABLE_TYPES, Table, merge_revisions, merged
 from ..measure import measure_table
 from ..queries import get
-from ..result_queries import StoredTable, list_data_sets, read_measurements, read_stored_tables
+from ..result_queries import list_data_sets, read_measurements, read_stored_tables
 from ..window.window_details import ERASED_RECORDS
 
 _NOBODY = OutcomeRule(favourable=(), unfavourable=())
@@ -59,8 +59,7 @@ class CountedCheck:
         span, oldest = self.origin.span, self.window.get("oldest_record_at")
         start = span.start if oldest is None else min(span.start, datetime.fromisoformat(oldest))
         # The first moment after the span belongs to no hour of it.
-        end = floor_to_hour(span.end) if floor_to_hour(span.end) == span.end else floor_to_hour(span.end) + HOUR
-        return Span(start=floor_to_hour(start), end=end)
+        return Span(start=floor_to_hour(start), end=floor_to_hour(span.end - timedelta.resolution) + HOUR)
 
 
 CheckRecords: TypeAlias = Mapping[str, Mapping[str, Any]]
@@ -124,17 +123,15 @@ def read_left_out(session: Session, counted: CountedCheck) -> CheckRecords:
 
 
 def read_check_source(session: Session, counted: CountedCheck, *, data: Sequence[DataSet], metrics: Collection[str]) -> CheckSource:
-    by_comparison: dict[tuple[DataSet, Comparison], list[StoredTable]] = {}
+    by_comparison: dict[tuple[DataSet, Comparison], dict[str, Mapping[str, Any]]] = {}
     for stored in read_stored_tables(session, counted.origin.no, data=data):
-        by_comparison.setdefault((stored.data, stored.comparison), []).append(stored)
+        by_comparison.setdefault((stored.data, stored.comparison), {})[stored.part] = stored.cells
 
     tables: dict[tuple[DataSet, Comparison], StoredParts] = {}
-    for (of_data, comparison), stored_tables in by_comparison.items():
-        read = [TABLE_TYPES[of_data].from_json(stored.cells) for stored in stored_tables]
-        additional = [table for table, stored in zip(read, stored_tables, strict=True) if stored.part == ADDITIONAL]
-        tables[of_data, comparison] = StoredParts(
-            merged(of_data, read), merged(of_data, additional), tuple(stored.cells for stored in stored_tables)
-        )
+    for (of_data, comparison), cells in by_comparison.items():
+        read = {part: TABLE_TYPES[of_data].from_json(cells[part]) for part in cells}
+        additional = [table for part, table in read.items() if part == ADDITIONAL]
+        tables[of_data, comparison] = StoredParts(merged(of_data, list(read.values())), merged(of_data, additional), tuple(cells.values()))
 
     monitor = find_monitor(session, counted.check.deployment_no)
     # A carried check stores the measurements of its origin again, but not its tables.
@@ -155,10 +152,11 @@ class CheckWindow:
 
     def part_of(self, record: StoredRecord) -> WindowPart | None:
         """Whether the check read the record as of its span or as additional; None if not at all."""
-        is_read = self.oldest is not None and record.logged_at < self.span.end and self.version in (None, record.schema_version)
-        if not is_read or self.oldest is None or (record.logged_at, record.record_no) < (self.oldest.logged_at, self.oldest.record_no):
+        oldest, at = self.oldest, record.logged_at
+        is_read = at < self.span.end and self.version in (None, record.schema_version)
+        if not is_read or oldest is None or (at, record.record_no) < (oldest.logged_at, oldest.record_no):
             return None
-        return "span" if record.logged_at >= self.span.start else "additional"
+        return "span" if at >= self.span.start else "additional"
 
 
 def window_of_check(session: Session, deployment_no: int, check_id: str) -> CheckWindow:
@@ -176,17 +174,12 @@ def window_of_check(session: Session, deployment_no: int, check_id: str) -> Chec
     if check.window is None:
         raise InvalidInput.of("check", f"has read no records: it is {check.state.value}")
     window, span = check.window, check.span
-    version = _count(window, "schema_version") or None
-    in_span, additional = _count(window, "records"), _count(window, "additional_records")
+    version = window.get("schema_version")
+    in_span, additional = window.get("records", 0), window.get("additional_records", 0)
     if in_span + additional == 0:
         return CheckWindow(span, version, None)
-    if not additional and in_span == _count(window, "logged_in_span"):
+    if not additional and in_span == window.get("logged_in_span"):
         return CheckWindow(span, version, RecordPlace(span.start, 0))
-    since = datetime.fromisoformat(str(window["oldest_record_at"]))
+    since = datetime.fromisoformat(window["oldest_record_at"])
     oldest = nth_newest(session, deployment_no, version, before=span.end, since=since, count=in_span + additional)
     return CheckWindow(span, version, oldest or RecordPlace(since, 0))
-
-
-def _count(window: dict[str, object], name: str) -> int:
-    stored = window.get(name)
-    return stored if isinstance(stored, int) else 0
