@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any, Self, get_args
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from ..base.frozen import frozen
@@ -18,6 +17,7 @@ from ..statistics.catalogue.metric import ComparedRate, OfPair, RateOf
 from ..statistics.group_labels import Groups
 from ..statistics.measures.figure_members import members, reference
 from .copies.repeats import Repeats
+from .window.window import BoolArray
 
 NAMED = 3
 """Max revisions that a reason names."""
@@ -36,9 +36,7 @@ class OtherRevisions:
     repeats: Repeats
 
     @classmethod
-    def of_records(
-        cls, grouping: Grouping, made_by: pa.ChunkedArray, present: str, members: npt.NDArray[np.bool_], repeats: Repeats
-    ) -> Self:
+    def of_records(cls, grouping: Grouping, made_by: pa.ChunkedArray, present: str, members: BoolArray, repeats: Repeats) -> Self:
         """Counts a part [records] of a window's records; `made_by` are revisions, null where the present model was just called."""
         revisions = np.array([present if revision is None else revision for revision in made_by.to_pylist()], dtype=object)
         counted = {

@@ -11,7 +11,6 @@ from dataclasses import replace
 from datetime import datetime
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from ..alerts.channels.notification_queries import queue_notifications
@@ -21,7 +20,7 @@ from ..base.errors import InvalidInput, NotFound
 from ..base.frozen import frozen
 from ..calls.egress_policy import EgressPolicy
 from ..checks.ask_model import Calls, Egress, ModelOfCheck, Report
-from ..checks.window.window import BEGINNING, PayloadWindow
+from ..checks.window.window import BEGINNING, BoolArray, PayloadWindow
 from ..database.binary_rows import list_column_values
 from ..database.engine import ArrowReader, Database, arrow_reader
 from ..database.sealer import Sealer
@@ -126,7 +125,7 @@ def explain_alert(reader: ArrowReader, deployment: Deployment, monitor: Monitor,
     return replace(_count_records(records, Method.KITAGAWA), left_out=features.left_out, change=changed)
 
 
-def _select_counted_before(records: WindowRecords, first_hour: datetime) -> npt.NDArray[np.bool_]:
+def _select_counted_before(records: WindowRecords, first_hour: datetime) -> BoolArray:
     """Those of a revision that ended in the hour before."""
     is_before = ~records.window.is_own()
     is_present = np.asarray(records.revisions == records.deployment.model_revision)
@@ -152,7 +151,7 @@ def _count_period(records: WindowRecords, labels: Sequence[str | None], sides: S
 
 
 def _find_boundary(records: WindowRecords) -> RevisionBoundary | None:
-    is_present: npt.NDArray[np.bool_] = records.revisions == records.deployment.model_revision
+    is_present: BoolArray = records.revisions == records.deployment.model_revision
     earlier = np.flatnonzero(~is_present)
     if not len(earlier) or earlier[0] == 0:
         return None

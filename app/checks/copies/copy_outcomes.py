@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from ...base.errors import InvalidInput
@@ -22,7 +21,8 @@ from ...domain.record import Prediction
 from ...sources.arrays.column_cells import format_value, outcome_codes
 from ...sources.arrays.group_of_records import Group, Grouping, typed_value
 from ...sources.stored.copy_answers import TargetKey
-from ...statistics.group_labels import NEITHER
+from ...statistics.group_labels import NEITHER, IntArray
+from ..window.window import BoolArray
 
 
 @frozen
@@ -81,7 +81,7 @@ def copy_target(group: Group, column: Column, *, draws: int, seed: int, donors: 
     return CopyTarget(column, group.value, 1, 0)
 
 
-def copies_needed(grouping: Grouping, outcomes: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+def copies_needed(grouping: Grouping, outcomes: IntArray) -> BoolArray:
     """Whether each record is copied into each group [records, groups].
 
     Monitored records once per reference value, reference records once per monitored value; others take no part in any rate.
@@ -91,7 +91,7 @@ def copies_needed(grouping: Grouping, outcomes: npt.NDArray[np.int64]) -> npt.ND
     if not len(monitored):
         return np.zeros((len(outcomes), 0), dtype=np.bool_)
     is_monitored = monitored[np.maximum(grouping.codes, 0)]
-    needed: npt.NDArray[np.bool_] = takes_part[:, None] & (is_monitored[:, None] != monitored[None, :])
+    needed: BoolArray = takes_part[:, None] & (is_monitored[:, None] != monitored[None, :])
     return needed
 
 
@@ -102,9 +102,6 @@ def uniform(key: str) -> float:
     return (int.from_bytes(digest, "big") >> 11) / 2**53
 
 
-Matrix = npt.NDArray[np.int64]
-
-
 @frozen(eq=False)
 class TargetAnswers:
     """Answers to copies into one target: positions of the records, and outcomes and probabilities as JSON texts.
@@ -113,7 +110,7 @@ class TargetAnswers:
     """
 
     target: int
-    records: npt.NDArray[np.int64]
+    records: IntArray
     outcomes: pa.ChunkedArray
     probabilities: pa.ChunkedArray
     are_new: bool = False
@@ -129,18 +126,18 @@ class CopyOutcomes:
 
     grouping: Grouping
     targets: tuple[CopyTarget, ...]
-    needed: npt.NDArray[np.bool_]
+    needed: BoolArray
     answers: list[TargetAnswers] = field(init=False, default_factory=list)
-    known: Matrix = field(init=False)
-    classified: Matrix = field(init=False)
-    favourable: Matrix = field(init=False)
-    refused: npt.NDArray[np.bool_] = field(init=False)
+    known: IntArray = field(init=False)
+    classified: IntArray = field(init=False)
+    favourable: IntArray = field(init=False)
+    refused: BoolArray = field(init=False)
 
     def __post_init__(self) -> None:
         self.refused = np.zeros(self.needed.shape, dtype=np.bool_)
         self.known, self.classified, self.favourable = (np.zeros(self.needed.shape, dtype=np.int64) for _ in range(3))
 
-    def add(self, target: int, records: npt.NDArray[np.int64], outcomes: npt.NDArray[np.int64]) -> None:
+    def add(self, target: int, records: IntArray, outcomes: IntArray) -> None:
         """Counts outcomes of copies into `target` of the records at these positions, one entry per copy."""
         # A record with several copies comes several times: a plain `+=` would count it once.
         np.add.at(self.known[:, target], records, 1)
@@ -150,15 +147,12 @@ class CopyOutcomes:
     def keeps(self, target: int) -> bool:
         return self.grouping.groups[target].role == "reference"
 
-    def refuse(self, target: int, records: npt.NDArray[np.int64]) -> None:
-        self.refused[records, target] = True
-
     @property
-    def not_scored(self) -> npt.NDArray[np.bool_]:
+    def not_scored(self) -> BoolArray:
         return np.asarray(self.refused.any(axis=1), dtype=np.bool_)
 
     @property
-    def codes(self) -> npt.NDArray[np.int64]:
+    def codes(self) -> IntArray:
         """Per record the position of its group; NEITHER where the model did not take a copy.
 
         Such a record is in no counterfactual figure: its other copies would count on one side only.
@@ -170,13 +164,13 @@ class CopyOutcomes:
         self.classified[self.not_scored] = 0
         self.favourable[self.not_scored] = 0
 
-    def missing(self) -> list[tuple[int, npt.NDArray[np.int64]]]:
+    def missing(self) -> list[tuple[int, IntArray]]:
         """Per target, positions of the records whose copies must still be scored."""
         unscored = [(no, np.flatnonzero(self.needed[:, no] & (self.known[:, no] < target.draws))) for no, target in enumerate(self.targets)]
         return [(no, records) for no, records in unscored if len(records)]
 
     @property
-    def times(self) -> npt.NDArray[np.int64]:
+    def times(self) -> IntArray:
         """Number of copies of each record."""
         return self.needed.astype(np.int64) @ np.array([target.draws for target in self.targets], dtype=np.int64)
 
@@ -188,7 +182,7 @@ class CopyOutcomes:
 
 def plan_copies(
     grouping: Grouping,
-    outcomes: npt.NDArray[np.int64],
+    outcomes: IntArray,
     monitor: Monitor,
     *,
     seen_by_model: bool,
@@ -217,7 +211,7 @@ def plan_copies(
     return CopyOutcomes(grouping, tuple(targets), needed if is_copied else np.zeros_like(needed))
 
 
-def fill_stored(copies: CopyOutcomes, target: int, stored: pa.Table, *, record_nos: npt.NDArray[np.int64], rule: OutcomeRule) -> None:
+def fill_stored(copies: CopyOutcomes, target: int, stored: pa.Table, *, record_nos: IntArray, rule: OutcomeRule) -> None:
     """Adds stored answers (columns record_no, outcome, probability) for records of the window with all their copies."""
     order = np.argsort(record_nos)
     stored_nos = stored["record_no"].to_numpy()
@@ -237,7 +231,7 @@ def encode_answers(answers: Sequence[Prediction]) -> tuple[pa.ChunkedArray, pa.C
     """Answers' outcomes and probabilities as JSON texts, null without probability."""
     outcomes = [format_value(answer.outcome_value) for answer in answers]
     probabilities = [probability_text(answer) for answer in answers]
-    return pa.chunked_array([pa.array(outcomes, pa.string())]), pa.chunked_array([pa.array(probabilities, pa.string())])
+    return pa.chunked_array([outcomes], pa.string()), pa.chunked_array([probabilities], pa.string())
 
 
 def probability_text(answer: Prediction) -> str | None:

@@ -27,28 +27,19 @@ class RefusedRecord:
     refusal: Refusal
 
 
-@frozen
-class NotScored:
-    """Reason: its columns (none: the answer names none), a sentence part, and the number of records."""
+def list_reasons(refused: Iterable[RefusedRecord], columns: Sequence[Column]) -> list[dict[str, Any]]:
+    """Reasons by number of records; a record counts once for each.
 
-    columns: tuple[str, ...]
-    reason: str
-    records: int
-
-    def to_json(self) -> dict[str, Any]:
-        return {"columns": list(self.columns), "reason": self.reason, "records": self.records}
-
-
-def list_reasons(refused: Iterable[RefusedRecord], columns: Sequence[Column]) -> list[NotScored]:
-    """Reasons by number of records; a record counts once for each."""
+    A reason has its columns (none: the answer names none), a sentence part, and the number of records.
+    """
     records: dict[tuple[str, ...], set[int | str]] = {}
     examples: dict[tuple[str, ...], Refusal] = {}
     about_of: dict[tuple[int, tuple[str, ...]], tuple[str, ...]] = {}
     for record in refused:
         kind = (id(record.refusal.error), record.refusal.nulls)
-        about = about_of.get(kind)
-        if about is None:
-            about = about_of[kind] = _find_columns(record.refusal, columns)
+        if kind not in about_of:
+            about_of[kind] = _find_columns(record.refusal, columns)
+        about = about_of[kind]
         records.setdefault(about, set()).add(record.record)
         examples.setdefault(about, record.refusal)
     types = {column.name: column.type for column in columns}
@@ -57,8 +48,8 @@ def list_reasons(refused: Iterable[RefusedRecord], columns: Sequence[Column]) ->
         reason = str(examples[about].error)
         if examples[about].nulls:
             reason = "null in " + " and ".join(f"the {types[name].value} column '{name}'" for name in about)
-        reasons.append(NotScored(about, reason, len(nos)))
-    return sorted(reasons, key=lambda reason: (-reason.records, reason.columns))[:MOST_REASONS]
+        reasons.append({"columns": list(about), "reason": reason, "records": len(nos)})
+    return sorted(reasons, key=lambda reason: (-reason["records"], reason["columns"]))[:MOST_REASONS]
 
 
 def with_not_scored(measurements: Iterable[Measurement], window: Mapping[str, Any]) -> Iterator[Measurement]:
@@ -87,9 +78,6 @@ def _find_columns(refusal: Refusal, columns: Sequence[Column]) -> tuple[str, ...
         named = []
     if not refusal.nulls:
         return tuple(named)
-    integers = {column.name for column in columns if column.type is FieldType.INTEGER}
-    for chosen in (named, integers):
-        causes = tuple(name for name in refusal.nulls if name in chosen)
-        if causes:
-            return causes
-    return refusal.nulls
+    integers = [column.name for column in columns if column.type is FieldType.INTEGER]
+    causes = (tuple(name for name in refusal.nulls if name in chosen) for chosen in (named, integers))
+    return next(filter(None, causes), refusal.nulls)

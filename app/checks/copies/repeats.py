@@ -5,16 +5,17 @@ from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import comb
 
 from ...domain.check import DataSet
 from ...sources.arrays.group_of_records import Grouping
 from ...statistics.figure_values import Measured, Undefined, Value
+from ...statistics.group_labels import IntArray
 from ...statistics.intervals.intervals import newcombe
 from ...statistics.intervals.verdicts import MINIMUM_GROUP_SIZE
 from ..subject import EQUAL_CHECKS, Subject
-from .copy_outcomes import CopyOutcomes, CopyTarget, Matrix
+from ..window.window import BoolArray
+from .copy_outcomes import CopyOutcomes, CopyTarget
 
 REPEATS = "repeats"
 """Member of a window: records asked again, and those that differ."""
@@ -51,14 +52,14 @@ def draw_repeats(repeats: CopyOutcomes, copies: Sequence[CopyOutcomes], subject:
     repeats.needed[order[: limit // repeats.targets[0].draws]] = True
 
 
-def describe_repeats(repeats: CopyOutcomes, outcomes: Matrix, equal_checks: int) -> dict[str, object]:
+def describe_repeats(repeats: CopyOutcomes, outcomes: IntArray, equal_checks: int) -> dict[str, object]:
     """Members of a window; `equal_checks` are those in a row before."""
     answers = repeats.classified[:, 0]
     repeated, differ = int((answers > 0).sum()), int((repeats.favourable[:, 0] != answers * outcomes).sum())
     return {REPEATS: {"asked": repeated, "differ": differ}, EQUAL_CHECKS: 0 if differ else equal_checks + bool(repeated)}
 
 
-def count_repeats(repeats: CopyOutcomes, copies: CopyOutcomes, outcomes: Matrix, members: npt.NDArray[np.bool_]) -> Repeats:
+def count_repeats(repeats: CopyOutcomes, copies: CopyOutcomes, outcomes: IntArray, members: BoolArray) -> Repeats:
     """Counts records of a part [records]: any of as many repeats as they have copies of the attribute may differ."""
     draws, of_each = repeats.targets[0].draws, {}
     unchanged = draws - np.abs(repeats.favourable[:, 0] - draws * outcomes)

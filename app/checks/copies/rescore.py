@@ -81,7 +81,7 @@ def rescore(source: CopySource, model: ModelOfCheck, subject: Subject, evidence:
         answered_of: dict[TargetCopies, list[tuple[int, Prediction]]] = {}
         for copy, answer in zip(chunk, answers, strict=True):
             if isinstance(answer, Refusal):
-                copy.kind.copies.refuse(copy.kind.target, np.array([copy.position]))
+                copy.kind.copies.refused[copy.position, copy.kind.target] = True
                 refused.append(RefusedRecord(int(record_nos[copy.position]), answer))
             else:
                 answered_of.setdefault(copy.kind, []).append((copy.position, answer))

@@ -8,8 +8,6 @@ from functools import partial
 from typing import Any
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -27,7 +25,7 @@ from ...sources.tables.equal_records import merge_equal
 from ...sources.tables.record_files import TIMES, PayloadFiles, PayloadForm
 from ...sources.tables.table_files import FilePiece, PieceReader, pack_table
 from ...statistics.group_labels import IntArray
-from ...statistics.sentences.left_out import CountedRecords
+from ...statistics.sentences.left_out import CountedRecords, Marks
 from ...statistics.tables.count_table import GroupCounts
 from ..ask_model import Report
 from ..subject import Subject, require_attributes
@@ -43,56 +41,49 @@ COUNTED_WITHOUT_SCORES = "the span has more records than a check keeps in memory
 
 @dataclass(slots=True)
 class CountedSpan:
+    """`times` hold the oldest and the newest of each part; `counts` have the names of the window's members."""
+
     tables: list[Tabulated] = field(default_factory=list)
-    records: int = 0
-    unclassified: int = 0
-    of_other_revisions: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
     of_comparison: dict[str, CountedRecords] = field(default_factory=dict)
     near_twins: Counter[NearTwin] = field(default_factory=Counter)
-    oldest: datetime | None = None
-    newest: datetime | None = None
+    times: list[datetime] = field(default_factory=list)
 
-    def add(self, read: RecordTable, repeats: IntArray, is_other: npt.NDArray[np.bool_]) -> None:
+    def add(self, read: RecordTable, repeats: IntArray, is_other: Marks) -> None:
         """Counts one batch without its times: each of `read` is so many records, and of another revision or not."""
-        tables = [count_payload(read, comparison, ALL, NONE, repeats=repeats) for comparison in list_comparisons(read.monitor)]
+        comparisons = list_comparisons(read.monitor)
+        counts = Counter(
+            records=int(repeats.sum()),
+            unclassified_records=int(repeats[read.outcomes == Outcome.UNCLASSIFIED].sum()),
+            records_of_other_revisions=int(repeats[is_other].sum()),
+        )
         self.plus(
             CountedSpan(
-                tables,
-                int(repeats.sum()),
-                int(repeats[read.outcomes == Outcome.UNCLASSIFIED].sum()),
-                int(repeats[is_other].sum()),
-                {comparison.label: count_table(read, comparison, repeats=repeats) for comparison in list_comparisons(read.monitor)},
+                [count_payload(read, comparison, ALL, NONE, repeats=repeats) for comparison in comparisons],
+                counts,
+                {comparison.label: count_table(read, comparison, repeats=repeats) for comparison in comparisons},
                 read.count_twins(repeats),
             )
         )
-
-    def see(self, oldest: datetime, newest: datetime) -> None:
-        self.oldest = oldest if self.oldest is None else min(self.oldest, oldest)
-        self.newest = newest if self.newest is None else max(self.newest, newest)
 
     def plus(self, added: "CountedSpan") -> None:
         if self.tables and added.tables:
             self.tables = [mine.plus(theirs) for mine, theirs in zip(self.tables, added.tables, strict=True)]
         self.tables = self.tables or added.tables
-        self.records += added.records
-        self.unclassified += added.unclassified
-        self.of_other_revisions += added.of_other_revisions
+        self.counts.update(added.counts)
         for label, records in added.of_comparison.items():
             self.of_comparison[label] = self.of_comparison[label].plus(records) if label in self.of_comparison else records
         self.near_twins.update(added.near_twins)
-        if added.oldest is not None and added.newest is not None:
-            self.see(added.oldest, added.newest)
+        self.times += added.times
 
     def described(self) -> dict[str, object]:
         """Members of a check's window about all records of the span; JSON-safe."""
-        return {
-            "records": self.records,
-            "logged_in_span": self.records,
-            "unclassified_records": self.unclassified,
-            "records_of_other_revisions": self.of_other_revisions,
+        names = ("records", "unclassified_records", "records_of_other_revisions")
+        return {name: self.counts[name] for name in names} | {
+            "logged_in_span": self.counts["records"],
             NEAR_TWINS: describe_twins(self.near_twins),
-            "oldest_record_at": None if self.oldest is None else self.oldest.isoformat(),
-            "newest_record_at": None if self.newest is None else self.newest.isoformat(),
+            "oldest_record_at": min(self.times).isoformat() if self.times else None,
+            "newest_record_at": max(self.times).isoformat() if self.times else None,
         }
 
     def to_bytes(self) -> bytes:
@@ -107,23 +98,20 @@ class CountedSpan:
             }
             for table in self.tables
         ]
-        counts = {name: getattr(self, name) for name in _COUNTS}
         records = {label: counted.pack() for label, counted in self.of_comparison.items()}
-        packed = {"tables": tables, "of_comparison": records, "near_twins": list(self.near_twins.items())}
-        return msgspec.json.encode(packed | {"oldest": self.oldest, "newest": self.newest} | counts)
+        near_twins = list(self.near_twins.items())
+        return msgspec.json.encode([tables, self.counts, records, near_twins, self.times])
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> "CountedSpan":
-        read: dict[str, Any] = msgspec.json.decode(stored)
-        counted = cls([_read_table(table) for table in read["tables"]], **{name: read[name] for name in _COUNTS})
-        counted.of_comparison = {label: CountedRecords.unpack(label, counted) for label, counted in read["of_comparison"].items()}
-        counted.near_twins = Counter({NearTwin(**twin): records for twin, records in read["near_twins"]})
-        if read["oldest"] is not None:
-            counted.see(datetime.fromisoformat(read["oldest"]), datetime.fromisoformat(read["newest"]))
-        return counted
-
-
-_COUNTS = ("records", "unclassified", "of_other_revisions")
+        tables, counts, records, near_twins, times = msgspec.json.decode(stored)
+        return cls(
+            [_read_table(table) for table in tables],
+            Counter(counts),
+            {label: CountedRecords.unpack(label, counted) for label, counted in records.items()},
+            Counter({NearTwin(**twin): count for twin, count in near_twins}),
+            [datetime.fromisoformat(at) for at in times],
+        )
 
 
 def _read_table(stored: Mapping[str, Any]) -> Tabulated:
@@ -167,10 +155,9 @@ class CountTask:
             records = read_table(RecordColumns(values, kinds["outcome"]), self.schema, self.monitor)
             counted.add(records, repeats, pc.not_equal(kinds["model_revision"], self.revision).to_numpy())
             if not read.is_within:
-                times = pc.min_max(rows["logged_at"]).as_py()
-                counted.see(times["min"], times["max"])
-        if read.oldest is not None and read.newest is not None and read.is_within:
-            counted.see(read.oldest, read.newest)
+                counted.times += filter(None, pc.min_max(rows["logged_at"]).as_py().values())
+        if read.is_within:
+            counted.times += filter(None, (read.oldest, read.newest))
         return counted.to_bytes()
 
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -114,5 +113,5 @@ def describe_left_out(
     }
 
 
-def _mark_missing(column: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+def _mark_missing(column: pa.ChunkedArray) -> Marks:
     return np.asarray(column.is_null().to_numpy(), dtype=np.bool_)

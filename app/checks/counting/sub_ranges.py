@@ -9,7 +9,6 @@ from math import ceil, floor
 from typing import Any, Self, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from ...base.frozen import frozen
@@ -19,11 +18,12 @@ from ...sources.arrays.group_of_records import Grouping
 from ...statistics.group_labels import IntArray
 from ...statistics.tables.count_table import OUTCOMES
 from ...statistics.tables.strata_counts import count_keys
+from ..window.window import BoolArray
 
 SUB_RANGES = "sub_ranges"
 """Member of a stored payload table that holds the counts by interval."""
 
-Part: TypeAlias = npt.NDArray[np.bool_] | slice
+Part: TypeAlias = BoolArray | slice
 """Some records of a window: a mask, or their places in a row."""
 
 FULL_STEPS = 6

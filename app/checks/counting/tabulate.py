@@ -8,21 +8,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
 from ...base.frozen import frozen
 from ...domain.check import DataSet
 from ...domain.monitor import Comparison, Monitor, list_comparisons
 from ...sources.arrays.read_records import Divided, RecordTable
-from ...statistics.group_labels import as_groups
+from ...statistics.group_labels import FloatArray, IntArray, as_groups
 from ...statistics.tables.count_table import DebiasedFeedback, FeedbackCells, GroupCounts
 from ...statistics.tables.record_kinds import BalancedCells, DebiasedCells
 from ...statistics.tables.strata_counts import RecordStrata
 from ..copies.copy_outcomes import CopyOutcomes
 from ..copies.repeats import count_repeats
 from ..other_revisions import OtherRevisions
-from ..window.window import Window
+from ..window.window import BoolArray, Window
 from ..window.window_records import CheckEvidence, Labelled
 from .sub_ranges import Part, add_inside, count_inside
 
@@ -35,9 +32,6 @@ TABLE_TYPES: dict[DataSet, type[Table]] = {
     DataSet.DEBIASED: DebiasedCells,
     DataSet.DEBIASED_FEEDBACK: DebiasedFeedback,
 }
-
-COUNTED_AS = {DataSet.PAYLOAD_PERTURBED: DataSet.BALANCED}
-"""Data sets without tables of their own, with those that they are measured on."""
 
 LOGGED_AS = {
     DataSet.BALANCED: DataSet.PAYLOAD,
@@ -105,7 +99,7 @@ class Tabulated:
 
 def table_data(data: DataSet) -> DataSet:
     """Data set whose tables figures of `data` are measured on."""
-    return COUNTED_AS.get(data, data)
+    return DataSet.BALANCED if data is DataSet.PAYLOAD_PERTURBED else data
 
 
 def data_measured_on(tables: DataSet) -> tuple[DataSet, ...]:
@@ -143,8 +137,8 @@ def count_payload(
     own_part: Part,
     additional_part: Part,
     *,
-    weights: npt.NDArray[np.float64] | None = None,
-    repeats: npt.NDArray[np.int64] | None = None,
+    weights: FloatArray | None = None,
+    repeats: IntArray | None = None,
 ) -> Tabulated:
     """Counts outcomes by group; ranges of one attribute also by intervals inside them.
 
@@ -240,6 +234,6 @@ def _describe_lacking(read: RecordTable) -> tuple[str | None, dict[str, str]]:
     return None if read.strata is None else read.strata.column, lacking
 
 
-def _parts(window: Window) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+def _parts(window: Window) -> tuple[BoolArray, BoolArray]:
     is_own = window.is_own()
     return is_own, ~is_own

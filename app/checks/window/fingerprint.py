@@ -5,15 +5,16 @@ compared.
 """
 
 import hashlib
+from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from ...database.engine import ArrowReader
 from ...domain.check import Span
 from ...sources.stored.window_queries import WindowQuery, newest_feedback_numbers, newest_payload_numbers
+from ...statistics.group_labels import IntArray
 from ..subject import Subject
-from .window import Window, read_numbers
+from .window import Window, read_window
 
 FINGERPRINT = "fingerprint"
 """Member of a check's window that holds it; earlier versions have none."""
@@ -32,11 +33,11 @@ def make_fingerprint(subject: Subject, records: Window, labels: Window) -> dict[
 def fingerprint_now(reader: ArrowReader, subject: Subject, span: Span) -> dict[str, object]:
     """Fingerprint that a check of `span` would have now; reads nothing but numbers."""
     query = WindowQuery(subject.deployment.no, subject.deployment.schema, ())
-    records = read_numbers(lambda period, limit: newest_payload_numbers(reader, query, period, limit), span, subject.monitor)
-    labels = read_numbers(lambda period, limit: newest_feedback_numbers(reader, query, period, limit), span, subject.monitor)
+    records = read_window(partial(newest_payload_numbers, reader, query), span, subject.monitor)
+    labels = read_window(partial(newest_feedback_numbers, reader, query), span, subject.monitor)
     return make_fingerprint(subject, records, labels)
 
 
-def _digest(numbers: npt.NDArray[np.int64]) -> str:
+def _digest(numbers: IntArray) -> str:
     # A fixed order of bytes: another machine may compare the digest.
     return hashlib.blake2b(np.sort(numbers).astype("<i8").tobytes(), digest_size=16).hexdigest()

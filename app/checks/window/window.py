@@ -6,6 +6,7 @@ The newest `max_records` of the span, topped up with earlier ones to `min_record
 from collections.abc import Callable
 from dataclasses import field
 from datetime import UTC, datetime, timedelta
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -26,11 +27,12 @@ from ...sources.tables.engines import Engine, LocalEngine
 from ...sources.tables.own_files import KeptAnswers, own_folder
 from ...sources.tables.record_files import ALL_TIMES, FeedbackFiles, PayloadFiles, name_columns_of_labels
 from ...sources.tables.table_files import TablePart
+from ...statistics.group_labels import FloatArray, IntArray
+
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 COHORT = 10_000
 """Max records of which a check counts how many have a label."""
-
-Numbers = npt.NDArray[np.int64]
 
 
 class LoggedRecords:
@@ -41,7 +43,6 @@ class LoggedRecords:
     def __init__(self, reader: ArrowReader, deployment_no: int) -> None:
         self._reader = reader
         self._deployment_no = deployment_no
-        self._targets: dict[TargetKey, int] | None = None
 
     def payload(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
         """Newest records, newest first, in the columns of `newest_payload`."""
@@ -62,18 +63,16 @@ class LoggedRecords:
         scored = _span_of_records(labels)
         return None if scored is None else newest_cohort(self._reader, query, scored, COHORT, until=until)
 
+    @cached_property
     def targets(self) -> dict[TargetKey, int]:
-        if self._targets is None:
-            self._targets = stored_targets(self._reader, self._deployment_no)
-        return self._targets
+        return stored_targets(self._reader, self._deployment_no)
 
-    def answers(self, key: TargetKey, record_nos: Numbers, *, with_probabilities: bool) -> pa.Table | None:
+    def answers(self, key: TargetKey, record_nos: IntArray, *, with_probabilities: bool) -> pa.Table | None:
         """Stored answers to copies of records between the lowest and the highest number: record_no, outcome and, if wanted, probability."""
-        targets = self.targets()
-        if key not in targets:
+        if key not in self.targets:
             return None
         bounds = (int(record_nos.min()), int(record_nos.max()))
-        return stored_outcomes(self._reader, targets[key], bounds, with_probabilities=with_probabilities)
+        return stored_outcomes(self._reader, self.targets[key], bounds, with_probabilities=with_probabilities)
 
 
 @frozen
@@ -108,6 +107,8 @@ class FiledRecords:
         self._labels = None if feedback is None else FeedbackFiles(feedback, places.roots)
         self.kept = KeptAnswers(own_folder(deployment.id, payload, places.answers))
         self.ids: list[str] = []
+        # No numbers: answers in files are kept by their whole key.
+        self.targets: dict[TargetKey, int] = {}
 
     @property
     def labels_without_record(self) -> int:
@@ -115,7 +116,7 @@ class FiledRecords:
         return 0 if self._labels is None else self._labels.without_record
 
     def payload(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-        rows = self.files.newest_before(query, span, limit) if _is_all_before(span) else self.counted.newest(query, span, limit)
+        rows = self.files.newest_before(query, span, limit) if span.start == BEGINNING else self.counted.newest(query, span, limit)
         numbers = pa.array(range(len(self.ids), len(self.ids) + rows.num_rows), pa.int64())
         self.ids += rows["record_id"].to_pylist()
         return rows.append_column("record_no", numbers)
@@ -128,7 +129,7 @@ class FiledRecords:
             empty = self.files.newest(query, Span(start=span.end, end=span.end), 1).drop_columns(["record_id"])
             rows = name_columns_of_labels(empty).append_column("label", pa.array([], pa.string()))
             return rows.append_column("feedback_id", pa.array([], pa.string())).append_column("feedback_no", pa.array([], pa.int64()))
-        if self.counted is not self.files and not _is_all_before(span):
+        if self.counted is not self.files and span.start != BEGINNING:
             rows = self._labels.newest_of(self.counted, query, span, limit)
         else:
             rows = self._labels.newest(self.files, query, span, limit)
@@ -146,11 +147,7 @@ class FiledRecords:
         ids = window["record_id"].combine_chunks()
         return window.append_column("labelled", pc.is_in(ids, self._labels.labelled_among(ids, until)))
 
-    def targets(self) -> dict[TargetKey, int]:
-        """No numbers: answers in files are kept by their whole key."""
-        return {}
-
-    def answers(self, key: TargetKey, record_nos: Numbers, *, with_probabilities: bool) -> pa.Table | None:  # noqa: ARG002
+    def answers(self, key: TargetKey, record_nos: IntArray, *, with_probabilities: bool) -> pa.Table | None:  # noqa: ARG002
         ids = [self.ids[no] for no in record_nos.tolist()]
         rows = self.kept.read(key, pa.array(ids, pa.string()))
         if not rows.num_rows:
@@ -167,10 +164,6 @@ def _span_of_records(labels: pa.Table) -> Span | None:
     """From the first to the last record of the labels; None if no label is of a record."""
     scored = pc.min_max(labels["record_logged_at"]).as_py()
     return None if scored["min"] is None else Span(start=scored["min"], end=scored["max"] + timedelta(microseconds=1))
-
-
-def _is_all_before(span: Span) -> bool:
-    return span.start.timestamp() == 0
 
 
 BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
@@ -193,15 +186,15 @@ class Window:
         """Rows added from before the span."""
         return len(self) - self.own
 
-    def is_own(self) -> npt.NDArray[np.bool_]:
+    def is_own(self) -> BoolArray:
         return np.arange(len(self)) < self.own
 
-    def weights(self) -> npt.NDArray[np.float64] | None:
+    def weights(self) -> FloatArray | None:
         """Per row how many records it represents; None where each represents itself."""
         rates = self.rows["sample_rate"]
         if rates.null_count == len(rates):
             return None
-        weights: npt.NDArray[np.float64] = 1 / np.asarray(pc.fill_null(rates, 1.0).to_numpy(), dtype=np.float64)
+        weights: FloatArray = 1 / np.asarray(pc.fill_null(rates, 1.0).to_numpy(), dtype=np.float64)
         return weights
 
     def values(self) -> pa.Table:
@@ -214,44 +207,29 @@ class PayloadWindow(Window):
 
     logged_in_span: int
 
-    def record_nos(self) -> npt.NDArray[np.int64]:
-        numbers: npt.NDArray[np.int64] = self.rows["record_no"].to_numpy()
-        return numbers
+    def record_nos(self) -> IntArray:
+        return np.asarray(self.rows["record_no"].to_numpy())
 
     def reach(self) -> Span:
         """Span from the oldest to the newest record, both included."""
+        if not len(self):
+            return Span(start=BEGINNING, end=BEGINNING)
         times = self.rows["logged_at"]
-        return Span(start=_utc(times[len(self) - 1]), end=_utc(times[0])) if len(self) else Span(start=BEGINNING, end=BEGINNING)
+        # Aware, in whatever zone the driver names.
+        start, end = (times[row].as_py().astimezone(UTC) for row in (len(self) - 1, 0))
+        return Span(start=start, end=end)
 
 
 def read_payload_window(source: WindowSource, query: WindowQuery, span: Span, monitor: Monitor) -> PayloadWindow:
-    rows, own_rows = _read_and_top_up(lambda period, limit: source.payload(query, period, limit), span, monitor)
-    logged = source.count(query, span) if own_rows == monitor.max_records else own_rows
-    return PayloadWindow(rows, own_rows, query.columns, logged)
+    window = read_window(partial(source.payload, query), span, monitor)
+    logged = source.count(query, span) if window.own == monitor.max_records else window.own
+    return PayloadWindow(window.rows, window.own, query.columns, logged)
 
 
-def read_feedback_window(source: WindowSource, query: WindowQuery, span: Span, monitor: Monitor) -> Window:
-    """Observed labels that the check reads, by when they became usable."""
-    rows, own_rows = _read_and_top_up(lambda period, limit: source.feedback(query, period, limit), span, monitor)
-    return Window(rows, own_rows, query.columns)
-
-
-def read_numbers(read: Callable[[Span, int], pa.Table], span: Span, monitor: Monitor) -> Window:
-    """Window of a check of `span` without values: `read` returns only the numbers of rows."""
-    rows, own_rows = _read_and_top_up(read, span, monitor)
-    return Window(rows, own_rows, ())
-
-
-def _read_and_top_up(read: Callable[[Span, int], pa.Table], span: Span, monitor: Monitor) -> tuple[pa.Table, int]:
+def read_window(read: Callable[[Span, int], pa.Table], span: Span, monitor: Monitor, columns: tuple[str, ...] = ()) -> Window:
+    """Newest rows of the span that `read` gives, topped up with earlier ones."""
     rows = read(span, monitor.max_records)
-    missing = monitor.min_records - rows.num_rows
-    if missing <= 0:
-        return rows, rows.num_rows
-    earlier = read(Span(start=BEGINNING, end=span.start), missing)
-    return pa.concat_tables([rows, earlier]), rows.num_rows
-
-
-def _utc(moment: pa.TimestampScalar) -> datetime:
-    # Aware, in whatever zone the driver names.
-    when: datetime = moment.as_py()
-    return when.astimezone(UTC)
+    own_rows = rows.num_rows
+    if own_rows < monitor.min_records:
+        rows = pa.concat_tables([rows, read(Span(start=BEGINNING, end=span.start), monitor.min_records - own_rows)])
+    return Window(rows, own_rows, columns)

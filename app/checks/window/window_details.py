@@ -38,9 +38,9 @@ def describe_window(subject: Subject, evidence: CheckEvidence) -> dict[str, obje
         "perturbed_records": {copies.grouping.column.name: int(copies.times.sum()) for copies in evidence.copies},
         "copies_to_score": sum(copies.to_score for copies in (*evidence.copies, evidence.repeats)),
         "attributes_unseen_by_model": [
-            grouping.column.name
-            for grouping in evidence.groupings
-            if subject.attribute(grouping).rule is None and not subject.is_feature(grouping.column.name)
+            attribute.feature
+            for attribute in subject.monitor.attributes
+            if attribute.rule is None and not subject.is_feature(attribute.feature)
         ],
         "oldest_record_at": reach.start.isoformat() if len(window) else None,
         "newest_record_at": reach.end.isoformat() if len(window) else None,
@@ -89,9 +89,8 @@ def describe_not_scored(
 ) -> dict[str, object]:
     if not refused and not refused_labels:
         return {}
-    reasons = list_reasons([*refused, *refused_labels], subject.deployment.schema.features)
     return {
         RECORDS_NOT_SCORED: {outcomes.grouping.column.name: int(outcomes.not_scored.sum()) for outcomes in copies},
         LABELS_NOT_SCORED: len(refused_labels),
-        NOT_SCORED_BECAUSE: [reason.to_json() for reason in reasons],
+        NOT_SCORED_BECAUSE: list_reasons([*refused, *refused_labels], subject.deployment.schema.features),
     }

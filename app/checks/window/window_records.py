@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
+from functools import partial
 from typing import cast
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -31,7 +31,7 @@ from ..copies.copy_sources import Row
 from ..copies.not_scored import RefusedRecord
 from ..copies.repeats import draw_repeats, plan_repeats
 from ..subject import Subject, require_attributes
-from .window import PayloadWindow, Window, WindowSource, read_feedback_window, read_payload_window
+from .window import BoolArray, PayloadWindow, Window, WindowSource, read_payload_window, read_window
 
 CHUNK = 10_000
 """Max labels without stored prediction that are scored at a time."""
@@ -56,9 +56,9 @@ class Predicted:
 class ComparedLabels:
     """Per label: its outcome, the predicted one, and whether the two labels are the same [records]."""
 
-    actual: npt.NDArray[np.int64]
-    predicted: npt.NDArray[np.int64]
-    correct: npt.NDArray[np.int64]
+    actual: IntArray
+    predicted: IntArray
+    correct: IntArray
 
 
 def predict_unscored(window: Window, database: Database, deployment: Deployment, model: ModelOfCheck) -> Predicted:
@@ -105,13 +105,8 @@ def keep_scored(window: Window) -> Window:
     return replace(window, rows=window.rows.filter(has_prediction), own=own_rows)
 
 
-def compare(window: Window, predicted: npt.NDArray[np.int64], rule: OutcomeRule, problem_type: ProblemType) -> ComparedLabels:
-    """Compares each label with its prediction, whose outcomes are `predicted` [records]."""
-    return compare_texts(window.rows["label"], window.rows["predicted"], predicted, rule=rule, problem_type=problem_type)
-
-
 def compare_texts(
-    labels: pa.ChunkedArray, answers: pa.ChunkedArray, predicted: npt.NDArray[np.int64], *, rule: OutcomeRule, problem_type: ProblemType
+    labels: pa.ChunkedArray, answers: pa.ChunkedArray, predicted: IntArray, *, rule: OutcomeRule, problem_type: ProblemType
 ) -> ComparedLabels:
     """Compares labels with answers, both as JSON texts; `predicted` [records] are the answers' outcomes.
 
@@ -132,7 +127,7 @@ class Labelled:
     comparison: ComparedLabels
     read: RecordTable
     cohort: RecordTable | None = None
-    has_label: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
+    has_label: BoolArray = field(default_factory=lambda: np.zeros(0, np.bool_))
 
     @property
     def groupings(self) -> tuple[Grouping, ...]:
@@ -162,7 +157,8 @@ def read_labels(subject: Subject, groupings: Sequence[Grouping], window: Window,
     monitor = replace(subject.monitor, attributes=tuple(map(subject.fixed, groupings)))
     probabilities = window.rows[PROBABILITY] if PROBABILITY in window.rows.column_names else None
     read = read_table(RecordColumns(window.values(), window.rows["predicted"], probabilities), subject.deployment.schema, monitor)
-    compared = compare(window, read.outcomes, monitor.outcomes, subject.deployment.problem_type)
+    labels, answers, problem_type = window.rows["label"], window.rows["predicted"], subject.deployment.problem_type
+    compared = compare_texts(labels, answers, read.outcomes, rule=monitor.outcomes, problem_type=problem_type)
     if cohort is None:
         return Labelled(window, compared, read)
     of_cohort = read_table(RecordColumns(cohort.values(), cohort.rows["outcome"]), subject.deployment.schema, monitor)
@@ -239,7 +235,8 @@ def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:
             copies.append(plan_copies(grouping, read.outcomes, monitor, seen_by_model=subject.is_feature(name), donors=donors))
         except InvalidInput as error:
             without_copies[name] = str(error)
-    feedback = read_feedback_window(source, replace(query, with_probabilities=is_needed(monitor, "scores")), span, monitor)
+    of_labels = replace(query, with_probabilities=is_needed(monitor, "scores"))
+    feedback = read_window(partial(source.feedback, of_labels), span, monitor, query.columns)
     cohort = source.cohort(query, window.rows, feedback.rows, span.end)
     evidence = CheckEvidence(
         window,
@@ -249,7 +246,7 @@ def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:
         tuple(copies),
         plan_repeats(comparable[0], copies),
         without_copies,
-        source.targets(),
+        source.targets,
         deployment.model_revision,
         source.labels_without_record,
     )

@@ -80,7 +80,7 @@ def test_a_record_of_which_one_copy_is_refused_is_on_neither_side() -> None:
     copies = plan_copies(Grouping(column, groups, np.array([0, 0, 1])), np.array([1, 0, 1]), monitor_of(), seen_by_model=True)
     copies.add(1, np.array([0, 1]), np.array([1, 1]))
     copies.add(2, np.array([1]), np.array([1]))
-    copies.refuse(2, np.array([0]))
+    copies.refused[0, 2] = True
 
     copies.leave_out_refused()
 
