@@ -40,7 +40,7 @@ class Subject:
     monitor: Monitor
     donors: Mapping[str, Donors] = field(default_factory=dict)
     associations: Mapping[str, tuple[Association, ...]] = field(default_factory=dict)
-    mitigation: MitigationSettings = field(default_factory=MitigationSettings)
+    mitigation: MitigationSettings = MitigationSettings()
     profile_version: int | None = None
     unmeasured: Mapping[Comparison, str] = field(default_factory=dict)
     last: EarlierCheck | None = None

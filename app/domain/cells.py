@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from ..base.strict_json import parse_json, vanishes
-from ..base.values import CONTROL, EXACT, JSON_NUMBER, MAX_TEXT, NUMBER, is_number, parse_boolean, printable, tidy
+from ..base.values import CONTROL, EXACT, JSON_NUMBER, MAX_TEXT, NUMBER, Scalar, is_number, parse_boolean, printable, tidy
 from .deployment import FieldType
 from .record import round_probability
 from .record_times import Impossible, TimeRule
@@ -85,22 +85,18 @@ CHECKS: dict[FieldType, Check] = {
     FieldType.NUMBER: number,
     FieldType.BOOLEAN: boolean,
 }
-_SCALARS: dict[type, Check] = {str: string, bool: boolean, int: integer, float: number}
+_SCALARS: dict[type, Callable[[Json], Scalar]] = {str: string, bool: boolean, int: integer, float: number}
 
 
-def scalar(value: Json) -> str | int | float | bool:
-    check = _SCALARS.get(type(value))
-    if check is None:
+def scalar(value: Json) -> Scalar:
+    if type(value) not in _SCALARS:
         raise CellRefused(f"must be text, a number or a boolean, found {shown(value)}")
-    checked: str | int | float | bool = check(value)
-    return checked
+    return _SCALARS[type(value)](value)
 
 
 def probability(value: Json) -> int | float | list[int | float]:
     """A number in [0, 1], or an array of them; one that rounding moved out is 0 or 1."""
-    if type(value) is list:
-        return [_probability(element) for element in value]
-    return _probability(value)
+    return [_probability(element) for element in value] if type(value) is list else _probability(value)
 
 
 def sample_rate(value: Json) -> float | None:
@@ -140,9 +136,7 @@ def parse_text(text: str, column_type: FieldType) -> Json:
     if column_type is FieldType.BOOLEAN:
         spelled = parse_boolean(text)
         return text if spelled is None else spelled
-    if column_type in (FieldType.INTEGER, FieldType.NUMBER):
-        return _parse_number(text.strip())
-    return text
+    return text if column_type is FieldType.STRING else _parse_number(text.strip())
 
 
 def parse_label(text: str, *, is_text: bool) -> Json:
@@ -178,7 +172,5 @@ def _probability(value: Json) -> int | float:
 def _parse_number(text: str) -> int | float | str:
     if _WHOLE.fullmatch(text):
         return int(text)
-    if not NUMBER.fullmatch(text):
-        return text
     # One that vanishes or has no end stays text, too, and is refused where a number is expected.
-    return text if vanishes(text) or math.isinf(float(text)) else float(text)
+    return text if not NUMBER.fullmatch(text) or vanishes(text) or math.isinf(float(text)) else float(text)

@@ -1,11 +1,11 @@
 """A check: the fairness of a deployment over one span of time, and its measurements."""
 
 from collections.abc import Mapping
-from dataclasses import field
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from ..base.clock import HOUR, floor_to_hour
 from ..base.frozen import frozen
 from .figure_details import Details
 from .monitor import Comparison
@@ -84,8 +84,7 @@ class Span:
 
     @property
     def is_whole_hour(self) -> bool:
-        starts_hour = (self.start.minute, self.start.second, self.start.microsecond) == (0, 0, 0)
-        return starts_hour and self.end - self.start == timedelta(hours=1)
+        return self.start == floor_to_hour(self.start) and self.end - self.start == HOUR
 
 
 @frozen(kw_only=True)
@@ -109,9 +108,8 @@ class WindowCounts:
     @classmethod
     def of(cls, window: Mapping[str, object] | None) -> "WindowCounts":
         stored = {name: count for name, count in (window or {}).items() if isinstance(count, int)}
-        own_records = stored.get("records")
         return cls(
-            records=None if own_records is None else own_records + stored.get("additional_records", 0),
+            records=stored["records"] + stored.get("additional_records", 0) if "records" in stored else None,
             unclassified=stored.get("unclassified_records"),
             needed=stored.get("min_records"),
         )
@@ -189,7 +187,7 @@ class Measurement:
     worst_of: int | None = None
     chosen_lower: float | None = None
     chosen_upper: float | None = None
-    details: Details = field(default_factory=Details)
+    details: Details = Details()
 
     @property
     def attribute(self) -> str | None:

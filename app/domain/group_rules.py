@@ -48,17 +48,17 @@ class Condition:
             number = read_number(value)
             return number is not None and any(number in interval for interval in self.intervals)
         text = canonical(value)
-        if self.excluded is not None:
-            return all(text != canonical(excluded) for excluded in self.excluded)
-        return any(text == canonical(listed) for listed in self.values)
+        return text in map(canonical, self.values) if self.excluded is None else text not in map(canonical, self.excluded)
 
     @property
     def words(self) -> str:
         phrases = [interval.words for interval in self.intervals]
-        phrases += [_name_values(self.values)] if self.values else []
+        if self.values:
+            phrases.append(_name_values(self.values))
         if self.excluded is not None:
             phrases.append(f"not {_name_values(self.excluded)}" if self.excluded else "any value")
-        phrases += ["no value"] if self.or_missing else []
+        if self.or_missing:
+            phrases.append("no value")
         return f"{self.feature} {' or '.join(phrases)}"
 
 

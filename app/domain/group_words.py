@@ -1,7 +1,7 @@
 """Groups in words: display names, or else the attribute with the group's label."""
 
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 
 from ..base.frozen import frozen
 from ..base.values import TOGETHER
@@ -15,7 +15,7 @@ _PHRASES = ("aged ", "born ", "from ", "in ", "living ", "of ", "over ", "paid "
 
 @frozen
 class GroupWords:
-    names: DisplayNames = field(default_factory=DisplayNames)
+    names: DisplayNames = DisplayNames()
     attributes: tuple[MonitoredAttribute, ...] = ()
 
     @classmethod
@@ -38,26 +38,16 @@ class GroupWords:
     def rename(self, measurement: Measurement) -> Measurement:
         if measurement.attribute is None or not self.names.groups:
             return measurement
-        attribute, details = measurement.attribute, measurement.details
-
-        def call(group: str | None) -> str | None:
-            return None if group is None else self._say_names(attribute, group) or group
-
-        named = replace(
-            details,
-            subject=call(details.subject),
-            monitored=call(details.monitored),
-            reference=call(details.reference),
-        )
-        return replace(measurement, details=named)
+        details, named = measurement.details, {}
+        for side in ("subject", "monitored", "reference"):
+            group = getattr(details, side)
+            named[side] = group and (self._say_names(measurement.attribute, group) or group)
+        return replace(measurement, details=details.changed(**named))
 
     def parts(self, attribute: str, group: str) -> tuple[str, ...]:
         """Returns the names or labels of a group by feature; one only, where the label cannot be divided."""
         divided = self._divide(attribute, group)
-        features = Comparison.from_label(attribute).features
-        if divided is None:
-            return (group,)
-        return tuple(self.names.find(feature, label) or label for feature, label in zip(features, divided, strict=True))
+        return (group,) if divided is None else tuple(self.names.find(feature, label) or label for feature, label in divided)
 
     def subject(self, attribute: str, group: str) -> str:
         """Returns a group for a sentence, in the plural: `women under 26`, or `records with sex female`."""
@@ -69,10 +59,7 @@ class GroupWords:
 
     def condition(self, attribute: str, group: str) -> str:
         """Returns the group as a condition: `sex female and age 18-25`."""
-        features, divided = Comparison.from_label(attribute).features, self._divide(attribute, group)
-        if divided is None:
-            return f"{attribute} {group}"
-        return " and ".join(f"{feature} {label}" for feature, label in zip(features, divided, strict=True))
+        return " and ".join(f"{feature} {label}" for feature, label in self._divide(attribute, group) or [(attribute, group)])
 
     def _say_names(self, attribute: str, group: str) -> str:
         names = self._find_names(attribute, group)
@@ -87,25 +74,21 @@ class GroupWords:
         return [" or ".join(alternatives)] if all(alternatives) else []
 
     def _name_parts(self, attribute: str, group: str) -> list[str]:
-        divided = self._divide(attribute, group)
-        if divided is None:
-            return []
-        features = Comparison.from_label(attribute).features
-        display_names = [self.names.find(feature, label) for feature, label in zip(features, divided, strict=True)]
+        display_names = [self.names.find(feature, label) for feature, label in self._divide(attribute, group) or ()]
         # "Aged 18–25 women" is no English, whichever attribute comes first.
         names = sorted((name for name in display_names if name is not None), key=lambda name: name.startswith(_PHRASES))
         return names if len(names) == len(display_names) else []
 
-    def _divide(self, attribute: str, group: str) -> tuple[str, ...] | None:
+    def _divide(self, attribute: str, group: str) -> list[tuple[str, str]] | None:
+        """Returns the label of the group in each feature; None where it cannot be divided, or in several ways."""
         features = Comparison.from_label(attribute).features
         if len(features) == 1:
-            return (group,)
+            return [(features[0], group)]
         by_feature = {attribute.feature: attribute for attribute in self.attributes}
-        members = [by_feature[feature] for feature in features if feature in by_feature]
-        if len(members) == len(features):
-            divisions = split_group(group, members)
-            # Divided in two ways, the label would name other people.
-            return divisions[0] if len(divisions) == 1 else None
         # The monitor may have changed since the check that named the group.
-        plain = tuple(group.split(TOGETHER))
-        return plain if len(plain) == len(features) else None
+        divisions = [tuple(group.split(TOGETHER))]
+        if all(feature in by_feature for feature in features):
+            divisions = split_group(group, [by_feature[feature] for feature in features])
+        # Divided in two ways, the label would name other people.
+        [labels, *others] = divisions or [()]
+        return None if others or len(labels) != len(features) else list(zip(features, labels, strict=True))

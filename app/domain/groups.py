@@ -4,7 +4,6 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from math import prod
 from typing import Any, Literal, TypeAlias
 
 from ..base.errors import InvalidInput
@@ -12,7 +11,7 @@ from ..base.frozen import frozen
 from ..base.values import TOGETHER, GroupValue, Range, Scalar, canonical, exact_number, fold, name_value, read_number
 from .deployment import Column, FieldType
 from .monitor import MonitoredAttribute, ValueTest
-from .monitor_rules import MAX_GROUPS_TOGETHER
+from .monitor_rules import describe_too_many
 
 Role: TypeAlias = Literal["monitored", "reference"]
 NamedGroup: TypeAlias = tuple[str, Role]
@@ -83,7 +82,7 @@ def describe_twins(twins: Counter[NearTwin], fate: str = "so it is in no group u
 
 def describe_misspelled(attribute: MonitoredAttribute, observed: Collection[Any]) -> list[str]:
     """Returns a sentence on each listed value that no record has, where records have it in other letters."""
-    listed = (*attribute.monitored, *(attribute.reference or ()))
+    listed = attribute.listed
     spellings = {fold(value): value for value in observed if value not in listed}
     missing = [value for value in listed if value not in observed and fold(value) in spellings]
     return [f"{attribute.feature!r}: no record has {value!r}, but records have {spellings[fold(value)]!r}" for value in missing]
@@ -167,13 +166,13 @@ def combine_groups(features: Sequence[str], groups: Sequence[Sequence[NamedGroup
     Raises:
     InvalidInput: there are too many combinations, or two have one label.
     """
-    field, counts = f"intersections.{TOGETHER.join(features)}", [len(of_one) for of_one in groups]
-    if len(counts) > 1 and prod(counts) > MAX_GROUPS_TOGETHER:
-        numbers = " × ".join(f"{count} of {feature}" for count, feature in zip(counts, features, strict=True))
+    field = f"intersections.{TOGETHER.join(features)}"
+    too_many = describe_too_many(features, [len(of_one) for of_one in groups])
+    if len(features) > 1 and too_many is not None:
         raise InvalidInput.of(
             field,
-            f"has {prod(counts):,} groups ({numbers}) where at most {MAX_GROUPS_TOGETHER:,} are measured; list fewer values for its"
-            " attributes, list the reference values where they are left out, or remove the intersection",
+            f"{too_many}; list fewer values for its attributes, list the reference values where they are left out, or remove the"
+            " intersection",
         )
     named = list_combinations(groups)
     labels = [label for label, _ in named]
@@ -201,11 +200,8 @@ def list_combinations(groups: Sequence[Sequence[NamedGroup]]) -> list[NamedGroup
 
 def typed(value: Scalar, column: Column) -> Scalar:
     """Returns a value in its column's type: text that spells a number is one, whole or of double precision."""
-    number = None
-    if column.type is FieldType.INTEGER:
-        number = exact_number(value)
-    elif column.type is FieldType.NUMBER:
-        number = read_number(value)
+    read = {FieldType.INTEGER: exact_number, FieldType.NUMBER: read_number}.get(column.type)
+    number = None if read is None else read(value)
     return value if number is None else number
 
 

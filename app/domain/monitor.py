@@ -1,7 +1,7 @@
 """The configuration of a deployment's fairness monitor."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 from enum import IntEnum, StrEnum
 from itertools import combinations, pairwise
 from typing import Any
@@ -163,6 +163,15 @@ class MonitoredAttribute:
         return cls(feature=name, monitored=(rule.label,), reference=(ALL_OTHERS,), rule=rule, **members)
 
     @property
+    def listed(self) -> tuple[GroupValue, ...]:
+        return (*self.monitored, *(self.reference or ()))
+
+    @property
+    def labels(self) -> list[str] | None:
+        """Labels of the groups; None where every other value that is seen is a group, too."""
+        return None if self.reference is None else [name_value(value) for value in self.listed]
+
+    @property
     def columns(self) -> tuple[str, ...]:
         return (self.feature,) if self.rule is None else self.rule.features
 
@@ -222,7 +231,7 @@ class Monitor:
     seed: int = 0
     evidence: EvidenceSettings = EvidenceSettings()
     attribution: AttributionSettings = AttributionSettings()
-    names: DisplayNames = field(default_factory=DisplayNames)
+    names: DisplayNames = DisplayNames()
     version: int = 1
 
     def within(self, schema: RecordSchema) -> "Monitor":
@@ -271,16 +280,11 @@ class Comparison:
 
     def reference_label(self, monitor: Monitor) -> str | None:
         """Returns the labels of the reference groups; None where every other value is one."""
-        listed = [
-            None if attribute.reference is None else [name_value(value) for value in attribute.reference]
-            for attribute in self.members(monitor)
-        ]
-        reference_labels = [labels for labels in listed if labels is not None]
-        return (
-            TOGETHER.join(", ".join(labels) for labels in reference_labels)
-            if reference_labels and len(reference_labels) == len(listed)
-            else None
-        )
+        members = self.members(monitor)
+        listed = [attribute.reference for attribute in members if attribute.reference is not None]
+        if not listed or len(listed) < len(members):
+            return None
+        return TOGETHER.join(", ".join(map(name_value, values)) for values in listed)
 
 
 def list_comparisons(monitor: Monitor) -> list[Comparison]:
@@ -297,10 +301,7 @@ def split_group(label: str, members: Sequence[MonitoredAttribute]) -> list[tuple
 
     Values that were merely seen may hold × as a word of their own: of several ways, at most `MOST_WAYS` are returned.
     """
-    groups = [
-        None if attribute.reference is None else {name_value(value) for value in (*attribute.monitored, *attribute.reference)}
-        for attribute in members
-    ]
+    groups = [attribute.labels for attribute in members]
     pieces = label.split(TOGETHER)
     divisions: list[tuple[str, ...]] = []
     for cuts in combinations(range(1, len(pieces)), len(members) - 1):

@@ -84,18 +84,8 @@ def monitor_problems(
     problems += check_bounds("evidence.label_horizon_hours", evidence.label_horizon_hours, MAX_LABEL_HORIZON_HOURS)
     problems += check_bounds("evidence.false_alarm_hours", evidence.false_alarm_hours, MAX_FALSE_ALARM_HOURS)
     problems += check_bounds("attribution.max_rows", monitor.attribution.max_rows, MAX_ATTRIBUTED_ROWS)
-    problems += display_name_problems(monitor.names, labels_by_feature(monitor))
+    problems += display_name_problems(monitor.names, {attribute.feature: attribute.labels for attribute in monitor.attributes})
     return problems
-
-
-def labels_by_feature(monitor: Monitor) -> dict[str, list[str] | None]:
-    """Returns the labels of the groups of each attribute; None where every other value that is seen is a group, too."""
-    return {
-        attribute.feature: None
-        if attribute.reference is None
-        else [name_value(value) for value in (*attribute.monitored, *attribute.reference)]
-        for attribute in monitor.attributes
-    }
 
 
 def unknown_metric(key: str, known_metrics: Collection[str]) -> str:
@@ -105,12 +95,15 @@ def unknown_metric(key: str, known_metrics: Collection[str]) -> str:
 
 
 def check_listed(field: str, values: tuple[GroupValue, ...], column: Column) -> Iterator[FieldProblem]:
-    if len(values) > MAX_GROUPS:
-        yield from _check_length(field, values, MAX_GROUPS)
-        return
+    too_long = list(_check_length(field, values, MAX_GROUPS))
+    yield from too_long or _check_values(field, values, column)
+
+
+def _check_values(field: str, values: tuple[GroupValue, ...], column: Column | None) -> Iterator[FieldProblem]:
     yield from _check_list(field, values)
     for index, value in enumerate(values):
-        yield from _check_type(f"{field}[{index}]", value, column)
+        if column is not None:
+            yield from _check_type(f"{field}[{index}]", value, column)
 
 
 def _check_outcomes(monitor: Monitor, problem_type: ProblemType) -> Iterator[FieldProblem]:
@@ -127,7 +120,7 @@ def _check_outcomes(monitor: Monitor, problem_type: ProblemType) -> Iterator[Fie
                 expected = "a range [lo, hi]" if wants_ranges else "a class value"
                 yield FieldProblem(f"{name}[{index}]", f"must be {expected} for a {problem_type.value} model, found {_show(value)}")
     yield from _check_overlap("unfavourable", monitor.outcomes.favourable, monitor.outcomes.unfavourable, "favourable")
-    if not wants_ranges and len({_name_type(value) for _, values in sides for value in values if not isinstance(value, Range)}) > 1:
+    if not wants_ranges and _mix_types([value for _, values in sides for value in values]):
         yield FieldProblem("unfavourable", "mixes types with favourable: class values must be all text, all numbers or all true/false")
 
 
@@ -164,24 +157,19 @@ def _check_attributes(monitor: Monitor, schema: RecordSchema, known_metrics: Col
 
 def _check_groups(field: str, attribute: MonitoredAttribute, column: Column | None) -> Iterator[FieldProblem]:
     reference = attribute.reference
-    lists = [
-        (f"{field}.{name}", values) for name, values in (("monitored", attribute.monitored), ("reference", reference)) if values is not None
-    ]
+    lists = [(f"{field}.monitored", attribute.monitored)] + ([] if reference is None else [(f"{field}.reference", reference)])
     too_long = [problem for name, values in lists for problem in _check_length(name, values, MAX_GROUPS)]
     if too_long:
         yield from too_long
         return
     for name, values in lists:
-        yield from _check_list(name, values)
-        for index, value in enumerate(values):
-            if column is not None:
-                yield from _check_type(f"{name}[{index}]", value, column)
+        yield from _check_values(name, values, column)
 
-    listed = (*attribute.monitored, *(reference or ()))
+    listed = attribute.listed
     kinds = {isinstance(value, Range) for value in listed}
     if len(kinds) > 1:
         yield FieldProblem(f"{field}.monitored", "mixes ranges and values between or within the groups; use one form for the attribute")
-    elif len({_name_type(value) for value in listed if not isinstance(value, Range)}) > 1:
+    elif _mix_types(listed):
         yield FieldProblem(
             f"{field}.monitored", "mixes types between or within the groups; values must be all text, all numbers or all true/false"
         )
@@ -262,27 +250,39 @@ def _check_intersections(monitor: Monitor) -> Iterator[FieldProblem]:
 
 
 def _check_members(field: str, attributes: Sequence[MonitoredAttribute]) -> Iterator[FieldProblem]:
-    counts = [len(attribute.monitored) + len(attribute.reference or ()) for attribute in attributes]
-    if len(counts) not in INTERSECTION_SIZES:
+    if len(attributes) not in INTERSECTION_SIZES:
         return
-    if prod(counts) > MAX_GROUPS_TOGETHER:
-        numbers = " × ".join(f"{count} of {attribute.feature}" for count, attribute in zip(counts, attributes, strict=True))
-        message = f"has {prod(counts):,} groups ({numbers}) where at most {MAX_GROUPS_TOGETHER:,} are measured"
-        yield FieldProblem(field, f"{message}; list fewer values or ranges for its attributes")
+    too_many = describe_too_many([attribute.feature for attribute in attributes], [len(attribute.listed) for attribute in attributes])
+    if too_many is not None:
+        yield FieldProblem(field, f"{too_many}; list fewer values or ranges for its attributes")
         return
     # Values may hold × as a word of their own as long as no two groups have the same label.
-    listed = ([name_value(value) for value in (*attribute.monitored, *(attribute.reference or ()))] for attribute in attributes)
-    times_called = Counter(TOGETHER.join(labels) for labels in product(*map(dict.fromkeys, listed)))
-    label, times = max(times_called.items(), key=lambda item: item[1], default=("", 0))
-    if times > 1:
-        yield FieldProblem(field, f"has two groups called {label!r:.450}, because of values that hold × as a word of its own; write x")
+    listed = (dict.fromkeys(map(name_value, attribute.listed)) for attribute in attributes)
+    for label, times in Counter(map(TOGETHER.join, product(*listed))).most_common(1):
+        if times > 1:
+            yield FieldProblem(field, f"has two groups called {label!r:.450}, because of values that hold × as a word of its own; write x")
+
+
+def describe_too_many(features: Sequence[str], counts: Sequence[int]) -> str | None:
+    """Returns what is wrong with an intersection of attributes with so many groups; None if these are not too many."""
+    if prod(counts) <= MAX_GROUPS_TOGETHER:
+        return None
+    numbers = " × ".join(f"{count} of {feature}" for count, feature in zip(counts, features, strict=True))
+    return f"has {prod(counts):,} groups ({numbers}) where at most {MAX_GROUPS_TOGETHER:,} are measured"
 
 
 def _check_list(field: str, values: tuple[GroupValue, ...]) -> Iterator[FieldProblem]:
     if not values:
         yield FieldProblem(field, "must list at least one value")
     for index, value in enumerate(values):
-        problem = _find_problem(value)
+        if isinstance(value, str):
+            problem = name_problem(value)
+        elif not isinstance(value, Range):
+            problem = number_problem(value)
+        elif not all(map(math.isfinite, value)):
+            problem = "the ends of a range must be finite numbers"
+        else:
+            problem = f"lo {canonical(value.lo)} is above hi {canonical(value.hi)}" if value.lo > value.hi else None
         if problem:
             yield FieldProblem(f"{field}[{index}]", problem)
     texts: set[str] = set()
@@ -307,16 +307,6 @@ def _check_length(field: str, values: tuple[GroupValue, ...], limit: int) -> Ite
         yield FieldProblem(field, f"must list at most {limit:,} values or ranges, found {len(values):,}")
 
 
-def _find_problem(value: GroupValue) -> str | None:
-    if isinstance(value, Range):
-        if not (math.isfinite(value.lo) and math.isfinite(value.hi)):
-            return "the ends of a range must be finite numbers"
-        return f"lo {canonical(value.lo)} is above hi {canonical(value.hi)}" if value.lo > value.hi else None
-    if isinstance(value, str):
-        return name_problem(value)
-    return number_problem(value)
-
-
 def _check_overlap(field: str, listed: tuple[GroupValue, ...], values: tuple[GroupValue, ...], other_name: str) -> Iterator[FieldProblem]:
     # Each is compared with each other one: a longer list is refused elsewhere, and must not take minutes here.
     ranges = _ranges(listed)[:MAX_RANGES]
@@ -335,10 +325,9 @@ def _ranges(values: tuple[GroupValue, ...]) -> list[tuple[int, Range]]:
     return [(index, value) for index, value in enumerate(values) if isinstance(value, Range)]
 
 
-def _name_type(value: GroupValue) -> str:
-    if isinstance(value, bool):
-        return "true/false"
-    return "text" if isinstance(value, str) else "number"
+def _mix_types(values: Sequence[GroupValue]) -> bool:
+    """Returns whether the values, ranges aside, are not all text, all numbers or all true/false."""
+    return len({type(value) if isinstance(value, bool | str) else float for value in values if not isinstance(value, Range)}) > 1
 
 
 def _show(value: GroupValue) -> str:

@@ -76,8 +76,5 @@ class Prediction:
         return self.prediction if self.label is None else self.label
 
 
-_ID_DIGEST_BYTES = 16
-
-
 def digest_id(record_id: str) -> bytes:
-    return hashlib.blake2b(record_id.encode("utf-8", "surrogatepass"), digest_size=_ID_DIGEST_BYTES, person=b"erased id").digest()
+    return hashlib.blake2b(record_id.encode("utf-8", "surrogatepass"), digest_size=16, person=b"erased id").digest()

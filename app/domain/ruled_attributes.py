@@ -69,9 +69,10 @@ def _check_condition(field: str, condition: Condition, column: Column) -> Iterat
 
 
 def _find_interval_problem(interval: NumberInterval) -> str | None:
-    ends = [end for end in (interval.above, interval.up_to) if end is not None]
-    if not ends:
+    above, up_to = interval.above, interval.up_to
+    if above is None and up_to is None:
         return "must have an end: above, up_to or both"
-    if not all(math.isfinite(end) for end in ends):
+    if not all(end is None or math.isfinite(end) for end in (above, up_to)):
         return "must have finite numbers as its ends"
-    return f"above {ends[0]} must be below up_to {ends[-1]}" if len(ends) == 2 and ends[0] >= ends[1] else None  # noqa: PLR2004 - both ends
+    is_empty = above is not None and up_to is not None and above >= up_to
+    return f"above {above} must be below up_to {up_to}" if is_empty else None
