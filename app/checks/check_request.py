@@ -1,6 +1,6 @@
 """Requests for a check of the hour so far, or of a range."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from sqlalchemy.orm import Session
 
@@ -12,12 +12,11 @@ from ..deployments.listed_file_queries import span_of_batch
 from ..deployments.monitor.queries import find_monitor
 from ..domain.check import CheckRun, Span, Trigger
 from ..domain.monitor import Monitor
+from ..domain.record_times import EPOCH
 from .queries import queue_requested, renew_waiting
 
 CLOCK_TOLERANCE = timedelta(minutes=1)
 """Max lead of a client's clock: a range that ends within it is cut to end now."""
-
-EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def request_check(session: Session, deployment_no: int, *, requested_by: str) -> CheckRun:
@@ -32,8 +31,7 @@ def request_check(session: Session, deployment_no: int, *, requested_by: str) ->
     now = current_time(session)
     # At a full hour exactly, the hour that has just ended.
     start = floor_to_hour(now - timedelta.resolution)
-    waiting = renew_waiting(session, deployment_no, start=start)
-    return waiting or queue_requested(
+    return renew_waiting(session, deployment_no, start=start) or queue_requested(
         session, deployment_no, span=Span(start=start, end=now), trigger=Trigger.REQUEST, requested_by=requested_by
     )
 
@@ -46,8 +44,7 @@ def request_span_check(session: Session, deployment_no: int, span: Span, *, requ
         InvalidInput: the range is empty, in the future, or before 1970.
     """
     require_monitor(session, deployment_no)
-    past = require_past(session, span)
-    return queue_requested(session, deployment_no, span=past, trigger=Trigger.RANGE, requested_by=requested_by)
+    return queue_requested(session, deployment_no, span=require_past(session, span), trigger=Trigger.RANGE, requested_by=requested_by)
 
 
 def request_check_of_batch(session: Session, deployment_no: int, batch: str, *, requested_by: str) -> CheckRun:
@@ -72,7 +69,7 @@ def require_past(session: Session, span: Span) -> Span:
         InvalidInput: it is empty, in the future, or before 1970.
     """
     now = current_time(session)
-    if span.start < EARLIEST:
+    if span.start < EPOCH:
         raise InvalidInput.of("from", "must not be before 1970")
     if span.end > now + CLOCK_TOLERANCE:
         raise InvalidInput.of("to", f"must not be in the future: it is {now:%Y-%m-%dT%H:%M:%SZ} here")

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..base.frozen import frozen
+from ..database.binary_rows import list_column_values
 from ..domain.check import DataSet, Measurement
 from ..sources.arrays.group_of_records import Grouping
 from ..statistics import figure_values as metrics
@@ -23,7 +24,6 @@ NAMED = 3
 """Max revisions that a reason names."""
 
 _OF_REFERENCE = RateOf("perfect_equality")
-_LABELLED = frozenset({DataSet.DEBIASED_FEEDBACK})
 
 
 @frozen
@@ -62,12 +62,7 @@ class OtherRevisions:
         return cls(several[-1].present, comparable, of_others, repeats)
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "present": self.present,
-            "comparable": dict(self.comparable),
-            "others": {label: dict(by) for label, by in self.others.items()},
-            "repeats": dict(self.repeats),
-        }
+        return list_column_values(self)
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
@@ -92,7 +87,7 @@ def explain_nulls(measurements: Iterable[Measurement], groups: Groups, revisions
 
 
 def _find_reason(null: Measurement, groups: Groups, revisions: OtherRevisions) -> str | None:
-    noun = "labelled record" if null.data in _LABELLED else "record"
+    noun = "labelled record" if null.data is DataSet.DEBIASED_FEEDBACK else "record"
     how = CATALOGUE[null.metric].measure
     null_members = [
         member for member in members(get_args(metrics.Scope), groups) if (member.scope, member.label) == (null.scope.value, null.group)
@@ -104,19 +99,19 @@ def _find_reason(null: Measurement, groups: Groups, revisions: OtherRevisions) -
     elif isinstance(how, ComparedRate | OfPair):
         about.append(reference(groups))  # the side that it is compared with
 
-    sides = [(member, *revisions.of(groups[column].label for column in member.columns)) for member in about]
-    for member, comparable, of_others in sides:
-        if of_others and not comparable:
-            count = f"all {of_others.total():,} {noun}s{member.of} were" if of_others.total() > 1 else f"the only {noun}{member.of} was"
+    sides = [(member.of, *revisions.of(groups[column].label for column in member.columns)) for member in about]
+    for of_member, comparable, of_others in sides:
+        total = of_others.total()
+        if total and not comparable:
+            count = f"all {total:,} {noun}s{of_member} were" if total > 1 else f"the only {noun}{of_member} was"
             return (
                 f"{count} answered by {_list_revisions(of_others)}, and the deployment is at model revision {revisions.present!r}:"
                 " the next records of that revision will be compared"
             )
-    for member, _, of_others in sides:
-        if of_others:
-            count = (
-                f"{of_others.total():,} further {noun}s{member.of} were" if of_others.total() > 1 else f"one further {noun}{member.of} was"
-            )
+    for of_member, _, of_others in sides:
+        total = of_others.total()
+        if total:
+            count = f"{total:,} further {noun}s{of_member} were" if total > 1 else f"one further {noun}{of_member} was"
             return f"{null.reason}; {count} answered by {_list_revisions(of_others)}, not by the present one, {revisions.present!r}"
     return null.reason
 

@@ -19,8 +19,6 @@ from ..domain.record import Prediction
 from .days.day_queries import DAY
 from .days.timeline_queries import COUNTS_ITSELF, DRAWN_SCOPES, JOINED, ORIGIN, SUPERSEDED
 
-_LEAST = timedelta(microseconds=1)
-
 _FORGET = "DELETE FROM figure_days WHERE deployment_no = %(deployment_no)s AND day = %(first)s"
 
 # By check numbers: no index has the time without a metric.
@@ -39,9 +37,8 @@ _JOIN = f"""
 
 def join_day(session: Session, deployment_no: int, at: datetime) -> None:
     """Joins the figures of the day (UTC) of checks that end then. Called wherever measurements are stored."""
-    first = ORIGIN + (at - _LEAST - ORIGIN) // DAY * DAY
-    scopes = [scope.value for scope in DRAWN_SCOPES]
-    values = {"deployment_no": deployment_no, "first": first, "last": first + DAY, "scopes": scopes}
+    first = ORIGIN + (at - timedelta.resolution - ORIGIN) // DAY * DAY
+    values = {"deployment_no": deployment_no, "first": first, "last": first + DAY, "scopes": [scope.value for scope in DRAWN_SCOPES]}
     connection = driver_connection(session)
     # SQLAlchemy has sent the rows at once.
     connection.execute(_FORGET, values)
@@ -207,8 +204,7 @@ def find_origin(session: Session, check: EarlierCheck) -> EarlierCheck | None:
 
 
 def _earlier(row: CheckRow) -> EarlierCheck:
-    span = Span(start=row.span_start, end=row.span_end)
-    return EarlierCheck(row.no, row.id, span, row.monitor_version, row.model_revision, row.window or {})
+    return read_row(EarlierCheck, row, span=Span(start=row.span_start, end=row.span_end), window=row.window or {})
 
 
 def name_columns(comparison: Comparison) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from ..base.frozen import frozen
 from ..database.engine import Database
 from ..database.sealer import Sealer
 from ..deployments.mitigation_queries import newest_profile, read_mitigation_settings
-from ..deployments.monitor.doubted_features import Doubts, find_doubts
 from ..deployments.monitor.queries import find_monitor
 from ..deployments.queries import Deployments
 from ..deployments.training.donor_values import GroupDonors, describe_missing_field, donors_of_groups
@@ -71,13 +70,14 @@ class Subject:
         monitor = replace(monitor, attributes=attributes, intersections=intersections)
         return replace(self, monitor=monitor, unmeasured={**self.unmeasured, **reasons})
 
-    def column(self, feature: str, member: str = "attributes") -> Column:
-        """Column of that name, which that member of the monitor names.
+    def columns(self) -> list[str]:
+        """Names of the columns of the attributes and of the strata.
 
         Raises:
-            InvalidInput: the changed schema no longer has it.
+            InvalidInput: the changed schema no longer has one.
         """
-        return require_column(self.deployment, feature, member)
+        names, strata = require_attributes(self.deployment, self.monitor.attributes), self.monitor.strata
+        return names if strata is None else [*names, require_column(self.deployment, strata, "strata").name]
 
     def is_feature(self, name: str) -> bool:
         """Whether the model sees the column; it does not see meta fields."""
@@ -95,9 +95,6 @@ class Subject:
         if name not in self.donors:
             raise InvalidInput.of(f"attributes.{name}.correlated_features", describe_missing_field(name))
         return donors_of_groups(self.donors[name], grouping.groups, grouping.column, self.deployment.schema, features)
-
-    def doubts_about(self, attribute: MonitoredAttribute) -> Doubts:
-        return find_doubts(attribute.correlated_features, self.associations.get(attribute.feature, ()))
 
     def numeric_features(self) -> list[str]:
         return [column.name for column in self.deployment.schema.features if column.kind is FieldKind.NUMERIC]

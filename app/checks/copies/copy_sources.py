@@ -2,7 +2,7 @@
 
 import json
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import field, replace
 from datetime import timedelta
 from pathlib import Path
@@ -95,7 +95,13 @@ class AskTask:
             positions = missing[start : start + page]
             scored = client.score_each([copies[position].row for position in positions])
             self.keep([copies[position] for position in positions], scored)
-            answers |= {position: _to_answer(answer) for position, answer in zip(positions, scored, strict=True)}
+            for position, answer in zip(positions, scored, strict=True):
+                if isinstance(answer, Refusal):
+                    error = answer.error
+                    kept = AnswerToCopy(nulls=answer.nulls, refusal=str(error), quotation=error.quotation, answer=error.answer)
+                else:
+                    kept = AnswerToCopy(format_value(answer.outcome_value), probability_text(answer), answer.is_rounded)
+                answers[position] = kept
         return piece[:4] + msgspec.json.encode([answers[position] for position in range(len(copies))])
 
     def _find_kept(self, copies: Sequence[CopyToAsk]) -> dict[int, AnswerToCopy]:
@@ -116,8 +122,8 @@ class AskTask:
                 (copy, answer) for copy, answer in zip(copies, scored, strict=True) if copy.key == key and isinstance(answer, Prediction)
             ]
             if answered:
-                mine, answers = [copy for copy, _ in answered], [answer for _, answer in answered]
-                files.append(self.kept.keep(key, [copy.record_id for copy in mine], [copy.draw for copy in mine], answers))
+                ids, draws = [copy.record_id for copy, _ in answered], [copy.draw for copy, _ in answered]
+                files.append(self.kept.keep(key, ids, draws, [answer for _, answer in answered]))
         return files
 
 
@@ -137,23 +143,15 @@ def ask_apart(engine: Engine, task: AskTask, copies: Sequence[CopyToAsk], report
     answers: dict[int, list[AnswerToCopy]] = {}
     # Never more parts at a time than have a share of the limits.
     for first in range(0, len(batches), share):
-        before = sum(len(batch) for batch in batches[:first])
-        wave = {number: batches[number] for number in range(first, min(first + share, len(batches)))}
 
-        def done(ended: int, wave: Mapping[int, Sequence[CopyToAsk]] = wave, before: int = before) -> None:
-            report(replace(progress, done=progress.done + before + sum(len(batch) for batch in list(wave.values())[:ended])))
+        def done(ended: int, first: int = first) -> None:
+            report(replace(progress, done=progress.done + sum(map(len, batches[: first + ended]))))
 
-        pieces = [number.to_bytes(4) + msgspec.json.encode(batch) for number, batch in wave.items()]
+        wave = enumerate(batches[first : first + share], first)
+        pieces = [number.to_bytes(4) + msgspec.json.encode(batch) for number, batch in wave]
         for answer in engine.run(shared, pieces, done):
             answers[int.from_bytes(answer[:4])] = msgspec.json.decode(answer[4:], type=list[AnswerToCopy])
     return [answer.scored() for number in range(len(batches)) for answer in answers[number]]
-
-
-def _to_answer(scored: Scored) -> AnswerToCopy:
-    if isinstance(scored, Refusal):
-        error = scored.error
-        return AnswerToCopy(nulls=scored.nulls, refusal=str(error), quotation=error.quotation, answer=error.answer)
-    return AnswerToCopy(format_value(scored.outcome_value), probability_text(scored), scored.is_rounded)
 
 
 Row: TypeAlias = "list[Scalar | None]"
@@ -215,9 +213,8 @@ class LoggedCopies:
         """
         answers, record_nos = model.score(rows, progress), window.record_nos()
         answered = [(copy, answer) for copy, answer in zip(copies, answers, strict=True) if isinstance(answer, Prediction)]
-        self.lines.add(
-            [(copy.kind.number, int(record_nos[copy.position]), copy.draw) for copy, _ in answered], [answer for _, answer in answered]
-        )
+        places = [(copy.kind.number, int(record_nos[copy.position]), copy.draw) for copy, _ in answered]
+        self.lines.add(places, [answer for _, answer in answered])
         return answers
 
 

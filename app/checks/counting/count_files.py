@@ -28,7 +28,7 @@ from ...statistics.group_labels import IntArray
 from ...statistics.sentences.left_out import CountedRecords, Marks
 from ...statistics.tables.count_table import GroupCounts
 from ..ask_model import Report
-from ..subject import Subject, require_attributes
+from ..subject import Subject, require_column
 from .left_out_of_check import count_table
 from .tabulate import Tabulated, count_payload
 
@@ -184,18 +184,16 @@ def count_span(files: PayloadFiles, subject: Subject, report: Report, engine: En
         InvalidInput: the files cannot be read.
     """
     span, schema = subject.check.span, subject.deployment.schema
-    names = require_attributes(subject.deployment, subject.monitor.attributes)
-    names += [] if subject.monitor.strata is None else [subject.column(subject.monitor.strata, "strata").name]
-    query = WindowQuery(subject.deployment.no, schema, tuple(dict.fromkeys(names)))
-    pieces = files.pieces(span)
-    stored = [piece.to_bytes() for piece in pieces]
+    query = WindowQuery(subject.deployment.no, schema, tuple(dict.fromkeys(subject.columns())))
+    stored = [piece.to_bytes() for piece in files.pieces(span)]
     records = SpanOfFiles(files.form, files.files.reader(), query, span)
 
     def done(step: str, pieces: int) -> None:
         report(Progress(step=step, done=pieces, total=len(stored)))
 
-    report_values = partial(done, "looking for the values of the watched columns, by pieces of the table")
-    monitor, too_many = _see_all_values(records, subject, engine, stored, report_values)
+    monitor, too_many = _see_all_values(
+        records, subject, engine, stored, partial(done, "looking for the values of the watched columns, by pieces of the table")
+    )
     counted = CountedSpan()
     task = CountTask(records, schema, monitor, subject.deployment.model_revision)
     for answer in engine.run(task, stored, partial(done, "counting the records, by pieces of the table")):
@@ -214,7 +212,7 @@ def _see_all_values(
     """Monitor with the reference values that all pieces together show, and why there are no strata, if there are too many."""
     monitor = subject.monitor
     unlisted = [attribute.feature for attribute in monitor.attributes if attribute.reference is None]
-    columns = tuple(dict.fromkeys([*unlisted, *([] if monitor.strata is None else [monitor.strata])]))
+    columns = tuple(name for name in dict.fromkeys([*unlisted, monitor.strata]) if name is not None)
     if not columns:
         return monitor, None
     distinct: dict[str, pa.Array] = {}
@@ -230,7 +228,7 @@ def _see_all_values(
         if attribute.reference is not None or attribute.feature not in distinct:
             return attribute
         values = pa.chunked_array([distinct[attribute.feature]])
-        return subject.fixed(group_records(attribute, subject.column(attribute.feature), values))
+        return subject.fixed(group_records(attribute, require_column(subject.deployment, attribute.feature), values))
 
     fixed = replace(monitor, attributes=tuple(listed(attribute) for attribute in monitor.attributes))
     if monitor.strata is None or monitor.strata not in distinct:

@@ -159,8 +159,7 @@ def take_changed_day(session: Session, *, before: datetime, today: datetime) -> 
 
 
 def postpone_day(session: Session, changed: ChangedDay) -> None:
-    values = {"deployment_no": changed.deployment_no, "day": changed.day}
-    session.connection().exec_driver_sql(_POSTPONE, values)
+    session.connection().exec_driver_sql(_POSTPONE, changed._asdict())
 
 
 def keep_checks(session: Session, deployment_no: int, day: datetime) -> None:
@@ -173,23 +172,22 @@ def join_steps(checks: Iterable[EndedChecks], step: timedelta) -> list[CheckStep
     """Returns the steps of that length, oldest first; longer ones join days."""
     if step <= DAY:
         return [ended.step for ended in checks]
-    steps: dict[datetime, CheckStep] = {}
-    for added in (ended.step for ended in checks):
-        start = ORIGIN + (added.start - ORIGIN) // step * step
-        before = steps.get(start)
-        if before is None:
-            steps[start] = added._replace(start=start)
-            continue
-        reasons = [reason for reason in (before.reason, added.reason) if reason is not None]
-        counted = [logged for logged in (before.logged, added.logged) if logged is not None]
-        steps[start] = CheckStep(
-            start,
-            before.failed + added.failed,
-            min(reasons, default=None),
-            before.topped_up + added.topped_up,
-            sum(counted) if counted else None,
+    by_start: dict[datetime, list[CheckStep]] = {}
+    for ended in checks:
+        by_start.setdefault(ORIGIN + (ended.step.start - ORIGIN) // step * step, []).append(ended.step)
+    steps = []
+    for start, days in by_start.items():
+        counted = [day.logged for day in days if day.logged is not None]
+        steps.append(
+            CheckStep(
+                start,
+                sum(day.failed for day in days),
+                min((day.reason for day in days if day.reason is not None), default=None),
+                sum(day.topped_up for day in days),
+                sum(counted) if counted else None,
+            )
         )
-    return list(steps.values())
+    return steps
 
 
 def version_changes(checks: Iterable[EndedChecks]) -> list[VersionChange]:
@@ -215,8 +213,6 @@ def stretches_between(stored_days: Iterable[datetime], stretch: Stretch) -> list
         if first is None or first < day:
             stretches.append(Stretch(first, day))
         first = day + DAY
-    return (
-        stretches
-        if first is not None and stretch.last is not None and first >= stretch.last
-        else [*stretches, Stretch(first, stretch.last)]
-    )
+    if first is None or stretch.last is None or first < stretch.last:
+        stretches.append(Stretch(first, stretch.last))
+    return stretches

@@ -1,15 +1,14 @@
 """All points of one metric of an attribute, straight from the driver for speed."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple, TypeAlias, cast
 
 from sqlalchemy.orm import Session
 
+from ...base.clock import HOUR
 from ...base.frozen import frozen
 from ...database.binary_rows import read_rows
 from ...domain.check import DataSet, Scope
-
-HOUR = timedelta(hours=1)
 
 
 @frozen(kw_only=True)

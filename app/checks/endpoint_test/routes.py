@@ -88,10 +88,11 @@ async def post_new_endpoint_test(body: NewEndpointTestIn, _principal: WholeManag
 def _build_question(
     services: Services, principal: Principal, deployment_id: str, body: EndpointTestIn | None
 ) -> tuple[Question, NewestRecord | None]:
+    records = body and body.records
     with services.database.transaction() as session:
         deployment = managed(principal, Deployments(session, services.secret_box), deployment_id)
         monitor = find_monitor(session, deployment.no)
-        newest = newest_record(session, deployment.no) if body is None or body.records is None else None
+        newest = newest_record(session, deployment.no) if records is None else None
     if deployment.endpoint is None:
         raise Conflict(f"Deployment {deployment.id} has no endpoint that could be tested; give it one.")
     if deployment.endpoint.is_loaded:
@@ -104,8 +105,8 @@ def _build_question(
         rows=[],
         rule=None if monitor is None else monitor.outcomes,
     )
-    if body is not None and body.records is not None:
-        return replace(question, rows=_read_rows(body.records, deployment.schema.features)), None
+    if records is not None:
+        return replace(question, rows=_read_rows(records, deployment.schema.features)), None
     if newest is None:
         raise Conflict(f"Nothing was logged of {deployment.id} yet, so there is no record to ask about. Send one in `records`.")
     if newest.schema_version != deployment.schema.version:

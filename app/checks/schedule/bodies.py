@@ -45,7 +45,7 @@ class WorkersOut(Out):
         notice = choose_notice(workers)
         return cls.from_object(
             workers,
-            sentence=None if notice is None else notice.sentence,
-            next_step=None if notice is None else notice.next_step,
+            sentence=notice and notice.sentence,
+            next_step=notice and notice.next_step,
             runbook=RUNBOOK,
         )

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...deployments.monitor.doubted_features import find_doubts
 from ...domain.groups import MISSPELLED, NEAR_TWINS, describe_twins
 from ...domain.monitor import Outcome, outcome_texts
 from ..copies.copy_outcomes import CopyOutcomes
@@ -71,7 +72,7 @@ def describe_setting(subject: Subject) -> dict[str, object]:
         attribute.feature: {
             "features": sorted(attribute.correlated_features),
             "donors": subject.donors[attribute.feature].digest if attribute.feature in subject.donors else None,
-            **subject.doubts_about(attribute).described(),
+            **find_doubts(attribute.correlated_features, subject.associations.get(attribute.feature, ())).described(),
         }
         for attribute in subject.monitor.attributes
         if attribute.correlated_features

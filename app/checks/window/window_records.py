@@ -30,7 +30,7 @@ from ..copies.copy_outcomes import CopyOutcomes, fill_stored, plan_copies, proba
 from ..copies.copy_sources import Row
 from ..copies.not_scored import RefusedRecord
 from ..copies.repeats import draw_repeats, plan_repeats
-from ..subject import Subject, require_attributes
+from ..subject import Subject
 from .window import BoolArray, PayloadWindow, Window, WindowSource, read_payload_window, read_window
 
 CHUNK = 10_000
@@ -212,8 +212,7 @@ class CheckEvidence:
 def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:
     deployment, monitor, span = subject.deployment, subject.monitor, subject.check.span
     # Required here: a name that the schema lacks could not be read.
-    names = require_attributes(deployment, monitor.attributes)
-    names += [] if monitor.strata is None else [subject.column(monitor.strata, "strata").name]
+    names = subject.columns()
     names += subject.numeric_features() if is_needed(monitor, "rows") else []  # similarity metrics compare records by them
     query = WindowQuery(deployment.no, deployment.schema, tuple(dict.fromkeys(names)))
     compares_scores = is_needed(monitor, "scores", on=[DataSet.PAYLOAD])
