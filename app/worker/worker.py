@@ -111,7 +111,6 @@ class Slot:
 
     def end(self) -> None:
         self._slots._give_back(is_over=True, had_slot=self._is_held)  # noqa: SLF001 - as above
-        self._is_held = False
 
 
 STOP_SECONDS = 10.0

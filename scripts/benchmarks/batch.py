@@ -123,7 +123,7 @@ def count_bare(folder: Path) -> int:
 def tabulate(folder: Path, millions: int, engine: Engine) -> int:
     subject = subject_of(millions)
     files = PayloadFiles(subject.deployment, PayloadTable(location=str(folder), columns=COLUMNS), (folder,))
-    return count_span(files, subject, lambda _: None, engine).records
+    return count_span(files, subject, lambda _: None, engine).counts["records"]
 
 
 def seconds(work: Callable[[], int], expected: int) -> float:

@@ -43,7 +43,7 @@ def list_reasons(refused: Iterable[RefusedRecord], columns: Sequence[Column]) ->
         records.setdefault(about, set()).add(record.record)
         examples.setdefault(about, record.refusal)
     types = {column.name: column.type for column in columns}
-    reasons = []
+    reasons: list[dict[str, Any]] = []
     for about, nos in records.items():
         reason = str(examples[about].error)
         if examples[about].nulls:

@@ -93,8 +93,8 @@ class CountedSpan:
                 "own": table.own.to_json(),
                 "additional": table.additional.to_json(),
                 "strata": table.strata,
-                "lacking": dict(table.lacking),
-                "inside": [dict(intervals) for intervals in table.inside],
+                "lacking": table.lacking,
+                "inside": table.inside,
             }
             for table in self.tables
         ]
@@ -116,9 +116,8 @@ class CountedSpan:
 
 def _read_table(stored: Mapping[str, Any]) -> Tabulated:
     own_counts, additional = (GroupCounts.from_json(stored[period]) for period in ("own", "additional"))
-    inside = (stored["inside"][0], stored["inside"][1])
     comparison = Comparison(tuple(stored["features"]))
-    return Tabulated(DataSet.PAYLOAD, comparison, own_counts, additional, stored["strata"], stored["lacking"], inside=inside)
+    return Tabulated(DataSet.PAYLOAD, comparison, own_counts, additional, stored["strata"], stored["lacking"], inside=stored["inside"])
 
 
 @frozen

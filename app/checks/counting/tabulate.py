@@ -71,7 +71,7 @@ class Tabulated:
     strata: str | None = None
     lacking: Mapping[str, str] = field(default_factory=dict)
     mitigated: str | None = None
-    inside: tuple[Mapping[str, Any], Mapping[str, Any]] = ({}, {})
+    inside: Sequence[Mapping[str, Any]] = ({}, {})
     revisions: tuple[OtherRevisions, ...] = ()
 
     @property
@@ -86,9 +86,8 @@ class Tabulated:
     def plus(self, added: "Tabulated") -> "Tabulated":
         """Sum of payload tables of one comparison, counted from different records."""
         own_counts, additional = merged(self.data, [self.own, added.own]), merged(self.data, [self.additional, added.additional])
-        pairs = zip(self.inside, added.inside, strict=True)
-        of_span, before = (add_inside([intervals for intervals in pair if intervals]) for pair in pairs)
-        return replace(self, own=own_counts, additional=additional, inside=(of_span, before), lacking={**self.lacking, **added.lacking})
+        inside = [add_inside(list(filter(None, pair))) for pair in zip(self.inside, added.inside, strict=True)]
+        return replace(self, own=own_counts, additional=additional, inside=inside, lacking={**self.lacking, **added.lacking})
 
     def parts(self) -> list[tuple[str, dict[str, Any]]]:
         settings = {name: value for name, value in ((STRATA_OF, self.strata), (MITIGATED, self.mitigated)) if value is not None}
@@ -160,13 +159,12 @@ def count_payload(
         )
         for selected in selections
     )
-    inside: tuple[Mapping[str, Any], Mapping[str, Any]] = ({}, {})
+    inside: Sequence[Mapping[str, Any]] = ({}, {})
     attributes = comparison.members(read.monitor)
     if len(attributes) == 1 and attributes[0].rule is None:
         feature = attributes[0].feature
         grouping, values = read.grouping(feature), read.values(feature)
-        of_span, before = (count_inside(grouping, values, read.outcomes, selected, repeats) for selected in selections)
-        inside = (of_span, before)
+        inside = [count_inside(grouping, values, read.outcomes, selected, repeats) for selected in selections]
     column, lacking = _describe_lacking(read)
     return Tabulated(DataSet.PAYLOAD, comparison, own_counts, additional, column, lacking, inside=inside)
 

@@ -88,7 +88,7 @@ async def post_new_endpoint_test(body: NewEndpointTestIn, _principal: WholeManag
 def _build_question(
     services: Services, principal: Principal, deployment_id: str, body: EndpointTestIn | None
 ) -> tuple[Question, NewestRecord | None]:
-    records = body and body.records
+    records = None if body is None else body.records
     with services.database.transaction() as session:
         deployment = managed(principal, Deployments(session, services.secret_box), deployment_id)
         monitor = find_monitor(session, deployment.no)

@@ -179,7 +179,7 @@ def word_figure(measurement: Measurement) -> WordedFigure:
 
 
 def summary(shown: Sequence[Headline]) -> list[tuple[str | None, list[str]]]:
-    graded = []
+    graded: list[tuple[str | None, list[str]]] = []
     for grade in GRAVEST:
         attributes = []
         for headline in shown:

@@ -249,18 +249,12 @@ def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:
         deployment.model_revision,
         source.labels_without_record,
     )
-    for attribute in (*evidence.copies, evidence.repeats):
-        _fill_known(source, subject, evidence, attribute)
+    record_nos = window.record_nos()
+    for outcomes in (*copies, evidence.repeats):
+        for position, target in enumerate(outcomes.targets if outcomes.needed.any() else ()):
+            key = target_key(target, model_revision=deployment.model_revision, schema_version=deployment.schema.version)
+            stored = source.answers(key, record_nos, with_probabilities=outcomes.keeps(position))
+            if stored is not None:
+                fill_stored(outcomes, position, stored, record_nos=record_nos, rule=monitor.outcomes)
     draw_repeats(evidence.repeats, copies, subject)
     return evidence
-
-
-def _fill_known(source: WindowSource, subject: Subject, evidence: CheckEvidence, copies: CopyOutcomes) -> None:
-    if not copies.needed.any():
-        return
-    record_nos, deployment = evidence.window.record_nos(), subject.deployment
-    for position, target in enumerate(copies.targets):
-        key = target_key(target, model_revision=deployment.model_revision, schema_version=deployment.schema.version)
-        stored = source.answers(key, record_nos, with_probabilities=copies.keeps(position))
-        if stored is not None:
-            fill_stored(copies, position, stored, record_nos=record_nos, rule=subject.monitor.outcomes)
