@@ -242,7 +242,10 @@ _TEXTS = {
     Cause.CANCELLED: ("{stated}", "It stored no figures. Check again if you need them."),
     Cause.ALL_UNCLASSIFIED: (
         "None of the {have} has a prediction that is in the monitor's outcome lists, so no group can be compared.",
-        "Write the outcomes in the monitor exactly as the model answers them; if records have a label, as the labels are written. {follows}",
+        (
+            "Write the outcomes in the monitor exactly as the model answers them; if records have a label, as the labels are written."
+            " {follows}"
+        ),
     ),
     Cause.GROUP_WITHOUT_RECORDS: (
         "{smaller} of {attribute} has no record with an outcome, so {group} cannot be compared with {reference}.",
@@ -254,10 +257,14 @@ _TEXTS = {
         "Log more records of {smaller}, or raise the minimum of records in the monitor, so that more earlier ones are included. {follows}",
     ),
     Cause.REFERENCE_NEVER_FAVOURABLE: (
-        "No record of the reference group {reference} ({attribute}) got the favourable outcome, in {reference_records}, so no ratio to it"
-        " can be computed for {group}.",
-        "More records do not help as long as that is so. Check that the monitor's favourable outcomes are what the model answers, and that"
-        " {reference} is the group to compare with.",
+        (
+            "No record of the reference group {reference} ({attribute}) got the favourable outcome, in {reference_records},"
+            " so no ratio to it can be computed for {group}."
+        ),
+        (
+            "More records do not help as long as that is so. Check that the monitor's favourable outcomes are what the model"
+            " answers, and that {reference} is the group to compare with."
+        ),
     ),
     Cause.NOT_COMPUTABLE: (
         "{attribute}, {group}: {stated}.",
@@ -276,8 +283,10 @@ _TEXTS = {
         "Set the other limit as well; Configure has a button for it.",
     ),
     Cause.INTERVAL_OUTSIDE: (
-        "No figure is outside its limits, but the 95 % interval of {group} ({attribute}) reaches outside: so few records do not rule out a"
-        " gap beyond a limit.",
+        (
+            "No figure is outside its limits, but the 95 % interval of {group} ({attribute}) reaches outside: so few records"
+            " do not rule out a gap beyond a limit."
+        ),
         "Raise the minimum of records in the monitor, so that each check includes more, or go by the evidence, which counts all hours.",
     ),
     Cause.MEASURED: ("", ""),
