@@ -106,7 +106,7 @@ class HoursInFiles:
 
     def _count_payload(self, span: Span) -> list[CountedHour]:
         files, followed = self._open(span), self._followed
-        records = SpanOfFiles(files.form, files.files.reader(), self._query(), span)
+        records = SpanOfFiles(files.form, files.reader(), self._query(), span)
         task = HoursTask(records, followed.deployment.schema, followed.monitor, followed.era.model_revision)
         pieces = [piece.to_bytes() for piece in files.pieces(span)]
         answers = self._places.engine.run(task, pieces, self._keep_alive)

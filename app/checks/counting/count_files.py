@@ -133,7 +133,7 @@ class SpanOfFiles:
         """Yields the piece's records in batches, as `as_counted`; `with_times` also logged_at."""
         time = self.form.columns.scored_at
         columns = [*self.form.wanted(self.query), *([time] if with_times else [])]
-        for rows in self.reader.read(piece, columns, time, self.span):
+        for rows in self.reader.read(piece, columns, self.span):
             counted = self.form.as_counted(rows, self.query)
             yield counted.append_column("logged_at", rows[time].cast(TIMES)) if with_times else counted
 
@@ -185,7 +185,7 @@ def count_span(files: PayloadFiles, subject: Subject, report: Report, engine: En
     span, schema = subject.check.span, subject.deployment.schema
     query = WindowQuery(subject.deployment.no, schema, tuple(dict.fromkeys(subject.columns())))
     stored = [piece.to_bytes() for piece in files.pieces(span)]
-    records = SpanOfFiles(files.form, files.files.reader(), query, span)
+    records = SpanOfFiles(files.form, files.reader(), query, span)
 
     def done(step: str, pieces: int) -> None:
         report(Progress(step=step, done=pieces, total=len(stored)))

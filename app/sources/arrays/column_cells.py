@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Protocol
 
@@ -88,20 +88,6 @@ def stored_cells(values: pa.ChunkedArray, column: Column | None = None) -> Cells
     return NumberCells(array, column) if is_number else _encode(array, column)
 
 
-def listed_cells(values: Sequence[Scalar | None]) -> Coded:
-    # By type and text: 1 equals True, and 0.0 equals -0.0.
-    positions: dict[tuple[type, str], int] = {}
-    distinct: list[Scalar] = []
-    codes = np.full(len(values), MISSING, dtype=np.int64)
-    for record, value in enumerate(values):
-        if value is None:
-            continue
-        codes[record] = positions.setdefault((type(value), canonical(value)), len(positions))
-        if len(positions) > len(distinct):
-            distinct.append(value)
-    return Coded(distinct, codes)
-
-
 def parse_value(json_text: str) -> Scalar:
     value: Scalar = json.loads(json_text)
     return value
@@ -113,15 +99,18 @@ def format_value(value: Scalar) -> str:
 
 def read_answers(json_texts: pa.ChunkedArray, rule: OutcomeRule) -> pa.ChunkedArray:
     """Returns the classes of answers [records], both as JSON texts: a spelling of a listed boolean is that boolean."""
-    encoded, tests = json_texts.combine_chunks().dictionary_encode(), rule.tests
-    texts = pa.array([format_value(tests.read(parse_value(text))) for text in encoded.dictionary.to_pylist()], pa.string())
-    return pa.chunked_array([texts.take(encoded.indices)])
+    tests = rule.tests
+    return _spell_each(json_texts, lambda answer: format_value(tests.read(answer)))
 
 
 def canonical_texts(json_texts: pa.ChunkedArray) -> pa.ChunkedArray:
     """Returns canonical JSON texts [records], null where missing: `1` and `1.0` are one class, `"1"` another."""
+    return _spell_each(json_texts, canonical)
+
+
+def _spell_each(json_texts: pa.ChunkedArray, spell: Callable[[Scalar], str]) -> pa.ChunkedArray:
     encoded = json_texts.combine_chunks().dictionary_encode()
-    texts = pa.array([canonical(parse_value(text)) for text in encoded.dictionary.to_pylist()], pa.string())
+    texts = pa.array([spell(parse_value(text)) for text in encoded.dictionary.to_pylist()], pa.string())
     return pa.chunked_array([texts.take(encoded.indices)])
 
 

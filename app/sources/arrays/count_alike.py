@@ -19,10 +19,15 @@ def choose_alike(record_nos: IntArray, sample_rates: pa.ChunkedArray, part_codes
     codes = np.zeros(len(rates), np.int64) if part_codes is None else np.unique(part_codes, return_inverse=True)[1].reshape(-1)
     lowest = np.full(int(codes.max(initial=0)) + 1, np.inf)
     np.minimum.at(lowest, codes, rates)
-    # splitmix64: a number in [0, 1) for each record number.
-    mixed = np.asarray(record_nos).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
-    drawn = ((mixed ^ (mixed >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53
+    # A number in [0, 1) for each record number.
+    drawn = (mix_bits(np.asarray(record_nos).astype(np.uint64)) >> np.uint64(11)) * 2.0**-53
     is_kept: npt.NDArray[np.bool_] = drawn < lowest[codes] / rates
     return is_kept
+
+
+def mix_bits(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Returns a number for each, as good as drawn (splitmix64), whose products wrap around at 64 bits."""
+    mixed = numbers * np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    return mixed ^ (mixed >> np.uint64(31))

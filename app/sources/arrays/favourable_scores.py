@@ -118,7 +118,16 @@ def _find_reading(table: FloatArray, predicted: pa.ChunkedArray, outcomes: IntAr
         return NO_DISTRIBUTION
     if not {Outcome.FAVOURABLE, Outcome.UNFAVOURABLE} <= set(outcomes.tolist()):
         return ONE_OUTCOME
-    return _find_in_numbers(table, outcomes) if table.ndim == 1 else _find_in_lists(table, predicted, outcomes, rule, are_two=are_two)
+    if table.ndim == TWO:
+        return _find_in_lists(table, predicted, outcomes, rule, are_two=are_two)
+    if _are_few(outcomes):
+        return TOO_FEW
+    rises = _rises(table, outcomes)
+    if rises is None:
+        return UNTIDY
+    if table[outcomes != Outcome.UNCLASSIFIED].min() >= HALF:
+        return CONFIDENCE
+    return Reading("number", rises=rises)
 
 
 def parse_numbers(texts: pa.ChunkedArray) -> FloatArray | None:
@@ -134,19 +143,8 @@ def parse_numbers(texts: pa.ChunkedArray) -> FloatArray | None:
     return table if table.ndim in {1, TWO} else None
 
 
-def _find_in_numbers(numbers: FloatArray, outcomes: IntArray) -> Reading | str:
-    if _are_few(outcomes):
-        return TOO_FEW
-    rises = _rises(numbers, outcomes)
-    if rises is None:
-        return UNTIDY
-    if numbers[outcomes != Outcome.UNCLASSIFIED].min() >= HALF:
-        return CONFIDENCE
-    return Reading("number", rises=rises)
-
-
 def _find_in_lists(table: FloatArray, predicted: pa.ChunkedArray, outcomes: IntArray, rule: OutcomeRule, *, are_two: bool) -> Reading | str:
-    class_places = find_places(table, predicted)
+    class_places = _find_places(table, predicted)
     favourable = None if class_places is None else _favourable_places(table, class_places, rule)
     if class_places is None or favourable is None:
         # With a cut-off other than one half, the larger of two numbers is not always that of the predicted class.
@@ -157,11 +155,11 @@ def _find_in_lists(table: FloatArray, predicted: pa.ChunkedArray, outcomes: IntA
     classes: list[str | None] = []
     if table.shape[1] > TWO:
         classes = [None] * table.shape[1]
-        for class_place in class_places:
-            text = canonical(class_place.value)
+        for value, place in class_places:
+            text = canonical(value)
             # The stored reading has texts only: the text "1" is also read as the number 1.
-            if class_place.place is not None and rule.classify(class_place.value) is rule.classify_text(text):
-                classes[class_place.place] = text
+            if place is not None and rule.classify(value) is rule.classify_text(text):
+                classes[place] = text
     return Reading("list", favourable=tuple(favourable), classes=tuple(classes))
 
 
@@ -177,16 +175,11 @@ def _rises(numbers: FloatArray, outcomes: IntArray) -> bool | None:
     return None if rises == falls else bool(rises)
 
 
-@frozen
-class ClassPlace:
-    """A predicted class and the place of its number; None for a class seen in ties only."""
+def _find_places(table: FloatArray, predicted: pa.ChunkedArray) -> list[tuple[Scalar, int | None]] | None:
+    """Returns each predicted class and the place of its largest number, None if seen in ties only.
 
-    value: Scalar
-    place: int | None
-
-
-def find_places(table: FloatArray, predicted: pa.ChunkedArray) -> list[ClassPlace] | None:
-    """Returns the place of each predicted class's largest number; None where that is not clear."""
+    None where the places are not clear.
+    """
     encoded = predicted.combine_chunks().dictionary_encode()
     classes = [parse_value(text) for text in encoded.dictionary.to_pylist()]
     codes = encoded.indices.to_numpy(zero_copy_only=False)
@@ -196,14 +189,14 @@ def find_places(table: FloatArray, predicted: pa.ChunkedArray) -> list[ClassPlac
     is_largest[codes[is_clear], table[is_clear].argmax(axis=1) if is_clear.any() else []] = True
     if (is_largest.sum(axis=1) > 1).any() or (is_largest.sum(axis=0) > 1).any():
         return None
-    return [ClassPlace(value, int(row.argmax()) if row.any() else None) for value, row in zip(classes, is_largest, strict=True)]
+    return [(value, int(row.argmax()) if row.any() else None) for value, row in zip(classes, is_largest, strict=True)]
 
 
-def _favourable_places(table: FloatArray, class_places: Sequence[ClassPlace], rule: OutcomeRule) -> list[int] | None:
+def _favourable_places(table: FloatArray, class_places: Sequence[tuple[Scalar, int | None]], rule: OutcomeRule) -> list[int] | None:
     of_side: dict[Outcome, list[int]] = {outcome: [] for outcome in Outcome}
-    for class_place in class_places:
-        if class_place.place is not None:
-            of_side[rule.classify(class_place.value)].append(class_place.place)
+    for value, place in class_places:
+        if place is not None:
+            of_side[rule.classify(value)].append(place)
     favourable, unfavourable = of_side[Outcome.FAVOURABLE], of_side[Outcome.UNFAVOURABLE]
     if len(favourable) == len(rule.favourable):
         return favourable

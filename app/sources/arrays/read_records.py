@@ -123,9 +123,12 @@ class RecordTable:
 
     def describe_misspelled(self) -> list[str]:
         """Returns the sentences on groups that are listed in other letters than the records have."""
-        texts = [attribute for attribute in self.monitor.attributes if self.grouping(attribute.feature).column.type is FieldType.STRING]
-        texts_of = {attribute.feature: stored_cells(read_attribute(attribute, self.columns.values)).coded().values for attribute in texts}
-        return [sentence for attribute in texts for sentence in describe_misspelled(attribute, texts_of[attribute.feature])]
+        return [
+            sentence
+            for attribute in self.monitor.attributes
+            if self.grouping(attribute.feature).column.type is FieldType.STRING
+            for sentence in describe_misspelled(attribute, stored_cells(read_attribute(attribute, self.columns.values)).coded().values)
+        ]
 
     def values(self, feature: str) -> pa.ChunkedArray:
         return self.columns.values[feature]

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from ...base.frozen import frozen
 from ...base.values import normalised
-from ...database.binary_rows import driver_connection, list_column_values
+from ...database.binary_rows import array_text, driver_connection, list_column_values
 from ...database.engine import ArrowReader
 from ...database.tables import CopyTargetRow
 from ...domain.record import Prediction
@@ -33,7 +33,7 @@ def stored_targets(reader: ArrowReader, deployment_no: int) -> dict[TargetKey, i
         " FROM copy_targets WHERE deployment_no = $1",
         [deployment_no],
     )
-    return {TargetKey(**{name: row[name] for name in TargetKey.__dataclass_fields__}): row["no"] for row in table.to_pylist()}
+    return {msgspec.convert(row, TargetKey): row["no"] for row in table.to_pylist()}
 
 
 def stored_outcomes(
@@ -43,22 +43,20 @@ def stored_outcomes(
 
     Columns: record_no, outcome (JSON text of the label or prediction), probability (JSON text or NULL) if wanted.
     """
-    first_record_no, last_record_no = bounds
     listed = "" if only is None else " AND record_no = ANY($4::text::bigint[])"
     # The reader takes no list as a parameter.
-    numbers = [] if only is None else ["{" + ",".join(map(str, only)) + "}"]
+    numbers = [] if only is None else [array_text(only)]
     probability = ", probability#>>'{}' AS probability" if with_probabilities else ""
     return reader.table(
         f"SELECT record_no, coalesce(label, prediction)::text AS outcome{probability} FROM counterfactuals"  # noqa: S608 - a constant
         f" WHERE target_no = $1 AND record_no >= $2 AND record_no <= $3{listed}",
-        [target_no, first_record_no, last_record_no, *numbers],
+        [target_no, *bounds, *numbers],
     )
 
 
 def reserve_target_number(session: Session) -> int:
     """Reserves the number of a copy target; an unused one is never seen again."""
-    number: int = session.execute(text("SELECT nextval('copy_targets_no_seq')")).scalar_one()
-    return number
+    return int(session.execute(text("SELECT nextval('copy_targets_no_seq')")).scalar_one())
 
 
 def store_targets(session: Session, deployment_no: int, targets: dict[TargetKey, int]) -> None:

@@ -5,10 +5,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
-from sqlalchemy import RowMapping, text
+from sqlalchemy import Row, text
 from sqlalchemy.orm import Session
 
 from ...base.frozen import frozen
+from ...database.binary_rows import read_row
 from ...database.page_size import fill_page
 from .record_conditions import GapPlace, RecordFilter, RecordPlace, add_filters, bound_statement
 from .record_queries import RECORD_COLUMNS, SCANNED_WITH_COPIES, VALUE_COLUMNS, StoredRecord, find_records
@@ -70,12 +71,11 @@ def _find_flagged(session: Session, deployment_no: int, filters: RecordFilter, a
     )
     parameters = statement.values | values | {"most": limit + 1}
     with session.execute(query, parameters, execution_options={"yield_per": _AT_ONCE}) as rows:
-        page = fill_page(rows.mappings(), _measure_size)
-    records = [StoredRecord(**{name: row[name] for name in StoredRecord.__dataclass_fields__}) for row in page.items[:limit]]
-    if page.is_cut or len(page.items) > limit:
-        last = page.items[len(records) - 1]
-        return RecordsByGap(records=records, next_place=GapPlace(last["gap"], last["logged_at"], last["record_no"]))
-    return RecordsByGap(records=records, next_place=None if stop is None else GapPlace(stop.gap, stop.logged_at, stop.record_no))
+        page = fill_page(rows, _measure_size)
+    records = [read_row(StoredRecord, row) for row in page.items[:limit]]
+    last = page.items[len(records) - 1] if page.is_cut or len(page.items) > limit else stop
+    next_place = None if last is None else GapPlace(last.gap, last.logged_at, last.record_no)
+    return RecordsByGap(records=records, next_place=next_place)
 
 
 def _find_without_flags(session: Session, deployment_no: int, filters: RecordFilter, after: RecordPlace, limit: int) -> RecordsByGap:
@@ -87,5 +87,5 @@ def _find_without_flags(session: Session, deployment_no: int, filters: RecordFil
     return RecordsByGap(records=page, next_place=None if position is None else GapPlace(None, position.logged_at, position.record_no))
 
 
-def _measure_size(row: RowMapping) -> int:
-    return len(msgspec.json.encode([row[name] for name in VALUE_COLUMNS]))
+def _measure_size(row: Row[Any]) -> int:
+    return len(msgspec.json.encode([getattr(row, name) for name in VALUE_COLUMNS]))

@@ -30,8 +30,7 @@ _NUMBER: Final = {LogKind.PAYLOAD: "record_no", LogKind.FEEDBACK: "feedback_no"}
 def versions_of_month(reader: ArrowReader, kind: LogKind, deployment_no: int, month: Span) -> Mapping[int, int]:
     """Returns the number of the month's records by schema version, the first first."""
     statement = f"SELECT schema_version::int AS version, count(*) AS n {_of_month(kind, deployment_no, month)} GROUP BY 1 ORDER BY 1"
-    counts = reader.table(statement)
-    return dict(zip(counts["version"].to_pylist(), counts["n"].to_pylist(), strict=True))
+    return {row["version"]: row["n"] for row in reader.table(statement).to_pylist()}
 
 
 def rows_of_month(

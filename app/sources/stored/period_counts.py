@@ -6,6 +6,7 @@ from sqlalchemy.orm import Session
 
 from ...base.errors import InvalidInput
 from ...base.frozen import frozen
+from ...database.binary_rows import read_row
 from ...database.engine import ArrowReader
 from ...domain.check import Span
 from .window_queries import VALUE_PREFIX, WindowQuery
@@ -94,19 +95,15 @@ def count_without_label(reader: ArrowReader, deployment_no: int, span: Span) -> 
 
 
 def count_not_stored(session: Session, deployment_no: int, span: Span) -> NotStored:
-    counts = (
-        session.execute(
-            text(
-                """SELECT (SELECT coalesce(sum(records), 0) FROM rejection_counts WHERE deployment_no = :no AND kind = 'payload'
-                             AND hour >= :start AND hour < :end)::bigint AS rejected,
-                          (SELECT coalesce(sum(records), 0) FROM erased_hours WHERE deployment_no = :no
-                             AND hour >= :start AND hour < :end)::bigint AS erased,
-                          coalesce(sum(not_received), 0)::bigint AS not_received, coalesce(sum(left_out), 0)::bigint AS sampled_out
-                   FROM missing_records WHERE deployment_no = :no AND hour >= :start AND hour < :end"""
-            ),
-            {"no": deployment_no, "start": span.start, "end": span.end},
-        )
-        .mappings()
-        .one()
+    counts = session.execute(
+        text(
+            """SELECT (SELECT coalesce(sum(records), 0) FROM rejection_counts WHERE deployment_no = :no AND kind = 'payload'
+                         AND hour >= :start AND hour < :end)::bigint AS rejected,
+                      (SELECT coalesce(sum(records), 0) FROM erased_hours WHERE deployment_no = :no
+                         AND hour >= :start AND hour < :end)::bigint AS erased,
+                      coalesce(sum(not_received), 0)::bigint AS not_received, coalesce(sum(left_out), 0)::bigint AS sampled_out
+               FROM missing_records WHERE deployment_no = :no AND hour >= :start AND hour < :end"""
+        ),
+        {"no": deployment_no, "start": span.start, "end": span.end},
     )
-    return NotStored(**counts)
+    return read_row(NotStored, counts.one())

@@ -101,11 +101,17 @@ def bound_statement(deployment_no: int, filters: RecordFilter, after: RecordPlac
     if filters.until is not None:
         statement.add("r.logged_at < :until", until=filters.until)
     if filters.oldest is not None:
-        position = {"oldest_at": filters.oldest.logged_at, "oldest_no": filters.oldest.record_no}
-        statement.add("r.logged_at >= :oldest_at AND (r.logged_at, r.record_no) >= (:oldest_at, :oldest_no)", **position)
+        statement.add(
+            "r.logged_at >= :oldest_at AND (r.logged_at, r.record_no) >= (:oldest_at, :oldest_no)",
+            oldest_at=filters.oldest.logged_at,
+            oldest_no=filters.oldest.record_no,
+        )
     if after is not None:
-        position = {"after_at": after.logged_at, "after_no": after.record_no}
-        statement.add("r.logged_at <= :after_at AND (r.logged_at, r.record_no) < (:after_at, :after_no)", **position)
+        statement.add(
+            "r.logged_at <= :after_at AND (r.logged_at, r.record_no) < (:after_at, :after_no)",
+            after_at=after.logged_at,
+            after_no=after.record_no,
+        )
     if filters.version is not None:
         statement.add("r.schema_version = :version", version=filters.version)
     return statement
@@ -132,7 +138,7 @@ def add_filters(statement: Statement, filters: RecordFilter) -> None:
             f"(coalesce(CAST(r.debiased ->> 'changed' AS boolean){by}, false)"
             " OR EXISTS (SELECT FROM flagged_records f WHERE f.deployment_no = r.deployment_no AND f.record_no = r.record_no"
             f" AND f.kind = 'changed'{of}))",
-            **({} if filters.attribute is None else {"attribute": filters.attribute}),
+            attribute=filters.attribute,
         )
     if filters.without_flags:
         statement.add("NOT EXISTS (SELECT FROM flagged_records f WHERE f.deployment_no = r.deployment_no AND f.record_no = r.record_no)")

@@ -105,8 +105,11 @@ def _stop_within(session: Session, statement: Statement, filters: RecordFilter) 
     # A filter that few records pass would read the whole log.
     stop = _place(session, statement, SCANNED if filters.changed is None else SCANNED_WITH_COPIES) if filters.is_selective else None
     if stop is not None:
-        statement.add("(r.logged_at, r.record_no) >= (:stop_at, :stop_no) AND r.logged_at >= :stop_at")
-        statement.values |= {"stop_at": stop.logged_at, "stop_no": stop.record_no}
+        statement.add(
+            "(r.logged_at, r.record_no) >= (:stop_at, :stop_no) AND r.logged_at >= :stop_at",
+            stop_at=stop.logged_at,
+            stop_no=stop.record_no,
+        )
     return stop
 
 
@@ -134,22 +137,20 @@ def count_window(session: Session, deployment_no: int, *, since: datetime | None
 
 
 def find_record(session: Session, deployment_no: int, record_id: str) -> StoredRecord | None:
-    result = session.execute(
+    row = session.execute(
         text(
             f"""SELECT {RECORD_COLUMNS} FROM payload_keys k JOIN payload_records r
                   ON r.deployment_no = k.deployment_no AND r.logged_at = k.logged_at AND r.record_no = k.record_no
                 WHERE k.deployment_no = :deployment_no AND k.record_id = :record_id"""  # noqa: S608 - constants
         ),
         {"deployment_no": deployment_no, "record_id": record_id},
-    )
-    row = result.mappings().one_or_none()
-    return None if row is None else StoredRecord(**row)
+    ).one_or_none()
+    return None if row is None else read_row(StoredRecord, row)
 
 
 def shown_record(record: StoredRecord) -> StoredRecord:
     """Returns the record without the ends of texts that are longer than may be logged now."""
-    shown = {name: shown_value(getattr(record, name)) for name in VALUE_COLUMNS}
-    return replace(record, **shown)
+    return replace(record, **{name: shown_value(getattr(record, name)) for name in VALUE_COLUMNS})
 
 
 def nth_newest(

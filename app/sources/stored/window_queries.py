@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from ...base.clock import floor_to_minute
 from ...base.frozen import frozen
 from ...base.values import Scalar
+from ...database.binary_rows import array_text
 from ...database.engine import ArrowReader, Parameter
 from ...domain.check import Span
 from ...domain.deployment import FieldKind, RecordSchema
@@ -166,9 +167,9 @@ def read_record_features(reader: ArrowReader, deployment_no: int, span: Span, re
     table = reader.table(
         "SELECT record_no, features::text AS features FROM payload_records"
         " WHERE deployment_no = $1 AND logged_at >= $2 AND logged_at <= $3 AND record_no = ANY($4::text::bigint[])",
-        [deployment_no, span.start, span.end, "{" + ",".join(map(str, record_nos)) + "}"],
+        [deployment_no, span.start, span.end, array_text(record_nos)],
     )
-    return dict(zip(table["record_no"].to_pylist(), map(_DECODER.decode, table["features"].to_pylist()), strict=True))
+    return {row["record_no"]: _DECODER.decode(row["features"]) for row in table.to_pylist()}
 
 
 def read_record_probabilities(reader: ArrowReader, deployment_no: int, span: Span, record_nos: Sequence[int]) -> dict[int, str]:
@@ -177,9 +178,9 @@ def read_record_probabilities(reader: ArrowReader, deployment_no: int, span: Spa
         "SELECT record_no, probability#>>'{}' AS probability FROM payload_records"
         " WHERE deployment_no = $1 AND logged_at >= $2 AND logged_at <= $3 AND record_no = ANY($4::text::bigint[])"
         " AND probability IS NOT NULL",
-        [deployment_no, span.start, span.end, "{" + ",".join(map(str, record_nos)) + "}"],
+        [deployment_no, span.start, span.end, array_text(record_nos)],
     )
-    return dict(zip(table["record_no"].to_pylist(), table["probability"].to_pylist(), strict=True))
+    return {row["record_no"]: row["probability"] for row in table.to_pylist()}
 
 
 def feedback_features(session: Session, deployment_no: int, feedback_ids: Sequence[str]) -> dict[str, list[object]]:

@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 
 METADATA = "metadata"
 
-HINT = f"{METADATA}/version-hint.text"
+HINT = "version-hint.text"
 
 _NUMBERED = re.compile(r"v?(\d+)(?:-.*)?\.metadata\.json")
 
@@ -116,8 +116,8 @@ def _open(location: str, field: str) -> "Dataset":
 def _find_newest(location: str, folder: fs.FileSystem, field: str) -> str:
     listed = folder.get_file_info(fs.FileSelector(METADATA, allow_not_found=True))
     names = {info.base_name for info in listed if info.is_file}
-    if HINT.rpartition("/")[2] in names:
-        hint = folder.open_input_stream(HINT).read().decode().strip()
+    if HINT in names:
+        hint = folder.open_input_stream(f"{METADATA}/{HINT}").read().decode().strip()
         named = hint if hint.endswith(".metadata.json") else f"{'v' if hint.isdigit() else ''}{hint}.metadata.json"
         if named in names:
             return named
@@ -130,10 +130,8 @@ def _find_newest(location: str, folder: fs.FileSystem, field: str) -> str:
     newest = sorted(by_number[max(by_number)])
     if len(newest) > 1:
         # Only a catalog knows which of two writers won.
-        metadata_files = " and ".join(newest)
-        raise InvalidInput.of(
-            field, f"{location} has two newest metadata files, {metadata_files}; write to the table once more, or remove the unused one"
-        )
+        problem = f"{location} has two newest metadata files, {' and '.join(newest)}"
+        raise InvalidInput.of(field, f"{problem}; write to the table once more, or remove the unused one")
     return newest[0]
 
 
@@ -160,9 +158,6 @@ def _path_below(location: str, written: str, field: str) -> str:
     return path.removeprefix(base)
 
 
-if TYPE_CHECKING:
-    from pyarrow.dataset import Dataset
-
 MAPPING = "delta.columnMapping.mode"
 """Files of such tables may name columns otherwise."""
 
@@ -183,9 +178,6 @@ def open_delta(location: str, field: str) -> "Dataset":
         raise InvalidInput.of(field, f"{location} is a Delta table with columnMapping, which Evenhand does not read; write it without")
     return opened
 
-
-if TYPE_CHECKING:
-    from pyarrow.dataset import Dataset
 
 Root: TypeAlias = Path | str
 """A folder, or an address such as `s3://bank/scores`."""
@@ -264,18 +256,21 @@ def list_table(table: PayloadTable | FeedbackTable, roots: Sequence[Root], side:
 
 def _list_table(table: PayloadTable | FeedbackTable, roots: Sequence[Root], field: str) -> tuple[list[ListedFile], "Dataset | None"]:
     location, is_folder = table.location, not is_in_store(table.location)
-    open_log = _LOGS.get(table.format)
-    # Before the listing, which then has every file of the log.
-    logged = None if open_log is None else open_log(location, field)
-    named = None if logged is None else {fragment.path for fragment in logged.get_fragments()}
-    is_wanted = _is_data if named is None else named.__contains__
+    logged: Dataset | None = None
+    named: set[str] = set()
+    is_wanted = _is_data
+    if table.format in _LOGS:
+        # Before the listing, which then has every file of the log.
+        logged = _LOGS[table.format](location, field)
+        named = {fragment.path for fragment in logged.get_fragments()}
+        is_wanted = named.__contains__
     try:
         listed = sorted(_list_folder(Path(location), is_wanted) if is_folder else _list_store(location, is_wanted, field))
     except FileNotFoundError as error:
         raise InvalidInput.of(field, f"there is nothing at {location}; write the table there or change the deployment") from error
     except (OSError, ValueError, pa.ArrowException) as error:
         raise InvalidInput.of(field, f"{location} cannot be listed: {describe_error(error)}") from error
-    for path in sorted((named or set()) - {file.path for file in listed}):
+    for path in sorted(named - {file.path for file in listed}):
         raise InvalidInput.of(field, f"the table at {location} names the file {path}, which is not there")
     for file in listed:
         if (problem := character_problem(file.path)) is not None:

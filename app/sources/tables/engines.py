@@ -41,8 +41,7 @@ class LocalEngine:
     is_apart = False
 
     def __init__(self, slots: int | None = None) -> None:
-        allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        self.slots = slots or allowed
+        self.slots = slots or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
     def run(self, task: Task, pieces: Sequence[bytes], done: Done) -> Iterator[bytes]:
         children = [Apart(map, task, pieces[start :: self.slots]) for start in range(min(self.slots, len(pieces)))]

@@ -30,15 +30,17 @@ from .record_files import TIMES
 OWN_FOLDER = "_evenhand"
 """Engines take no name that begins with `_` for data."""
 
-_SCHEMA = {
-    "record_id": pa.string(),
-    "attribute": pa.string(),
-    "target": pa.string(),
-    "model_revision": pa.string(),
-    "draw": pa.int32(),
-    "outcome": pa.string(),
-    "probability": pa.string(),
-}
+_SCHEMA = pa.schema(
+    {
+        "record_id": pa.string(),
+        "attribute": pa.string(),
+        "target": pa.string(),
+        "model_revision": pa.string(),
+        "draw": pa.int32(),
+        "outcome": pa.string(),
+        "probability": pa.string(),
+    }
+)
 
 _READ = ["record_id", "draw", "outcome", "probability"]
 
@@ -54,7 +56,7 @@ class KeptAnswers:
     def read_draws(self, key: TargetKey, ids: pa.Array) -> pa.Table:
         while True:
             try:
-                rows = self._read_rows(key, pc.field("record_id").isin(ids))
+                rows = self._read_rows(key, ids)
                 break
             except FileNotFoundError:
                 # Another check has just merged it.
@@ -75,7 +77,7 @@ class KeptAnswers:
             "outcome": [format_value(answer.outcome_value) for answer in answers],
             "probability": [None if answer.probability is None else msgspec.json.encode(answer.probability).decode() for answer in answers],
         }
-        return self._write(self._of(key), pa.table(rows, pa.schema(_SCHEMA)))
+        return self._write(self._of(key), pa.table(rows, _SCHEMA))
 
     def merge(self, files: Sequence[Path]) -> None:
         """Replaces the files by one for each kind of copy."""
@@ -92,23 +94,22 @@ class KeptAnswers:
                     file.unlink()
 
     def _write(self, folder: Path, rows: pa.Table) -> Path:
-        name = secrets.token_hex(12)
-        unfinished = folder / f"_{name}.unfinished"
+        file = folder / f"{secrets.token_hex(12)}.parquet"
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            pq.write_table(rows, unfinished)
-            return unfinished.replace(folder / f"{name}.parquet")
+            _replace(file, rows)
         except OSError as error:
             raise SetupError(f"The model's answers cannot be kept in {self.folder}: {error}. Let the worker write there.") from error
+        return file
 
-    def _read_rows(self, key: TargetKey, row_filter: pc.Expression) -> pa.Table:
+    def _read_rows(self, key: TargetKey, ids: pa.Array) -> pa.Table:
         """Returns rows, maybe twice."""
         files = sorted(self._of(key).glob("*.parquet"))
         if not files:
-            return pa.table({name: pa.array([], _SCHEMA[name]) for name in _READ})
+            return _SCHEMA.empty_table().select(_READ)
         import pyarrow.dataset as ds  # noqa: PLC0415 - it loads pandas, a quarter of a second, and few deployments have files
 
-        return ds.dataset(files, format="parquet").to_table(filter=row_filter, columns=_READ)
+        return ds.dataset(files, format="parquet").to_table(filter=pc.field("record_id").isin(ids), columns=_READ)
 
     def _of(self, key: TargetKey) -> Path:
         # Names and values may hold any character.

@@ -1,6 +1,7 @@
 """Scoring records and labels in files, in the columns of a check's window."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
@@ -15,7 +16,7 @@ from ...domain.deployment import FeedbackTable, PayloadTable, RecordSchema
 from ..stored.window_queries import VALUE_PREFIX, WindowQuery
 from .allowed_locations import Root
 from .stored_columns import json_codes, json_texts, probability_texts, read_cells, stored_values, text_codes
-from .table_files import BATCH_ROWS, WHOLE, FilePiece, TableFiles, TablePart, has_id
+from .table_files import BATCH_ROWS, WHOLE, TableFiles, TablePart, has_id
 
 TIMES = pa.timestamp("us", "UTC")
 
@@ -85,23 +86,16 @@ class PayloadForm:
         return pa.table(arrays)
 
 
-class PayloadFiles:
-    def __init__(
-        self,
-        deployment: FiledSchema,
-        table: PayloadTable,
-        roots: Sequence[Root],
-        part: TablePart = WHOLE,
-    ) -> None:
-        self._deployment = deployment
+class PayloadFiles(TableFiles):
+    def __init__(self, deployment: FiledSchema, table: PayloadTable, roots: Sequence[Root], part: TablePart = WHOLE) -> None:
+        super().__init__(table, roots, "payload", part)
+        self._features = deployment.schema.features
         self._columns = table.columns
         self.form = PayloadForm(deployment, table)
-        self.files = TableFiles(table, roots, "payload", part)
-        named = {"id": table.columns.id, "scored_at": table.columns.scored_at, "prediction": table.columns.prediction}
-        optional = {role: getattr(table.columns, role) for role in ("probability", "label", "model_revision")}
-        named |= {role: name for role, name in optional.items() if name is not None}
+        roles = ("id", "scored_at", "prediction", "probability", "label", "model_revision")
+        named = {role: name for role in roles if (name := getattr(table.columns, role)) is not None}
         values = {f"values.{name}": stored for name, stored in self.form.stored.items()}
-        self.files.require_columns(named | values, time="scored_at")
+        self.require_columns(named | values, time="scored_at")
 
     def batches(self, query: WindowQuery, span: Span, ids: pa.Array | None = None) -> Iterator[pa.Table]:
         """Yields the records of the span, of the `ids` if given.
@@ -111,18 +105,18 @@ class PayloadFiles:
         columns = self._columns
         names = [columns.id, columns.scored_at, *self.form.wanted(query)]
         only = None if ids is None else has_id(columns.id, ids)
-        for rows in self.files.read(names, columns.scored_at, span, only):
+        for rows in self.read(names, span, only):
             yield self.form.as_window(rows, query)
 
     def newest(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
         """Returns the newest records of the span, newest first, those of one moment by id."""
-        tables: list[pa.Table] = []
-        for rows in self.batches(query, span):
-            tables.append(rows)
-            # Memory does not grow with the span.
-            if sum(table.num_rows for table in tables) > limit + 4 * BATCH_ROWS:
-                tables = [cut_to_newest(tables, limit)]
-        return cut_to_newest(tables, limit) if tables else self.form.as_window(self._no_rows(query), query)
+        columns = self._columns
+        kinds = {columns.id: pa.string(), columns.scored_at: TIMES, columns.prediction: pa.string()}
+        kinds |= {name: pa.string() for name in (columns.label, columns.model_revision) if name is not None}
+        kinds |= {} if columns.probability is None else {columns.probability: pa.float64()}
+        kinds |= {self.form.stored[name]: pa.null() for name in query.columns}
+        empty = self.form.as_window(pa.schema(kinds).empty_table(), query)
+        return _collect(empty, self.batches(query, span), limit, _cut_to_newest)
 
     def newest_before(self, query: WindowQuery, moment: Span, limit: int) -> pa.Table:
         reach, end = HOUR, moment.end
@@ -131,64 +125,55 @@ class PayloadFiles:
             newest = self.newest(query, Span(start=start, end=end), limit)
             if newest.num_rows >= limit or start == moment.start:
                 return newest
-            reach = min(reach * 24, end - moment.start + timedelta(microseconds=1))
-
-    def pieces(self, span: Span) -> list[FilePiece]:
-        return self.files.pieces(self._columns.scored_at, span)
-
-    def count(self, span: Span) -> int:
-        return self.files.count(self._columns.scored_at, span)
-
-    def earliest(self, span: Span) -> datetime | None:
-        return self.files.earliest(self._columns.scored_at, span)
+            reach = min(reach * 24, end - moment.start + MICROSECOND)
 
     def ids(self, span: Span) -> pa.Array:
-        columns = self._columns
-        id_columns = [rows[columns.id].cast(pa.string()) for rows in self.files.read([columns.id], columns.scored_at, span)]
-        return pa.chunked_array([chunk for column in id_columns for chunk in column.chunks], pa.string()).combine_chunks()
+        name = self._columns.id
+        chunks = [chunk for rows in self.read([name], span) for chunk in rows[name].cast(pa.string()).chunks]
+        return pa.chunked_array(chunks, pa.string()).combine_chunks()
 
     def features(self, ids: Sequence[str], span: Span) -> dict[str, list[Scalar | None]]:
         """Returns the features (in schema order) of these records within the span."""
-        columns, features = self._columns, self._deployment.schema.features
-        only = has_id(columns.id, pa.array(ids, pa.string()))
+        key, stored = self._columns.id, self.form.stored
         features_of: dict[str, list[Scalar | None]] = {}
-        names = [columns.id, *(self.form.stored[column.name] for column in features)]
-        for rows in self.files.read(names, columns.scored_at, span, only):
-            cells = [read_cells(rows[self.form.stored[column.name]], column) for column in features]
-            rows_of_cells = zip(*cells, strict=True)
-            features_of |= {
-                record: list(values) for record, values in zip(rows[columns.id].cast(pa.string()).to_pylist(), rows_of_cells, strict=True)
-            }
+        names = [key, *(stored[column.name] for column in self._features)]
+        for rows in self.read(names, span, has_id(key, pa.array(ids, pa.string()))):
+            cells = [read_cells(rows[stored[column.name]], column) for column in self._features]
+            features_of |= zip(rows[key].cast(pa.string()).to_pylist(), map(list, zip(*cells, strict=True)), strict=True)
         return features_of
 
-    def _no_rows(self, query: WindowQuery) -> pa.Table:
-        columns = self._columns
-        empty = {columns.id: pa.string(), columns.scored_at: TIMES, columns.prediction: pa.string()}
-        empty |= {name: pa.string() for name in (columns.label, columns.model_revision) if name is not None}
-        empty |= {} if columns.probability is None else {columns.probability: pa.float64()}
-        empty |= {self.form.stored[name]: pa.null() for name in query.columns}
-        return pa.table({name: pa.array([], kind) for name, kind in empty.items()})
+
+def _collect(empty: pa.Table, batches: Iterable[pa.Table], limit: int, cut: Callable[[pa.Table, int], pa.Table]) -> pa.Table:
+    """Returns what `cut` leaves of all batches; memory follows the limit and not the files."""
+    tables = [empty]
+    for rows in batches:
+        tables.append(rows)
+        if sum(table.num_rows for table in tables) > limit + 4 * BATCH_ROWS:
+            tables = [cut(pa.concat_tables(tables), limit)]
+    return cut(pa.concat_tables(tables), limit)
 
 
-def cut_to_newest(tables: Sequence[pa.Table], limit: int, *, time: str = "logged_at", record: str = "record_id") -> pa.Table:
+def _cut_to_newest(rows: pa.Table, limit: int, time: str = "logged_at", record: str = "record_id") -> pa.Table:
     """Returns the newest rows by these columns, newest first."""
-    rows = pa.concat_tables(tables)
     order = pc.sort_indices(rows, sort_keys=[(time, "descending"), (record, "descending")])
     return rows.take(order[:limit])
 
 
-class FeedbackFiles:
+def _cut_labels(rows: pa.Table, limit: int) -> pa.Table:
+    return _cut_to_newest(keep_first(rows), limit, "usable_at", "feedback_id")
+
+
+class FeedbackFiles(TableFiles):
     def __init__(self, table: FeedbackTable, roots: Sequence[Root], part: TablePart = WHOLE) -> None:
+        super().__init__(table, roots, "feedback", part)
         self._columns = table.columns
         self.without_record = 0
-        self.files = TableFiles(table, roots, "feedback", part)
-        named = {"id": table.columns.id, "observed_at": table.columns.observed_at, "label": table.columns.label}
-        self.files.require_columns(named, time="observed_at")
+        self.require_columns(asdict(table.columns), time="observed_at")
 
     def newest_of(self, batch: PayloadFiles, query: WindowQuery, span: Span, limit: int) -> pa.Table:
         """Returns the newest labels of a batch's records, all scored in the span."""
         later = Span(start=span.start, end=ALL_TIMES.end)
-        return self._join(self._read(later, limit, batch.ids(span)), batch, query, span)
+        return self._join(self._newest(later, limit, batch.ids(span)), batch, query, span)
 
     def newest(self, payload: PayloadFiles, query: WindowQuery, span: Span, limit: int) -> pa.Table:
         """Returns the newest labels observed in the span of records scored before its end, newest first.
@@ -196,11 +181,11 @@ class FeedbackFiles:
         Columns: feedback_id, record_logged_at, model_revision, label and predicted (JSON texts), probability if it is wanted, value_0 ….
         Of several labels of one record, the first counts.
         """
-        return self._join(self._read(span, limit), payload, query, Span(start=ALL_TIMES.start, end=span.end))
+        return self._join(self._newest(span, limit), payload, query, Span(start=ALL_TIMES.start, end=span.end))
 
     def labelled_among(self, records: pa.Array, until: datetime) -> pa.Array:
         """Returns the ids of those records that have a label observed before `until`."""
-        labels = self._read(Span(start=ALL_TIMES.start, end=until), len(records), records)
+        labels = self._newest(Span(start=ALL_TIMES.start, end=until), len(records), records)
         return labels.filter(pc.is_valid(labels["label"]))["feedback_id"].combine_chunks()
 
     def first_labels(self, records: pa.Table, horizon: timedelta) -> pa.Table:
@@ -211,10 +196,9 @@ class FeedbackFiles:
         times = pc.min_max(records["logged_at"]).as_py()
         if times["min"] is None:
             return records.slice(0, 0).append_column("label", pa.array([], pa.string()))
-        observed = Span(start=floor_to_hour(times["min"]), end=times["max"] + horizon + timedelta(microseconds=1))
+        observed = Span(start=floor_to_hour(times["min"]), end=times["max"] + horizon + MICROSECOND)
         ids = records["record_id"].combine_chunks()
-        tables = [pa.table({name: pa.array([], kind) for name, kind in _LABELS.items()}), *self._batches(observed, ids)]
-        labels = pa.concat_tables(tables)
+        labels = pa.concat_tables([_LABELS.empty_table(), *self._batches(observed, ids)])
         joined = records.join(labels.filter(pc.is_valid(labels["label"])), "record_id", "feedback_id", join_type="inner")
         logged, usable = (joined[name].cast(pa.int64()).to_numpy() for name in ("logged_at", "usable_at"))
         hour, longest = int(HOUR / MICROSECOND), int(horizon / MICROSECOND)
@@ -232,28 +216,20 @@ class FeedbackFiles:
         self.without_record += positions.null_count
         joined, labels = records.take(positions.filter(is_known)), labels.filter(is_known)
         joined = name_columns_of_labels(joined.drop_columns(["record_id"]))
-        for name in ("label", "feedback_id"):
-            joined = joined.append_column(name, labels[name])
-        return joined
+        return joined.append_column("label", labels["label"]).append_column("feedback_id", labels["feedback_id"])
 
-    def _read(self, span: Span, limit: int, records: pa.Array | None = None) -> pa.Table:
-        tables = [pa.table({name: pa.array([], kind) for name, kind in _LABELS.items()})]
-        for rows in self._batches(span, records):
-            tables.append(rows)
-            # Memory follows the limit and not the files.
-            if sum(table.num_rows for table in tables) > limit + 4 * BATCH_ROWS:
-                tables = [cut_to_newest([keep_first(pa.concat_tables(tables))], limit, time="usable_at", record="feedback_id")]
-        return cut_to_newest([keep_first(pa.concat_tables(tables))], limit, time="usable_at", record="feedback_id")
+    def _newest(self, span: Span, limit: int, records: pa.Array | None = None) -> pa.Table:
+        return _collect(_LABELS.empty_table(), self._batches(span, records), limit, _cut_labels)
 
     def _batches(self, span: Span, records: pa.Array | None) -> Iterator[pa.Table]:
         columns = self._columns
         only = None if records is None else has_id(columns.id, records)
-        for rows in self.files.read([columns.id, columns.observed_at, columns.label], columns.observed_at, span, only):
+        for rows in self.read([columns.id, columns.observed_at, columns.label], span, only):
             ids, times = rows[columns.id].cast(pa.string()), rows[columns.observed_at].cast(TIMES)
-            yield pa.table({"feedback_id": ids, "usable_at": times, "label": json_texts(rows[columns.label])}, pa.schema(_LABELS))
+            yield pa.table({"feedback_id": ids, "usable_at": times, "label": json_texts(rows[columns.label])}, _LABELS)
 
 
-_LABELS = {"feedback_id": pa.string(), "usable_at": TIMES, "label": pa.string()}
+_LABELS = pa.schema({"feedback_id": pa.string(), "usable_at": TIMES, "label": pa.string()})
 
 
 def name_columns_of_labels(records: pa.Table) -> pa.Table:

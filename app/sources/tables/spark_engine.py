@@ -40,9 +40,10 @@ def open_session(url: str) -> SparkSession:
             session = None
         if session is None:
             builder = SparkSession.builder.appName("evenhand")
-            builder = builder.remote(url) if url.startswith("sc:") else builder.master(url)
-            if not url.startswith("sc:"):
-                builder = builder.config("spark.ui.enabled", "false").config("spark.driver.bindAddress", "127.0.0.1")
+            if url.startswith("sc:"):
+                builder = builder.remote(url)
+            else:
+                builder = builder.master(url).config("spark.ui.enabled", "false").config("spark.driver.bindAddress", "127.0.0.1")
             session = builder.getOrCreate()
             session.addArtifacts(str(_zip_package()), pyfile=True)
             _OPEN[url] = session

@@ -21,11 +21,8 @@ ARROW_TYPES = {
 
 def typed_column(values: pa.ChunkedArray, column: Column) -> pa.Array:
     """Returns a column in the type of its schema; NaN is a missing value."""
-    return _cast_to_type(_plain(values), column)
-
-
-def _cast_to_type(array: pa.Array, column: Column) -> pa.Array:
-    target, source = ARROW_TYPES[column.type], array.type
+    array = _plain(values)
+    source = array.type
     # Arrow would turn "12" into a number and 12 into a text; ingestion accepts neither.
     fits = {
         FieldType.STRING: pa.types.is_string(source) or pa.types.is_large_string(source),
@@ -37,10 +34,9 @@ def _cast_to_type(array: pa.Array, column: Column) -> pa.Array:
     if not fits and not pa.types.is_null(source):
         raise InvalidInput.of("payload", f"column {column.name} must hold {column.type.value} values, found {source}")
     try:
-        typed = _drop_nan(array).cast(target)
+        return _drop_nan(array).cast(ARROW_TYPES[column.type])
     except pa.ArrowInvalid as error:
         raise InvalidInput.of("payload", f"column {column.name} must hold {column.type.value} values: {error}") from error
-    return typed
 
 
 def _is_zero_or_one(array: pa.Array) -> bool:
@@ -54,7 +50,7 @@ def _is_zero_or_one(array: pa.Array) -> bool:
 def stored_values(values: pa.ChunkedArray, column: Column, *, coded: bool = False) -> pa.Array:
     """Returns a feature or meta field: numbers of a numeric column, else text; `coded`: as codes."""
     if coded:
-        codes = _one_array(values)
+        codes = as_array(values)
         codes = codes if pa.types.is_dictionary(codes.type) else codes.dictionary_encode()
         texts = stored_values(pa.chunked_array([codes.dictionary]), column)
         return pa.DictionaryArray.from_arrays(codes.indices, texts)
@@ -72,7 +68,7 @@ def json_texts(values: pa.ChunkedArray) -> pa.Array:
 
 
 def json_codes(values: pa.ChunkedArray) -> pa.DictionaryArray:
-    array = _one_array(values)
+    array = as_array(values)
     codes = array if pa.types.is_dictionary(array.type) else _drop_nan(array).dictionary_encode()
     texts = _json_of_each(codes.dictionary)
     return pa.DictionaryArray.from_arrays(codes.indices, texts)
@@ -80,7 +76,7 @@ def json_codes(values: pa.ChunkedArray) -> pa.DictionaryArray:
 
 def text_codes(values: pa.ChunkedArray, absent: str) -> pa.DictionaryArray:
     """Returns a column as coded text; `absent` where there is none."""
-    codes = _one_array(values)
+    codes = as_array(values)
     if pa.types.is_dictionary(codes.type) and not codes.null_count:
         return pa.DictionaryArray.from_arrays(codes.indices, codes.dictionary.cast(pa.string()))
     return pc.coalesce(_plain(values).cast(pa.string()), pa.scalar(absent, pa.string())).dictionary_encode()
@@ -114,13 +110,13 @@ def read_cells(values: pa.ChunkedArray, column: Column) -> list[Scalar | None]:
     return [None if value is None else normalised(value) for value in typed_column(values, column).to_pylist()]
 
 
-def _one_array(values: pa.ChunkedArray) -> pa.Array:
+def as_array(values: pa.ChunkedArray) -> pa.Array:
     array = values.combine_chunks()
     return pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
 
 
 def _plain(values: pa.ChunkedArray) -> pa.Array:
-    array = _one_array(values)
+    array = as_array(values)
     return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
 
 

@@ -18,7 +18,7 @@ from ...domain.deployment import FeedbackTable, PayloadTable
 from .allowed_locations import Root, describe_error, list_table, open_folder, read_partition_value
 
 if TYPE_CHECKING:
-    import pyarrow.dataset as ds
+    from pyarrow.dataset import Dataset, ParquetFileFragment
 
 CANNOT_READ = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OSError, MemoryError)
 """Errors of a damaged file, one with other types than the first, an unknown encoding, a file that vanished, or is too large."""
@@ -51,7 +51,7 @@ class FilePiece(msgspec.Struct, frozen=True):
         return msgspec.json.decode(stored, type=cls)
 
 
-def find_pieces(dataset: "ds.Dataset", time: str, span: Span) -> Iterator[FilePiece]:
+def find_pieces(dataset: "Dataset", time: str, span: Span) -> Iterator[FilePiece]:
     """Yields the pieces that may have rows in the span, by a log and by footers."""
     fragments = list(dataset.get_fragments(in_span(dataset.schema, time, span)))
     # In an object store each footer takes a request or two.
@@ -76,7 +76,7 @@ def in_span(schema: pa.Schema, time: str, span: Span) -> pc.Expression:
     return (pc.field(time) >= start) & (pc.field(time) < end)
 
 
-def _has_all(fragment: "ds.ParquetFileFragment", row_group: int, column: str) -> bool:
+def _has_all(fragment: "ParquetFileFragment", row_group: int, column: str) -> bool:
     group = fragment.metadata.row_group(row_group)
     # By name: a nested column takes several places.
     chunk = next(chunk for chunk in map(group.column, range(group.num_columns)) if chunk.path_in_schema == column)
@@ -90,20 +90,21 @@ class PieceReader:
     schema: pa.Schema
     location: str
     field: str
+    time: str
 
-    def read(self, piece: FilePiece, columns: Sequence[str], time: str, span: Span) -> Iterator[pa.Table]:
+    def read(self, piece: FilePiece, columns: Sequence[str], span: Span) -> Iterator[pa.Table]:
         import pyarrow.dataset as ds  # noqa: PLC0415 - it loads pandas, a quarter of a second, and few deployments have files
 
-        within = None if piece.is_within else in_span(self.schema, time, span)
+        within = None if piece.is_within else in_span(self.schema, self.time, span)
         texts = [name for name in columns if pa.types.is_string(self.schema.field(name).type)]
         try:
             of_parquet = ds.ParquetFileFormat(read_options=ds.ParquetReadOptions(dictionary_columns=texts))
             partition = pickle.loads(piece.partition)  # noqa: S301 - written by `find_pieces`
             fragment = of_parquet.make_fragment(piece.file, open_folder(self.location), partition, row_groups=[piece.row_group])
             coded = {name for name in texts if name in fragment.physical_schema.names}
-            coded_schema = pa.schema([_coded(field) if field.name in coded else field for field in self.schema])
+            code = pa.dictionary(pa.int32(), pa.string())
             scanned = fragment.to_batches(
-                schema=coded_schema,
+                schema=pa.schema([field.with_type(code) if field.name in coded else field for field in self.schema]),
                 columns=list(dict.fromkeys(columns)),
                 filter=within,
                 batch_size=BATCH_ROWS,
@@ -118,13 +119,6 @@ class PieceReader:
                 f"{self.field}.location", f"{piece.file} in {self.location} cannot be read: {describe_error(error)}"
             ) from error
 
-
-def _coded(field: pa.Field) -> pa.Field:
-    return field.with_type(pa.dictionary(pa.int32(), pa.string()))
-
-
-if TYPE_CHECKING:
-    from pyarrow.dataset import Dataset
 
 READAHEAD = 2
 """Arrow's own default holds hundreds of megabytes."""
@@ -143,15 +137,20 @@ class TableFiles:
     def __init__(self, table: PayloadTable | FeedbackTable, roots: Sequence[Root], field: str, part: TablePart) -> None:
         self._field = field
         self._location = table.location
+        self._time = table.time
         listed, logged = list_table(table, roots, field)
-        listed = listed if part.only is None else [file for file in listed if file.path in part.only]
-        self.files = [file for file in listed if part.batch is None or read_partition_value(file.path, table.partition_by) == part.batch]
         self._dataset: Dataset | None = None
-        # An empty file is being written, unless a log says that it is whole.
-        paths = [file.path for file in self.files if file.bytes or logged is not None]
+        paths = [
+            file.path
+            for file in listed
+            if (part.only is None or file.path in part.only)
+            and (part.batch is None or read_partition_value(file.path, table.partition_by) == part.batch)
+            # An empty file is being written, unless a log says that it is whole.
+            and (file.bytes or logged is not None)
+        ]
         if not paths:
             return
-        from pyarrow import dataset as ds  # noqa: PLC0415 - it loads pandas, a quarter of a second, and few have files
+        import pyarrow.dataset as ds  # noqa: PLC0415 - it loads pandas, a quarter of a second, and few have files
 
         if logged is not None:
             fragments = [fragment for fragment in logged.get_fragments() if fragment.path in set(paths)]
@@ -176,14 +175,14 @@ class TableFiles:
             # It would be in another hour on another machine.
             raise InvalidInput.of(f"{self._field}.columns.{time}", f"must hold timestamps with a time zone, found {kind}")
 
-    def read(self, columns: Sequence[str], time: str, span: Span, only: pc.Expression | None = None) -> Iterator[pa.Table]:
+    def read(self, columns: Sequence[str], span: Span, only: pc.Expression | None = None) -> Iterator[pa.Table]:
         if self._dataset is not None:
-            for packed in Apart(self._read, columns, time, span, only).stream():
+            for packed in Apart(self._read, columns, span, only).stream():
                 yield pa.ipc.open_stream(packed).read_all()
 
-    def _read(self, columns: Sequence[str], time: str, span: Span, only: pc.Expression | None) -> Iterator[bytes]:
+    def _read(self, columns: Sequence[str], span: Span, only: pc.Expression | None) -> Iterator[bytes]:
         assert self._dataset is not None  # noqa: S101 - else nothing is read
-        within = in_span(self._dataset.schema, time, span)
+        within = in_span(self._dataset.schema, self._time, span)
         try:
             batches = self._dataset.to_batches(
                 columns=list(dict.fromkeys(columns)),
@@ -200,29 +199,34 @@ class TableFiles:
                 f"{self._field}.location", f"a file of {self._location} cannot be read: {describe_error(error)}"
             ) from error
 
-    def pieces(self, time: str, span: Span) -> list[FilePiece]:
+    def pieces(self, span: Span) -> list[FilePiece]:
         try:
-            return [] if self._dataset is None else list(find_pieces(self._dataset, time, span))
+            return [] if self._dataset is None else list(find_pieces(self._dataset, self._time, span))
         except (pa.ArrowInvalid, OSError) as error:
             raise InvalidInput.of(
                 f"{self._field}.location", f"a file of {self._location} cannot be read: {describe_error(error)}"
             ) from error
 
     def reader(self) -> PieceReader:
-        return PieceReader(pa.schema([]) if self._dataset is None else self._dataset.schema, self._location, self._field)
+        schema = pa.schema([]) if self._dataset is None else self._dataset.schema
+        return PieceReader(schema, self._location, self._field, self._time)
 
-    def count(self, time: str, span: Span) -> int:
-        reader, pieces = self.reader(), self.pieces(time, span)
-        read: Iterator[int] = (rows.num_rows for piece in pieces if not piece.is_within for rows in reader.read(piece, [time], time, span))
-        return sum(piece.rows for piece in pieces if piece.is_within) + sum(read)
+    def count(self, span: Span) -> int:
+        reader, counted = self.reader(), 0
+        for piece in self.pieces(span):
+            of_piece = [piece.rows] if piece.is_within else [rows.num_rows for rows in reader.read(piece, [self._time], span)]
+            counted += sum(of_piece)
+        return counted
 
-    def earliest(self, time: str, span: Span) -> datetime | None:
+    def earliest(self, span: Span) -> datetime | None:
         earliest: datetime | None = None
         reader, unknown = self.reader(), span.start
-        for piece in sorted(self.pieces(time, span), key=lambda piece: piece.oldest or unknown):
+        for piece in sorted(self.pieces(span), key=lambda piece: piece.oldest or unknown):
             if earliest is not None and (piece.oldest or unknown) >= earliest:
                 break
-            times = [piece.oldest] if piece.is_within else [pc.min(rows[time]).as_py() for rows in reader.read(piece, [time], time, span)]
+            times = [piece.oldest]
+            if not piece.is_within:
+                times = [pc.min(rows[self._time]).as_py() for rows in reader.read(piece, [self._time], span)]
             earliest = min((moment for moment in [earliest, *times] if moment is not None), default=None)
         return earliest
 
@@ -232,8 +236,7 @@ def pack_table(table: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as stream:
         stream.write_table(table)
-    written: bytes = sink.getvalue().to_pybytes()
-    return written
+    return bytes(sink.getvalue())
 
 
 def has_id(column: str, ids: pa.Array) -> pc.Expression:

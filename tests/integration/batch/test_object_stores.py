@@ -158,7 +158,7 @@ def test_tables_with_a_log_are_read_at_google_and_azure(tmp_path: Path, vendor: 
                 deltalake.write_deltalake(tables[-1].location, as_table(rows), mode="append")
 
         for table in tables:
-            assert TableFiles(table, [store.root], "payload", WHOLE).count("scored_at", hour) == 26
+            assert TableFiles(table, [store.root], "payload", WHOLE).count(hour) == 26
 
 
 def put_parquet(store: Store, folder: Path, prefix: str, *sizes: int) -> PayloadTable:
@@ -238,7 +238,7 @@ def test_what_is_not_there_is_said_by_name(store: Store, tmp_path: Path) -> None
     with store.files.open_output_stream(f"allowed/lost/{lost}"):
         pass
     with pytest.raises(InvalidInput, match=lost):
-        list(TableFiles(delta, ROOTS, "payload", WHOLE).read(["id"], "scored_at", Span(start=NOON, end=NOON + HOUR)))
+        list(TableFiles(delta, ROOTS, "payload", WHOLE).read(["id"], Span(start=NOON, end=NOON + HOUR)))
     store.files.delete_file(f"allowed/lost/{lost}")
 
     with pytest.raises(InvalidInput, match=f"names the file {lost}, which is not there"):
@@ -250,7 +250,7 @@ def test_an_object_that_goes_or_is_written_in_part_is_named(database: Database, 
     table, span = put_parquet(store, tmp_path / "table", "goes", 5, 6), Span(start=NOON, end=NOON + HOUR)
     files = PayloadFiles(deployment, table, ROOTS)
     assert files.count(span) == 22
-    pieces, reader = files.pieces(span), files.files.reader()
+    pieces, reader = files.pieces(span), files.reader()
     place = "allowed/goes/part-1.parquet"
     with store.files.open_input_stream(place) as opened:
         whole = opened.read()
@@ -260,7 +260,7 @@ def test_an_object_that_goes_or_is_written_in_part_is_named(database: Database, 
     with pytest.raises(InvalidInput, match=r"part-1\.parquet"):
         files.ids(span)
     with pytest.raises(InvalidInput, match=r"part-1\.parquet"):
-        [list(reader.read(piece, ["id"], "scored_at", span)) for piece in pieces]
+        [list(reader.read(piece, ["id"], span)) for piece in pieces]
 
     with store.files.open_output_stream(place) as stream:
         stream.write(whole[: len(whole) // 2])
