@@ -1,18 +1,17 @@
 """The second pass over a file: how often values occur with each label, and the association of every meta field with every feature."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 
 from ...base.values import GroupValue, Range, Scalar, canonical
 from ...domain.deployment import Column, FieldType, RecordSchema
-from ...domain.groups import in_order
-from ...sources.arrays import association
-from ...sources.arrays.association import AbsolutePearson, CorrelationRatio, CramersV
+from ...sources.arrays.association import AbsolutePearson, AssociationCounts, CorrelationRatio, CramersV
 from ...statistics.figure_values import Undefined
 from ...statistics.group_labels import MISSING, Codes
+from ...statistics.tables.strata_counts import count_keys
 from .read_pieces import Layout, Part, Piece, Survey
 from .training_facts import Association, AssociationMeasure, Cell
 from .training_limits import MOST_CELLS, MOST_PAIR_CELLS, MOST_PAIRS
@@ -36,29 +35,25 @@ class Axis(Protocol):
         """Returns for each row of a piece its place, or MISSING."""
 
 
-@dataclass(slots=True)
 class Values:
-    values: Sequence[Scalar]
-    _places: dict[str, int] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._places = {canonical(value): position for position, value in enumerate(self.values)}
+    def __init__(self, values: Sequence[Scalar]) -> None:
+        self._values = values
+        self._places = {canonical(value): position for position, value in enumerate(values)}
 
     @property
     def size(self) -> int:
-        return len(self.values)
+        return len(self._values)
 
     def value(self, position: int) -> GroupValue:
-        return self.values[position]
+        return self._values[position]
 
     @property
     def texts(self) -> tuple[str, ...]:
         return tuple(self._places)
 
     def codes(self, part: Part) -> Codes:
-        piece = part.coded()
-        positions = [self._places[canonical(value)] for value in piece.values]
-        return np.array([*positions, MISSING], dtype=np.int64)[piece.codes]
+        coded = part.coded()
+        return coded.spread((self._places[canonical(value)] for value in coded.values), missing=MISSING)
 
 
 class CountedBins:
@@ -98,15 +93,17 @@ class Tally:
         self._records = np.zeros(self._shape, dtype=np.int64)
         self._sums = np.zeros((2 if is_weighted else 0, *self._shape))
 
-    def add(self, values: Codes | None, labels: Codes, weights: Numbers | None) -> None:
-        """Counts one piece; without values, by label alone."""
+    def add(self, part: Part | None, labels: Codes, weights: Numbers | None) -> None:
+        """Counts one piece; without a part, by label alone."""
         rows, columns = self._shape
         # MISSING is -1: the remainder is the last place.
-        key = (np.zeros(len(labels), dtype=np.int64) if values is None else values % rows) * columns + labels % columns
-        size = rows * columns
-        self._records += np.bincount(key, minlength=size).reshape(self._shape)
-        if weights is not None:
-            self._sums += [np.bincount(key, summands, minlength=size).reshape(self._shape) for summands in (weights, weights * weights)]
+        key = labels % columns
+        if part is not None and self._values is not None:
+            key += self._values.codes(part) % rows * columns
+        records, weighting = count_keys(key, self._shape, weights)
+        self._records += records
+        if weighting is not None:
+            self._sums += [weighting.weights, weighting.squares]
 
     def cells(self) -> tuple[Cell, ...]:
         cells = []
@@ -122,12 +119,12 @@ class Tally:
 
 @dataclass(slots=True)
 class _Side:
-    """A quantity, or categories with their places; `reason` says why it cannot be compared."""
+    """A quantity, or categories with their places; `reason` says why it cannot be compared. `first` is the first whole number."""
 
     column: Column
-    categories: Values | None
-    reason: str | None
-    _first: int | None = field(init=False, default=None)
+    categories: Values | None = None
+    reason: str | None = None
+    first: int | None = None
 
     def numbers(self, part: Part) -> Numbers:
         """Returns the quantity, of whole numbers the distance from the first: they may be larger than double precision distinguishes."""
@@ -137,9 +134,9 @@ class _Side:
             return floats
         # By halves, because a difference of two 64-bit numbers may not fit in a third.
         integers = part.whole()
-        if self._first is None:
-            self._first = int(integers[known_rows[0]])
-        high, low = divmod(self._first, HALF)
+        if self.first is None:
+            self.first = int(integers[known_rows[0]])
+        high, low = divmod(self.first, HALF)
         apart = ((integers >> HALF_BITS) - high).astype(np.float64) * HALF + ((integers & (HALF - 1)) - low)
         return np.where(np.isfinite(floats), apart, np.nan)
 
@@ -156,23 +153,21 @@ class _Side:
 class _Pair:
     meta: _Side
     feature: _Side
-    counted: association.AssociationCounts | None
+    counted: AssociationCounts | None
     reason: str | None
 
     def measure(self, records: int) -> Association:
         strength = Undefined(self.reason or "", 0) if self.counted is None else self.counted.strength()
         compared = 0 if self.counted is None else self.counted.records
-        measured = None if isinstance(strength, Undefined) else strength
-        return Association(
+        association = Association(
             feature=self.feature.column.name,
             measure=choose_measure(self.meta.column, self.feature.column),
-            strength=None if measured is None else measured.corrected,
-            chance_level=None if measured is None else measured.chance_level,
-            uncorrected=None if measured is None else measured.uncorrected,
             records=compared,
             left_out=records - compared,
-            reason=strength.reason if isinstance(strength, Undefined) else None,
         )
+        if isinstance(strength, Undefined):
+            return replace(association, reason=strength.reason)
+        return replace(association, strength=strength.corrected, chance_level=strength.chance_level, uncorrected=strength.uncorrected)
 
 
 class Correlations:
@@ -181,11 +176,11 @@ class Correlations:
         for column in layout.columns:
             seen_values = survey.seen[column.name]
             if is_quantity(column):
-                sides[column.name] = _Side(column, None, None)
+                sides[column.name] = _Side(column)
             elif seen_values.too_many is not None:
-                sides[column.name] = _Side(column, None, f"{column.name} {seen_values.too_many}")
+                sides[column.name] = _Side(column, reason=f"{column.name} {seen_values.too_many}")
             else:
-                sides[column.name] = _Side(column, Values(sorted(seen_values.values.values(), key=in_order)), None)
+                sides[column.name] = _Side(column, Values(seen_values.sorted()))
         self.attributes = tuple(column.name for column in schema.meta if column.name in sides)
         self._sides = sides if self.attributes else {}
         self._room = MOST_PAIR_CELLS
@@ -226,7 +221,7 @@ class Correlations:
         if reason is not None:
             return _Pair(meta, feature, None, reason)
         self._room -= cells
-        counted: association.AssociationCounts
+        counted: AssociationCounts
         if meta.is_quantity and feature.is_quantity:
             counted = AbsolutePearson()
         elif meta.is_quantity or feature.is_quantity:

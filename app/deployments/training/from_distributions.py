@@ -10,13 +10,11 @@ from ...base.errors import InvalidInput
 from ...base.frozen import frozen
 from ...base.values import GroupValue, Range, canonical, name_value, read_number, spelled
 from ...domain.deployment import Column, RecordSchema
-from ...domain.groups import NEITHER, Group, combine_groups, list_groups
+from ...domain.groups import NEITHER, Group, combine_groups, list_groups, positions
 from ...domain.monitor import Monitor, MonitoredAttribute, Outcome, OutcomeRule
-from ...sources.arrays.column_cells import listed_cells
-from ...sources.arrays.group_of_records import place
-from ...statistics.group_labels import Codes, as_groups, cross
+from ...statistics.group_labels import as_groups, cross
 from ...statistics.tables.count_table import GroupCounts
-from ...statistics.tables.strata_counts import MOST_STRATA, Strata, Weighting
+from ...statistics.tables.strata_counts import MOST_STRATA, PlacedCells, Strata, Weighting, sum_cells
 from .training_facts import Cell, Distribution
 
 FEWEST_SHOWN = 5
@@ -49,59 +47,37 @@ def build_table(
         raise Inexact(str(error)) from error
     of_cells = []
     for feature, of_one in zip(features, groups, strict=True):
-        values = _list_values(distribution, feature)
-        column = _find_column(schema, feature)
-        placed = place(of_one, column, listed_cells([None if isinstance(value, Range) else value for value in values]))
-        members = [group.value for group in of_one]
+        values, members = _list_values(distribution, feature), [group.value for group in of_one]
+        scalars = [value for value in values if value is not None and not isinstance(value, Range)]
+        placed = positions(of_one, _find_column(schema, feature), scalars)
+        codes = np.full(len(values), NEITHER, dtype=np.int64)
         for cell, value in enumerate(values):
-            if isinstance(value, Range):
-                placed[cell] = _place_interval(value, members, feature)
-        of_cells.append(placed)
-    codes = cross(of_cells, [len(of_one) for of_one in groups])
-    outcomes = np.array([classify_cell_label(cell.label, monitor.outcomes) for cell in distribution.cells], dtype=np.int64)
-    return _Summed(distribution, codes, outcomes).count(named, strata)
+            if value is not None:
+                codes[cell] = _place_interval(value, members, feature) if isinstance(value, Range) else next(placed)
+        of_cells.append(codes)
+    cells = distribution.cells
+    crossed = cross(of_cells, [len(of_one) for of_one in groups])
+    outcomes = np.array([classify_cell_label(cell.label, monitor.outcomes) for cell in cells], dtype=np.int64)
+    weighting = None
+    if any(cell.weight is not None for cell in cells):
+        weighting = Weighting(np.array([cell.weight or 0.0 for cell in cells]), np.array([cell.squares or 0.0 for cell in cells]))
+    placed_cells = PlacedCells(np.array([cell.records for cell in cells], dtype=np.int64), weighting, (crossed, outcomes))
+    divided = None if strata is None else _divide(distribution, strata, placed_cells, len(named))
+    return GroupCounts(as_groups(named), *sum_cells([placed_cells], (len(named) + 1, 3)), divided)
 
 
-class _Summed:
-    def __init__(self, distribution: Distribution, groups: Codes, outcomes: Codes) -> None:
-        self._distribution = distribution
-        self._groups = groups
-        self._outcomes = outcomes
-        cells = distribution.cells
-        self._records = np.array([cell.records for cell in cells], dtype=np.int64)
-        is_weighted = any(cell.weight is not None for cell in cells)
-        self._weights = np.array([(cell.weight or 0.0, cell.squares or 0.0) for cell in cells]).reshape(-1, 2) if is_weighted else None
-
-    def count(self, named: Sequence[tuple[str, str]], strata: str | None) -> GroupCounts:
-        size = len(named)
-        counts = np.zeros((size + 1, 3), dtype=np.int64)
-        np.add.at(counts, (self._groups, self._outcomes), self._records)
-        weighting = None
-        if self._weights is not None:
-            sums = np.zeros((2, size + 1, 3))
-            for totals, weights in zip(sums, self._weights.T, strict=True):
-                np.add.at(totals, (self._groups, self._outcomes), weights)
-            weighting = Weighting(*sums)
-        return GroupCounts(as_groups(named), counts, weighting, None if strata is None else self._count_strata(strata, size))
-
-    def _count_strata(self, column: str, groups: int) -> Strata:
-        values = _list_values(self._distribution, column)
-        labels = {name_value(value): None for value in values if value is not None}
-        if len(labels) > MOST_STRATA:
-            raise Inexact(f"{column}, whose values are the strata, has more than {MOST_STRATA:,} different values")
-        position_of = {label: position for position, label in enumerate(labels)}
-        stratum = np.array([NEITHER if value is None else position_of[name_value(value)] for value in values], dtype=np.int64)
-        mask = (stratum != NEITHER) & (self._groups != NEITHER) & (self._outcomes != int(Outcome.UNCLASSIFIED))
-        shape, where = (len(labels), groups, 2), (stratum[mask], self._groups[mask], self._outcomes[mask])
-        counts = np.zeros(shape, dtype=np.int64)
-        # `+=` would count a place that occurs twice only once.
-        np.add.at(counts, where, self._records[mask])
-        if self._weights is None:
-            return Strata(tuple(labels), counts)
-        sums = np.zeros((2, *shape))
-        for totals, weights in zip(sums, self._weights.T, strict=True):
-            np.add.at(totals, where, weights[mask])
-        return Strata(tuple(labels), counts, Weighting(sums[0], sums[1]))
+def _divide(distribution: Distribution, column: str, cells: PlacedCells, groups: int) -> Strata:
+    values = _list_values(distribution, column)
+    labels = dict.fromkeys(name_value(value) for value in values if value is not None)
+    if len(labels) > MOST_STRATA:
+        raise Inexact(f"{column}, whose values are the strata, has more than {MOST_STRATA:,} different values")
+    position_of = {label: position for position, label in enumerate(labels)}
+    stratum = np.array([NEITHER if value is None else position_of[name_value(value)] for value in values], dtype=np.int64)
+    group, outcomes = cells.places
+    mask = (stratum != NEITHER) & (group != NEITHER) & (outcomes != int(Outcome.UNCLASSIFIED))
+    weighting = cells.weighting and cells.weighting.changed(lambda sums: sums[mask])
+    inside = PlacedCells(cells.counts[mask], weighting, (stratum[mask], group[mask], outcomes[mask]))
+    return Strata(tuple(labels), *sum_cells([inside], (len(labels), groups, 2)))
 
 
 def _find_column(schema: RecordSchema, name: str) -> Column:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, BinaryIO
 
@@ -16,9 +16,10 @@ from ...base.errors import InvalidInput
 from ...base.frozen import frozen
 from ...base.values import normalised
 from ...domain.deployment import Column, Deployment, RecordSchema
-from ...domain.groups import EVERYBODY_ELSE, Group, NamedGroup, combine_groups, in_order, list_groups
+from ...domain.groups import EVERYBODY_ELSE, Group, NamedGroup, combine_groups, list_groups
 from ...domain.monitor import Monitor
 from ...sources.arrays.column_cells import Coded, classify_cells
+from ...sources.arrays.count_alike import mix_bits
 from ...sources.arrays.group_of_records import place
 from ...statistics.group_labels import MISSING, Codes, as_groups, cross
 from ...statistics.tables.count_table import GroupCounts
@@ -59,89 +60,72 @@ WAITING = 65_536
 """Records that may become donors and are sorted at a time."""
 
 
-@frozen
-class StrataOfColumn:
-    """The values of the column within which the conditional metrics compare; without an axis, why there are none."""
-
-    column: str
-    axis: Values | None
-    reason: str | None = None
-
-
 @dataclass(slots=True)
 class RowTable:
-    """One table being counted. `groups` are those of each attribute; without, `reason` says why it cannot be counted."""
+    """One table being counted, of the groups `named` of these attributes; `reason` says why it cannot be counted."""
 
     counted_by: CountedBy
-    groups: dict[str, tuple[Group, ...]]
+    features: list[str]
     named: list[NamedGroup]
-    strata: StrataOfColumn | None
-    reason: str | None = None
-    _counts: GroupCounts | None = field(default=None, init=False)
-
-    def add(self, piece: Piece, positions_of: Mapping[str, Codes], outcomes: Codes) -> None:
-        if self.reason is not None:
-            return
-        codes = cross([positions_of[feature] for feature in self.groups], [len(groups) for groups in self.groups.values()])
-        axis = self.strata.axis if self.strata else None
-        divided = None if axis is None or self.strata is None else RecordStrata(axis.texts, axis.codes(piece.parts[self.strata.column]))
-        counts = GroupCounts.from_records(as_groups(self.named), codes, outcomes, weights=piece.weights, strata=divided)
-        self._counts = counts if self._counts is None else GroupCounts.merged([self._counts, counts])
-
-    def table(self) -> LabelTable:
-        reason = self.reason or (self.strata.reason if self.strata else None)
-        return LabelTable(self.counted_by, None if self._counts is None else self._counts.to_json(), reason)
+    reason: str | None
+    counts: GroupCounts | None = None
 
 
 class RowTables:
     def __init__(self, monitor: Monitor, schema: RecordSchema, seen_of: Mapping[str, Seen]) -> None:
         self._outcomes = monitor.outcomes
-        self._schema = schema
         self._groups: dict[str, tuple[Group, ...]] = {}
-        reasons: dict[str, str] = {}
+        self._columns: dict[str, Column] = {}
         for attribute in monitor.attributes:
             feature = attribute.feature
             column, values = schema.column(feature), seen_of.get(feature)
-            if column is None or values is None:
-                reasons[feature] = f"the training data have no column {feature}"
-            else:
+            if column is not None and values is not None:
                 is_of_many = attribute.reference is None and values.too_many
                 listed = replace(attribute, reference=(EVERYBODY_ELSE,)) if is_of_many else attribute
                 self._groups[feature] = list_groups(listed, column, values.values.values())
+                self._columns[feature] = column
 
-        strata = None if monitor.strata is None else _find_strata(monitor.strata, seen_of)
+        self._strata = monitor.strata
+        self._axis: Values | None = None
+        self._no_strata: str | None = None
+        if self._strata is not None:
+            values = seen_of.get(self._strata)
+            if values is None:
+                self._no_strata = f"the training data have no column {self._strata}, whose values are the strata"
+            elif values.too_many:
+                self._no_strata = f"{self._strata}, whose values are the strata, {values.too_many}"
+            else:
+                self._axis = Values(list(values.values.values()))
+
         self._tables = []
         for attributes in watched(monitor):
-            by, features = counted_by(monitor, attributes), [attribute.feature for attribute in attributes]
-            reason = next((reasons[feature] for feature in features if feature in reasons), None)
-            groups: dict[str, tuple[Group, ...]] = {}
+            features = [attribute.feature for attribute in attributes]
             named: list[NamedGroup] = []
+            reason = next((f"the training data have no column {name}" for name in features if name not in self._groups), None)
             if reason is None:
-                groups = {feature: self._groups[feature] for feature in features}
+                groups = [[(group.label, group.role) for group in self._groups[name]] for name in features]
                 try:
-                    named = combine_groups(features, [[(group.label, group.role) for group in of_one] for of_one in groups.values()])
+                    named = combine_groups(features, groups)
                 except InvalidInput as error:
-                    groups, reason = {}, str(error)
-            self._tables.append(RowTable(by, groups, named, strata if reason is None else None, reason))
+                    reason = str(error)
+            self._tables.append(RowTable(counted_by(monitor, attributes), features, named, reason))
 
     def add(self, piece: Piece) -> None:
         outcomes = classify_cells(piece.label.cells, self._outcomes)
-        columns = {column.name: column for column in (*self._schema.features, *self._schema.meta)}
-        positions_of = {feature: place(groups, columns[feature], piece.parts[feature].cells) for feature, groups in self._groups.items()}
+        positions_of = {name: place(groups, self._columns[name], piece.parts[name].cells) for name, groups in self._groups.items()}
+        strata = None
+        if self._strata is not None and self._axis is not None:
+            strata = RecordStrata(self._axis.texts, self._axis.codes(piece.parts[self._strata]))
         for table in self._tables:
-            table.add(piece, positions_of, outcomes)
+            if table.reason is None:
+                codes = cross([positions_of[name] for name in table.features], [len(self._groups[name]) for name in table.features])
+                counts = GroupCounts.from_records(as_groups(table.named), codes, outcomes, weights=piece.weights, strata=strata)
+                table.counts = counts if table.counts is None else GroupCounts.merged([table.counts, counts])
 
     def tables(self) -> tuple[LabelTable, ...]:
-        return tuple(table.table() for table in self._tables)
-
-
-def _find_strata(column: str, seen_of: Mapping[str, Seen]) -> StrataOfColumn:
-    values = seen_of.get(column)
-    if values is None:
-        return StrataOfColumn(column, None, f"the training data have no column {column}, whose values are the strata")
-    if values.too_many:
-        return StrataOfColumn(column, None, f"{column}, whose values are the strata, {values.too_many}")
-    return StrataOfColumn(column, Values(list(values.values.values())))
+        return tuple(
+            LabelTable(table.counted_by, table.counts and table.counts.to_json(), table.reason or self._no_strata) for table in self._tables
+        )
 
 
 BINNED = f"counted in up to {BINS} intervals of about equally many records"
@@ -154,22 +138,21 @@ class Distributions:
         labels, self._label_note = _axis(survey.labels, LABEL, survey, other_values=1, is_quantity=layout.has_numeric_label)
         self._labels = labels or Values([])
         self._by_label = Tally(None, self._labels, is_weighted=is_weighted)
-        self._axes: dict[str, Axis] = {}
+        self._tallies: dict[str, Tally] = {}
         self._notes: dict[str, str | None] = {}
         for column in layout.columns:
-            is_quantity = column.name in layout.quantities
-            axis, self._notes[column.name] = _axis(
-                survey.seen[column.name], column.name, survey, other_values=self._labels.size + 1, is_quantity=is_quantity
+            name = column.name
+            axis, self._notes[name] = _axis(
+                survey.seen[name], name, survey, other_values=self._labels.size + 1, is_quantity=is_quantity(column)
             )
             if axis is not None:
-                self._axes[column.name] = axis
-        self._tallies = {name: Tally(axis, self._labels, is_weighted=is_weighted) for name, axis in self._axes.items()}
+                self._tallies[name] = Tally(axis, self._labels, is_weighted=is_weighted)
 
     def add(self, piece: Piece) -> None:
         labels = self._labels.codes(piece.label)
         self._by_label.add(None, labels, piece.weights)
         for name, tally in self._tallies.items():
-            tally.add(self._axes[name].codes(piece.parts[name]), labels, piece.weights)
+            tally.add(piece.parts[name], labels, piece.weights)
 
     def of_labels(self) -> Distribution:
         return Distribution((), self._by_label.cells(), self._label_note)
@@ -186,7 +169,7 @@ def _axis(seen_values: Seen, name: str, survey: Survey, *, other_values: int, is
     if too_many is None and len(seen_values.values) * other_values > MOST_CELLS:
         too_many = f"has more than {MOST_CELLS:,} combinations of a value and a label"
     if too_many is None:
-        return Values(sorted(seen_values.values.values(), key=in_order)), None
+        return Values(seen_values.sorted()), None
     if is_quantity:
         return CountedBins(survey.sample.bounds(name)), f"{too_many}: {BINNED}"
     return None, f"{too_many}: {LEFT_OUT}"
@@ -237,31 +220,25 @@ def process_file(file: BinaryIO, upload: Upload) -> TrainingData:
     return TrainingData(summary, counted.of_columns(), () if tables is None else tables.tables(), correlated)
 
 
-@dataclass(slots=True)
 class DonorSample:
     """Records with the smallest hashes, of each place of an axis."""
 
-    axis: Axis
-    counts: Codes = field(init=False)
-    _worst: Hashes = field(init=False)
-    """The hash of each place that a record must not exceed."""
-    _places: Numbered = field(init=False)
-    _rows: Numbered = field(init=False)
-    _most: int = field(init=False)
-    _waiting: list[tuple[Numbered, Numbered]] = field(init=False, default_factory=list)
-    _waiting_rows: int = field(init=False, default=0)
-
-    def __post_init__(self) -> None:
-        self.counts = np.zeros(self.axis.size, dtype=np.int64)
-        self._worst = np.full(self.axis.size, np.iinfo(np.uint64).max, dtype=np.uint64)
-        self._places = self._rows = np.empty(0, dtype=np.int32)
-        self._most = max(min(DONORS, MOST_DONOR_VALUES // (2 * max(min(self.axis.size, MOST_DONOR_GROUPS), 1))), 1)
+    def __init__(self, axis: Axis) -> None:
+        self._axis = axis
+        self._counts = np.zeros(axis.size, dtype=np.int64)
+        # The hash of each place that a record must not exceed.
+        self._worst = np.full(axis.size, np.iinfo(np.uint64).max, dtype=np.uint64)
+        self._places: Numbered = np.empty(0, dtype=np.int32)
+        self._rows: Numbered = self._places
+        self._most = max(min(DONORS, MOST_DONOR_VALUES // (2 * max(min(axis.size, MOST_DONOR_GROUPS), 1))), 1)
+        self._waiting: list[tuple[Numbered, Numbered]] = []
+        self._waiting_rows = 0
 
     def add(self, part: Part, before: int) -> None:
-        positions = self.axis.codes(part)
+        positions = self._axis.codes(part)
         rows = np.flatnonzero(positions != MISSING)
         positions = positions[rows]
-        self.counts += np.bincount(positions, minlength=len(self.counts))
+        self._counts += np.bincount(positions, minlength=len(self._counts))
         rows += before
         better = hash_rows(rows) <= self._worst[positions]
         self._waiting.append((positions[better].astype(np.int32), rows[better].astype(np.int32)))
@@ -276,7 +253,7 @@ class DonorSample:
         hashes = hash_rows(rows)
         smallest = _smallest(positions, hashes, self._most)
         self._places, self._rows = positions[smallest], rows[smallest]
-        is_full = np.bincount(self._places, minlength=len(self.counts)) == self._most
+        is_full = np.bincount(self._places, minlength=len(self._counts)) == self._most
         worst = np.zeros_like(self._worst)
         np.maximum.at(worst, self._places, hashes[smallest])
         self._worst[is_full] = worst[is_full]
@@ -288,14 +265,14 @@ class DonorSample:
         They are of the most frequent places, equally many of each, and have at most so many values in that many columns.
         """
         self._settle()
-        frequent = np.argsort(-self.counts, kind="stable")[:MOST_DONOR_GROUPS]
-        groups = max(int((self.counts[frequent] > 0).sum()), 1)
+        frequent = np.argsort(-self._counts, kind="stable")[:MOST_DONOR_GROUPS]
+        groups = max(int((self._counts[frequent] > 0).sum()), 1)
         smallest = _smallest(self._places, hash_rows(self._rows), min(self._most, max(most_values // (groups * columns), 1)))
         smallest = smallest[np.isin(self._places[smallest], frequent)]
         positions, rows = self._places[smallest], self._rows[smallest]
-        of_place = np.bincount(positions, minlength=len(self.counts))
+        of_place = np.bincount(positions, minlength=len(self._counts))
         order = np.argsort(rows)
-        return rows[order].astype(np.int64), (self.counts / np.maximum(of_place, 1))[positions[order]]
+        return rows[order].astype(np.int64), (self._counts / np.maximum(of_place, 1))[positions[order]]
 
 
 class DonorChoice:
@@ -312,7 +289,7 @@ class DonorChoice:
             if is_quantity(columns[name]):
                 axis = CountedBins(survey.sample.bounds(name))
             elif not seen_values.too_many:
-                axis = Values(sorted(seen_values.values.values(), key=in_order))
+                axis = Values(seen_values.sorted())
             if axis is not None and axis.size <= room:
                 self._chosen[name] = DonorSample(axis)
                 room -= axis.size
@@ -333,20 +310,17 @@ class DonorChoice:
             strengths = {association.feature: association.uncorrected for association in measured if association.uncorrected is not None}
             strong = (column for column in schema.features if strengths.get(column.name, 0.0) >= LEAST_STRENGTH)
             features[name] = tuple(strong) if name in self._chosen else ()
-        with_donors = [name for name, strong in features.items() if strong]
-        limit = min(MOST_DONOR_VALUES, MOST_DONOR_VALUES_TOGETHER // max(len(with_donors), 1))
-        picked = {name: self._chosen[name].picked(limit, len(features[name]) + 1) for name in with_donors}
-        names = {name: [name, *(column.name for column in features[name])] for name in with_donors}
-        cells = self._read_cells(file, {name: rows for name, (rows, _) in picked.items()}, names)
+        names_of = {name: [name, *(column.name for column in strong)] for name, strong in features.items() if strong}
+        limit = min(MOST_DONOR_VALUES, MOST_DONOR_VALUES_TOGETHER // max(len(names_of), 1))
+        picked = {name: self._chosen[name].picked(limit, len(names)) for name, names in names_of.items()}
+        cells = self._read_cells(file, {name: rows for name, (rows, _) in picked.items()}, names_of)
 
         correlated = []
         for name, measured in associations.items():
             donors: tuple[Donor, ...] = ()
             if name in picked:
-                _, records = picked[name]
-                donors = tuple(
-                    Donor(value, float(count), tuple(donated)) for (value, *donated), count in zip(cells[name], records, strict=True)
-                )
+                donated = zip(cells[name], picked[name][1].tolist(), strict=True)
+                donors = tuple(Donor(value, records, tuple(values)) for (value, *values), records in donated)
             kinds = tuple((column.name, column.type) for column in features[name])
             spelled = json.dumps([kinds, [[donor.value, donor.records, *donor.features] for donor in donors]])
             digest = hashlib.blake2b(spelled.encode(), digest_size=16).hexdigest()
@@ -366,12 +340,13 @@ class DonorChoice:
             for name, rows in rows_of.items():
                 inside = rows[np.searchsorted(rows, before) : np.searchsorted(rows, before + piece.rows)] - before
                 columns = []
-                for part in (piece.parts[column] for column in names_of[name]):
-                    if isinstance(part.read, Coded):
-                        values, codes = part.read.values, part.read.codes[inside].tolist()
-                        columns.append([None if code == MISSING else values[code] for code in codes])
+                for read in (piece.parts[column].read for column in names_of[name]):
+                    if isinstance(read, Coded):
+                        # MISSING is -1, the last place.
+                        values = [*read.values, None]
+                        columns.append([values[code] for code in read.codes[inside].tolist()])
                     else:
-                        columns.append([None if cell is None else normalised(cell) for cell in part.read.take(inside).to_pylist()])
+                        columns.append([None if cell is None else normalised(cell) for cell in read.take(inside).to_pylist()])
                 cells[name] += map(list, zip(*columns, strict=True))
             before += piece.rows
         return cells
@@ -379,12 +354,7 @@ class DonorChoice:
 
 def hash_rows(rows: Codes | Numbered) -> Hashes:
     """Returns a hash of each record number, as good as drawn (splitmix64): the same file gives the same donors."""
-    # Products wrap around at 64 bits, as splitmix64 is defined.
-    mixed: Hashes = rows.astype(np.uint64) + np.uint64(1)
-    mixed *= np.uint64(0x9E3779B97F4A7C15)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return mixed ^ (mixed >> np.uint64(31))
+    return mix_bits(rows.astype(np.uint64) + np.uint64(1))
 
 
 def _smallest(positions: Codes | Numbered, hashes: Hashes, limit: int) -> Codes:

@@ -139,8 +139,6 @@ def _association(stored: dict[str, Any] | list[Any]) -> Association:
     return Association(
         feature=feature,
         measure=AssociationMeasure(measure),
-        strength=None,
-        chance_level=None,
         uncorrected=uncorrected,
         records=records,
         left_out=left_out,

@@ -1,6 +1,6 @@
 """Reads a file piece by piece, every column as its type, and looks through it for the values of each column."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,6 +11,7 @@ from ...base.errors import FieldProblem, InvalidInput, TooLarge, refuse
 from ...base.frozen import frozen
 from ...base.values import Scalar, canonical, quote_names
 from ...domain.deployment import Column, FieldKind, FieldType, ProblemType, RecordSchema, StorageKind
+from ...domain.groups import in_order
 from ...domain.monitor import Monitor
 from ...domain.storage_rules import group_labels
 from ...domain.stored_forms import sent_column
@@ -23,15 +24,12 @@ LABEL = ""
 """The label's name among the columns of a sample: no column has this name."""
 
 
-@dataclass(slots=True)
 class Part:
     """One column of a piece: categories as they were read, or numbers."""
 
-    read: Coded | pa.Array
-    cells: Cells = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.cells = self.read if isinstance(self.read, Coded) else NumberCells(self.read)
+    def __init__(self, read: Coded | pa.Array) -> None:
+        self.read = read
+        self.cells: Cells = read if isinstance(read, Coded) else NumberCells(read)
 
     def coded(self) -> Coded:
         return self.cells.coded()
@@ -42,8 +40,7 @@ class Part:
 
     def whole(self) -> Codes:
         """Returns the numbers of a column of whole ones, exactly; 0 where one is missing."""
-        numbers: pa.Array = self.read
-        return np.asarray(numbers.fill_null(0).to_numpy(zero_copy_only=False), dtype=np.int64)
+        return np.asarray(self.read.fill_null(0).to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
 @frozen
@@ -65,16 +62,8 @@ class Layout:
     absent: tuple[str, ...]
     label: str
     weight: str | None
-    problem_type: ProblemType
-    has_typed_label: bool = False
-
-    @property
-    def quantities(self) -> tuple[str, ...]:
-        return tuple(column.name for column in self.columns if is_quantity(column))
-
-    @property
-    def has_numeric_label(self) -> bool:
-        return self.problem_type is ProblemType.REGRESSION
+    has_numeric_label: bool
+    has_typed_label: bool
 
 
 def find_layout(
@@ -97,16 +86,23 @@ def find_layout(
         if column.name not in there and not _has_pseudonyms(column)
     ]
     # The counts of a column of pseudonyms, which identify people, would be a list of them.
-    columns = tuple(column for column in (*schema.features, *schema.meta) if column.name in there and not _has_pseudonyms(column))
+    all_columns = (*schema.features, *schema.meta)
+    columns = tuple(column for column in all_columns if column.name in there and not _has_pseudonyms(column))
     label_type = FieldType.NUMBER if problem_type is ProblemType.REGRESSION else None
     kinds = [*((column.name, column.sent) for column in columns), (label, label_type), *([(weight, FieldType.NUMBER)] if weight else [])]
     faults = (find_type_problem(name, kind, file.types[name]) for name, kind in kinds if name in file.types)
     problems += [problem for problem in faults if problem is not None]
     refuse(problems)
-    read = {column.name for column in columns}
-    absent = tuple(column.name for column in (*schema.features, *schema.meta) if column.name not in read)
+    absent = tuple(column.name for column in all_columns if column not in columns)
     is_typed = label in file.types or (monitor is not None and isinstance(monitor.outcomes.favourable[0], str))
-    return Layout(columns=columns, absent=absent, label=label, weight=weight, problem_type=problem_type, has_typed_label=is_typed)
+    return Layout(
+        columns=columns,
+        absent=absent,
+        label=label,
+        weight=weight,
+        has_numeric_label=label_type is not None,
+        has_typed_label=is_typed,
+    )
 
 
 def read_pieces(file: TrainingFile, layout: Layout) -> Iterator[Piece]:
@@ -160,8 +156,8 @@ class Seen:
     values: dict[str, Scalar] = field(default_factory=dict)
     too_many: str | None = None
 
-    def add(self, values: Iterable[Scalar]) -> None:
-        for value in values:
+    def add(self, part: Part) -> None:
+        for value in part.coded().values if self.too_many is None else ():
             text = canonical(value)
             if len(text) > LONGEST_VALUE:
                 self.give_up(f"holds texts of more than {LONGEST_VALUE} characters")
@@ -170,9 +166,8 @@ class Seen:
                 if len(self.values) > MOST_VALUES:
                     self.give_up(f"holds more than {MOST_VALUES:,} different values")
 
-    def add_part(self, part: Part) -> None:
-        if self.too_many is None:
-            self.add(part.coded().values)
+    def sorted(self) -> list[Scalar]:
+        return sorted(self.values.values(), key=in_order)
 
     def give_up(self, reason: str) -> None:
         self.too_many = self.too_many or reason
@@ -221,13 +216,14 @@ class Survey:
 
 
 def survey_file(file: TrainingFile, layout: Layout) -> Survey:
-    quantities = [*layout.quantities, *([LABEL] if layout.has_numeric_label else [])]
+    quantities = [column.name for column in layout.columns if is_quantity(column)]
+    quantities += [LABEL] if layout.has_numeric_label else []
     survey = Survey(0, {column.name: Seen() for column in layout.columns}, Seen(), Sample(quantities))
     for piece in read_pieces(file, layout):
         survey.records += piece.rows
-        survey.labels.add_part(piece.label)
+        survey.labels.add(piece.label)
         for name, seen_values in survey.seen.items():
-            seen_values.add_part(piece.parts[name])
+            seen_values.add(piece.parts[name])
         survey.sample.add([(piece.label if name == LABEL else piece.parts[name]).floats() for name in quantities])
     if not survey.records:
         raise InvalidInput.of("body", "holds no records")

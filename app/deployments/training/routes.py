@@ -1,6 +1,5 @@
 """Routes of a deployment's training data."""
 
-from functools import partial
 from typing import Annotated, Any, BinaryIO
 
 from fastapi import APIRouter, Query, Request
@@ -72,9 +71,17 @@ async def put_training_data(
     limit = MAX_DISTRIBUTION_BYTES if form is TrainingForm.DISTRIBUTION else MAX_FILE_BYTES
     async with services.turns:
         deployment, monitor = await run_in_threadpool(_read_subject, services, principal, deployment_id)
-    upload = partial(Upload, form=form, deployment=deployment, monitor=monitor, label=label, weight=weight, encoding=sent.encoding)
     async with spooled(request, room=services.uploads, actor=principal.actor, max_bytes=limit) as file:
-        data = await read_apart(request, Apart(_process, SentFile(file), upload(received_at=utc_now())))
+        upload = Upload(
+            form=form,
+            deployment=deployment,
+            monitor=monitor,
+            label=label,
+            weight=weight,
+            received_at=utc_now(),
+            encoding=sent.encoding,
+        )
+        data = await read_apart(request, Apart(_process, SentFile(file), upload))
     async with services.turns:
         await run_in_threadpool(_store, services, principal, deployment, data)
     return TrainingSummaryOut.of(data.summary, monitor)

@@ -107,9 +107,9 @@ class Association:
 
     feature: str
     measure: AssociationMeasure
-    strength: float | None
-    chance_level: float | None
-    uncorrected: float | None
+    strength: float | None = None
+    chance_level: float | None = None
+    uncorrected: float | None = None
     records: int
     left_out: int
     reason: str | None = None

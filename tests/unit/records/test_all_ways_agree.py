@@ -60,7 +60,7 @@ def test_rows_of_training_data(worlds: list[Drawn]) -> None:
         seen = {name: Seen() for name in COLUMNS}
         parts = {name: _read_part(column, _typed(world, name), 0) for name, column in COLUMNS.items()}
         for name, part in parts.items():
-            seen[name].add_part(part)
+            seen[name].add(part)
         tables = RowTables(world.monitor, SCHEMA, seen)
         for rows, label, outcomes in _labels(world):
             piece = Piece(
