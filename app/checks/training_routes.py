@@ -9,8 +9,7 @@ from ..access.gate.caller import SessionIn
 from ..base.errors import Conflict
 from ..deployments.deployment_in_address import ReadableDeployment
 from ..deployments.monitor.queries import find_monitor
-from ..deployments.training.queries import read_distributions, read_label_tables
-from ..deployments.training.routes import require_summary
+from ..deployments.training.queries import read_distributions, read_label_tables, require_summary
 from ..deployments.training.tables_of_monitor import present_tables
 from ..deployments.training.training_facts import TrainingData
 from ..domain.check import DataSet, Measurement

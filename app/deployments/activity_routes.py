@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Query
 
 from ..access.audit.activity_queries import ActivityFilter, page
 from ..access.audit.bodies import ActivityPage, AuditEventPage
@@ -10,7 +10,6 @@ from ..access.audit.event_queries import AuditFilter
 from ..access.audit.event_queries import page as page_of_events
 from ..access.gate.caller import Admin, Reader, SessionIn
 from ..access.principals import Permission
-from ..domain.paging import Paging
 from ..web.id_and_time import ID_PATTERN, Moment, in_utc
 from ..web.paging import NumberPaging
 from .deployment_in_address import ReadableDeployment
@@ -39,7 +38,8 @@ def list_activities(
 ) -> ActivityPage:
     """Returns who changed what, newest first; also of deployments that were deleted. Not for callers bound to one deployment (403)."""
     principal.require(Permission.READ)
-    return _list_activities(session, ActivityFilter(deployment_id=deployment_id, actor=actor, action=action), paging)
+    filters = ActivityFilter(deployment_id=deployment_id, actor=actor, action=action)
+    return ActivityPage.of(page(session, filters, paging), paging)
 
 
 @router.get("/deployments/{deployment_id}/activities")
@@ -51,26 +51,22 @@ def list_deployment_activities(
     action: OfAction = None,
 ) -> ActivityPage:
     """Returns who changed what of this deployment, newest first."""
-    return _list_activities(session, ActivityFilter(deployment_no=deployment.no, actor=actor, action=action), paging)
-
-
-def _list_activities(session: SessionIn, filters: ActivityFilter, paging: Paging) -> ActivityPage:
+    filters = ActivityFilter(deployment_no=deployment.no, actor=actor, action=action)
     return ActivityPage.of(page(session, filters, paging), paging)
-
-
-def wanted_events(
-    *, actor: OfActor = None, action: OfAction = None, deployment_id: OfDeployment = None, since: Moment = None, until: Moment = None
-) -> AuditFilter:
-    earliest, latest = in_utc("since", since), in_utc("until", until)
-    return AuditFilter(actor=actor, action=action, deployment_id=deployment_id, since=earliest, until=latest)
 
 
 @router.get("/audit-events")
 def list_audit_events(
     _admin: Admin,
     session: SessionIn,
-    filters: Annotated[AuditFilter, Depends(wanted_events)],
     paging: NumberPaging,
+    actor: OfActor = None,
+    action: OfAction = None,
+    deployment_id: OfDeployment = None,
+    since: Moment = None,
+    until: Moment = None,
 ) -> AuditEventPage:
     """Returns log-ins, refusals, changes, and reads and exports of records, newest first, `since` <= `at` < `until`."""
+    earliest, latest = in_utc("since", since), in_utc("until", until)
+    filters = AuditFilter(actor=actor, action=action, deployment_id=deployment_id, since=earliest, until=latest)
     return AuditEventPage.of(page_of_events(session, filters, paging), paging)

@@ -4,12 +4,12 @@ from datetime import date, datetime
 from typing import Any
 
 import msgspec
-from pydantic import AliasPath, ConfigDict, Field
+from pydantic import AliasPath, Field
 from pydantic_core import to_jsonable_python
 
 from ..domain.deployment import Deployment, ProblemType
 from ..domain.record_times import parse_moment
-from ..web.body import NOT_BLANK, FromText, In, NextPageCursor, Out, PageOut, Patch
+from ..web.body import NOT_BLANK, FromText, In, NextPageCursor, Out, PageOut, Patch, example
 from ..web.id_and_time import ID_PATTERN
 from ..web.value_bodies import ScalarJson
 from .column_bodies import ColumnIn, ColumnOut
@@ -106,7 +106,7 @@ _PURPOSE = "The decisions that the model is used for, as the cover of reports sa
 class DeploymentIn(In):
     """A new deployment."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
+    model_config = example(_EXAMPLE)
 
     id: str | None = Field(default=None, pattern=ID_PATTERN)
     """Chosen by you, or made from the name."""
@@ -196,7 +196,7 @@ class OutputsOut(Out):
 class DeploymentOut(Out):
     """A stored deployment."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [_STORED_EXAMPLE]})
+    model_config = example(_STORED_EXAMPLE)
 
     id: str
     name: str

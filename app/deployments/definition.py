@@ -3,6 +3,7 @@
 from datetime import date
 
 from ..base.frozen import frozen
+from ..database.binary_rows import read_row
 from ..domain.deployment import Column, Deployment, Endpoint, FeedbackTable, OutputFields, PayloadTable, ProblemType
 
 
@@ -23,17 +24,4 @@ class Definition:
 
 
 def build_definition(deployment: Deployment) -> Definition:
-    return Definition(
-        name=deployment.name,
-        problem_type=deployment.problem_type,
-        features=deployment.schema.features,
-        meta=deployment.schema.meta,
-        outputs=deployment.outputs,
-        model_revision=deployment.model_revision,
-        endpoint=deployment.endpoint,
-        owner=deployment.owner,
-        purpose=deployment.purpose,
-        payload=deployment.payload,
-        feedback=deployment.feedback,
-        earliest=deployment.earliest,
-    )
+    return read_row(Definition, deployment, features=deployment.schema.features, meta=deployment.schema.meta)

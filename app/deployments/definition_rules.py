@@ -2,7 +2,8 @@
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from dataclasses import asdict
 
 from ..base.errors import FieldProblem
 from ..base.values import character_problem, joining_problem, name_problem, printable, spelled
@@ -11,10 +12,8 @@ from ..domain.deployment import (
     CredentialsKind,
     Endpoint,
     EndpointSource,
-    FeedbackTable,
     FieldKind,
     FieldType,
-    PayloadTable,
     ProblemType,
 )
 from ..domain.repeated_rules import check_bounds
@@ -48,9 +47,8 @@ _CATEGORIES_ONLY = {FieldType.STRING, FieldType.BOOLEAN}
 
 
 def definition_problems(definition: Definition) -> list[FieldProblem]:
-    texts: dict[str, str | None] = {"name": definition.name, "model_revision": definition.model_revision}
-    texts |= {"owner": definition.owner, "purpose": definition.purpose}
-    problems = [problem for field, text in texts.items() if text is not None for problem in _check_name(field, text)]
+    texts = ("name", "model_revision", "owner", "purpose")
+    problems = [problem for field in texts for problem in _check_name(field, getattr(definition, field))]
     if not definition.features:
         problems.append(FieldProblem("features", "must list at least one column"))
     names = {column.name for column in (*definition.features, *definition.meta)}
@@ -59,8 +57,7 @@ def definition_problems(definition: Definition) -> list[FieldProblem]:
         for index, column in enumerate(columns):
             path = f"{section}[{index}]"
             problems += _check_name(f"{path}.name", column.name)
-            joining = joining_problem(column.name, names)
-            if joining:
+            if joining := joining_problem(column.name, names):
                 problems.append(FieldProblem(f"{path}.name", joining))
             if column.type in _CATEGORIES_ONLY and column.kind is not FieldKind.CATEGORICAL:
                 message = f"a {column.type.value} column must be categorical; only integer and number columns can be numeric"
@@ -78,9 +75,11 @@ def definition_problems(definition: Definition) -> list[FieldProblem]:
             )
 
     outputs, features = definition.outputs, {column.name for column in definition.features}
-    named = (("prediction", outputs.prediction), ("probability", outputs.probability), ("label", outputs.label))
     listed = set()
-    for output, name in ((output, name) for output, name in named if name is not None):
+    for output in ("prediction", "probability", "label"):
+        name = getattr(outputs, output)
+        if name is None:
+            continue
         problems += _check_name(f"outputs.{output}", name)
         if name in features:
             message = f"{name!r} is a feature, too; an answer that repeats its inputs could not be read"
@@ -90,9 +89,10 @@ def definition_problems(definition: Definition) -> list[FieldProblem]:
             problems.append(FieldProblem(f"outputs.{output}", f"{name!r} names two outputs{hint}"))
         listed.add(name)
     problems += _check_classes(definition)
-    problems += table_problems(definition)
-    has_tables = definition.payload is not None
-    return problems if definition.endpoint is None else [*problems, *_check_endpoint(definition.endpoint, has_tables=has_tables)]
+    problems += _check_tables(definition)
+    if definition.endpoint is not None:
+        problems += _check_endpoint(definition.endpoint, has_tables=definition.payload is not None)
+    return problems
 
 
 def _check_classes(definition: Definition) -> Iterator[FieldProblem]:
@@ -137,10 +137,8 @@ def _check_endpoint(endpoint: Endpoint, *, has_tables: bool) -> Iterator[FieldPr
     yield from check_bounds("endpoint.page_size", endpoint.page_size, MAX_PAGE_SIZE)
     yield from check_bounds("endpoint.concurrency", endpoint.concurrency, MAX_CONCURRENCY)
     if not MIN_TIMEOUT_SECONDS <= endpoint.timeout_seconds <= MAX_TIMEOUT_SECONDS:
-        actual = f"found {endpoint.timeout_seconds}"
-        yield FieldProblem(
-            "endpoint.timeout_seconds", f"must be between {MIN_TIMEOUT_SECONDS} and {MAX_TIMEOUT_SECONDS:.0f} seconds, {actual}"
-        )
+        bounds = f"{MIN_TIMEOUT_SECONDS} and {MAX_TIMEOUT_SECONDS:.0f} seconds"
+        yield FieldProblem("endpoint.timeout_seconds", f"must be between {bounds}, found {endpoint.timeout_seconds}")
     rate = endpoint.requests_per_second
     if rate is not None and not MIN_REQUESTS_PER_SECOND <= rate <= MAX_REQUESTS_PER_SECOND:
         bounds = f"{MIN_REQUESTS_PER_SECOND} and {MAX_REQUESTS_PER_SECOND:,.0f}"
@@ -193,13 +191,12 @@ def _check_headers(endpoint: Endpoint) -> Iterator[FieldProblem]:
             yield FieldProblem(where, problem or f"must have 1 to {MAX_SECRET:,} characters")
 
 
-def _check_name(field: str, text: str) -> Iterator[FieldProblem]:
-    problem = name_problem(text)
-    if problem:
+def _check_name(field: str, text: str | None) -> Iterator[FieldProblem]:
+    if text is not None and (problem := name_problem(text)):
         yield FieldProblem(field, problem)
 
 
-def table_problems(definition: Definition) -> Iterator[FieldProblem]:
+def _check_tables(definition: Definition) -> Iterator[FieldProblem]:
     """Yields every problem of a definition's tables, except whether their locations may be read."""
     payload, feedback = definition.payload, definition.feedback
     if payload is None:
@@ -207,29 +204,16 @@ def table_problems(definition: Definition) -> Iterator[FieldProblem]:
             yield FieldProblem("feedback", "needs `payload` as a table, too: labels are joined to its records")
         return
     columns = payload.columns
-    names = {"id": columns.id, "scored_at": columns.scored_at, "prediction": columns.prediction}
-    names |= {role: name for role in ("probability", "label", "model_revision") if (name := getattr(columns, role)) is not None}
-    yield from _check_names("payload.columns", names)
+    for role in ("id", "scored_at", "prediction", "probability", "label", "model_revision"):
+        yield from _check_name(f"payload.columns.{role}", getattr(columns, role))
     for section, mapped, of_schema in (("features", columns.features, definition.features), ("meta", columns.meta, definition.meta)):
         column_names = {column.name for column in of_schema}
         for name, stored in mapped.items():
             if name not in column_names:
                 yield FieldProblem(f"payload.columns.{section}", f"{name!r} is not one of the deployment's {section}")
-            yield from _check_names(f"payload.columns.{section}", {name: stored})
-    yield from _check_partition("payload", payload)
+            yield from _check_name(f"payload.columns.{section}.{name}", stored)
+    yield from _check_name("payload.partition_by", payload.partition_by)
     if feedback is not None:
-        of_label = feedback.columns
-        yield from _check_names("feedback.columns", {"id": of_label.id, "observed_at": of_label.observed_at, "label": of_label.label})
-        yield from _check_partition("feedback", feedback)
-
-
-def _check_partition(where: str, table: PayloadTable | FeedbackTable) -> Iterator[FieldProblem]:
-    if table.partition_by is not None:
-        yield from _check_names(where, {"partition_by": table.partition_by})
-
-
-def _check_names(where: str, names: Mapping[str, str]) -> Iterator[FieldProblem]:
-    for role, name in names.items():
-        problem = name_problem(name)
-        if problem:
-            yield FieldProblem(f"{where}.{role}", problem)
+        for role, name in asdict(feedback.columns).items():
+            yield from _check_name(f"feedback.columns.{role}", name)
+        yield from _check_name("feedback.partition_by", feedback.partition_by)

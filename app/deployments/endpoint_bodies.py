@@ -23,23 +23,26 @@ from .definition_rules import (
 _AUTHORITY = "Certificates of authorities in PEM, trusted in addition to those of the system. Never returned."
 _CERTIFICATE = "Certificate in PEM that the endpoint is shown, followed by those that signed it, if it needs them. Never returned."
 _KEY = "Private key of the certificate in PEM, without a passphrase. Stored encrypted, never returned."
-_PEM: dict[str, Any] = {"writeOnly": True, "maxLength": MAX_PEM_BYTES}
+
+
+def _pem(description: str, default: str | None = "") -> Any:  # noqa: ANN401 - a field's default
+    return Field(default=default, json_schema_extra={"writeOnly": True, "maxLength": MAX_PEM_BYTES}, description=description)
 
 
 class TlsIn(In):
     """An authority to trust, and a certificate to show, in calls of an endpoint by https. All of it is stored encrypted."""
 
-    authority: str = Field(default="", json_schema_extra=_PEM, description=_AUTHORITY)
-    certificate: str = Field(default="", json_schema_extra=_PEM, description=_CERTIFICATE)
-    key: str = Field(default="", json_schema_extra=_PEM, description=_KEY)
+    authority: str = _pem(_AUTHORITY)
+    certificate: str = _pem(_CERTIFICATE)
+    key: str = _pem(_KEY)
 
 
 class TlsPatch(Patch):
     """Parts to change; null removes one."""
 
-    authority: str | None = Field(default=None, json_schema_extra=_PEM, description=_AUTHORITY)
-    certificate: str | None = Field(default=None, json_schema_extra=_PEM, description=_CERTIFICATE)
-    key: str | None = Field(default=None, json_schema_extra=_PEM, description=_KEY)
+    authority: str | None = _pem(_AUTHORITY, None)
+    certificate: str | None = _pem(_CERTIFICATE, None)
+    key: str | None = _pem(_KEY, None)
 
 
 class CertificateOut(Out):
@@ -105,9 +108,11 @@ class CredentialsIn(In):
     """For oauth_client: the scope to ask for, if one is needed."""
 
     def to_domain(self) -> Credentials:
-        unused = {"token_url"} if not self.kind.has_token_url else set()
-        unused |= {"scope"} if self.kind is not CredentialsKind.OAUTH_CLIENT else set()
-        return Credentials(**self.model_dump() | dict.fromkeys(unused, ""))
+        return self.read_as(
+            Credentials,
+            token_url=self.token_url if self.kind.has_token_url else "",
+            scope=self.scope if self.kind is CredentialsKind.OAUTH_CLIENT else "",
+        )
 
 
 class MappingIn(In):

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
-from sqlalchemy import delete, func, insert, select, text
+from sqlalchemy import ColumnElement, delete, func, insert, select, text
 from sqlalchemy.orm import Session
 
 from ..base.frozen import frozen
@@ -117,33 +117,33 @@ def find_foreign_deployments(session: Session) -> list[str]:
     return [deployment.id for deployment in deployments if any(table.format is TableFormat.JDBC for table in deployment.tables.values())]
 
 
+def _of_table(deployment_no: int, side: str) -> tuple[ColumnElement[bool], ...]:
+    return ListedFileRow.deployment_no == deployment_no, ListedFileRow.side == side
+
+
 def stored_files(session: Session, deployment_no: int, side: str) -> dict[str, FileSpan]:
-    conditions = (ListedFileRow.deployment_no == deployment_no, ListedFileRow.side == side)
-    row = ListedFileRow
-    members = (row.path, row.bytes, row.modified_ns, row.batch, row.oldest, row.newest)
-    return {file.path: read_row(FileSpan, file) for file in session.execute(select(*members).where(*conditions))}
+    # Rows and not objects of the session, which could be older.
+    files = session.execute(select(ListedFileRow.__table__).where(*_of_table(deployment_no, side)))
+    return {file.path: read_row(FileSpan, file) for file in files}
 
 
 def add_up_files(session: Session, deployment_no: int, side: str) -> ListingTotals:
     row = ListedFileRow
     totals = (func.count(), func.coalesce(func.sum(row.bytes), 0), func.min(row.oldest), func.max(row.newest), func.max(row.modified_ns))
-    files, size, oldest, newest, modified = session.execute(
-        select(*totals).where(row.deployment_no == deployment_no, row.side == side)
-    ).one()
+    files, size, oldest, newest, modified = session.execute(select(*totals).where(*_of_table(deployment_no, side))).one()
     changed = None if modified is None else datetime.fromtimestamp(modified / 1e9, UTC)
     return ListingTotals(files=files, bytes=int(size), oldest=oldest, newest=newest, changed_at=changed)
 
 
 def newest_listed_row(session: Session, deployment_no: int, side: str) -> datetime | None:
-    conditions = (ListedFileRow.deployment_no == deployment_no, ListedFileRow.side == side)
-    return session.scalar(select(func.max(ListedFileRow.newest)).where(*conditions))
+    return session.scalar(select(func.max(ListedFileRow.newest)).where(*_of_table(deployment_no, side)))
 
 
 def paths_within(session: Session, deployment_no: int, side: str, span: Span) -> set[str]:
     """Returns the listed files that may have rows in the span."""
     row = ListedFileRow
-    conditions = (row.deployment_no == deployment_no, row.side == side, row.oldest < span.end, row.newest >= span.start)
-    return set(session.scalars(select(row.path).where(*conditions)))
+    within = (row.oldest < span.end, row.newest >= span.start)
+    return set(session.scalars(select(row.path).where(*_of_table(deployment_no, side), *within)))
 
 
 def hold_listing(session: Session, deployment_no: int) -> bool:
@@ -153,8 +153,7 @@ def hold_listing(session: Session, deployment_no: int) -> bool:
 
 
 def store_listing(session: Session, deployment_no: int, side: str, *, new: Iterable[FileSpan], removed: Iterable[str]) -> None:
-    of_table = (ListedFileRow.deployment_no == deployment_no, ListedFileRow.side == side)
-    session.execute(delete(ListedFileRow).where(*of_table, ListedFileRow.path.in_(list(removed))))
+    session.execute(delete(ListedFileRow).where(*_of_table(deployment_no, side), ListedFileRow.path.in_(list(removed))))
     rows = [{"deployment_no": deployment_no, "side": side} | list_column_values(file) for file in new]
     if rows:
         session.execute(insert(ListedFileRow), rows)
@@ -174,6 +173,7 @@ def queue_changed_batches(session: Session, deployment_no: int, batches: Sequenc
 
 
 def span_of_batch(session: Session, deployment_no: int, batch: str) -> Span | None:
-    conditions = (ListedFileRow.deployment_no == deployment_no, ListedFileRow.side == PAYLOAD, ListedFileRow.batch == batch)
-    oldest, newest = session.execute(select(func.min(ListedFileRow.oldest), func.max(ListedFileRow.newest)).where(*conditions)).one()
+    row = ListedFileRow
+    bounds = select(func.min(row.oldest), func.max(row.newest)).where(*_of_table(deployment_no, PAYLOAD), row.batch == batch)
+    oldest, newest = session.execute(bounds).one()
     return None if oldest is None or newest is None else Span(start=oldest, end=newest + timedelta(microseconds=1))

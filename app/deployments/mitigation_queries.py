@@ -50,8 +50,7 @@ def put_settings(session: Session, deployment_no: int, settings: MitigationSetti
 def newest_profile(session: Session, deployment_no: int) -> Profile | None:
     """Returns the profile that counts, whatever it was fitted for."""
     row = MitigationProfileRow
-    newest = select(row.profile).where(row.deployment_no == deployment_no).order_by(row.version.desc()).limit(1)
-    stored = session.scalar(newest)
+    stored = session.scalar(select(row.profile).where(row.deployment_no == deployment_no).order_by(row.version.desc()).limit(1))
     return None if stored is None else msgspec.convert(stored, Profile)
 
 
@@ -113,11 +112,7 @@ def store_detectors(
             "basis": basis,
             "trained_at": trained_at,
             "attribute": detector.attribute,
-            "training": {
-                "counts": detector.counts,
-                "made_by": detector.made_by,
-                "threshold": detector.threshold,
-            },
+            "training": {name: getattr(detector, name) for name in ("counts", "made_by", "threshold")},
             "quality": detector.quality,
             "reason": detector.reason,
             "model": detector.model,

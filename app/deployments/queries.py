@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Collection
-from dataclasses import asdict, field, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import msgspec
@@ -12,7 +12,6 @@ from sqlalchemy.dialects.postgresql import insert as insert_if_absent
 from sqlalchemy.orm import Session
 
 from ..base.errors import Conflict, require_present
-from ..base.frozen import frozen
 from ..database.binary_rows import read_row
 from ..database.paging import page_oldest
 from ..database.reseal import begin_sealing
@@ -44,13 +43,6 @@ IS_OPEN = EndpointFailureRow.open_until.between(func.now(), func.now() + OPEN_FO
 """Whether the breaker of a row is open now; NULL if it never was."""
 
 
-def health_from(row: EndpointFailureRow | None, *, is_open: bool | None) -> EndpointHealth:
-    if row is None:
-        return HEALTHY
-    states = {None: BreakerState.CLOSED, True: BreakerState.OPEN, False: BreakerState.HALF_OPEN}
-    return read_row(EndpointHealth, row, state=states[is_open], tried_again_at=row.open_until)
-
-
 def record_no_answer(session: Session, deployment_no: int, reason: str) -> None:
     """Counts a check without an answer; from OPENS_AFTER in a row on, the breaker opens."""
     here = select(DeploymentRow.no, literal(1), literal(reason)).where(DeploymentRow.no == deployment_no)
@@ -77,30 +69,27 @@ _COLUMN_KEY_BYTES = 32
 """As many as HMAC-SHA256 and AES-256 use."""
 
 
-@frozen
-class _Secrets:
-    """Secrets of an endpoint, before sealing: the credentials, or all as JSON after a NUL, which no secret holds."""
+def _list_secrets(endpoint: Endpoint | None) -> dict[str, Any]:
+    """Returns the secrets that an endpoint has: that of the credentials, and the headers and certificates."""
+    if endpoint is None:
+        return {}
+    secrets = {
+        "secret": endpoint.credentials and endpoint.credentials.secret,
+        "headers": dict(endpoint.headers),
+        "tls": endpoint.tls and asdict(endpoint.tls),
+    }
+    return {name: value for name, value in secrets.items() if value not in (None, {})}
 
-    secret: str | None = None
-    headers: dict[str, str] = field(default_factory=dict)
-    tls: dict[str, str] = field(default_factory=dict)
 
-    @classmethod
-    def of(cls, endpoint: Endpoint | None) -> "_Secrets":
-        if endpoint is None:
-            return cls()
-        secret = endpoint.credentials.secret if endpoint.credentials else None
-        return cls(secret, dict(endpoint.headers), asdict(endpoint.tls) if endpoint.tls else {})
+def _write_secrets(secrets: dict[str, Any]) -> bytes:
+    """Returns the credentials alone, or all as JSON after a NUL, which no secret holds."""
+    if secrets.keys() == {"secret"}:
+        return str(secrets["secret"]).encode()
+    return b"\0" + json.dumps(secrets).encode()
 
-    @classmethod
-    def read(cls, plain: bytes) -> "_Secrets":
-        return cls(**json.loads(plain[1:])) if plain[:1] == b"\0" else cls(plain.decode())
 
-    def write(self) -> bytes:
-        if self.secret is not None and not self.headers and not self.tls:
-            return self.secret.encode()
-        # Without empty parts, an earlier version can read it.
-        return b"\0" + json.dumps({name: value for name, value in asdict(self).items() if value}).encode()
+def _read_secrets(plain: bytes) -> dict[str, Any]:
+    return dict(json.loads(plain[1:])) if plain[:1] == b"\0" else {"secret": plain.decode()}
 
 
 class Deployments:
@@ -155,10 +144,7 @@ class Deployments:
         statement = page_oldest(_SELECT, DeploymentRow.no, paging)
         if only_no is not None:
             statement = statement.where(DeploymentRow.no == only_no)
-        return [
-            self._deployment(row, schema, health_from(failures, is_open=is_open))
-            for row, schema, failures, is_open in self._session.execute(statement)
-        ]
+        return [self._deployment(*rows) for rows in self._session.execute(statement)]
 
     def change(self, deployment: Deployment, definition: Definition) -> Deployment:
         """Gives the deployment other content; other columns make a new schema version, and stored records keep theirs."""
@@ -214,9 +200,7 @@ class Deployments:
         return {"column_key": self._sealer.seal(os.urandom(_COLUMN_KEY_BYTES))}
 
     def _one(self, statement: Select[DeploymentRow, DeploymentSchemaRow, EndpointFailureRow, bool], name: str) -> Deployment:
-        result = self._session.execute(statement).one_or_none()
-        row, schema, failures, is_open = require_present(result, "deployment", name)
-        return self._deployment(row, schema, health_from(failures, is_open=is_open))
+        return self._deployment(*require_present(self._session.execute(statement).one_or_none(), "deployment", name))
 
     def _add_schema(self, no: int, version: int, definition: Definition) -> None:
         columns = {"features": definition.features, "meta": definition.meta}
@@ -225,8 +209,8 @@ class Deployments:
     def _values(self, definition: Definition) -> dict[str, Any]:
         endpoint = definition.endpoint
         credentials = endpoint.credentials if endpoint else None
-        secrets = _Secrets.of(endpoint)
-        if secrets != _Secrets():
+        secrets = _list_secrets(endpoint)
+        if secrets:
             begin_sealing(self._session)
         stored_endpoint = None
         if endpoint is not None:
@@ -234,27 +218,35 @@ class Deployments:
             if credentials is not None:
                 stored_endpoint |= {"credentials_kind": credentials.kind, "credentials_name": credentials.name}
                 stored_endpoint |= {"token_url": credentials.token_url, "scope": credentials.scope}
-        return {
-            "name": definition.name,
-            "owner": definition.owner,
-            "purpose": definition.purpose,
-            "outputs": definition.outputs,
-            "model_revision": definition.model_revision,
+        plain = ("name", "owner", "purpose", "outputs", "model_revision", "earliest")
+        return {name: getattr(definition, name) for name in plain} | {
             "endpoint": stored_endpoint,
             "record_tables": definition.payload and RecordTables(definition.payload, definition.feedback),
-            "earliest": definition.earliest,
-            "credentials": None if secrets == _Secrets() else self._sealer.seal(secrets.write()),
+            "credentials": self._sealer.seal(_write_secrets(secrets)) if secrets else None,
         }
 
-    def _deployment(self, row: DeploymentRow, schema: DeploymentSchemaRow, health: EndpointHealth) -> Deployment:
+    def _deployment(
+        self,
+        row: DeploymentRow,
+        schema: DeploymentSchemaRow,
+        failures: EndpointFailureRow | None,
+        is_open: bool | None,  # noqa: FBT001 - a column
+    ) -> Deployment:
         endpoint, tables = None, read_tables(row.record_tables)
         if row.endpoint:
-            stored, secrets = row.endpoint, _Secrets() if row.credentials is None else _Secrets.read(self._sealer.unseal(row.credentials))
-            secret_parts: dict[str, object] = {"credentials": None, "headers": secrets.headers, "tls": secrets.tls or None}
-            if secrets.secret is not None:
-                named = {"kind": stored["credentials_kind"], "name": stored["credentials_name"], "secret": secrets.secret}
-                secret_parts["credentials"] = stored | named
-            endpoint = msgspec.convert(stored | secret_parts, Endpoint)
+            stored, secrets = row.endpoint, {} if row.credentials is None else _read_secrets(self._sealer.unseal(row.credentials))
+            named = {"headers": secrets.get("headers", {}), "tls": secrets.get("tls") or None, "credentials": None}
+            if secrets.get("secret") is not None:
+                named["credentials"] = stored | {
+                    "kind": stored["credentials_kind"],
+                    "name": stored["credentials_name"],
+                    "secret": secrets["secret"],
+                }
+            endpoint = msgspec.convert(stored | named, Endpoint)
+        health = HEALTHY
+        if failures is not None:
+            states = {None: BreakerState.CLOSED, True: BreakerState.OPEN, False: BreakerState.HALF_OPEN}
+            health = read_row(EndpointHealth, failures, state=states[is_open], tried_again_at=failures.open_until)
         return read_row(
             Deployment,
             row,

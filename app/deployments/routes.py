@@ -46,7 +46,7 @@ def create_deployment(
     session: SessionIn,
     services: ServicesIn,
     response: Response,
-    validate_only: ValidateOnly,
+    validate_only: ValidateOnly = False,
 ) -> DeploymentOut:
     """Creates a deployment. The same id with the same content again changes nothing, so a request may be repeated."""
     definition = checked_definition(body.to_domain(), services)
@@ -79,7 +79,7 @@ def change_deployment(
     principal: Manager,
     session: SessionIn,
     services: ServicesIn,
-    validate_only: ValidateOnly,
+    validate_only: ValidateOnly = False,
 ) -> DeploymentOut:
     """Changes a deployment by a JSON merge patch: members that are left out stay. Other columns make a new schema version.
 

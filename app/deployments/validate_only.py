@@ -4,20 +4,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated
 
-from fastapi import Depends, Query
+from fastapi import Query
 from sqlalchemy.orm import Session
 
-
-async def only_validated(
-    *,
-    validate_only: Annotated[
-        bool, Query(description="Checks the body in full, answers with what would be stored, and stores nothing.")
-    ] = False,
-) -> bool:
-    return validate_only
-
-
-ValidateOnly = Annotated[bool, Depends(only_validated)]
+ValidateOnly = Annotated[bool, Query(description="Checks the body in full, answers with what would be stored, and stores nothing.")]
 
 
 @contextmanager

@@ -5,9 +5,8 @@ from typing import Any
 from pydantic import Field
 
 from ...web.body import Out, example
-from ..training.training_facts import Association, AssociationMeasure
+from ..training.training_facts import AssociationMeasure
 from ..training.training_limits import LEAST_STRENGTH
-from .doubted_features import find_warning
 
 _FEATURES: list[dict[str, Any]] = [
     {
@@ -91,12 +90,3 @@ class CorrelatedFeaturesOut(Out):
 
     features: list[CorrelatedFeatureOut]
     """The strongest first, those without a strength last."""
-
-
-def correlated_feature(attribute: str, association: Association, *, threshold: float, can_be_picked: bool) -> CorrelatedFeatureOut:
-    return CorrelatedFeatureOut.from_object(
-        association,
-        recommended=association.is_recommended(above=threshold),
-        can_be_picked=can_be_picked,
-        warning=find_warning(attribute, association) if can_be_picked else None,
-    )

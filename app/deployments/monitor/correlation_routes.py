@@ -5,11 +5,12 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from ...access.gate.caller import SessionIn
-from ...base.errors import InvalidInput, require_present
+from ...base.errors import InvalidInput
 from ..deployment_in_address import ReadableDeployment
-from ..training.queries import find_training_summary, read_associations, read_donor_features
+from ..training.queries import read_associations, read_donor_features, require_summary
 from ..training.training_facts import RECOMMENDED_ABOVE, TrainingForm
-from .correlation_bodies import CorrelatedFeaturesOut, correlated_feature
+from .correlation_bodies import CorrelatedFeatureOut, CorrelatedFeaturesOut
+from .doubted_features import find_warning
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/correlated-features", tags=["training data"])
 
@@ -35,7 +36,7 @@ def list_correlated_features(
         raise InvalidInput.of("attribute", f"{attribute!r:.210} is a feature, which the model sees itself; only meta fields are compared")
     if deployment.schema.column(attribute) is None:
         raise InvalidInput.of("attribute", f"{attribute!r:.210} is not a meta field of the deployment")
-    summary = require_present(find_training_summary(session, deployment.no), "training data of the deployment", deployment.id)
+    summary = require_summary(session, deployment)
 
     associations = read_associations(session, deployment.no, [attribute]).get(attribute)
     reason = None
@@ -52,12 +53,13 @@ def list_correlated_features(
         associations or (),
         key=lambda association: (association.strength is None, -(association.strength or 0), -(association.uncorrected or 0)),
     )
-    return CorrelatedFeaturesOut(
-        attribute=attribute,
-        threshold=threshold,
-        reason=reason,
-        features=[
-            correlated_feature(attribute, association, threshold=threshold, can_be_picked=association.feature in pickable)
-            for association in strongest_first
-        ],
-    )
+    features = [
+        CorrelatedFeatureOut.from_object(
+            association,
+            recommended=association.is_recommended(above=threshold),
+            can_be_picked=association.feature in pickable,
+            warning=find_warning(attribute, association) if association.feature in pickable else None,
+        )
+        for association in strongest_first
+    ]
+    return CorrelatedFeaturesOut(attribute=attribute, threshold=threshold, reason=reason, features=features)

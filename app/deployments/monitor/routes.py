@@ -35,7 +35,7 @@ def list_fairness_monitors(principal: Reader, session: SessionIn, paging: ShortN
 
 @router.put("")
 def put_fairness_monitor(
-    body: MonitorIn, deployment: LockedDeployment, session: SessionIn, principal: Manager, validate_only: ValidateOnly
+    *, body: MonitorIn, deployment: LockedDeployment, session: SessionIn, principal: Manager, validate_only: ValidateOnly = False
 ) -> MonitorOut:
     """Sets the monitor. The same content again changes nothing; other content makes the next version.
 
@@ -82,8 +82,7 @@ def require_monitor(session: Session, deployment: Deployment) -> Monitor:
 def store_monitor(
     session: Session, principal: Principal, deployment: Deployment, monitor: Monitor, *, before: Monitor | None
 ) -> MonitorOut:
-    problems = fitting_problems(session, deployment, monitor)
-    refuse(problems)
+    refuse(fitting_problems(session, deployment, monitor))
     after = put_monitor(session, deployment.no, monitor)
     if after != before:
         record_activity(session, principal.actor, "monitor.changed", deployment, details=monitor_changes(before, after))

@@ -7,9 +7,10 @@ import msgspec
 from sqlalchemy import delete, insert, select
 from sqlalchemy.orm import Session
 
+from ...base.errors import require_present
 from ...database.binary_rows import list_column_values, read_row
 from ...database.tables import TrainingCorrelationRow, TrainingDataRow, TrainingDistributionRow, TrainingTableRow
-from ...domain.deployment import FieldType
+from ...domain.deployment import Deployment, FieldType
 from .training_facts import (
     NOT_CORRECTED,
     Association,
@@ -52,6 +53,10 @@ def store_training_data(session: Session, deployment_no: int, data: TrainingData
 def find_training_summary(session: Session, deployment_no: int) -> TrainingSummary | None:
     row = session.get(TrainingDataRow, deployment_no)
     return None if row is None else read_row(TrainingSummary, row)
+
+
+def require_summary(session: Session, deployment: Deployment) -> TrainingSummary:
+    return require_present(find_training_summary(session, deployment.no), "training data of the deployment", deployment.id)
 
 
 def read_distributions(session: Session, deployment_no: int, column: str | None = None) -> tuple[Distribution, ...]:

@@ -5,14 +5,13 @@ from typing import Annotated, Any, BinaryIO
 from fastapi import APIRouter, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from pydantic import ValidationError
-from sqlalchemy.orm import Session
 
 from ...access.audit.activity_queries import record_activity
 from ...access.gate.caller import DeploymentId, Manager, Reader, Services, ServicesIn, SessionIn
 from ...access.principals import Principal
 from ...base.apart import Apart, SentFile
 from ...base.clock import utc_now
-from ...base.errors import Conflict, InvalidInput, UnsupportedMediaType, require_present
+from ...base.errors import Conflict, InvalidInput, UnsupportedMediaType
 from ...base.strict_json import require_strict
 from ...domain.deployment import Deployment
 from ...domain.monitor import Monitor
@@ -25,9 +24,9 @@ from ..monitor.queries import find_monitor
 from ..queries import Deployments
 from .bodies import TrainingDataOut, TrainingDistributionsIn, TrainingSummaryOut
 from .process_upload import Upload, process_file
-from .queries import delete_training_data, find_training_summary, read_distributions, store_training_data
+from .queries import delete_training_data, find_training_summary, read_distributions, require_summary, store_training_data
 from .ready_distribution import process_distributions
-from .training_facts import TrainingData, TrainingForm, TrainingSummary
+from .training_facts import TrainingData, TrainingForm
 from .training_limits import MAX_DISTRIBUTION_BYTES, MAX_FILE_BYTES
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/training-data", tags=["training data"])
@@ -143,7 +142,3 @@ def _store(services: Services, principal: Principal, deployment: Deployment, dat
         changes = training_data_changes(find_training_summary(session, present.no), data.summary)
         store_training_data(session, deployment.no, data)
         record_activity(session, principal.actor, "training_data.replaced", present, details=changes)
-
-
-def require_summary(session: Session, deployment: Deployment) -> TrainingSummary:
-    return require_present(find_training_summary(session, deployment.no), "training data of the deployment", deployment.id)
