@@ -1,6 +1,7 @@
 """Ranges of ages: divided where custom divides, at the surest disadvantage. The first customary division is offered as well."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -9,7 +10,7 @@ from ...base.values import GroupValue, Range, name_value, read_number
 from ...domain.monitor import DEFAULT_THRESHOLD
 from ...statistics.intervals.intervals import log_ratio
 from .attribute_kinds import NO_ANSWER, Split
-from .group_choice import MIN_RECORDS, Count, GroupChoice, NoChoice, Role, build_share, warn_of_small_groups
+from .group_choice import MIN_RECORDS, Count, GroupChoice, NoChoice, build_share, warn_of_small_groups
 from .value_match import ENOUGH, Fit, ValueMatch, is_no_answer, list_values
 
 OLDEST = 120
@@ -34,15 +35,16 @@ ALMOST = 0.9999
 
 
 def match_ages(counted: Mapping[GroupValue, int]) -> ValueMatch:
-    numbers: list[tuple[float, int]] = []
+    numbers = Counter[float]()
     for value, records in counted.items():
-        ends = (value.lo, value.hi) if isinstance(value, Range) else (read_number(value),)
-        numbers += [(end, records) for end in ends if end is not None]
+        for end in (value.lo, value.hi) if isinstance(value, Range) else (read_number(value),):
+            if end is not None:
+                numbers[end] += records
     total = sum(counted.values())
-    if sum(records for _, records in numbers) >= ENOUGH * total:
-        plausible = [number for number, _ in numbers if 0 <= number <= OLDEST]
-        share = sum(records for number, records in numbers if 0 <= number <= OLDEST) / sum(records for _, records in numbers)
-        if share < ENOUGH or not plausible or max(plausible) < LEAST_OLDEST or len(set(plausible)) < MIN_AGES:
+    if numbers.total() >= ENOUGH * total:
+        plausible = {number: records for number, records in numbers.items() if 0 <= number <= OLDEST}
+        share = sum(plausible.values()) / numbers.total()
+        if share < ENOUGH or not plausible or max(plausible) < LEAST_OLDEST or len(plausible) < MIN_AGES:
             return ValueMatch(Fit.UNFIT, "its numbers are no ages of people in years")
         return ValueMatch(Fit.SPOKEN, f"its numbers are ages in years: from {min(plausible):g} to {max(plausible):g}")
 
@@ -81,15 +83,6 @@ class _Division:
     @property
     def sentence(self) -> str:
         return f"{self.monitored.range.label} against {self.reference.range.label}: {self.split.custom}"
-
-
-@frozen
-class _Middle:
-    """The ages between two ends of life that are both monitored, and the upper limit of the ratio of the other end to them."""
-
-    max_ratio: float
-    other: _Division
-    between: _Part
 
 
 class _Ages:
@@ -147,12 +140,8 @@ def choose_ages(splits: Sequence[Split], counts: Mapping[GroupValue, Count], *, 
             f" {MIN_SHARE:.0%} on both sides, or its values are counted in intervals that lie on both sides"
         )
     first = divisions[0]
-    worse_off = [
-        (division.max_ratio, division.split.upto, division)
-        for division in divisions
-        if division.max_ratio is not None and division.max_ratio < 1
-    ]
-    best = min(worse_off, key=lambda candidate: candidate[:2])[2] if worse_off else first
+    worse_off = [division for division in divisions if division.shows_disadvantage]
+    best = min(worse_off, key=lambda division: (division.max_ratio or 0, division.split.upto), default=first)
 
     because, warnings = best.sentence, list(ages.warnings)
     monitored, reference = [best.monitored], best.reference
@@ -160,9 +149,9 @@ def choose_ages(splits: Sequence[Split], counts: Mapping[GroupValue, Count], *, 
         because += "; of the customary divisions, the disadvantage is surest here"
         middle = _find_middle(ages, best, divisions)
         if middle is not None:
-            monitored = sorted((best.monitored, middle.other.monitored), key=lambda side: side.range.lo)
-            reference = middle.between
-            because += f"; the other end is far worse off, too: {middle.other.split.custom}"
+            other, reference = middle
+            monitored = sorted((best.monitored, other.monitored), key=lambda side: side.range.lo)
+            because += f"; the other end is far worse off, too: {other.split.custom}"
     elif best.max_ratio is None:
         because += "; favourable rates are not known"
     else:
@@ -170,18 +159,18 @@ def choose_ages(splits: Sequence[Split], counts: Mapping[GroupValue, Count], *, 
     proposed = _compare(monitored, reference, has_outcomes=has_outcomes)
 
     customary = _compare([first.monitored], first.reference, has_outcomes=has_outcomes)
+    warnings_of_custom = [*ages.warnings, *customary.warnings]
     turned = _max_ratio(first.reference.count, first.monitored.count)
-    reversal = []
     if turned is not None and turned < 1:
         sides = f"{first.monitored.range.label} surely fares better than {first.reference.range.label}"
-        reversal = [f"in these data {sides}: here it is the reference that is at a disadvantage"]
-    customary = replace(customary, because=first.sentence, warnings=(*ages.warnings, *customary.warnings, *reversal))
+        warnings_of_custom.append(f"in these data {sides}: here it is the reference that is at a disadvantage")
+    customary = replace(customary, because=first.sentence, warnings=tuple(warnings_of_custom))
     return replace(proposed, because=because, warnings=(*warnings, *proposed.warnings), customary=customary)
 
 
-def _find_middle(ages: _Ages, best: _Division, divisions: Sequence[_Division]) -> _Middle | None:
-    """Returns the ages to compare both ends of life with, if the disadvantage of the other end is sure and large, too."""
-    middles: list[_Middle] = []
+def _find_middle(ages: _Ages, best: _Division, divisions: Sequence[_Division]) -> tuple[_Division, _Part] | None:
+    """Returns the other end of life and the ages to compare both ends with, if its disadvantage is sure and large, too."""
+    middles: dict[float, tuple[_Division, _Part]] = {}
     for division in divisions:
         if division.split.protects_above == best.split.protects_above:
             continue
@@ -193,17 +182,22 @@ def _find_middle(ages: _Ages, best: _Division, divisions: Sequence[_Division]) -
         ratio = _max_ratio(end, between.count)
         is_far_worse = (end.rate or 0.0) < DEFAULT_THRESHOLD * (between.count.rate or 0.0)
         if ratio is not None and ratio < 1 and is_far_worse:
-            middles.append(_Middle(ratio, division, between))
-    return min(middles, key=lambda middle: middle.max_ratio, default=None)
+            middles.setdefault(ratio, (division, between))
+    return middles[min(middles)] if middles else None
 
 
 def _compare(monitored: list[_Part], reference: _Part, *, has_outcomes: bool) -> GroupChoice:
-    roles: list[tuple[_Part, Role]] = [*((side, "monitored") for side in monitored), (reference, "reference")]
-    roles.sort(key=lambda pair: pair[0].range.lo)
-    groups = [build_share(side.range, side.count, role=role, has_outcomes=has_outcomes) for side, role in roles]
-    ranges = tuple(side.range for side in monitored)
-    warnings = tuple(warn_of_small_groups(groups))
-    return GroupChoice(monitored=ranges, reference=(reference.range,), groups=tuple(groups), because="", warnings=warnings)
+    groups = [
+        build_share(side.range, side.count, role="reference" if side is reference else "monitored", has_outcomes=has_outcomes)
+        for side in sorted([*monitored, reference], key=lambda side: side.range.lo)
+    ]
+    return GroupChoice(
+        monitored=tuple(side.range for side in monitored),
+        reference=(reference.range,),
+        groups=tuple(groups),
+        because="",
+        warnings=tuple(warn_of_small_groups(groups)),
+    )
 
 
 def _max_ratio(monitored: Count, reference: Count) -> float | None:

@@ -3,9 +3,9 @@
 from datetime import datetime
 from typing import Any
 
-from pydantic import AliasPath, ConfigDict, Field, model_validator
+from pydantic import AliasPath, Field, model_validator
 
-from ...base.errors import FieldProblem, InvalidInput
+from ...base.errors import InvalidInput
 from ...domain.monitor import OutcomeRule
 from ...domain.monitor_rules import MAX_ATTRIBUTES
 from ...web.body import In, Out, example
@@ -91,7 +91,7 @@ class AcceptedAttributeIn(In):
     """A proposed attribute; members that are left out are as proposed, or as the monitor has them already."""
 
     feature: FeatureName
-    groups: Picked | None = Field(default=None)
+    groups: Picked | None = None
     """The choice among the offered groups: the `proposed` or the `customary` ones. `monitored` and
     `reference` override them."""
 
@@ -115,11 +115,7 @@ class AcceptedAttributeIn(In):
 class AcceptRecommendationsIn(In):
     """The proposals to accept. Without `attributes`, all that are accepted by default."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"attributes": [{"feature": "Sex", "threshold": 0.9}], "favourable": ["No Risk"], "unfavourable": ["Risk"]}]
-        }
-    )
+    model_config = example({"attributes": [{"feature": "Sex", "threshold": 0.9}], "favourable": ["No Risk"], "unfavourable": ["Risk"]})
 
     attributes: list[AcceptedAttributeIn] | None = Field(default=None, json_schema_extra={"minItems": 1})
     favourable: list[GroupValueJson] | None = None
@@ -142,7 +138,7 @@ class AcceptRecommendationsIn(In):
         if self.favourable is None and self.unfavourable is None:
             return None
         missing = "favourable" if self.favourable is None else "unfavourable"
-        raise InvalidInput([FieldProblem(missing, "must be sent together with the other list of outcomes")])
+        raise InvalidInput.of(missing, "must be sent together with the other list of outcomes")
 
 
 class SuggestedOutcomesOut(Out):

@@ -4,6 +4,7 @@ A group that is not surely better off does not replace the customary reference.
 """
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -74,12 +75,6 @@ class _Group:
 
 
 @frozen
-class _Reference:
-    group: _Group
-    because: str
-
-
-@frozen
 class _Values:
     """All values of a column, the most frequent first, and those of them that a monitor may list."""
 
@@ -88,9 +83,9 @@ class _Values:
     meanings: Mapping[str, str]
     has_outcomes: bool
 
-    def compare_with(self, reference: _Reference) -> GroupChoice:
-        chosen = reference.group.values[:MAX_GROUPS]
-        monitored = tuple(value for value in self.listed if value not in reference.group.values)[:MAX_GROUPS]
+    def compare_with(self, reference: _Group, because: str) -> GroupChoice:
+        chosen = reference.values[:MAX_GROUPS]
+        monitored = tuple(value for value in self.listed if value not in reference.values)[:MAX_GROUPS]
         groups: list[ObservedShare] = []
         for value, count in self.counts.items():
             role: Role = "monitored" if value in monitored else "reference" if value in chosen else "neither"
@@ -106,7 +101,7 @@ class _Values:
             why = "because they name no group, or are more than a monitor lists; checks count and show them"
             warnings.append(f"in neither group: {shown}{remainder} ({records:,} records), {why}")
         warnings += warn_of_small_groups(groups)
-        return GroupChoice(monitored=monitored, reference=chosen, groups=tuple(groups), because=reference.because, warnings=tuple(warnings))
+        return GroupChoice(monitored=monitored, reference=chosen, groups=tuple(groups), because=because, warnings=tuple(warnings))
 
 
 def choose_categories(row: KindRow, match: ValueMatch, counts: Mapping[GroupValue, Count], *, has_outcomes: bool) -> GroupChoice:
@@ -127,9 +122,8 @@ def choose_categories(row: KindRow, match: ValueMatch, counts: Mapping[GroupValu
 
     values = _Values(ordered, listed, match.meanings, has_outcomes)
     customary = next((group for group in groups if group.meaning == row.customary_reference), None)
-    reference = _choose_reference(groups, customary, has_outcomes=has_outcomes)
-    best = reference.group
-    proposed = values.compare_with(reference)
+    best, because = _choose_reference(groups, customary, has_outcomes=has_outcomes)
+    proposed = values.compare_with(best, because)
     doubts = []
     if best.count.rate is not None and all(_is_alike(best.count, group.count) for group in groups if group is not best):
         doubts.append("the rates do not differ beyond chance: which group is the reference is a choice, not a finding")
@@ -141,7 +135,7 @@ def choose_categories(row: KindRow, match: ValueMatch, counts: Mapping[GroupValu
             f"usually {customary.title} is the reference; in these data {best.title} surely fares better."
             " Accept the customary groups if the law says so"
         )
-    usual = values.compare_with(_Reference(customary, f"{customary.title} usually is the reference, whatever the rates"))
+    usual = values.compare_with(customary, f"{customary.title} usually is the reference, whatever the rates")
     better = [group.title for group in groups if group is not customary and _is_better(group.count, customary.count)]
     if better:
         against = f"surely better off than {customary.title} in these data: {', '.join(better)}. A check will show ratios above 1"
@@ -149,28 +143,29 @@ def choose_categories(row: KindRow, match: ValueMatch, counts: Mapping[GroupValu
     return replace(proposed, warnings=(*proposed.warnings, *doubts), customary=usual)
 
 
-def _choose_reference(groups: Sequence[_Group], customary: _Group | None, *, has_outcomes: bool) -> _Reference:
+def _choose_reference(groups: Sequence[_Group], customary: _Group | None, *, has_outcomes: bool) -> tuple[_Group, str]:
     total = sum(group.count.records for group in groups)
     large = [group for group in groups if group.count.records >= max(MIN_RECORDS, MIN_REFERENCE_SHARE * total)]
-    rated = [(group.count.rate, group.count.records, group) for group in large if group.count.rate is not None]
+    rated = [group for group in large if group.count.rate is not None]
     if not has_outcomes or not rated or len(rated) < len(large):
         why = "favourable rates are not known" if not has_outcomes or large else f"no group has {MIN_RECORDS} records"
         if customary is not None and customary in large:
-            return _Reference(customary, f"{why}, so {customary.title}, which usually is the reference")
+            return customary, f"{why}, so {customary.title}, which usually is the reference"
         largest = max(groups, key=lambda group: group.count.records)
-        return _Reference(largest, f"{why}, so {largest.title}, the largest group")
+        return largest, f"{why}, so {largest.title}, the largest group"
 
     if customary is not None and customary in large:
         # Only what is surely better replaces the customary reference, so that chance does not choose.
-        rated = [candidate for candidate in rated if candidate[2] is customary or _is_better(candidate[2].count, customary.count)]
-    rate, _, best = max(rated, key=lambda candidate: candidate[:2])
+        rated = [group for group in rated if group is customary or _is_better(group.count, customary.count)]
+    best = max(rated, key=lambda group: (group.count.rate or 0.0, group.count.records))
+    rate = best.count.rate or 0.0
     if customary is not None and any((group.count.rate or 0.0) > rate for group in large):
         if best is customary:
-            return _Reference(best, f"{best.title} usually is the reference, and no large group surely has a higher favourable rate")
+            return best, f"{best.title} usually is the reference, and no large group surely has a higher favourable rate"
         sentence = f"{best.title} surely has a higher favourable rate ({rate:.1%}) than {customary.title}"
-        return _Reference(best, f"{sentence}; a still higher one may be chance")
+        return best, f"{sentence}; a still higher one may be chance"
     large_enough = f"of the groups with at least {MIN_REFERENCE_SHARE:.0%} of the records"
-    return _Reference(best, f"{best.title} has the highest favourable rate ({rate:.1%}) {large_enough}")
+    return best, f"{best.title} has the highest favourable rate ({rate:.1%}) {large_enough}"
 
 
 def _is_better(first: Count, second: Count) -> bool:
@@ -202,10 +197,9 @@ def choose_places(row: KindRow, values: ValueMatch, counts: Mapping[GroupValue, 
     enough = {value: count for value, count in counts.items() if count.records >= ENOUGH_RECORDS}
     covered = sum(count.records for count in enough.values())
     if not 1 < len(enough) <= MAX_PLACES or covered < COVERED * total:
-        prefixes: dict[str, int] = {}
+        prefixes = Counter[str]()
         for value, count in counts.items():
-            prefix = name_value(value).strip()[:PREFIX]
-            prefixes[prefix] = prefixes.get(prefix, 0) + count.records
+            prefixes[name_value(value).strip()[:PREFIX]] += count.records
         often = sorted(((records, prefix) for prefix, records in prefixes.items() if records >= ENOUGH_RECORDS), reverse=True)
         summary = (
             f"it holds {len(counts):,} postal codes, of which {len(enough):,} have {ENOUGH_RECORDS} records or more"

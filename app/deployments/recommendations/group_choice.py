@@ -1,5 +1,6 @@
 """Facts about a column, the groups that would be compared, and the known facts of each."""
 
+from collections.abc import Iterator
 from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
@@ -12,7 +13,7 @@ from ...domain.monitor import Outcome, OutcomeRule
 from ...statistics.intervals.intervals import wilson
 from ...statistics.intervals.verdicts import MINIMUM_GROUP_SIZE
 from ..training.from_distributions import Inexact, classify_cell_label
-from ..training.training_facts import Distribution
+from ..training.training_facts import Cell, Distribution
 
 Role: TypeAlias = Literal["monitored", "reference", "neither"]
 
@@ -71,35 +72,29 @@ class Observed:
     distribution: Distribution | None
     source: Source | None
 
+    def _cells(self) -> Iterator[tuple[GroupValue | None, Cell]]:
+        if self.distribution is not None:
+            position = self.distribution.columns.index(self.column.name)
+            yield from ((cell.values[position], cell) for cell in self.distribution.cells)
+
     @property
     def missing(self) -> int:
-        if self.distribution is None:
-            return 0
-        position = self.distribution.columns.index(self.column.name)
-        return sum(cell.records for cell in self.distribution.cells if cell.values[position] is None)
+        return sum(cell.records for value, cell in self._cells() if value is None)
 
     def count_records(self) -> dict[GroupValue, int]:
         return {value: count.records for value, count in self.count_outcomes(None).items()}
 
     def count_outcomes(self, rule: OutcomeRule | None) -> dict[GroupValue, Count]:
         """Returns each value's records and outcomes; without a rule, or if labels are too coarse for it, no outcome is known."""
-        if self.distribution is None:
-            return {}
         counted: dict[GroupValue, Count] = {}
-        position = self.distribution.columns.index(self.column.name)
-        for cell in self.distribution.cells:
-            value = cell.values[position]
+        for value, cell in self._cells():
             if value is None:
                 continue
             try:
                 outcome = Outcome.UNCLASSIFIED if rule is None or cell.label is None else classify_cell_label(cell.label, rule)
             except Inexact:
                 outcome = Outcome.UNCLASSIFIED
-            count = Count(
-                cell.records,
-                cell.records if outcome is Outcome.FAVOURABLE else 0,
-                cell.records if outcome is Outcome.UNFAVOURABLE else 0,
-            )
+            count = Count(cell.records, cell.records * (outcome is Outcome.FAVOURABLE), cell.records * (outcome is Outcome.UNFAVOURABLE))
             counted[value] = counted.get(value, Count()) + count
         return {value: count for value, count in counted.items() if count.records}
 
@@ -108,7 +103,7 @@ class Observed:
 class ObservedShare:
     """One group: its records, its favourable rate with the 95 % interval, or why there is none."""
 
-    value: GroupValue | None
+    value: GroupValue
     meaning: str | None
     role: Role
     records: int
@@ -138,7 +133,7 @@ class NoChoice(Exception):
     pass
 
 
-def build_share(value: GroupValue | None, count: Count, *, role: Role, meaning: str | None = None, has_outcomes: bool) -> ObservedShare:
+def build_share(value: GroupValue, count: Count, *, role: Role, meaning: str | None = None, has_outcomes: bool) -> ObservedShare:
     interval = wilson(count.favourable, count.classified) if count.classified else None
     return ObservedShare(
         value=value,
@@ -155,10 +150,10 @@ def build_share(value: GroupValue | None, count: Count, *, role: Role, meaning: 
 
 def warn_of_small_groups(groups: list[ObservedShare]) -> list[str]:
     """Returns the warnings about compared groups that have few records; they stay in the proposal."""
-    small = [group for group in groups if group.role != "neither" and group.records < MIN_RECORDS and group.value is not None]
+    small = [group for group in groups if group.role != "neither" and group.records < MIN_RECORDS]
     if not small:
         return []
-    listed = ", ".join(f"{name_value(group.value)!r:.60} ({group.records})" for group in small[:5] if group.value is not None)
+    listed = ", ".join(f"{name_value(group.value)!r:.60} ({group.records})" for group in small[:5])
     remainder = f" and {len(small) - 5} more" if len(small) > 5 else ""  # noqa: PLR2004 - as many as are shown
     checked = f"in a check, a group of fewer than {MINIMUM_GROUP_SIZE} records gets no verdict, and a small one a wide interval"
     return [f"few records: {listed}{remainder}. They stay in the proposal; {checked}"]

@@ -44,7 +44,7 @@ class ColumnEvidence:
     source: Source
     missing: int
     reference: str
-    threshold: str
+    threshold: str = WHY
 
 
 @frozen(kw_only=True)
@@ -57,9 +57,9 @@ class Proposal:
     confidence: Confidence
     by_default: bool
     choice: GroupChoice
-    threshold: float
-    upper_threshold: float | None
     evidence: ColumnEvidence
+    threshold: float = DEFAULT_THRESHOLD
+    upper_threshold: float | None = DEFAULT_UPPER_THRESHOLD
 
 
 @frozen
@@ -130,8 +130,7 @@ def _propose(observed: Observed, source: Source, detected: Detected, rule: Outco
     except NoChoice as no_choice:
         return NotProposed(observed.column.name, row.kind, str(no_choice))
 
-    warnings = [detected.values.to_confirm] if detected.values.to_confirm else []
-    warnings += choice.warnings
+    warnings = [*filter(None, [detected.values.to_confirm]), *choice.warnings]
     cells = observed.distribution.cells if observed.distribution else ()
     if any(cell.weight is not None for cell in cells):
         warnings.append("the training data carry weights; here records are counted, each as one")
@@ -143,7 +142,6 @@ def _propose(observed: Observed, source: Source, detected: Detected, rule: Outco
         source=source,
         missing=observed.missing,
         reference=choice.because,
-        threshold=WHY,
     )
     return Proposal(
         feature=observed.column.name,
@@ -152,8 +150,6 @@ def _propose(observed: Observed, source: Source, detected: Detected, rule: Outco
         confidence=detected.confidence,
         by_default=detected.confidence is Confidence.HIGH and row.form is not ValueNature.PLACES,
         choice=replace(choice, warnings=tuple(warnings)),
-        threshold=DEFAULT_THRESHOLD,
-        upper_threshold=DEFAULT_UPPER_THRESHOLD,
         evidence=evidence,
     )
 
@@ -195,23 +191,21 @@ def _observe(
     for is_meta, position, column in columns:
         if column.storage is not None and column.storage.kind is StorageKind.PSEUDONYM:
             continue  # nobody could say what its groups are
-        counted = trained.get(column.name)
+        counted, source = trained.get(column.name), None
         if summary is not None and counted is not None and counted.cells:
             source = Source(CountsOrigin.TRAINING, summary.records, summary.processed_at)
-            observations.append(Observed(column, is_meta, counted, source))
-            continue
-        if not sample:
-            observations.append(Observed(column, is_meta, None, None))
-            continue
-        of_records = [record.meta if is_meta else record.features for record in sample]
-        values = [record[position] if position < len(record) else None for record in of_records]
-        observed = None
-        # Not of ids, texts and amounts, which are not worth counting by outcome.
-        if is_named(column.name) or len(set(values)) <= MAX_VALUES:
-            # A boolean and a number are one key to Python, but a column and an outcome have one type each.
-            cells = Counter(zip(values, (record.outcome for record in sample), strict=True))
-            observed = Distribution((column.name,), tuple(Cell((value,), label, records) for (value, label), records in cells.items()))
-        observations.append(Observed(column, is_meta, observed, Source(CountsOrigin.PAYLOAD, len(sample), sample[0].logged_at)))
+        else:
+            counted = None
+        if source is None and sample:
+            source = Source(CountsOrigin.PAYLOAD, len(sample), sample[0].logged_at)
+            of_records = [record.meta if is_meta else record.features for record in sample]
+            values = [record[position] if position < len(record) else None for record in of_records]
+            # Not of ids, texts and amounts, which are not worth counting by outcome.
+            if is_named(column.name) or len(set(values)) <= MAX_VALUES:
+                # A boolean and a number are one key to Python, but a column and an outcome have one type each.
+                cells = Counter(zip(values, (record.outcome for record in sample), strict=True))
+                counted = Distribution((column.name,), tuple(Cell((value,), label, records) for (value, label), records in cells.items()))
+        observations.append(Observed(column, is_meta, counted, source))
     return observations
 
 
@@ -247,8 +241,9 @@ def merge_into_monitor(monitor: Monitor | None, recommended: Recommended, reques
         raise InvalidInput(problems)
     for accepted in requested:
         choice = _find_choice(accepted, recommended)
-        groups = {} if choice is None else {"monitored": choice.monitored, "reference": choice.reference}
-        changes = groups | dict(accepted.changes)
+        changes = dict(accepted.changes)
+        if choice is not None:
+            changes = {"monitored": choice.monitored, "reference": choice.reference} | changes
         base = of_feature.get(accepted.feature)
         if base is None:
             proposal = proposed[accepted.feature]
@@ -264,10 +259,8 @@ def merge_into_monitor(monitor: Monitor | None, recommended: Recommended, reques
             if "upper_threshold" not in changes and isinstance(threshold, int | float):
                 changes["upper_threshold"] = mirrored_ratio(threshold)
         of_feature[accepted.feature] = replace(base, **changes)
-    attributes = tuple(of_feature.values())
-    if monitor is None:
-        return Monitor(outcomes=recommended.outcomes.rule, attributes=attributes)
-    return replace(monitor, outcomes=recommended.outcomes.rule, attributes=attributes)
+    rule, attributes = recommended.outcomes.rule, tuple(of_feature.values())
+    return replace(monitor, outcomes=rule, attributes=attributes) if monitor else Monitor(outcomes=rule, attributes=attributes)
 
 
 def locate_problems(problems: Sequence[FieldProblem], monitor: Monitor, requested: Sequence[Accepted] | None) -> list[FieldProblem]:
@@ -300,8 +293,6 @@ def _find_problems(requested: Sequence[Accepted], known_names: set[str], recomme
 def _find_choice(accepted: Accepted, recommended: Recommended) -> GroupChoice | None:
     if accepted.picked is None:
         return None
-    choices = {attribute.feature: attribute.choice for attribute in recommended.already} | {
-        attribute.feature: attribute.choice for attribute in recommended.proposals
-    }
-    choice = choices.get(accepted.feature)
+    attributes = (*recommended.proposals, *recommended.already)
+    choice = next((attribute.choice for attribute in attributes if attribute.feature == accepted.feature), None)
     return choice if choice is None or accepted.picked == "proposed" else choice.customary
