@@ -15,9 +15,5 @@ def add_default_rules(session: Session, deployment_no: int) -> None:
 
 
 def rule_values(content: RuleContent) -> dict[str, Any]:
-    config = {
-        "name": content.name,
-        "remind_after_hours": content.remind_after_hours,
-        "condition": content.condition,
-    }
+    config = {name: getattr(content, name) for name in ("name", "remind_after_hours", "condition")}
     return {"kind": content.kind, "config": config, "enabled": content.enabled}

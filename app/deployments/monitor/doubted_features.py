@@ -1,6 +1,7 @@
 """Doubts about correlated features that a monitor picks: chance may explain them."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -72,14 +73,17 @@ def chance_warnings(session: Session, deployment: Deployment, monitor: Monitor) 
     return [
         FieldProblem(f"attributes[{index}].correlated_features[{attribute.correlated_features.index(association.feature)}]", warning)
         for index, attribute in enumerate(monitor.attributes)
-        for association, warning in _warn(
-            attribute.feature, find_doubts(attribute.correlated_features, associations.get(attribute.feature, ()))
-        )
+        for association in associations.get(attribute.feature, ())
+        if association.feature in attribute.correlated_features and (warning := find_warning(attribute.feature, association))
     ]
 
 
 def find_warning(attribute: str, association: Association) -> str | None:
-    return next((warning for _, warning in _warn(attribute, find_doubts([association.feature], [association]))), None)
+    if association.strength is None:
+        warning = None if association.is_corrected else _PICKED_UNKNOWN
+    else:
+        warning = None if association.is_above_chance else _PICKED_CHANCE
+    return warning and warning.format(attribute=attribute, **asdict(association))
 
 
 def notes_on_doubts(attribute: str, through: Mapping[str, Any]) -> Iterator[str]:
@@ -93,17 +97,6 @@ def notes_on_doubts(attribute: str, through: Mapping[str, Any]) -> Iterator[str]
         yield note.format(attribute=attribute, features=_join(levels), strengths="; ".join(strengths))
     if unknown:
         yield _UNKNOWN.format(attribute=attribute, features=_join(unknown))
-
-
-def _warn(attribute: str, doubts: Doubts) -> Iterator[tuple[Association, str]]:
-    for association in doubts.chance:
-        level = association.chance_level
-        yield (
-            association,
-            _PICKED_CHANCE.format(feature=association.feature, attribute=attribute, strength=association.strength, chance_level=level),
-        )
-    for association in doubts.not_corrected:
-        yield association, _PICKED_UNKNOWN.format(feature=association.feature, attribute=attribute)
 
 
 def _join(names: Collection[str]) -> str:

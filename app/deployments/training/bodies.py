@@ -176,13 +176,11 @@ class TrainingDataOut(TrainingSummaryOut):
     def whole(
         cls, summary: TrainingSummary, distributions: Sequence[Distribution], monitor: Monitor | None, *, shows_rare: bool
     ) -> "TrainingDataOut":
-        if shows_rare:
-            return cls.from_object(summary, **_unclassified_members(summary, monitor), distributions=distributions)
-        return cls.from_object(
-            replace(summary, labels=merge_rare(summary.labels)),
-            **_unclassified_members(summary, monitor, fewest=FEWEST_SHOWN),
-            distributions=[merge_rare(distribution) for distribution in distributions],
-        )
+        members = _unclassified_members(summary, monitor, fewest=1 if shows_rare else FEWEST_SHOWN)
+        if not shows_rare:
+            summary = replace(summary, labels=merge_rare(summary.labels))
+            distributions = [merge_rare(distribution) for distribution in distributions]
+        return cls.from_object(summary, **members, distributions=distributions)
 
 
 def _unclassified_members(summary: TrainingSummary, monitor: Monitor | None, *, fewest: int = 1) -> dict[str, Any]:

@@ -110,11 +110,16 @@ def classify_cell_label(label: GroupValue | None, rule: OutcomeRule) -> Outcome:
     return Outcome.UNCLASSIFIED
 
 
+def find_bounds(member: GroupValue) -> Range | None:
+    """Returns a range, or a number as one; None of anything else."""
+    number = None if isinstance(member, Range) else read_number(member)
+    return member if isinstance(member, Range) else None if number is None else Range(number, number)
+
+
 def _place_interval(interval: Range, members: Sequence[GroupValue], name: str) -> int:
     """Returns the position of the range that holds the whole interval; NEITHER if no member has a number in common with it."""
     for position, member in enumerate(members):
-        number = None if isinstance(member, Range) else read_number(member)
-        bounds = member if isinstance(member, Range) else None if number is None else Range(number, number)
+        bounds = find_bounds(member)
         if bounds is None or not bounds.overlaps(interval):
             continue
         if bounds.lo <= interval.lo and interval.hi <= bounds.hi:

@@ -229,8 +229,7 @@ class CorrelationRatio:
             squared = between / (between + self._squares.sum())
         if shape is None or not np.isfinite(squared):
             return Undefined(OUT_OF_BOUNDS, records)
-        shuffled = Shuffled(shape_of_categories(self._records[self._records > 0]), shape, records)
-        return _strength(float(squared), shuffled, 1 - shuffled.mean)
+        return _strength(float(squared), Shuffled(shape_of_categories(self._records[self._records > 0]), shape, records))
 
 
 class AbsolutePearson:
@@ -266,8 +265,7 @@ class AbsolutePearson:
             correlation = float(self._product / np.prod([np.sqrt(quantity.moments.squares) for quantity in self._numbers]))
         if first is None or second is None or not np.isfinite(correlation):
             return Undefined(OUT_OF_BOUNDS, records)
-        shuffled = Shuffled(first, second, records)
-        return _strength(correlation**2, shuffled, 1 - shuffled.mean)
+        return _strength(correlation**2, Shuffled(first, second, records))
 
 
 class _Quantity:
@@ -299,7 +297,9 @@ class _Quantity:
         return shape_of_quantity(*sums)
 
 
-def _strength(squared: float, shuffled: Shuffled, room: float) -> Strength:
+def _strength(squared: float, shuffled: Shuffled, room: float | None = None) -> Strength:
+    """The room of a quantity is what the mean leaves of 1."""
+    room = 1 - shuffled.mean if room is None else room
     highest = shuffled.highest
     squared_strength, level = (min(max(number, 0.0), float(highest)) for number in (squared, shuffled.level))
     return Strength(

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from sqlalchemy import select, text
 from sqlalchemy.orm import Session
@@ -10,7 +11,7 @@ from ...base.frozen import frozen
 from ...base.values import Scalar
 from ...database.binary_rows import read_row
 from ...database.tables import PayloadRecordRow
-from ...domain.deployment import Deployment
+from ...domain.deployment import Column, Deployment, RecordSchema
 from ...domain.record import Prediction
 
 
@@ -67,16 +68,7 @@ def newest_records(session: Session, deployment_no: int, schema_version: int) ->
     return [read_row(SampledRecord, row, meta=row.meta or ()) for row in rows]
 
 
-@frozen
-class SampledColumn:
-    """Position of a column among features, or else meta fields."""
-
-    in_features: bool
-    position: int
-
-
-@frozen
-class ValueCount:
+class ValueCount(NamedTuple):
     value: Scalar
     records: int
 
@@ -97,12 +89,13 @@ class NewestValues:
 _OUTCOMES, _RECORDS = -1, -2
 
 
-def newest_values(session: Session, deployment_no: int, schema_version: int, columns: Sequence[SampledColumn]) -> NewestValues:
-    """Returns the distinct values of the newest SAMPLED records, counted by the database."""
+def newest_values(session: Session, deployment_no: int, schema: RecordSchema, columns: Sequence[Column]) -> NewestValues:
+    """Returns the distinct values of the newest SAMPLED records in these columns of the schema, counted by the database."""
+    # Only positions of columns are written into the statement.
+    sections = {"features": schema.features, "meta": schema.meta}
+    values = {column: f"{section} -> {no}" for section, listed in sections.items() for no, column in enumerate(listed)}
     queries = [
-        # Only positions of columns are written into the statement.
-        f"UNION ALL SELECT {number}, {'features' if column.in_features else 'meta'} -> {column.position:d} FROM newest"  # noqa: S608 - above
-        " WHERE schema_version = :schema_version"
+        f"UNION ALL SELECT {number}, {values[column]} FROM newest WHERE schema_version = :schema_version"  # noqa: S608 - above
         for number, column in enumerate(columns)
     ]
     rows = session.execute(
@@ -116,15 +109,16 @@ def newest_values(session: Session, deployment_no: int, schema_version: int, col
                     {" ".join(queries)}) found
                 GROUP BY place, value"""  # noqa: S608 - positions of columns only
         ),
-        {"deployment_no": deployment_no, "schema_version": schema_version, "limit": SAMPLED},
-    ).all()
+        {"deployment_no": deployment_no, "schema_version": schema.version, "limit": SAMPLED},
+    )
     counts: dict[int, list[ValueCount]] = {number: [] for number in (_OUTCOMES, _RECORDS, *range(len(columns)))}
     for row in rows:
         if row.value is not None:
             counts[row.place].append(ValueCount(row.value, row.records))
+    of_version = dict(counts[_RECORDS])
     return NewestValues(
-        records=sum(count.records for count in counts[_RECORDS]),
-        records_of_version=sum(count.records for count in counts[_RECORDS] if count.value is True),
+        records=sum(of_version.values()),
+        records_of_version=of_version.get(True, 0),
         outcomes=counts[_OUTCOMES],
         columns=[counts[number] for number in range(len(columns))],
     )
