@@ -46,27 +46,27 @@ _OWN_HEADERS = frozenset(
 _CATEGORIES_ONLY = {FieldType.STRING, FieldType.BOOLEAN}
 
 
-def definition_problems(definition: Definition) -> list[FieldProblem]:
-    texts = ("name", "model_revision", "owner", "purpose")
-    problems = [problem for field in texts for problem in _check_name(field, getattr(definition, field))]
+def definition_problems(definition: Definition) -> Iterator[FieldProblem]:
+    for field in ("name", "model_revision", "owner", "purpose"):
+        yield from _check_name(field, getattr(definition, field))
     if not definition.features:
-        problems.append(FieldProblem("features", "must list at least one column"))
+        yield FieldProblem("features", "must list at least one column")
     names = {column.name for column in (*definition.features, *definition.meta)}
     listed: set[str] = set()
     for section, columns in (("features", definition.features), ("meta", definition.meta)):
         for index, column in enumerate(columns):
             path = f"{section}[{index}]"
-            problems += _check_name(f"{path}.name", column.name)
+            yield from _check_name(f"{path}.name", column.name)
             if joining := joining_problem(column.name, names):
-                problems.append(FieldProblem(f"{path}.name", joining))
+                yield FieldProblem(f"{path}.name", joining)
             if column.type in _CATEGORIES_ONLY and column.kind is not FieldKind.CATEGORICAL:
                 message = f"a {column.type.value} column must be categorical; only integer and number columns can be numeric"
-                problems.append(FieldProblem(f"{path}.kind", message))
+                yield FieldProblem(f"{path}.kind", message)
             if column.name in listed:
                 message = f"{column.name!r} names two columns; names must differ over features and meta"
-                problems.append(FieldProblem(f"{path}.name", message))
+                yield FieldProblem(f"{path}.name", message)
             listed.add(column.name)
-            problems += storage_problems(
+            yield from storage_problems(
                 path,
                 column,
                 is_feature=section == "features",
@@ -80,19 +80,18 @@ def definition_problems(definition: Definition) -> list[FieldProblem]:
         name = getattr(outputs, output)
         if name is None:
             continue
-        problems += _check_name(f"outputs.{output}", name)
+        yield from _check_name(f"outputs.{output}", name)
         if name in features:
             message = f"{name!r} is a feature, too; an answer that repeats its inputs could not be read"
-            problems.append(FieldProblem(f"outputs.{output}", message))
+            yield FieldProblem(f"outputs.{output}", message)
         if name in listed and not (output == "probability" and outputs.has_only_probabilities):
             hint = "; list outputs.classes if the prediction is the likeliest class" if output == "probability" else ""
-            problems.append(FieldProblem(f"outputs.{output}", f"{name!r} names two outputs{hint}"))
+            yield FieldProblem(f"outputs.{output}", f"{name!r} names two outputs{hint}")
         listed.add(name)
-    problems += _check_classes(definition)
-    problems += _check_tables(definition)
+    yield from _check_classes(definition)
+    yield from _check_tables(definition)
     if definition.endpoint is not None:
-        problems += _check_endpoint(definition.endpoint, has_tables=definition.payload is not None)
-    return problems
+        yield from _check_endpoint(definition.endpoint, has_tables=definition.payload is not None)
 
 
 def _check_classes(definition: Definition) -> Iterator[FieldProblem]:

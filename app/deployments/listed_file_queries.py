@@ -146,12 +146,6 @@ def paths_within(session: Session, deployment_no: int, side: str, span: Span) ->
     return set(session.scalars(select(row.path).where(*_of_table(deployment_no, side), *within)))
 
 
-def hold_listing(session: Session, deployment_no: int) -> bool:
-    """Locks the listing; False if it is locked, or the deployment is being deleted."""
-    held = select(DeploymentRow.no).where(DeploymentRow.no == deployment_no).with_for_update(skip_locked=True, key_share=True)
-    return session.scalar(held) is not None
-
-
 def store_listing(session: Session, deployment_no: int, side: str, *, new: Iterable[FileSpan], removed: Iterable[str]) -> None:
     session.execute(delete(ListedFileRow).where(*_of_table(deployment_no, side), ListedFileRow.path.in_(list(removed))))
     rows = [{"deployment_no": deployment_no, "side": side} | list_column_values(file) for file in new]

@@ -274,10 +274,10 @@ def find_numbers(session: Session, numbers: Collection[int]) -> set[int]:
     return set(session.scalars(statement.with_for_update(read=True, key_share=True)))
 
 
-def hold_deployment(session: Session, deployment_no: int) -> bool:
-    """Keeps the deployment from being deleted; False if it is gone, or going.
+def hold_deployment(session: Session, deployment_no: int, *, alone: bool = False) -> bool:
+    """Keeps the deployment from being deleted, `alone` also from being held so; False if it is gone, going or held.
 
     Lock a check's row before: so does the deletion of a deployment.
     """
     held = select(DeploymentRow.no).where(DeploymentRow.no == deployment_no)
-    return session.scalar(held.with_for_update(read=True, key_share=True, skip_locked=True)) is not None
+    return session.scalar(held.with_for_update(read=not alone, key_share=True, skip_locked=True)) is not None

@@ -2,7 +2,7 @@
 
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fastapi import APIRouter, Response
@@ -120,18 +120,12 @@ def _make_id(name: str) -> str:
 
 def checked_definition(definition: Definition, services: Services, further: Sequence[FieldProblem] = ()) -> Definition:
     """Definition, if it may be stored; else refuses everything wrong with it, and `further`."""
-    problems = definition_problems(definition)
+    problems = list(definition_problems(definition))
     for side, table in (("payload", definition.payload), ("feedback", definition.feedback)):
         if table is not None:
             problems += location_problems(table, services.settings.table_folders, side)
     if definition.endpoint is not None:
         problems += _find_address_problems(definition.endpoint, services)
-        credentials = definition.endpoint.credentials
-        if credentials is not None and credentials.token_url:
-            try:
-                check_url(credentials.token_url, services.policy)
-            except EndpointRefused as error:
-                problems.append(FieldProblem("endpoint.credentials.token_url", str(error)))
         if definition.endpoint.tls is not None:
             problems += tls_problems(definition.endpoint.tls, definition.endpoint.url)
         columns = [column.name for column in definition.features]
@@ -141,18 +135,19 @@ def checked_definition(definition: Definition, services: Services, further: Sequ
     return definition
 
 
-def _find_address_problems(endpoint: Endpoint, services: Services) -> list[FieldProblem]:
-    is_loaded = endpoint.is_loaded
-    if not (endpoint.uri if is_loaded else endpoint.url):  # a rule of the definition says that it is required
-        return []
-    try:
-        if is_loaded:
-            check_model(endpoint.uri, services.policy.model_prefixes)
-        else:
-            check_url(endpoint.url, services.policy)
-    except EndpointRefused as error:
-        return [FieldProblem("endpoint.uri" if is_loaded else "endpoint.url", str(error))]
-    return []
+def _find_address_problems(endpoint: Endpoint, services: Services) -> Iterator[FieldProblem]:
+    addresses = [("uri", endpoint.uri) if endpoint.is_loaded else ("url", endpoint.url)]
+    if endpoint.credentials is not None:
+        addresses.append(("credentials.token_url", endpoint.credentials.token_url))
+    for field, address in addresses:
+        try:
+            # A rule of the definition says whether there must be one.
+            if address and field == "uri":
+                check_model(address, services.policy.model_prefixes)
+            elif address:
+                check_url(address, services.policy)
+        except EndpointRefused as error:
+            yield FieldProblem(f"endpoint.{field}", str(error))
 
 
 def _require_same_places(before: dict[str, Any], after: dict[str, Any], principal: Principal) -> None:

@@ -12,13 +12,13 @@ from ..deployments.listed_file_queries import (
     PAYLOAD,
     FiledDeployment,
     deployments_with_tables,
-    hold_listing,
     queue_changed_batches,
     queue_changed_spans,
     store_listing,
     stored_files,
 )
 from ..deployments.monitor.queries import find_monitor
+from ..deployments.queries import hold_deployment
 from ..domain.check import Span
 from ..domain.deployment import PayloadTable, TableFormat
 from ..domain.monitor import Schedule
@@ -63,7 +63,7 @@ def _list_table(database: Database, deployment: FiledDeployment, side: str, root
         hours.update(*(read_hours(table, file, counted_until) for file in changes.new))
     with database.transaction() as session:
         # Another worker may have listed it meanwhile.
-        if not hold_listing(session, deployment.no) or stored_files(session, deployment.no, side) != stored:
+        if not hold_deployment(session, deployment.no, alone=True) or stored_files(session, deployment.no, side) != stored:
             return 0
         store_listing(session, deployment.no, side, new=changes.new, removed=[file.path for file in changes.replaced])
         monitor = find_monitor(session, deployment.no)

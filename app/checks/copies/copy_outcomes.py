@@ -15,11 +15,11 @@ from ...base.frozen import frozen
 from ...base.values import Range, Scalar, canonical
 from ...deployments.training.donor_values import GroupDonors, require_donors
 from ...domain.deployment import Column, FieldType
-from ...domain.groups import MOST_REFERENCE_VALUES, EverybodyElse
+from ...domain.groups import MOST_REFERENCE_VALUES, EverybodyElse, Group
 from ...domain.monitor import Monitor, Outcome, OutcomeRule
 from ...domain.record import Prediction
 from ...sources.arrays.column_cells import format_value, outcome_codes
-from ...sources.arrays.group_of_records import Group, Grouping, typed_value
+from ...sources.arrays.group_of_records import Grouping, typed_value
 from ...sources.stored.copy_answers import TargetKey
 from ...statistics.group_labels import NEITHER, IntArray
 from ..window.window import BoolArray

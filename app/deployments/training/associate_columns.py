@@ -151,14 +151,15 @@ class _Side:
 
 @dataclass(slots=True)
 class _Pair:
+    """Two columns, and their association being counted; or why they are not compared."""
+
     meta: _Side
     feature: _Side
-    counted: AssociationCounts | None
-    reason: str | None
+    counted: AssociationCounts | str
 
     def measure(self, records: int) -> Association:
-        strength = Undefined(self.reason or "", 0) if self.counted is None else self.counted.strength()
-        compared = 0 if self.counted is None else self.counted.records
+        strength = Undefined(self.counted, 0) if isinstance(self.counted, str) else self.counted.strength()
+        compared = 0 if isinstance(self.counted, str) else self.counted.records
         association = Association(
             feature=self.feature.column.name,
             measure=choose_measure(self.meta.column, self.feature.column),
@@ -219,7 +220,7 @@ class Correlations:
         if reason is None and cells > self._room:
             reason = TOO_MANY_CELLS
         if reason is not None:
-            return _Pair(meta, feature, None, reason)
+            return _Pair(meta, feature, reason)
         self._room -= cells
         counted: AssociationCounts
         if meta.is_quantity and feature.is_quantity:
@@ -228,7 +229,7 @@ class Correlations:
             counted = CorrelationRatio(cells)
         else:
             counted = CramersV(meta.size, feature.size)
-        return _Pair(meta, feature, counted, None)
+        return _Pair(meta, feature, counted)
 
 
 def choose_measure(meta: Column, feature: Column) -> AssociationMeasure:

@@ -2,8 +2,10 @@
 
 import json
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 
 from sqlalchemy.orm import Session
@@ -12,9 +14,9 @@ from ...base.errors import FieldProblem, InvalidInput
 from ...base.frozen import frozen
 from ...base.values import Scalar, name_value
 from ...domain.deployment import Column, Deployment, RecordSchema
-from ...domain.groups import positions
+from ...domain.groups import Group, positions
 from ...domain.monitor import Monitor
-from ...sources.arrays.group_of_records import Group, typed_value
+from ...sources.arrays.group_of_records import typed_value
 from ...statistics.group_labels import NEITHER
 from .queries import read_donor_features
 from .training_facts import Donor, Donors
@@ -25,16 +27,16 @@ Values = Mapping[str, Scalar | None]
 """Value of each correlated feature."""
 
 
-@frozen
+@dataclass(frozen=True)
 class GroupDonors:
     features: tuple[str, ...]
     rows: tuple[tuple[Scalar | None, ...], ...]
     records: tuple[float, ...]
     digest: str
-    _reach: tuple[float, ...] = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_reach", tuple(accumulate(self.records)))
+    @cached_property
+    def _reach(self) -> list[float]:
+        return list(accumulate(self.records))
 
     def at(self, share: float) -> Values:
         """Donor at that share, in [0, 1), of the group's training records."""
@@ -62,20 +64,18 @@ def donors_of_groups(
     Raises:
         InvalidInput: the training data have no donors with one of the features, or another type.
     """
-    feature_names = [name for name, _ in donors.features]
     for name in features:
         now = schema.column(name)
         if now is None or (name, now.type) not in donors.features:
             raise InvalidInput.of(f"attributes.{column.name}.correlated_features", describe_missing_feature(name))
-    columns = [(feature_names.index(name), kind) for name, kind in donors.features if name in features]
+    columns = [(index, kind) for index, (name, kind) in enumerate(donors.features) if name in features]
     of_group: list[list[Donor]] = [[] for _ in groups]
     for donor, position in zip(donors.donors, positions(groups, column, (donor.value for donor in donors.donors)), strict=True):
         if position != NEITHER:
             of_group[position].append(donor)
-    names = tuple(feature_names[index] for index, _ in columns)
     return [
         GroupDonors(
-            names,
+            tuple(name for name, _ in donors.features if name in features),
             tuple(
                 tuple(None if (value := donor.features[index]) is None else typed_value(value, kind) for index, kind in columns)
                 for donor in mine
@@ -89,10 +89,9 @@ def donors_of_groups(
 
 def representative_donors(donors: GroupDonors, limit: int = MOST_REPRESENTATIVES) -> Representatives:
     """Combinations that represent a group where scoring each donor is too much."""
-    counted: dict[str, float] = {}
+    counted = defaultdict[str, float](float)
     for row, records in zip(donors.rows, donors.records, strict=True):
-        text = json.dumps(row)
-        counted[text] = counted.get(text, 0.0) + records
+        counted[json.dumps(row)] += records
     if not counted:
         return Representatives((), 0.0)
     # Equally frequent ones by their text, so that every check chooses the same.

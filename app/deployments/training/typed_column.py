@@ -20,7 +20,7 @@ from ...base.errors import FieldProblem, InvalidInput
 from ...base.values import Scalar, canonical
 from ...domain.cells import CHECKS, CellRefused, parse_label, parse_text, scalar
 from ...domain.deployment import Column, FieldKind, FieldType
-from ...sources.arrays.column_cells import Coded
+from ...sources.arrays.column_cells import Coded, holds_numbers, holds_text, read_codes
 from ...statistics.group_labels import MISSING
 from .training_limits import BATCH_ROWS, LONGEST_VALUE, MAX_LINE_BYTES
 
@@ -38,9 +38,9 @@ def find_type_problem(name: str, kind: FieldType | None, arrow_type: pa.DataType
     """Returns the problem of a typed file's column for a column of the schema (None: for class labels)."""
     held = arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type
     fits = {
-        FieldType.STRING: is_text(held),
+        FieldType.STRING: holds_text(held),
         FieldType.BOOLEAN: pa.types.is_boolean(held),
-        FieldType.NUMBER: pa.types.is_integer(held) or pa.types.is_floating(held) or pa.types.is_decimal(held),
+        FieldType.NUMBER: holds_numbers(held) or pa.types.is_decimal(held),
     }
     fits[FieldType.INTEGER] = fits[FieldType.NUMBER]
     if pa.types.is_null(held) or (any(fits.values()) if kind is None else fits[kind]):
@@ -71,7 +71,7 @@ def read_numbers(name: str, kind: FieldType, array: pa.Array, before: int) -> pa
     target = pa.int64() if kind is FieldType.INTEGER else pa.float64()
     plain = array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
     try:
-        numbers = (pc.utf8_trim_whitespace(plain) if is_text(plain.type) else plain).cast(target)
+        numbers = (pc.utf8_trim_whitespace(plain) if holds_text(plain.type) else plain).cast(target)
     except pa.ArrowInvalid:
         # One by one: the error names a faulty value, and `+1` or `3.0` are not faulty.
         return pa.array(_read_all(name, plain, before, _read_as(kind)), target)
@@ -94,7 +94,7 @@ def _read_coded(name: str, array: pa.Array, before: int, check: Callable[[Any], 
     """Returns the distinct values as `check` returns them; those of one canonical text are one."""
     plain = array.cast(pa.string()) if pa.types.is_null(array.type) else array
     encoded = plain if pa.types.is_dictionary(plain.type) else plain.dictionary_encode()
-    codes = np.asarray(encoded.indices.fill_null(MISSING).to_numpy(zero_copy_only=False), dtype=np.int64)
+    codes = read_codes(encoded)
     used = np.unique(codes[codes != MISSING])
     of_code = np.full(len(encoded.dictionary) + 1, MISSING, dtype=np.int64)
     position_of: dict[str, int] = {}
@@ -118,10 +118,9 @@ def _read_coded(name: str, array: pa.Array, before: int, check: Callable[[Any], 
 
 def _list_cells(name: str, array: pa.Array) -> list[Any]:
     try:
-        cells: list[Any] = array.to_pylist()
+        return list(array.to_pylist())
     except UnicodeDecodeError as error:
         raise InvalidInput.of(f"columns.{name}", "holds text that is not UTF-8") from error
-    return cells
 
 
 def _read_all(name: str, array: pa.Array, before: int, check: Callable[[Any], Scalar]) -> list[Scalar | None]:
@@ -141,10 +140,6 @@ def _build_fault(name: str, row: int, reason: str) -> InvalidInput:
 def _read_as(kind: FieldType) -> Callable[[Any], Scalar]:
     """Returns the reader of values of a kind, or of their texts."""
     return lambda value: CHECKS[kind](parse_text(str(value), kind) if isinstance(value, str | Decimal) else value)
-
-
-def is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 class TrainingFile(Protocol):
@@ -220,7 +215,7 @@ class ParquetFile:
         self.names = _require_unique(schema.names)
         self.types: Mapping[str, pa.DataType] = {field.name: field.type for field in schema}
         self.metadata: Mapping[bytes, bytes] = schema.metadata or {}
-        self._texts = [field.name for field in schema if is_text(field.type)]
+        self._texts = [field.name for field in schema if holds_text(field.type)]
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         # Texts stay positions in a dictionary, as in the file: each by itself they could take many times its size.

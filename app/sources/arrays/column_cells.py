@@ -72,7 +72,7 @@ class JsonCells:
 
     def coded(self) -> Coded:
         encoded = self._texts.combine_chunks().dictionary_encode()
-        return Coded([parse_value(text) for text in encoded.dictionary.to_pylist()], _read_codes(encoded))
+        return Coded([parse_value(text) for text in encoded.dictionary.to_pylist()], read_codes(encoded))
 
     def floats(self) -> FloatArray | None:
         try:
@@ -84,8 +84,15 @@ class JsonCells:
 def stored_cells(values: pa.ChunkedArray, column: Column | None = None) -> Cells:
     """Returns a stored feature or meta field: numbers of a numeric column, else text."""
     array = values.combine_chunks()
-    is_number = pa.types.is_floating(array.type) or pa.types.is_integer(array.type)
-    return NumberCells(array, column) if is_number else _encode(array, column)
+    return NumberCells(array, column) if holds_numbers(array.type) else _encode(array, column)
+
+
+def holds_numbers(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
+def holds_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def parse_value(json_text: str) -> Scalar:
@@ -117,10 +124,10 @@ def _spell_each(json_texts: pa.ChunkedArray, spell: Callable[[Scalar], str]) -> 
 def _encode(array: pa.Array, column: Column | None) -> Coded:
     encoded = array.dictionary_encode()
     values = encoded.dictionary.to_pylist()
-    return Coded(values if column is None else [typed(value, column) for value in values], _read_codes(encoded))
+    return Coded(values if column is None else [typed(value, column) for value in values], read_codes(encoded))
 
 
-def _read_codes(encoded: pa.DictionaryArray) -> Codes:
+def read_codes(encoded: pa.DictionaryArray) -> Codes:
     return np.asarray(encoded.indices.fill_null(MISSING).to_numpy(zero_copy_only=False), dtype=np.int64)
 
 

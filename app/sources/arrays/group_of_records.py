@@ -26,8 +26,6 @@ from ...domain.monitor import MonitoredAttribute
 from ...statistics.group_labels import Codes, cross
 from .column_cells import Cells, are_ranges, in_ranges, stored_cells
 
-__all__ = ["Group", "Grouping", "ListedGroups", "group_records", "intersect", "place", "typed_value"]
-
 
 @frozen
 class Grouping:
@@ -64,14 +62,13 @@ class ListedGroups:
         group_positions, twins = positions(self.groups, self.column, present), find_twins(present, [group.value for group in self.groups])
         named: list[NamedGroup | None] = []
         for value in values:
-            if value is None:
-                named.append(None)
-                continue
-            position = next(group_positions)
+            position = NEITHER if value is None else next(group_positions)
             if position != NEITHER:
                 named.append((self.groups[position].label, self.groups[position].role))
+            elif value is not None and self.others_are_reference and value not in twins:
+                named.append((name_value(value), "reference"))
             else:
-                named.append((name_value(value), "reference") if self.others_are_reference and value not in twins else None)
+                named.append(None)
         return named
 
 

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from ...base.errors import InvalidInput
 from ...base.values import Scalar, canonical, normalised
 from ...domain.deployment import Column, FieldKind, FieldType
-from ..arrays.column_cells import format_value
+from ..arrays.column_cells import format_value, holds_numbers, holds_text
 
 ARROW_TYPES = {
     FieldType.STRING: pa.string(),
@@ -25,9 +25,9 @@ def typed_column(values: pa.ChunkedArray, column: Column) -> pa.Array:
     source = array.type
     # Arrow would turn "12" into a number and 12 into a text; ingestion accepts neither.
     fits = {
-        FieldType.STRING: pa.types.is_string(source) or pa.types.is_large_string(source),
-        FieldType.INTEGER: pa.types.is_integer(source) or pa.types.is_floating(source),
-        FieldType.NUMBER: pa.types.is_integer(source) or pa.types.is_floating(source) or pa.types.is_decimal(source),
+        FieldType.STRING: holds_text(source),
+        FieldType.INTEGER: holds_numbers(source),
+        FieldType.NUMBER: holds_numbers(source) or pa.types.is_decimal(source),
         FieldType.BOOLEAN: pa.types.is_boolean(source),
     }[column.type]
     fits = fits or (column.type is FieldType.BOOLEAN and _is_zero_or_one(array))
@@ -57,9 +57,7 @@ def stored_values(values: pa.ChunkedArray, column: Column, *, coded: bool = Fals
     typed = typed_column(values, column)
     if column.kind is FieldKind.NUMERIC:
         return typed
-    if pa.types.is_floating(typed.type):
-        return _spell_each(typed, canonical)
-    return typed.cast(pa.string())
+    return _spell_each(typed, canonical) if pa.types.is_floating(typed.type) else typed.cast(pa.string())
 
 
 def json_texts(values: pa.ChunkedArray) -> pa.Array:
@@ -70,8 +68,7 @@ def json_texts(values: pa.ChunkedArray) -> pa.Array:
 def json_codes(values: pa.ChunkedArray) -> pa.DictionaryArray:
     array = as_array(values)
     codes = array if pa.types.is_dictionary(array.type) else _drop_nan(array).dictionary_encode()
-    texts = _json_of_each(codes.dictionary)
-    return pa.DictionaryArray.from_arrays(codes.indices, texts)
+    return pa.DictionaryArray.from_arrays(codes.indices, _json_of_each(codes.dictionary))
 
 
 def text_codes(values: pa.ChunkedArray, absent: str) -> pa.DictionaryArray:
@@ -89,7 +86,7 @@ def _json_of_each(array: pa.Array) -> pa.Array:
         return array.cast(pa.string())
     if pa.types.is_decimal(kind):
         return _json_of_each(array.cast(pa.float64()))
-    if pa.types.is_floating(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind):
+    if pa.types.is_floating(kind) or holds_text(kind):
         return pa.array([None if value is None else format_value(value) for value in array.to_pylist()], pa.string())
     raise InvalidInput.of("payload", f"predictions and labels must be text, numbers or booleans, found {kind}")
 
@@ -100,7 +97,7 @@ def probability_texts(values: pa.ChunkedArray) -> pa.Array:
         return pa.array(
             [None if probability is None else f"[{', '.join(map(repr, probability))}]" for probability in values.to_pylist()], pa.string()
         )
-    if not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
+    if not holds_numbers(kind):
         raise InvalidInput.of("payload", f"probabilities must be numbers or lists of numbers, found {kind}")
     return _spell_each(_drop_nan(_plain(values)).cast(pa.float64()), repr)
 
