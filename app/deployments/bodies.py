@@ -78,10 +78,6 @@ _STORED_EXAMPLE: dict[str, Any] = {
 
 _FILLED: dict[str, Any] = {"minLength": 1}
 _SOME: dict[str, Any] = {"minItems": 1}
-_CLASSES = (
-    'The predictions that the model can make, in the order of its probabilities: then `1.0` and `"1"` are read as the class 1, and'
-    " probabilities may come as an object of classes. With one column as prediction and probability, the prediction is the likeliest class."
-)
 
 
 class OutputsIn(In):
@@ -92,7 +88,10 @@ class OutputsIn(In):
     label: str | None = None
     """The decoded form of the prediction, for example `No Risk` for 0."""
 
-    classes: list[ScalarJson] | None = Field(default=None, description=_CLASSES)
+    classes: list[ScalarJson] | None = None
+    """The predictions that the model can make, in the order of its probabilities: then `1.0` and `"1"` are
+    read as the class 1, and probabilities may come as an object of classes. With one column as
+    prediction and probability, the prediction is the likeliest class."""
 
 
 _PAYLOAD = "The table of files that holds the scoring records, for a batch deployment; null: records are logged to Evenhand."
@@ -108,12 +107,12 @@ class DeploymentIn(In):
 
     model_config = example(_EXAMPLE)
 
-    id: str | None = Field(default=None, pattern=ID_PATTERN)
+    id: str | None = Field(None, pattern=ID_PATTERN)
     """Chosen by you, or made from the name."""
 
     name: str = Field(max_length=200, json_schema_extra=_FILLED)
-    owner: str | None = Field(default=None, max_length=200, description=_OWNER, json_schema_extra={"pattern": NOT_BLANK})
-    purpose: str | None = Field(default=None, max_length=300, description=_PURPOSE, json_schema_extra={"pattern": NOT_BLANK})
+    owner: str | None = Field(None, max_length=200, description=_OWNER, json_schema_extra={"pattern": NOT_BLANK})
+    purpose: str | None = Field(None, max_length=300, description=_PURPOSE, json_schema_extra={"pattern": NOT_BLANK})
     problem_type: FromText[ProblemType]
     features: list[ColumnIn] = Field(json_schema_extra=_SOME)
     """The columns that are sent to the model, in this order."""
@@ -122,13 +121,13 @@ class DeploymentIn(In):
     """Logged along with the features, never sent to the model."""
 
     outputs: OutputsIn = OutputsIn()
-    model_revision: str = Field(default="1", max_length=200, json_schema_extra=_FILLED)
+    model_revision: str = Field("1", max_length=200, json_schema_extra=_FILLED)
     """Another revision makes stored counterfactuals stale."""
 
     endpoint: EndpointIn | None = None
-    payload: PayloadTableIn | None = Field(default=None, description=_PAYLOAD)
-    feedback: FeedbackTableIn | None = Field(default=None, description=_FEEDBACK)
-    earliest: str | None = Field(default=None, max_length=10, json_schema_extra={"format": "date"}, description=_EARLIEST)
+    payload: PayloadTableIn | None = Field(None, description=_PAYLOAD)
+    feedback: FeedbackTableIn | None = Field(None, description=_FEEDBACK)
+    earliest: str | None = Field(None, max_length=10, json_schema_extra={"format": "date"}, description=_EARLIEST)
 
     def to_domain(self) -> Definition:
         return self.read_as(
@@ -156,13 +155,13 @@ class DeploymentPatch(Patch):
     The problem type cannot be changed: stored records would change their meaning.
     """
 
-    name: str = Field(default="", max_length=200, json_schema_extra=_FILLED)
-    owner: str | None = Field(default=None, max_length=200, description=f"{_OWNER} Null: nobody is named any more.")
-    purpose: str | None = Field(default=None, max_length=300, description=f"{_PURPOSE} Null: it is not stated any more.")
+    name: str = Field("", max_length=200, json_schema_extra=_FILLED)
+    owner: str | None = Field(None, max_length=200, description=f"{_OWNER} Null: nobody is named any more.")
+    purpose: str | None = Field(None, max_length=300, description=f"{_PURPOSE} Null: it is not stated any more.")
     features: list[ColumnIn] = Field(default_factory=list, json_schema_extra=_SOME)
     meta: list[ColumnIn] = Field(default_factory=list)
     outputs: OutputsPatch = OutputsPatch()
-    model_revision: str = Field(default="", max_length=200, json_schema_extra=_FILLED)
+    model_revision: str = Field("", max_length=200, json_schema_extra=_FILLED)
     endpoint: EndpointPatch | None = None
     payload: PayloadTableIn | None = None
     """Sent whole."""
@@ -170,7 +169,7 @@ class DeploymentPatch(Patch):
     feedback: FeedbackTableIn | None = None
     """Sent whole; null removes it."""
 
-    earliest: str | None = Field(default=None, max_length=10)
+    earliest: str | None = Field(None, max_length=10)
 
     def merged_into(self, document: dict[str, Any]) -> dict[str, Any]:
         storages = {column["name"]: column["storage"] for column in (*document["features"], *document["meta"])}

@@ -8,10 +8,6 @@ from ..web.value_bodies import GroupValueJson
 
 _SENT = "The type of the values that are sent; text is stored."
 _GROUPS = "For the kind `groups`: the label of the first group that has a value is stored instead of it, and null for a value in no group."
-_STORAGE = (
-    "Left out, values are stored as they are sent. `pseudonym`: a keyed pseudonym is stored, the same for equal values. `groups`: only the"
-    " label of the value's group is stored. The column's type is then `string`. Not for features of a deployment with an endpoint."
-)
 
 
 class ColumnGroupIn(In):
@@ -25,7 +21,7 @@ class StorageIn(In):
     """The form in which a protected column is stored."""
 
     kind: FromText[StorageKind]
-    sent: FromText[FieldType] = Field(default=FieldType.STRING, description=_SENT)
+    sent: FromText[FieldType] = Field(FieldType.STRING, description=_SENT)
     groups: list[ColumnGroupIn] = Field(default_factory=list, description=_GROUPS)
 
 
@@ -35,7 +31,10 @@ class ColumnIn(In):
     name: str = Field(max_length=200, json_schema_extra={"minLength": 1, "pattern": NOT_BLANK})
     type: FromText[FieldType]
     kind: FromText[FieldKind | None] = None
-    storage: StorageIn | None = Field(default=None, description=_STORAGE)
+    storage: StorageIn | None = None
+    """Left out, values are stored as they are sent. `pseudonym`: a keyed pseudonym is stored, the same for
+    equal values. `groups`: only the label of the value's group is stored. The column's type is then
+    `string`. Not for features of a deployment with an endpoint."""
 
     def to_domain(self) -> Column:
         numbers = self.type in {FieldType.INTEGER, FieldType.NUMBER}

@@ -26,7 +26,7 @@ _KEY = "Private key of the certificate in PEM, without a passphrase. Stored encr
 
 
 def _pem(description: str, default: str | None = "") -> Any:  # noqa: ANN401 - a field's default
-    return Field(default=default, json_schema_extra={"writeOnly": True, "maxLength": MAX_PEM_BYTES}, description=description)
+    return Field(default, json_schema_extra={"writeOnly": True, "maxLength": MAX_PEM_BYTES}, description=description)
 
 
 class TlsIn(In):
@@ -85,26 +85,22 @@ _SOURCE = (
     "`http`: a server that is called. `mlflow`: an MLflow model that checks load and that answers as MLflow's own server does; only where"
     " the payload lies in a table, and for models that the operator allows (`EVENHAND_MODEL_PREFIXES`)."
 )
-_URI = "Required for the source `mlflow`: `models:/NAME/VERSION`, `models:/NAME@ALIAS`, or the whole path of a model's folder."
-_AT_ONCE = "Requests at the same time. Of an MLflow model: how many times it is loaded, by default once."
-
-_HEADERS = "Headers to send along, by name. Their values are stored encrypted and never returned."
 
 
 class CredentialsIn(In):
     """The credentials that Evenhand sends to the endpoint. Stored encrypted, never returned."""
 
     kind: FromText[CredentialsKind]
-    name: str = Field(default="", max_length=200)
+    name: str = Field("", max_length=200)
     """The user (basic, cpd_key), the header's name (header) or the client's id (oauth_client); otherwise
     unused."""
 
     secret: str = Field(max_length=10_000, json_schema_extra={"writeOnly": True, "minLength": 1})
-    token_url: str = Field(default="", max_length=2000)
+    token_url: str = Field("", max_length=2000)
     """The address that gives access tokens, for oauth_client and for the kinds whose key is exchanged for
     a token."""
 
-    scope: str = Field(default="", max_length=2000)
+    scope: str = Field("", max_length=2000)
     """For oauth_client: the scope to ask for, if one is needed."""
 
     def to_domain(self) -> Credentials:
@@ -118,10 +114,10 @@ class CredentialsIn(In):
 class MappingIn(In):
     """The places of records and answers in the endpoint's own JSON, as JSONPath: `$`, `.name`, `['name']`, `[0]`."""
 
-    records: str = Field(default="$[*]", max_length=1000)
+    records: str = Field("$[*]", max_length=1000)
     """The records in a request, with `[*]`; without it, a request has one."""
 
-    answers: str = Field(default="$[*]", max_length=1000)
+    answers: str = Field("$[*]", max_length=1000)
     """The answers to them, in the same order."""
 
     columns: dict[str, str] = Field(default_factory=dict)
@@ -137,8 +133,8 @@ class MappingIn(In):
 class MappingPatch(Patch):
     """Places to change; null removes one."""
 
-    records: str = Field(default="$[*]", max_length=1000)
-    answers: str = Field(default="$[*]", max_length=1000)
+    records: str = Field("$[*]", max_length=1000)
+    answers: str = Field("$[*]", max_length=1000)
     columns: dict[str, str | None] = Field(default_factory=dict)
     outputs: dict[str, str | None] = Field(default_factory=dict)
     constants: dict[str, ScalarJson | None] = Field(default_factory=dict)
@@ -149,25 +145,32 @@ class EndpointIn(In):
 
     model_config = ConfigDict(json_schema_extra={"examples": _EXAMPLES})
 
-    source: FromText[EndpointSource] = Field(default=EndpointSource.HTTP, description=_SOURCE)
-    url: str = Field(default="", max_length=2000, examples=["http://127.0.0.1:9000/score"])
+    source: FromText[EndpointSource] = Field(EndpointSource.HTTP, description=_SOURCE)
+    url: str = Field("", max_length=2000, examples=["http://127.0.0.1:9000/score"])
     """Required for the source `http`."""
 
-    uri: str = Field(default="", max_length=2000, examples=["models:/credit/3"], description=_URI)
+    uri: str = Field("", max_length=2000, examples=["models:/credit/3"])
+    """Required for the source `mlflow`: `models:/NAME/VERSION`, `models:/NAME@ALIAS`, or the whole path of
+    a model's folder."""
+
     payload_format: FromText[PayloadFormat] = PayloadFormat.FIELDS_VALUES
     mapping: MappingIn | None = None
     """For the format that needs one."""
 
     credentials: CredentialsIn | None = None
-    headers: dict[str, str] = Field(default_factory=dict, description=_HEADERS, json_schema_extra={"writeOnly": True})
+    headers: dict[str, str] = Field(default_factory=dict, json_schema_extra={"writeOnly": True})
+    """Headers to send along, by name. Their values are stored encrypted and never returned."""
+
     tls: TlsIn | None = None
     """For endpoints by https."""
 
-    timeout_seconds: float = Field(default=30.0, json_schema_extra=_TIMEOUT)
-    page_size: int = Field(default=1000, json_schema_extra=_PAGE_SIZE)
+    timeout_seconds: float = Field(30.0, json_schema_extra=_TIMEOUT)
+    page_size: int = Field(1000, json_schema_extra=_PAGE_SIZE)
     """Rows in one request."""
 
-    concurrency: int = Field(default=4, json_schema_extra=_CONCURRENCY, description=_AT_ONCE)
+    concurrency: int = Field(4, json_schema_extra=_CONCURRENCY)
+    """Requests at the same time. Of an MLflow model: how many times it is loaded, by default once."""
+
     requests_per_second: Rate | None = None
 
     def to_domain(self) -> Endpoint:
@@ -182,16 +185,16 @@ class EndpointPatch(Patch):
     """The changes of the endpoint. Credentials that are left out stay; null removes them."""
 
     source: FromText[EndpointSource] = EndpointSource.HTTP
-    url: str | None = Field(default=None, max_length=2000)
-    uri: str | None = Field(default=None, max_length=2000)
+    url: str | None = Field(None, max_length=2000)
+    uri: str | None = Field(None, max_length=2000)
     payload_format: FromText[PayloadFormat] = PayloadFormat.FIELDS_VALUES
     mapping: MappingPatch | None = None
     credentials: CredentialsIn | None = None
     headers: dict[str, str | None] = Field(default_factory=dict, json_schema_extra={"writeOnly": True})
     tls: TlsPatch | None = None
-    timeout_seconds: float = Field(default=30.0, json_schema_extra=_TIMEOUT)
-    page_size: int = Field(default=1000, json_schema_extra=_PAGE_SIZE)
-    concurrency: int = Field(default=4, json_schema_extra=_CONCURRENCY)
+    timeout_seconds: float = Field(30.0, json_schema_extra=_TIMEOUT)
+    page_size: int = Field(1000, json_schema_extra=_PAGE_SIZE)
+    concurrency: int = Field(4, json_schema_extra=_CONCURRENCY)
     requests_per_second: Rate | None = None
 
 

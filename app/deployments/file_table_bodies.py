@@ -7,10 +7,6 @@ from pydantic import BeforeValidator, Field
 from ..domain.deployment import FILE_FORMATS, TableFormat
 from ..web.body import In, Out, example
 
-_LOCATION = (
-    "A folder, given by its whole path or its address in an object store, within those that the operator allows (`EVENHAND_TABLE_ROOTS`)."
-)
-_PARTITION = "A column that is part of the files' paths, as in `day=2026-07-01/part-0.parquet`."
 _PAYLOAD_EXAMPLE = {
     "source": "table",
     "format": "parquet",
@@ -62,8 +58,12 @@ class PayloadColumnsIn(In):
 class _TableIn(In):
     source: Literal["table"]
     format: FormatIn = TableFormat.PARQUET
-    location: str = Field(max_length=2000, description=_LOCATION, json_schema_extra={"minLength": 1})
-    partition_by: str | None = Field(default=None, description=_PARTITION)
+    location: str = Field(max_length=2000, json_schema_extra={"minLength": 1})
+    """A folder, given by its whole path or its address in an object store, within those that the operator
+    allows (`EVENHAND_TABLE_ROOTS`)."""
+
+    partition_by: str | None = None
+    """A column that is part of the files' paths, as in `day=2026-07-01/part-0.parquet`."""
 
 
 class PayloadTableIn(_TableIn):

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 from ..base.frozen import frozen
 from ..domain.deployment import FeedbackTable, PayloadTable
 from ..sources.tables.allowed_locations import Root, list_files, open_folder, read_partition_value
+from ..sources.tables.table_files import find_chunk
 from .listed_file_queries import FileSpan
 
 HOURS = pa.timestamp("s", "UTC")
@@ -66,18 +67,15 @@ def read_span(table: PayloadTable | FeedbackTable, path: str) -> tuple[datetime 
     """
     time = table.time
     with pq.ParquetFile(path, filesystem=open_folder(table.location)) as opened:
-        index = opened.schema_arrow.get_field_index(time)
-        if index < 0 or not pa.types.is_timestamp(opened.schema_arrow.field(index).type):
+        if not pa.types.is_timestamp(opened.schema_arrow.field(time).type):
             raise KeyError(time)
-        bounds: list[datetime] = []
+        bounds: list[datetime | None] = []
         for no in range(opened.num_row_groups):
             group = opened.metadata.row_group(no)
-            # By name: a nested column takes several places.
-            of_time = next(column for column in map(group.column, range(group.num_columns)) if column.path_in_schema == time)
+            of_time = find_chunk(group, time)
             if of_time.is_stats_set and of_time.statistics.has_min_max:
                 bounds += [of_time.statistics.min, of_time.statistics.max]
             elif group.num_rows:
-                extremes = pc.min_max(opened.read_row_group(no, columns=[time])[time]).as_py()
-                bounds += [extremes["min"], extremes["max"]]
+                bounds += pc.min_max(opened.read_row_group(no, columns=[time])[time]).as_py().values()
     moments = [moment for moment in bounds if moment is not None]
     return (min(moments), max(moments)) if moments else (None, None)

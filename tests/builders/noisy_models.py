@@ -13,8 +13,9 @@ from app.checks.copies.repeats import count_repeats, draw_repeats, plan_repeats,
 from app.checks.subject import Subject
 from app.domain.check import DataSet
 from app.domain.deployment import Column, FieldKind, FieldType
+from app.domain.groups import Group
 from app.domain.monitor import Monitor, OutcomeRule
-from app.sources.arrays.group_of_records import Group, Grouping
+from app.sources.arrays.group_of_records import Grouping
 from app.statistics.figure_values import Value
 from app.statistics.group_labels import as_groups
 from app.statistics.measures.perturbed_data import measure_balanced

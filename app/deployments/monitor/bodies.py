@@ -137,7 +137,7 @@ class AttributeIn(In):
     reference: list[GroupValueJson] | None = None
     """The reference group. Left out: every other value that is seen. Required for ranges."""
 
-    threshold: float = Field(default=DEFAULT_THRESHOLD, json_schema_extra={"exclusiveMinimum": 0, "maximum": 1})
+    threshold: float = Field(DEFAULT_THRESHOLD, json_schema_extra={"exclusiveMinimum": 0, "maximum": 1})
     """The lowest fair ratio."""
 
     upper_threshold: float | None = None
@@ -177,11 +177,11 @@ class EvidenceSettingsIn(In):
     person: ColumnName | None = None
     """The column that says whose record it is. Only a person's first record of a model revision counts."""
 
-    label_horizon_hours: int = Field(default=LABEL_HORIZON_HOURS, json_schema_extra={"minimum": 1, "maximum": MAX_LABEL_HORIZON_HOURS})
+    label_horizon_hours: int = Field(LABEL_HORIZON_HOURS, json_schema_extra={"minimum": 1, "maximum": MAX_LABEL_HORIZON_HOURS})
     """A label counts if it arrives within these hours of its record; then the hour of the record is
     complete."""
 
-    false_alarm_hours: int = Field(default=FALSE_ALARM_HOURS, json_schema_extra={"minimum": 1, "maximum": MAX_FALSE_ALARM_HOURS})
+    false_alarm_hours: int = Field(FALSE_ALARM_HOURS, json_schema_extra={"minimum": 1, "maximum": MAX_FALSE_ALARM_HOURS})
     """All comparisons together raise at most one false alarm in these hours on average; 8,760 are a year."""
 
 
@@ -191,7 +191,7 @@ class AttributionSettingsIn(In):
     nightly: bool = False
     """True: queued once a night, at midnight UTC, for the day that has ended."""
 
-    max_rows: int = Field(default=MAX_NIGHTLY_ROWS, json_schema_extra={"minimum": 1, "maximum": MAX_ATTRIBUTED_ROWS})
+    max_rows: int = Field(MAX_NIGHTLY_ROWS, json_schema_extra={"minimum": 1, "maximum": MAX_ATTRIBUTED_ROWS})
     """Max rows a night that the model is asked about; fewer pairs are compared where all of them would
     cost more."""
 
@@ -202,7 +202,7 @@ GroupNames = dict[FeatureName, dict[str, str]]
 class DisplayNamesIn(In):
     """Names for people, used in sentences and tables. What has no name is shown as it is logged."""
 
-    favourable: str | None = Field(default=None, examples=["rated No Risk"])
+    favourable: str | None = Field(None, examples=["rated No Risk"])
     """Continues "they are": `rated No Risk`."""
 
     groups: GroupNames = Field(default_factory=dict)
@@ -231,25 +231,25 @@ class MonitorIn(In):
     intersections: list[list[FeatureName]] = Field(default_factory=list)
     """Pairs or triples of attributes to be watched together."""
 
-    min_records: int = Field(default=100, json_schema_extra={"minimum": 1, "maximum": MAX_RECORDS})
+    min_records: int = Field(100, json_schema_extra={"minimum": 1, "maximum": MAX_RECORDS})
     """With fewer records than this, a check ends as insufficient_data."""
 
-    max_records: int = Field(default=10_000, json_schema_extra={"minimum": 1, "maximum": MAX_RECORDS})
+    max_records: int = Field(10_000, json_schema_extra={"minimum": 1, "maximum": MAX_RECORDS})
     """Of more records than this, a check reads the newest."""
 
     schedule: FromText[Schedule] = Schedule.HOURLY
-    metrics: list[MetricKey] | None = Field(default=None, json_schema_extra=_SOME)
+    metrics: list[MetricKey] | None = Field(None, json_schema_extra=_SOME)
     """Keys of the metrics, see `GET /v1/metrics`. Left out: the usual ones and, with `strata`, the
     conditional ones."""
 
     strata: ColumnName | None = None
     """The column within whose values the conditional metrics compare like with like."""
 
-    draws: int = Field(default=DRAWS_PER_ROW, json_schema_extra={"minimum": 1, "maximum": MAX_DRAWS})
+    draws: int = Field(DRAWS_PER_ROW, json_schema_extra={"minimum": 1, "maximum": MAX_DRAWS})
     """Copies per record and target range of a numeric attribute; one with correlated features has one
     copy each."""
 
-    seed: int = Field(default=0, json_schema_extra={"minimum": -(2**63), "maximum": 2**63 - 1})
+    seed: int = Field(0, json_schema_extra={"minimum": -(2**63), "maximum": 2**63 - 1})
     """Seed of the draws; a signed 64-bit integer."""
 
     evidence: EvidenceSettingsIn = Field(default_factory=EvidenceSettingsIn)

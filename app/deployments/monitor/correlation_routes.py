@@ -14,9 +14,6 @@ from .doubted_features import find_warning
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/correlated-features", tags=["training data"])
 
-NO_ROWS = "the training data are a ready distribution, which has no rows to compare columns in; upload a file"
-EARLIER = "the training data were uploaded before correlated features were looked for; upload them again"
-
 
 @router.get("")
 def list_correlated_features(
@@ -41,9 +38,11 @@ def list_correlated_features(
     associations = read_associations(session, deployment.no, [attribute]).get(attribute)
     reason = None
     if associations is None and summary.form is TrainingForm.DISTRIBUTION:
-        reason = NO_ROWS
+        reason = "the training data are a ready distribution, which has no rows to compare columns in; upload a file"
+    elif associations is None and attribute in summary.absent:
+        reason = f"the training data have no column {attribute}; upload them with it"
     elif associations is None:
-        reason = f"the training data have no column {attribute}; upload them with it" if attribute in summary.absent else EARLIER
+        reason = "the training data were uploaded before correlated features were looked for; upload them again"
 
     donated = read_donor_features(session, deployment.no).get(attribute, {})
     # A column whose type changed since the upload has no values of the present type.

@@ -1,7 +1,6 @@
 """Doubts about correlated features that a monitor picks: chance may explain them."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -18,28 +17,6 @@ CHANCE = "no_stronger_than_chance"
 
 NOT_CORRECTED = "not_corrected_for_chance"
 """Member of a window that lists features whose strength an earlier version measured."""
-
-_PICKED_CHANCE = (
-    "{feature} goes together with {attribute} no more strongly than shuffled values do (strength {strength:.3f}, level of chance"
-    " {chance_level:.3f}), so changing it says nothing about indirect bias: pick the features that are recommended"
-)
-_PICKED_UNKNOWN = (
-    "whether {feature} goes together with {attribute} more strongly than chance is not known: the training data were uploaded when"
-    " strengths were not yet corrected for chance; upload them again"
-)
-_ONLY_CHANCE = (
-    "Do not take the counterfactual figures of {attribute} for a sign of fairness: in the training data {features} went together with"
-    " {attribute} no more strongly than shuffled values do ({strengths}). Copies that change nothing else are answered alike in both groups"
-    " whatever the model does, so a ratio near 1 says nothing. Pick the recommended features."
-)
-_CHANCE_TOO = (
-    "Among the features that copies of {attribute} change, {features} went together with {attribute} in the training data no more strongly"
-    " than shuffled values do ({strengths}). Changing this shows no indirect bias and adds chance; take it out of the monitor."
-)
-_UNKNOWN = (
-    "It is not known whether {features} went together with {attribute} in the training data more strongly than chance: they were uploaded"
-    " when strengths were not yet corrected for it. A counterfactual ratio near 1 may be false; upload the training data again."
-)
 
 
 @frozen
@@ -79,24 +56,46 @@ def chance_warnings(session: Session, deployment: Deployment, monitor: Monitor) 
 
 
 def find_warning(attribute: str, association: Association) -> str | None:
-    if association.strength is None:
-        warning = None if association.is_corrected else _PICKED_UNKNOWN
-    else:
-        warning = None if association.is_above_chance else _PICKED_CHANCE
-    return warning and warning.format(attribute=attribute, **asdict(association))
+    feature = association.feature
+    if not association.is_corrected:
+        return (
+            f"whether {feature} goes together with {attribute} more strongly than chance is not known: the training data were uploaded"
+            " when strengths were not yet corrected for chance; upload them again"
+        )
+    if association.strength is None or association.is_above_chance:
+        return None
+    return (
+        f"{feature} goes together with {attribute} no more strongly than shuffled values do (strength {association.strength:.3f}, level"
+        f" of chance {association.chance_level:.3f}), so changing it says nothing about indirect bias: pick the features that are"
+        " recommended"
+    )
 
 
 def notes_on_doubts(attribute: str, through: Mapping[str, Any]) -> Iterator[str]:
     """Yields the notes on counterfactual figures of a meta field; `through` is its `correlated_features` in the window."""
     levels, unknown = through.get(CHANCE, {}), through.get(NOT_CORRECTED, [])
-    if levels:
-        note = _ONLY_CHANCE if set(levels) == set(through["features"]) else _CHANCE_TOO
-        strengths = [
-            f"{name}: strength {figures['strength']:.3f}, level of chance {figures['chance_level']:.3f}" for name, figures in levels.items()
-        ]
-        yield note.format(attribute=attribute, features=_join(levels), strengths="; ".join(strengths))
+    strengths = "; ".join(
+        f"{name}: strength {figures['strength']:.3f}, level of chance {figures['chance_level']:.3f}" for name, figures in levels.items()
+    )
+    if levels and set(levels) == set(through["features"]):
+        yield (
+            f"Do not take the counterfactual figures of {attribute} for a sign of fairness: in the training data {_join(levels)}"
+            f" went together with {attribute} no more strongly than shuffled values do ({strengths}). Copies that change nothing"
+            " else are answered alike in both groups whatever the model does, so a ratio near 1 says nothing. Pick the recommended"
+            " features."
+        )
+    elif levels:
+        yield (
+            f"Among the features that copies of {attribute} change, {_join(levels)} went together with {attribute} in the training"
+            f" data no more strongly than shuffled values do ({strengths}). Changing this shows no indirect bias and adds chance;"
+            " take it out of the monitor."
+        )
     if unknown:
-        yield _UNKNOWN.format(attribute=attribute, features=_join(unknown))
+        yield (
+            f"It is not known whether {_join(unknown)} went together with {attribute} in the training data more strongly than chance: they"
+            " were uploaded when strengths were not yet corrected for it. A counterfactual ratio near 1 may be false; upload the training"
+            " data again."
+        )
 
 
 def _join(names: Collection[str]) -> str:

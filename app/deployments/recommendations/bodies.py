@@ -117,7 +117,7 @@ class AcceptRecommendationsIn(In):
 
     model_config = example({"attributes": [{"feature": "Sex", "threshold": 0.9}], "favourable": ["No Risk"], "unfavourable": ["Risk"]})
 
-    attributes: list[AcceptedAttributeIn] | None = Field(default=None, json_schema_extra={"minItems": 1})
+    attributes: list[AcceptedAttributeIn] | None = Field(None, json_schema_extra={"minItems": 1})
     favourable: list[GroupValueJson] | None = None
     """Required where no monitor says it and the suggestion is not certain. Replaces what the monitor has."""
 

@@ -22,9 +22,6 @@ MIN_RECORDS = 30
 MIN_REFERENCE_SHARE = 0.1
 """Min share of all groups' records that a reference has, so that chance does not choose it."""
 
-NO_OUTCOMES = "the favourable outcomes are not known"
-NO_RECORDS = "no record of it has a favourable or unfavourable outcome"
-
 
 class CountsOrigin(StrEnum):
     """The source of the counts."""
@@ -135,6 +132,7 @@ class NoChoice(Exception):
 
 def build_share(value: GroupValue, count: Count, *, role: Role, meaning: str | None = None, has_outcomes: bool) -> ObservedShare:
     interval = wilson(count.favourable, count.classified) if count.classified else None
+    reason = "no record of it has a favourable or unfavourable outcome" if has_outcomes else "the favourable outcomes are not known"
     return ObservedShare(
         value=value,
         meaning=meaning,
@@ -144,7 +142,7 @@ def build_share(value: GroupValue, count: Count, *, role: Role, meaning: str | N
         rate=count.rate,
         lower=None if interval is None else interval.lower,
         upper=None if interval is None else interval.upper,
-        reason=None if interval is not None else NO_RECORDS if has_outcomes else NO_OUTCOMES,
+        reason=reason if interval is None else None,
     )
 
 

@@ -27,11 +27,6 @@ from .value_match import MAX_VALUES
 
 DEFAULT_UPPER_THRESHOLD = mirrored_ratio(DEFAULT_THRESHOLD)
 
-WHY = "0.8 is the four-fifths rule; 1.25 mirrors 0.8, so that a disadvantage of the reference group is seen as well"
-
-NOT_NUMERIC = "it holds ages, but the deployment declares it categorical, and only numeric columns can be divided into ranges"
-STRATA = "the monitor compares within its values (`strata`), so not between them"
-
 Picked: TypeAlias = Literal["proposed", "customary"]
 
 _PLACE = re.compile(r"attributes\[(\d+)\]")
@@ -44,7 +39,7 @@ class ColumnEvidence:
     source: Source
     missing: int
     reference: str
-    threshold: str = WHY
+    threshold: str = "0.8 is the four-fifths rule; 1.25 mirrors 0.8, so that a disadvantage of the reference group is seen as well"
 
 
 @frozen(kw_only=True)
@@ -105,7 +100,8 @@ def recommend(columns: Sequence[Observed], outcomes: RecommendedOutcomes, monito
         elif isinstance(detected, Dismissed):
             not_proposed.append(NotProposed(name, detected.row.kind, detected.reason))
         elif detected is not None and name == strata:
-            not_proposed.append(NotProposed(name, detected.row.kind, STRATA))
+            why = "the monitor compares within its values (`strata`), so not between them"
+            not_proposed.append(NotProposed(name, detected.row.kind, why))
         elif isinstance(proposal, Proposal):
             proposals.append(proposal)
         elif proposal is not None:
@@ -126,7 +122,8 @@ def _propose(observed: Observed, source: Source, detected: Detected, rule: Outco
         elif observed.column.kind is FieldKind.NUMERIC:
             choice = choose_ages(row.splits, counts, has_outcomes=has_outcomes)
         else:
-            return NotProposed(observed.column.name, row.kind, NOT_NUMERIC)
+            why = "it holds ages, but the deployment declares it categorical, and only numeric columns can be divided into ranges"
+            return NotProposed(observed.column.name, row.kind, why)
     except NoChoice as no_choice:
         return NotProposed(observed.column.name, row.kind, str(no_choice))
 
@@ -293,6 +290,6 @@ def _find_problems(requested: Sequence[Accepted], known_names: set[str], recomme
 def _find_choice(accepted: Accepted, recommended: Recommended) -> GroupChoice | None:
     if accepted.picked is None:
         return None
-    attributes = (*recommended.proposals, *recommended.already)
+    attributes: list[Proposal | AlreadyMonitored] = [*recommended.proposals, *recommended.already]
     choice = next((attribute.choice for attribute in attributes if attribute.feature == accepted.feature), None)
     return choice if choice is None or accepted.picked == "proposed" else choice.customary

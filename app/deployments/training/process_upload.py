@@ -124,12 +124,9 @@ class RowTables:
 
     def tables(self) -> tuple[LabelTable, ...]:
         return tuple(
-            LabelTable(table.counted_by, table.counts and table.counts.to_json(), table.reason or self._no_strata) for table in self._tables
+            LabelTable(table.counted_by, None if table.counts is None else table.counts.to_json(), table.reason or self._no_strata)
+            for table in self._tables
         )
-
-
-BINNED = f"counted in up to {BINS} intervals of about equally many records"
-LEFT_OUT = "its values are not kept"
 
 
 class Distributions:
@@ -171,8 +168,8 @@ def _axis(seen_values: Seen, name: str, survey: Survey, *, other_values: int, is
     if too_many is None:
         return Values(seen_values.sorted()), None
     if is_quantity:
-        return CountedBins(survey.sample.bounds(name)), f"{too_many}: {BINNED}"
-    return None, f"{too_many}: {LEFT_OUT}"
+        return CountedBins(survey.sample.bounds(name)), f"{too_many}: counted in up to {BINS} intervals of about equally many records"
+    return None, f"{too_many}: its values are not kept"
 
 
 @frozen(kw_only=True)

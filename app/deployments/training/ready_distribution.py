@@ -34,10 +34,10 @@ def process_distributions(
         for number, distribution in enumerate(distributions)
         for problem in _find_problems(f"distributions[{number}]", distribution, deployment)
     )
-    problems = list(islice(faults, MOST_PROBLEMS)) or list(islice(_find_contradictions(distributions), MOST_PROBLEMS))
-    refuse(problems)
+    refuse(list(islice(faults, MOST_PROBLEMS)))
+    refuse(list(islice(_find_contradictions(distributions), MOST_PROBLEMS)))
     counts = _count_labels(distributions[0])
-    label_of_text = {None if cell.label is None else name_value(cell.label): cell.label for cell in distributions[0].cells}
+    label_of_text = {_name_label(cell): cell.label for cell in distributions[0].cells}
     labels = Distribution((), tuple(Cell((), label, counts[text]) for text, label in label_of_text.items()))
     require_outcomes(labels, monitor)
     schema = deployment.schema
@@ -46,7 +46,7 @@ def process_distributions(
         form=TrainingForm.DISTRIBUTION,
         label=label,
         weight=None,
-        records=sum(cell.records for cell in distributions[0].cells),
+        records=counts.total(),
         schema_version=schema.version,
         labels=labels,
         absent=tuple(column.name for column in (*schema.features, *schema.meta) if column.name not in named),
@@ -118,9 +118,9 @@ def _bounds_problem(value: GroupValue) -> str | None:
 def _find_contradictions(distributions: Sequence[Distribution]) -> Iterator[FieldProblem]:
     """Yields the problems of distributions that count different records: each must hold as many of each label as the first."""
     expected = _count_labels(distributions[0])
-    total = expected.total()
-    if not 1 <= total <= MOST_COUNTED:
-        yield FieldProblem("distributions[0].counts", f"must count 1 to {MOST_COUNTED:,} records together, found {total:,}")
+    if not 1 <= expected.total() <= MOST_COUNTED:
+        message = f"must count 1 to {MOST_COUNTED:,} records together, found {expected.total():,}"
+        yield FieldProblem("distributions[0].counts", message)
     for number, distribution in enumerate(distributions[1:], 1):
         counts = _count_labels(distribution)
         for label in dict.fromkeys([*expected, *counts]):
@@ -132,8 +132,12 @@ def _find_contradictions(distributions: Sequence[Distribution]) -> Iterator[Fiel
                 )
 
 
+def _name_label(cell: Cell) -> str | None:
+    return None if cell.label is None else name_value(cell.label)
+
+
 def _count_labels(distribution: Distribution) -> "Counter[str | None]":
-    counts: Counter[str | None] = Counter()
+    counts = Counter[str | None]()
     for cell in distribution.cells:
-        counts[None if cell.label is None else name_value(cell.label)] += cell.records
+        counts[_name_label(cell)] += cell.records
     return counts

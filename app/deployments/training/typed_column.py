@@ -74,10 +74,11 @@ def read_numbers(name: str, kind: FieldType, array: pa.Array, before: int) -> pa
         numbers = (pc.utf8_trim_whitespace(plain) if holds_text(plain.type) else plain).cast(target)
     except pa.ArrowInvalid:
         # One by one: the error names a faulty value, and `+1` or `3.0` are not faulty.
-        return pa.array(_read_all(name, plain, before, _read_as(kind)), target)
+        coded = _read_coded(name, plain, before, _read_as(kind))
+        return pa.array(coded.values, target).take(pa.array(coded.codes, mask=coded.codes == MISSING))
     # The cast lets infinity and NaN through.
     if kind is FieldType.NUMBER and not pc.all(pc.is_finite(numbers)).as_py():
-        _read_all(name, plain, before, _read_as(kind))
+        _read_coded(name, plain, before, _read_as(kind))
     return numbers
 
 
@@ -100,7 +101,11 @@ def _read_coded(name: str, array: pa.Array, before: int, check: Callable[[Any], 
     position_of: dict[str, int] = {}
     values: list[Scalar] = []
     faults: list[tuple[int, str]] = []
-    for code, cell in zip(used.tolist(), _list_cells(name, encoded.dictionary.take(pa.array(used))), strict=True):
+    try:
+        cells = encoded.dictionary.take(pa.array(used)).to_pylist()
+    except UnicodeDecodeError as error:
+        raise InvalidInput.of(f"columns.{name}", "holds text that is not UTF-8") from error
+    for code, cell in zip(used.tolist(), cells, strict=True):
         try:
             value = None if cell is None else check(cell)
         except CellRefused as refused:
@@ -112,29 +117,8 @@ def _read_coded(name: str, array: pa.Array, before: int, check: Callable[[Any], 
     if faults:
         # The first row, not the first value of the dictionary.
         row, reason = min(faults)
-        raise _build_fault(name, before + row, reason)
+        raise InvalidInput.of(f"columns.{name}", f"row {before + row + 1}: {reason}")
     return Coded(values, of_code[codes])
-
-
-def _list_cells(name: str, array: pa.Array) -> list[Any]:
-    try:
-        return list(array.to_pylist())
-    except UnicodeDecodeError as error:
-        raise InvalidInput.of(f"columns.{name}", "holds text that is not UTF-8") from error
-
-
-def _read_all(name: str, array: pa.Array, before: int, check: Callable[[Any], Scalar]) -> list[Scalar | None]:
-    checked: list[Scalar | None] = []
-    for row, value in enumerate(_list_cells(name, array)):
-        try:
-            checked.append(None if value is None else check(value))
-        except CellRefused as refused:
-            raise _build_fault(name, before + row, str(refused)) from refused
-    return checked
-
-
-def _build_fault(name: str, row: int, reason: str) -> InvalidInput:
-    return InvalidInput.of(f"columns.{name}", f"row {row + 1}: {reason}")
 
 
 def _read_as(kind: FieldType) -> Callable[[Any], Scalar]:

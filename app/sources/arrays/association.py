@@ -11,7 +11,7 @@ The level of chance is the square that 95 of 100 shuffles stay below, corrected 
 A record without a value in one of the columns is left out. If a column then has a single value, the strength is undefined, not 0.
 """
 
-from typing import Protocol
+from abc import ABC, abstractmethod
 
 import numpy as np
 import numpy.typing as npt
@@ -147,17 +147,24 @@ class Strength:
     uncorrected: float
 
 
-class AssociationCounts(Protocol):
+class AssociationCounts(ABC):
     """The association of two columns, being counted."""
 
     @property
+    @abstractmethod
     def records(self) -> int:
         """Number of records with a value in both."""
 
-    def strength(self) -> Strength | Undefined: ...
+    def strength(self) -> Strength | Undefined:
+        strength = self._measure() if self.records else NO_RECORDS
+        return Undefined(strength, self.records) if isinstance(strength, str) else strength
+
+    @abstractmethod
+    def _measure(self) -> Strength | str:
+        """Returns the strength, or why there is none."""
 
 
-class CramersV:
+class CramersV(AssociationCounts):
     """Association of two columns of categories, with that many values each."""
 
     def __init__(self, first: int, second: int) -> None:
@@ -172,13 +179,11 @@ class CramersV:
     def records(self) -> int:
         return int(self._counts.sum())
 
-    def strength(self) -> Strength | Undefined:
+    def _measure(self) -> Strength | str:
         records = self.records
-        if not records:
-            return Undefined(NO_RECORDS, 0)
         counts = self._counts[self._counts.any(axis=1)][:, self._counts.any(axis=0)]
         if min(counts.shape) < 2:  # noqa: PLR2004 - one value
-            return Undefined(ONE_VALUE, records)
+            return ONE_VALUE
         of_first, of_second = counts.sum(axis=1), counts.sum(axis=0)
         expected = np.outer(of_first, of_second) / records
         chi_squared = float(((counts - expected) ** 2 / expected).sum())
@@ -187,7 +192,7 @@ class CramersV:
         return _strength(chi_squared / records, Shuffled(*shapes, records), room)
 
 
-class CorrelationRatio:
+class CorrelationRatio(AssociationCounts):
     """Association of a column with that many categories, and a quantity."""
 
     def __init__(self, categories: int) -> None:
@@ -216,23 +221,21 @@ class CorrelationRatio:
     def records(self) -> int:
         return int(self._records.sum())
 
-    def strength(self) -> Strength | Undefined:
+    def _measure(self) -> Strength | str:
         records = self.records
-        if not records:
-            return Undefined(NO_RECORDS, 0)
         if np.count_nonzero(self._records) == 1 or self._numbers.is_one_value:
-            return Undefined(ONE_VALUE, records)
+            return ONE_VALUE
         shape = self._numbers.shape()
         with np.errstate(all="ignore"):
             mean = (self._records * self._means).sum() / records
             between = (self._records * (self._means - mean) ** 2).sum()
             squared = between / (between + self._squares.sum())
         if shape is None or not np.isfinite(squared):
-            return Undefined(OUT_OF_BOUNDS, records)
+            return OUT_OF_BOUNDS
         return _strength(float(squared), Shuffled(shape_of_categories(self._records[self._records > 0]), shape, records))
 
 
-class AbsolutePearson:
+class AbsolutePearson(AssociationCounts):
     def __init__(self) -> None:
         self._product = 0.0
         self._numbers = (_Quantity(), _Quantity())
@@ -254,18 +257,15 @@ class AbsolutePearson:
     def records(self) -> int:
         return self._numbers[0].moments.records
 
-    def strength(self) -> Strength | Undefined:
-        records = self.records
-        if not records:
-            return Undefined(NO_RECORDS, 0)
+    def _measure(self) -> Strength | str:
         if any(quantity.is_one_value for quantity in self._numbers):
-            return Undefined(ONE_VALUE, records)
+            return ONE_VALUE
         first, second = (quantity.shape() for quantity in self._numbers)
         with np.errstate(all="ignore"):
             correlation = float(self._product / np.prod([np.sqrt(quantity.moments.squares) for quantity in self._numbers]))
         if first is None or second is None or not np.isfinite(correlation):
-            return Undefined(OUT_OF_BOUNDS, records)
-        return _strength(correlation**2, Shuffled(first, second, records))
+            return OUT_OF_BOUNDS
+        return _strength(correlation**2, Shuffled(first, second, self.records))
 
 
 class _Quantity:

@@ -258,7 +258,7 @@ def _list_table(table: PayloadTable | FeedbackTable, roots: Sequence[Root], fiel
     location, is_folder = table.location, not is_in_store(table.location)
     logged: Dataset | None = None
     named: set[str] = set()
-    is_wanted = _is_data
+    is_wanted: Callable[[str], bool] = _is_data
     if table.format in _LOGS:
         # Before the listing, which then has every file of the log.
         logged = _LOGS[table.format](location, field)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from ...base.apart import Apart
 from ...base.errors import InvalidInput
@@ -18,7 +19,7 @@ from ...domain.deployment import FeedbackTable, PayloadTable
 from .allowed_locations import Root, describe_error, list_table, open_folder, read_partition_value
 
 if TYPE_CHECKING:
-    from pyarrow.dataset import Dataset, ParquetFileFragment
+    from pyarrow.dataset import Dataset
 
 CANNOT_READ = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OSError, MemoryError)
 """Errors of a damaged file, one with other types than the first, an unknown encoding, a file that vanished, or is too large."""
@@ -67,7 +68,8 @@ def find_pieces(dataset: "Dataset", time: str, span: Span) -> Iterator[FilePiece
                 yield FilePiece(fragment.path, partition, group.id, group.num_rows)
             elif bounds["max"] >= span.start and bounds["min"] < span.end:
                 # A row without a time is in no span.
-                is_within = bounds["min"] >= span.start and bounds["max"] < span.end and _has_all(fragment, group.id, time)
+                is_within = bounds["min"] >= span.start and bounds["max"] < span.end
+                is_within = is_within and find_chunk(fragment.metadata.row_group(group.id), time).statistics.null_count == 0
                 yield FilePiece(fragment.path, partition, group.id, group.num_rows, bounds["min"], bounds["max"], is_within)
 
 
@@ -76,11 +78,9 @@ def in_span(schema: pa.Schema, time: str, span: Span) -> pc.Expression:
     return (pc.field(time) >= start) & (pc.field(time) < end)
 
 
-def _has_all(fragment: "ParquetFileFragment", row_group: int, column: str) -> bool:
-    group = fragment.metadata.row_group(row_group)
+def find_chunk(group: pq.RowGroupMetaData, column: str) -> pq.ColumnChunkMetaData:
     # By name: a nested column takes several places.
-    chunk = next(chunk for chunk in map(group.column, range(group.num_columns)) if chunk.path_in_schema == column)
-    return bool(chunk.statistics.null_count == 0)
+    return next(chunk for chunk in map(group.column, range(group.num_columns)) if chunk.path_in_schema == column)
 
 
 @frozen
