@@ -1,5 +1,6 @@
 """Recommended monitors as bodies."""
 
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -134,7 +135,7 @@ class AcceptRecommendationsIn(In):
 
     def outcomes(self) -> OutcomeRule | None:
         if self.favourable is not None and self.unfavourable is not None:
-            return OutcomeRule(favourable=tuple(self.favourable), unfavourable=tuple(self.unfavourable))
+            return self.read_as(OutcomeRule)
         if self.favourable is None and self.unfavourable is None:
             return None
         missing = "favourable" if self.favourable is None else "unfavourable"
@@ -159,8 +160,8 @@ class SuggestedOutcomesOut(Out):
     def _join_rule(cls, source: object) -> object:
         if not isinstance(source, RecommendedOutcomes):
             return source
-        members = {"favourable": source.rule and source.rule.favourable, "unfavourable": source.rule and source.rule.unfavourable}
-        return members | {"origin": source.origin, "is_certain": source.is_certain, "evidence": source.evidence}
+        rule = source.rule
+        return asdict(source) | {"favourable": rule and rule.favourable, "unfavourable": rule and rule.unfavourable}
 
 
 class ProposedGroupOut(Out):

@@ -56,7 +56,7 @@ def match_name(row: KindRow, name: str) -> NameMatch | None:
     best = None
 
     # `is_female` and `race_black` name one meaning, and their values say yes or no to it.
-    removed = (_remove(phrase.split(), tokens) for phrase in (*row.names, *row.ambiguous_names))
+    removed = (_remove(phrase, tokens) for phrase in (*row.names, *row.ambiguous_names))
     remaining = next((candidate for candidate in removed if candidate is not None), tokens)
     joined = " ".join(token for token in remaining if token not in NEUTRAL_TO_CLEAR_NAMES and not token.isdigit())
     meaning = row.indicators.get(joined)
@@ -80,7 +80,7 @@ def match_name(row: KindRow, name: str) -> NameMatch | None:
 
 def unfit_reason(row: KindRow, name: str) -> str | None:
     tokens = split_words(name)
-    return next((reason for phrase, reason in row.unfit_names.items() if _remove(phrase.split(), tokens) is not None), None)
+    return next((reason for phrase, reason in row.unfit_names.items() if _remove(phrase, tokens) is not None), None)
 
 
 def _other_words(phrase: str, tokens: tuple[str, ...], name: str) -> tuple[str, ...] | None:
@@ -88,22 +88,18 @@ def _other_words(phrase: str, tokens: tuple[str, ...], name: str) -> tuple[str, 
     if phrase != fold(phrase):
         # A name that only its accent distinguishes from another: età is an age, eta a time of arrival.
         return () if name.strip().lower() == phrase else None
-    phrase_tokens = phrase.split()
-    removed = _remove(phrase_tokens, tokens)
+    removed = _remove(phrase, tokens)
     if removed is not None:
         return removed
-    joined = "".join(phrase_tokens)
+    joined = "".join(phrase.split())
     for position, token in enumerate(tokens):
-        remaining = tokens[:position] + tokens[position + 1 :]
-        if token == joined:
-            return remaining
-        affix = token.removesuffix(joined) if token.endswith(joined) else token.removeprefix(joined) if token.startswith(joined) else ""
-        if len(affix) >= _MIN_AFFIX and affix in NEUTRAL:
-            return remaining
+        affix = token.removesuffix(joined) if token.endswith(joined) else token.removeprefix(joined)
+        if token == joined or (affix != token and len(affix) >= _MIN_AFFIX and affix in NEUTRAL):
+            return tokens[:position] + tokens[position + 1 :]
     return None
 
 
-def _remove(phrase_tokens: list[str], tokens: tuple[str, ...]) -> tuple[str, ...] | None:
-    size = len(phrase_tokens)
-    starts = (start for start in range(len(tokens) - size + 1) if list(tokens[start : start + size]) == phrase_tokens)
-    return next((tokens[:start] + tokens[start + size :] for start in starts), None)
+def _remove(phrase: str, tokens: tuple[str, ...]) -> tuple[str, ...] | None:
+    words = tuple(phrase.split())
+    starts = (start for start in range(len(tokens) - len(words) + 1) if tokens[start : start + len(words)] == words)
+    return next((tokens[:start] + tokens[start + len(words) :] for start in starts), None)

@@ -55,8 +55,8 @@ def _match_words(row: KindRow, counted: Mapping[GroupValue, int]) -> ValueMatch 
         return None
 
     groups = {*meanings.values()} - {NO_ANSWER}
-    if len(groups) < PAIR:
-        return ValueMatch(Fit.UNFIT, f"its values are all of one group: {groups.pop()}") if groups else None
+    if len(groups) == 1:
+        return ValueMatch(Fit.UNFIT, f"its values are all of one group: {groups.pop()}")
     if len(groups - {"other"}) < PAIR:
         return None
     shown = list_values([value for value in counted if meanings.get(name_value(value), NO_ANSWER) != NO_ANSWER])
@@ -178,10 +178,9 @@ def detect(name: str, counted: Mapping[GroupValue, int]) -> Detected | Dismissed
             results.append(Dismissed(row, f"{reason}, and {values.sentence}"))
 
     sure = [detected for detected in results if isinstance(detected, Detected)]
-    if sure:
-        # Of equal ones the first counts: KINDS has an order.
-        return min(sure, key=lambda detected: (detected.confidence is not Confidence.HIGH, -detected.values.fit))
-    return results[0] if results else None
+    # Of equal ones the first counts: KINDS has an order.
+    best = min(sure, key=lambda detected: (detected.confidence is not Confidence.HIGH, -detected.values.fit), default=None)
+    return best or next(iter(results), None)
 
 
 def is_named(name: str) -> bool:

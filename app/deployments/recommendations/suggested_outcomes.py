@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from enum import StrEnum
 
 from ...base.frozen import frozen
@@ -53,10 +54,8 @@ def determine_outcomes(
     # A monitor compares spellings: labels `1` and predictions `approved` would share no outcome.
     foreign = [value for value in predicted if not isinstance(value, Range) and rule.classify(value) is Outcome.UNCLASSIFIED]
     if foreign:
-        evidence = (
-            f"{suggested.evidence}; but the model's own outcomes are spelled otherwise, such as {name_value(foreign[0])!r:.60}: say both"
-        )
-        return RecommendedOutcomes(rule, OutcomesOrigin.SUGGESTION, is_certain=False, evidence=evidence)
+        spelling = f"the model's own outcomes are spelled otherwise, such as {name_value(foreign[0])!r:.60}: say both"
+        return replace(suggested, is_certain=False, evidence=f"{suggested.evidence}; but {spelling}")
     return suggested
 
 
@@ -94,11 +93,8 @@ def _suggest(labels: list[Scalar | Range], name: str) -> RecommendedOutcomes:
 
 
 def _suggestion(sides: Mapping[Scalar, bool | None], *, is_certain: bool, evidence: str) -> RecommendedOutcomes:
-    rule = OutcomeRule(
-        favourable=tuple(label for label, side in sides.items() if side is True),
-        unfavourable=tuple(label for label, side in sides.items() if side is False),
-    )
-    return RecommendedOutcomes(rule, OutcomesOrigin.SUGGESTION, is_certain=is_certain, evidence=evidence)
+    favourable, unfavourable = (tuple(label for label, side in sides.items() if side is listed) for listed in (True, False))
+    return RecommendedOutcomes(OutcomeRule(favourable, unfavourable), OutcomesOrigin.SUGGESTION, is_certain=is_certain, evidence=evidence)
 
 
 def _unknown(reason: str) -> RecommendedOutcomes:

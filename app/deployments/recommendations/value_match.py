@@ -54,7 +54,7 @@ def is_no_answer(value: GroupValue) -> bool:
     spelled = " ".join(split_words(name_value(value)))
     # A value such as `?` or `-` has no words at all.
     return (
-        spelled == ""
+        not spelled
         or spelled in NO_ANSWERS
         or any(len(answer) > _MAX_SHORT_ANSWER and holds_phrase(spelled, answer) for answer in NO_ANSWERS)
     )

@@ -34,8 +34,7 @@ class Coded:
     def spread(self, of_value: Iterable[int], *, missing: int) -> Codes:
         """Returns per record the entry of its value."""
         # MISSING is -1, the last place.
-        spread: Codes = np.array([*of_value, missing], dtype=np.int64)[self.codes]
-        return spread
+        return np.array([*of_value, missing], dtype=np.int64)[self.codes]
 
 
 class Cells(Protocol):

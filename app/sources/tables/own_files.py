@@ -85,13 +85,12 @@ class KeptAnswers:
         for file in files:
             of_folder.setdefault(file.parent, []).append(file)
         for folder, mine in of_folder.items():
-            if len(mine) == 1:
-                continue
-            self._write(folder, pa.concat_tables([pq.ParquetFile(file).read() for file in mine]))
-            for file in mine:
-                # One that stays does no harm: its answers are there twice.
-                with suppress(OSError):
-                    file.unlink()
+            if len(mine) > 1:
+                self._write(folder, pa.concat_tables([pq.ParquetFile(file).read() for file in mine]))
+                for file in mine:
+                    # One that stays does no harm: its answers are there twice.
+                    with suppress(OSError):
+                        file.unlink()
 
     def _write(self, folder: Path, rows: pa.Table) -> Path:
         file = folder / f"{secrets.token_hex(12)}.parquet"
@@ -207,16 +206,12 @@ def delete_all(folder: Path) -> int:
     """Deletes all files of Evenhand in the folder, and empty folders; returns how many files."""
     deleted = 0
     for file in _own_files(folder):
-        try:
+        with suppress(OSError):
             file.unlink()
-        except OSError:
-            continue
-        deleted += 1
+            deleted += 1
     for path in [*_own_folders(folder), folder]:
-        try:
+        with suppress(OSError):  # somebody else's file is in it
             path.rmdir()
-        except OSError:  # somebody else's file is in it
-            continue
     return deleted
 
 

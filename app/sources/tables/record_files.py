@@ -49,17 +49,17 @@ class PayloadForm:
     def wanted(self, query: WindowQuery) -> list[str]:
         """Returns the table's columns that `as_window` reads, but for ids and times."""
         columns = self.columns
+        optional = (columns.label, columns.model_revision, columns.probability if query.with_probabilities else None)
         names = [columns.prediction, *(self.stored[name] for name in query.columns)]
-        names += [name for name in (columns.label, columns.model_revision) if name is not None]
-        return names + ([columns.probability] if query.with_probabilities and columns.probability is not None else [])
+        return names + [name for name in optional if name is not None]
 
     def as_counted(self, rows: pa.Table, query: WindowQuery) -> pa.Table:
         """Returns model_revision, outcome and value_0 …, as codes with their distinct values."""
-        columns, size = self.columns, rows.num_rows
+        columns = self.columns
         outcome = json_codes(rows[columns.prediction])
         if columns.label is not None:
             outcome = pc.coalesce(json_texts(rows[columns.label]), outcome.dictionary_decode()).dictionary_encode()
-        revision: pa.Array = pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int8()), size), [self._revision])
+        revision: pa.Array = pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int8()), rows.num_rows), [self._revision])
         if columns.model_revision is not None:
             revision = text_codes(rows[columns.model_revision], self._revision)
         arrays = {"model_revision": revision, "outcome": outcome}
