@@ -105,9 +105,9 @@ def deployments_with_tables(session: Session) -> list[FiledDeployment]:
     columns = (DeploymentRow.no, DeploymentRow.id, DeploymentRow.record_tables)
     deployments = []
     for row in session.execute(select(*columns).where(DeploymentRow.record_tables.is_not(None)).order_by(DeploymentRow.no)):
-        tables = read_tables(row.record_tables)
-        sides = {PAYLOAD: tables.payload, FEEDBACK: tables.feedback}
-        deployments.append(FiledDeployment(row.no, row.id, {side: table for side, table in sides.items() if table is not None}))
+        stored = read_tables(row.record_tables)
+        tables = {side: table for side in (PAYLOAD, FEEDBACK) if (table := getattr(stored, side)) is not None}
+        deployments.append(FiledDeployment(row.no, row.id, tables))
     return deployments
 
 

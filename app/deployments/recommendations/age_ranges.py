@@ -9,6 +9,7 @@ from ...base.frozen import frozen
 from ...base.values import GroupValue, Range, name_value, read_number
 from ...domain.monitor import DEFAULT_THRESHOLD
 from ...statistics.intervals.intervals import log_ratio
+from ..training.from_distributions import find_bounds
 from .attribute_kinds import NO_ANSWER, Split
 from .group_choice import MIN_RECORDS, Count, GroupChoice, NoChoice, build_share, warn_of_small_groups
 from .value_match import ENOUGH, Fit, ValueMatch, is_no_answer, list_values
@@ -92,11 +93,11 @@ class _Ages:
         self.places: list[tuple[float, float, Count]] = []
         implausible = 0
         for value, count in counts.items():
-            lo, hi = (value.lo, value.hi) if isinstance(value, Range) else (read_number(value),) * 2
-            if lo is None or hi is None or lo < 0 or hi > OLDEST:
+            bounds = find_bounds(value)
+            if bounds is None or bounds.lo < 0 or bounds.hi > OLDEST:
                 implausible += count.records
             else:
-                self.places.append((float(lo), float(hi), count))
+                self.places.append((float(bounds.lo), float(bounds.hi), count))
         self.has_fractions = any(not (lo.is_integer() and hi.is_integer()) for lo, hi, _ in self.places)
         self.lo = min((lo for lo, _, _ in self.places), default=0.0)
         self.hi = max((hi for _, hi, _ in self.places), default=0.0)

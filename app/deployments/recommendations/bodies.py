@@ -105,11 +105,12 @@ class AcceptedAttributeIn(In):
     """Null: no upper limit. Left out of a new attribute whose `threshold` is sent: 1/threshold."""
 
     def accepted(self) -> Accepted:
-        changes: dict[str, Any] = {}
-        for member in self.model_fields_set - {"feature", "groups"}:
-            sent = getattr(self, member)
-            if sent is not None or member in {"reference", "upper_threshold"}:
-                changes[member] = tuple(sent) if isinstance(sent, list) else sent
+        sent = {member: getattr(self, member) for member in self.model_fields_set - {"feature", "groups"}}
+        changes = {
+            member: tuple(value) if isinstance(value, list) else value
+            for member, value in sent.items()
+            if value is not None or member in {"reference", "upper_threshold"}
+        }
         return Accepted(self.feature, changes, self.groups)
 
 

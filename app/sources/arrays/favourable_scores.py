@@ -77,15 +77,14 @@ def read_scores(reading: Reading, probabilities: pa.ChunkedArray) -> FloatArray:
     """Returns the scores [records] by a reading; NaN where an answer has another form."""
     has_answer = np.asarray(probabilities.is_valid().to_numpy(), dtype=np.bool_)
     values = np.full(len(has_answer), np.nan)
-    if not has_answer.any():
-        return values
-    texts = probabilities.drop_null()
-    table = parse_numbers(texts)
-    if table is None:
-        answers = [np.asarray([_ONE_DECODER.decode(text)], dtype=np.float64) for text in texts.to_pylist()]
-        values[has_answer] = [float(_read_form(answer, reading)[0]) for answer in answers]
-    else:
-        values[has_answer] = _read_form(table, reading)
+    if has_answer.any():
+        texts = probabilities.drop_null()
+        table = parse_numbers(texts)
+        if table is None:
+            answers = [np.asarray([_ONE_DECODER.decode(text)], dtype=np.float64) for text in texts.to_pylist()]
+            values[has_answer] = [float(_read_form(answer, reading)[0]) for answer in answers]
+        else:
+            values[has_answer] = _read_form(table, reading)
     return values
 
 

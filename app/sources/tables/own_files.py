@@ -55,12 +55,10 @@ class KeptAnswers:
 
     def read_draws(self, key: TargetKey, ids: pa.Array) -> pa.Table:
         while True:
-            try:
+            # Another check may just have merged a file.
+            with suppress(FileNotFoundError):
                 rows = self._read_rows(key, ids)
                 break
-            except FileNotFoundError:
-                # Another check has just merged it.
-                continue
         # Two checks may have asked for the same copy: the first answer counts.
         once = rows.group_by(["record_id", "draw"], use_threads=False).aggregate([("outcome", "first"), ("probability", "first")])
         names = ["record_id", "draw", "outcome_first", "probability_first"]
