@@ -111,12 +111,9 @@ def store_detectors(
             "check_no": check_no,
             "basis": basis,
             "trained_at": trained_at,
-            "attribute": detector.attribute,
             "training": {name: getattr(detector, name) for name in ("counts", "made_by", "threshold")},
-            "quality": detector.quality,
-            "reason": detector.reason,
-            "model": detector.model,
         }
+        | {name: getattr(detector, name) for name in ("attribute", "quality", "reason", "model")}
         for detector in detectors
     ]
     session.execute(insert(BiasDetectorRow), rows)

@@ -35,15 +35,15 @@ def missing_sides(monitor: Monitor | None) -> tuple[MissingSide, ...]:
 
 def watching_both_sides(monitor: Monitor) -> Monitor:
     """Monitor with the mirror image of each lone limit that is not so by its nature."""
-    attributes = [
+    attributes = tuple(
         replace(
             attribute,
             upper_threshold=mirrored_ratio(attribute.threshold) if attribute.upper_threshold is None else attribute.upper_threshold,
             metric_limits=tuple((metric, _complete(metric, limits)) for metric, limits in attribute.metric_limits),
         )
         for attribute in monitor.attributes
-    ]
-    return replace(monitor, attributes=tuple(attributes))
+    )
+    return replace(monitor, attributes=attributes)
 
 
 def _complete(metric: str, limits: Limits) -> Limits:

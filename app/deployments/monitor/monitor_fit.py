@@ -23,8 +23,9 @@ def _schedule_problems(deployment: Deployment, monitor: Monitor) -> list[FieldPr
         return []
     if payload is None:
         return [FieldProblem("schedule", "must be hourly or off: this deployment's records are logged, not read from files")]
-    lacking = "cannot be batch: the payload table has no `partition_by`, whose values are the batches"
-    return [] if payload.partition_by is not None else [FieldProblem("schedule", lacking)]
+    if payload.partition_by is None:
+        return [FieldProblem("schedule", "cannot be batch: the payload table has no `partition_by`, whose values are the batches")]
+    return []
 
 
 def keep_origins(monitor: Monitor, before: Monitor | None) -> Monitor:
@@ -34,12 +35,11 @@ def keep_origins(monitor: Monitor, before: Monitor | None) -> Monitor:
         InvalidInput: another scan is said to have found it.
     """
     origins = {attribute.rule: attribute.found_by for attribute in (() if before is None else before.attributes)}
+    attributes = []
     for position, attribute in enumerate(monitor.attributes):
-        if attribute.found_by is not None and (attribute.rule is None or attribute.found_by != origins.get(attribute.rule)):
+        origin = origins.get(attribute.rule)
+        if attribute.found_by not in (None, origin):
             message = "must be left out, or be as it was read with the same rule: POST …/fairness-monitor/found-groups sets it"
             raise InvalidInput.of(f"attributes[{position}].found_by", message)
-    attributes = (
-        replace(attribute, found_by=origins.get(attribute.rule)) if attribute.rule is not None else attribute
-        for attribute in monitor.attributes
-    )
+        attributes.append(replace(attribute, found_by=origin))
     return replace(monitor, attributes=tuple(attributes))

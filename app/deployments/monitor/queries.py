@@ -125,10 +125,10 @@ def _members(fields: Monitor | MonitoredAttribute | OutcomeRule) -> dict[str, An
 
 def _monitor(row: MonitorRow) -> Monitor:
     config = row.config
-    attributes = [stored | {"metric_limits": _list_limits(stored["metric_limits"])} for stored in config["attributes"]]
+    attributes = []
+    for stored in config["attributes"]:
+        limits = sorted(stored["metric_limits"].items())
+        named = [(metric, Limits(lower=lower, upper=upper)) for metric, (lower, upper) in limits]
+        attributes.append(stored | {"metric_limits": named})
     columns = {"schedule": row.schedule, "attribution": row.attribution or {}, "version": row.version}
     return msgspec.convert(config | columns | {"outcomes": config, "attributes": attributes}, Monitor)
-
-
-def _list_limits(stored: dict[str, list[float | None]]) -> list[tuple[str, Limits]]:
-    return [(metric, Limits(lower=lower, upper=upper)) for metric, (lower, upper) in sorted(stored.items())]

@@ -94,11 +94,10 @@ def find_layout(
     faults = (find_type_problem(name, kind, file.types[name]) for name, kind in kinds if name in file.types)
     problems += [problem for problem in faults if problem is not None]
     refuse(problems)
-    absent = tuple(column.name for column in all_columns if column not in columns)
     is_typed = label in file.types or (monitor is not None and isinstance(monitor.outcomes.favourable[0], str))
     return Layout(
         columns=columns,
-        absent=absent,
+        absent=tuple(column.name for column in all_columns if column not in columns),
         label=label,
         weight=weight,
         has_numeric_label=label_type is not None,
@@ -135,14 +134,10 @@ def _has_pseudonyms(column: Column) -> bool:
 
 
 def _read_part(column: Column, array: pa.Array, before: int) -> Part:
-    if column.storage is not None:
-        return _read_groups(column, array, before)
-    read = read_numbers if is_numeric(column) else read_categories
-    return Part(read(column.name, column.type, array, before))
-
-
-def _read_groups(column: Column, array: pa.Array, before: int) -> Part:
-    """Returns the groups of a protected column's values; a value in no group is missing, as in payload."""
+    if column.storage is None:
+        read = read_numbers if is_numeric(column) else read_categories
+        return Part(read(column.name, column.type, array, before))
+    # The groups of a protected column's values: a value in no group is missing, as in payload.
     coded = _read_part(sent_column(column), array, before).coded()
     find, positions = group_labels(column), dict[str, int]()
     labels = [find(value) for value in coded.values]

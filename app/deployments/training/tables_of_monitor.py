@@ -52,16 +52,14 @@ def present_tables(data: TrainingData, monitor: Monitor, schema: RecordSchema) -
 
 
 def _make_table(data: TrainingData, monitor: Monitor, schema: RecordSchema, attributes: tuple[MonitoredAttribute, ...]) -> Present:
-    features = [attribute.feature for attribute in attributes]
-    comparison = Comparison(tuple(features))
+    comparison = Comparison(tuple(attribute.feature for attribute in attributes))
     reason = f"how the labels fall between the groups of {comparison.label} was not counted; {AGAIN}"
-    for strata in [monitor.strata, None] if monitor.strata is not None else [None]:
-        needed = {*features, *([strata] if strata is not None else [])}
+    for strata in dict.fromkeys([monitor.strata, None]):
+        needed = {*comparison.features, *filter(None, [strata])}
         for distribution in data.distributions:
-            if not needed <= set(distribution.columns) or not distribution.cells:
-                continue
-            try:
-                return Present(comparison, build_table(distribution, attributes, monitor, schema, strata=strata))
-            except Inexact as error:
-                reason = f"{error}; {AGAIN}"
+            if distribution.cells and needed <= set(distribution.columns):
+                try:
+                    return Present(comparison, build_table(distribution, attributes, monitor, schema, strata=strata))
+                except Inexact as error:
+                    reason = f"{error}; {AGAIN}"
     return Present(comparison, None, reason)

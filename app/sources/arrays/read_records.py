@@ -37,12 +37,11 @@ def divide(column: str, values: pa.ChunkedArray) -> Divided:
     coded = stored_cells(values).coded()
     texts = [canonical(value) for value in coded.values]
     # 0.0 and -0.0 have one text.
-    labels = tuple(dict.fromkeys(texts))
-    if len(labels) > MOST_STRATA:
-        reason = f"{column} has {len(labels):,} different values in the window, where at most {MOST_STRATA:,} are strata"
+    position = {text: index for index, text in enumerate(dict.fromkeys(texts))}
+    if len(position) > MOST_STRATA:
+        reason = f"{column} has {len(position):,} different values in the window, where at most {MOST_STRATA:,} are strata"
         return Divided(column, (), np.full(len(values), NEITHER, dtype=np.int64), reason)
-    position = {label: index for index, label in enumerate(labels)}
-    return Divided(column, labels, coded.spread((position[text] for text in texts), missing=NEITHER))
+    return Divided(column, tuple(position), coded.spread((position[text] for text in texts), missing=NEITHER))
 
 
 def read_attribute(attribute: MonitoredAttribute, values: pa.Table) -> pa.ChunkedArray:
