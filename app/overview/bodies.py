@@ -120,9 +120,9 @@ class WorstOut(Out):
 
     @classmethod
     def of(cls, worst: WorstGroup, names: GroupWords) -> "WorstOut":
-        group, disadvantaged = worst.group, worst.disadvantaged_group
+        disadvantaged = worst.disadvantaged_group
         other_name = None if disadvantaged is None else names.label(worst.attribute, disadvantaged)
-        return cls.from_object(worst, group_name=names.label(worst.attribute, group), disadvantaged_name=other_name)
+        return cls.from_object(worst, group_name=names.label(worst.attribute, worst.group), disadvantaged_name=other_name)
 
 
 class TrendPointOut(Out):
@@ -212,7 +212,7 @@ class OverviewEntryOut(Out):
     @classmethod
     def of(cls, entry: DeploymentOverview) -> "OverviewEntryOut":
         trend = [] if entry.worst is None else [TrendPointOut.of(point, entry.worst.metric) for point in entry.trend]
-        worst = None if entry.worst is None else WorstOut.of(entry.worst, entry.words)
+        worst = entry.worst and WorstOut.of(entry.worst, entry.words)
         return cls.from_object(entry, trend=trend, worst=worst)
 
 

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
@@ -26,6 +25,7 @@ from ..checks.advice.advice import (
 from ..checks.advice.deployment_facts import EndedCheck, OverviewEntry, Unacknowledged
 from ..checks.schedule.worker_queries import workers_seen
 from ..checks.schedule.worker_state import WorkersSeen
+from ..database.binary_rows import read_row
 from ..domain.check import CheckState
 from ..domain.group_words import GroupWords
 from ..domain.monitor import Schedule
@@ -136,8 +136,8 @@ class Overview:
     deployments: tuple[DeploymentOverview, ...]
     every: tuple[DeploymentOverview, ...]
     workers: WorkersSeen
-    counts: Mapping[DeploymentState, int] = field(default_factory=dict)
-    next_step: str | None = None
+    counts: Mapping[DeploymentState, int]
+    next_step: str | None
 
 
 def overview(session: Session, query: OverviewWanted, *, now: datetime) -> Overview:
@@ -182,24 +182,14 @@ def overview(session: Session, query: OverviewWanted, *, now: datetime) -> Overv
 
 def _add_details(session: Session, listed: Sequence[DeploymentOverview], *, points: int, now: datetime) -> Iterator[DeploymentOverview]:
     """Adds records, trends, evidence and the wider interval in three statements."""
-    keys = [
-        GroupKey(
-            deployment_no=deployment.no,
-            metric=deployment.worst.metric,
-            data=deployment.worst.data,
-            attribute=deployment.worst.attribute,
-            group=deployment.worst.group,
-        )
-        for deployment in listed
-        if deployment.worst is not None
-    ]
+    keys = [read_row(GroupKey, deployment.worst, deployment_no=deployment.no) for deployment in listed if deployment.worst is not None]
     of_deployment = dict(zip((key.deployment_no for key in keys), trends(session, keys, points=points), strict=True))
     evidence = evidence_counts(session, [deployment.no for deployment in listed])
     records = count_records(session, [deployment.no for deployment in listed], now=now)
     for deployment in listed:
         yield msgspec.structs.replace(
             deployment,
-            worst=None if deployment.worst is None else deployment.worst.allow_for_choice(deployment.chosen_from),
+            worst=deployment.worst and deployment.worst.allow_for_choice(deployment.chosen_from),
             records=records.get(deployment.no, 0),
             trend=tuple(of_deployment.get(deployment.no, ())),
             evidence=evidence.get(deployment.no),
@@ -212,20 +202,16 @@ def rank_deployment(deployment: DeploymentOverview, sort: OverviewSort) -> Overv
     By severity, the graver of state and last verdict counts: a stale or failing deployment does not hide that it was unfair, but comes
     after all that are so now.
     """
-    name = deployment.name.casefold()
-    match sort:
-        case OverviewSort.NAME:
-            return OverviewPlace(rank=0.0, nearness=0.0, name=name, no=deployment.no)
-        case OverviewSort.LAST_CHECK:
-            ended = 0.0 if deployment.last_check is None else deployment.last_check.at.timestamp()
-            return OverviewPlace(rank=-ended, nearness=0.0, name=name, no=deployment.no)
-        case OverviewSort.SEVERITY:
-            judged = deployment.state if deployment.worst is None else _JUDGED.get(deployment.worst.verdict, deployment.state)
-            rank = min(_URGENCY[deployment.state], _URGENCY[judged])
-            earlier = 0.0 if _URGENCY[deployment.state] == rank else 0.5
-            return OverviewPlace(
-                rank=rank + earlier, nearness=-deployment.worst.beyond if deployment.worst else 0.0, name=name, no=deployment.no
-            )
+    rank = nearness = 0.0
+    if sort is OverviewSort.LAST_CHECK and deployment.last_check is not None:
+        rank = -deployment.last_check.at.timestamp()
+    elif sort is OverviewSort.SEVERITY:
+        rank = float(_URGENCY[deployment.state])
+        if deployment.worst is not None:
+            nearness = -deployment.worst.beyond
+            judged = _URGENCY[_JUDGED.get(deployment.worst.verdict, deployment.state)]
+            rank = judged + 0.5 if judged < rank else rank
+    return OverviewPlace(rank=rank, nearness=nearness, name=deployment.name.casefold(), no=deployment.no)
 
 
 def _describe(entry: OverviewEntry, by: JudgedBy, outlook: Outlook, now: datetime) -> DeploymentOverview:

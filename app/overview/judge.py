@@ -1,8 +1,8 @@
 """Chooses the gravest figure of a deployment's newest check."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 
 import msgspec
 from sqlalchemy.orm import Session
@@ -53,7 +53,7 @@ class WorstGroup(GroupFigure, frozen=True, kw_only=True):
 
     @property
     def chosen_interval(self) -> list[float | None] | None:
-        return None if self.for_choice is None else [self.for_choice.lower, self.for_choice.upper]
+        return self.for_choice and [self.for_choice.lower, self.for_choice.upper]
 
     @property
     def is_unfair_in_its_attribute_alone(self) -> bool:
@@ -163,7 +163,7 @@ class Distances:
     """Marks of a metric and limits are computed once."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, Limits], Callable[[float], float]] = {}
+        self._measure = cache(lambda metric, limits: distance_under(CATALOGUE[metric], limits))
 
     def furthest(self, metric: str, figures: Sequence[RankedFigure]) -> RankedFigure:
         """Figure furthest beyond its limits, the first of equals. Expects at least one."""
@@ -185,7 +185,4 @@ class Distances:
         if figure.value is None:
             return 0.0
         limits = figure.lower_limit, figure.upper_limit
-        measure = self._known.get((metric, limits))
-        if measure is None:
-            measure = self._known[metric, limits] = distance_under(CATALOGUE[metric], limits)
-        return min(max(measure(figure.value), -FURTHEST), FURTHEST)
+        return min(max(self._measure(metric, limits)(figure.value), -FURTHEST), FURTHEST)

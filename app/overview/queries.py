@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import msgspec
 from sqlalchemy.orm import Session
 
-from ..base.frozen import frozen
 from ..checks.advice.deployment_facts import Compared, EndedCheck, GroupFigure, OverviewEntry, Success, Unacknowledged
 from ..database.binary_rows import array_text, read_named_rows, read_row, read_rows
 from ..domain.check import CheckState, DataSet, Failure, WindowCounts
@@ -84,7 +83,7 @@ def overview_entries(session: Session, *, only_no: int | None) -> list[OverviewE
         read_row(
             OverviewEntry,
             row,
-            picked=None if row.picked is None else tuple(row.picked),
+            picked=row.picked and tuple(row.picked),
             last=_read_last(row),
             success=_read_success(row),
             names=msgspec.convert(row.names or {}, DisplayNames),
@@ -108,7 +107,7 @@ def _read_last(row: Any) -> EndedCheck | None:  # noqa: ANN401 - a row of _ENTRI
         at=row.last_at,
         finished_at=row.last_finished_at,
         reason=row.last_reason,
-        failure=None if row.last_failure is None else Failure(row.last_failure),
+        failure=row.last_failure and Failure(row.last_failure),
         next_attempt_at=row.last_claimable_at if state is CheckState.FAILED else None,
         counts=WindowCounts(records=row.last_records, unclassified=row.last_unclassified, needed=row.last_needed),
     )
@@ -150,8 +149,7 @@ class RankedFigure(NamedTuple):
     upper_limit: float | None
 
 
-@frozen(kw_only=True)
-class GroupKey:
+class GroupKey(NamedTuple):
     deployment_no: int
     metric: str
     data: DataSet
@@ -199,7 +197,7 @@ _RECORDS = """
 
 _TRENDS = f"""
     SELECT wanted.place, t.definition, t.at, t.value, t.verdict, t.lower_limit, t.upper_limit
-    FROM unnest(%(deployment_nos)s::int[], %(metrics)s::text[], %(data)s::text[], %(attributes)s::text[],
+    FROM unnest(%(deployment_nos)s::int[], %(metrics)s::text[], %(datas)s::text[], %(attributes)s::text[],
                 %(groups)s::text[]) WITH ORDINALITY AS wanted(deployment_no, metric, data, attribute, "group", place)
     CROSS JOIN LATERAL (
         SELECT DISTINCT ON (m.at) m.at, m.value, m.verdict, m.lower_limit, m.upper_limit, m.definition
@@ -213,8 +211,11 @@ _TRENDS = f"""
 
 
 def ranked_figures(session: Session, keys: Sequence[RankedKey]) -> list[RankedFigure]:
-    parameters = {f"{name}s": array_text(getattr(key, name) for key in keys) for name in RankedKey._fields}
-    return [RankedFigure._make(row) for row in read_rows(session, _RANKED, parameters)]
+    return [RankedFigure._make(row) for row in read_rows(session, _RANKED, _list_members(RankedKey, keys))]
+
+
+def _list_members(kind: type[RankedKey | GroupKey], keys: Sequence[RankedKey | GroupKey]) -> dict[str, Any]:
+    return {f"{name}s": array_text(getattr(key, name) for key in keys) for name in kind._fields}
 
 
 def group_figures(session: Session, nos: Sequence[int]) -> list[GroupFigure]:
@@ -231,15 +232,7 @@ def count_records(session: Session, deployment_nos: Sequence[int], *, now: datet
 
 def trends(session: Session, keys: Sequence[GroupKey], *, points: int) -> list[list[TrendPoint]]:
     """Returns the newest `points` of each series, oldest first, of the newest definition."""
-    parameters = {
-        "deployment_nos": [key.deployment_no for key in keys],
-        "metrics": [key.metric for key in keys],
-        "data": [key.data.value for key in keys],
-        "attributes": [key.attribute for key in keys],
-        "groups": [key.group for key in keys],
-        "points": points,
-    }
-    rows = read_rows(session, _TRENDS, parameters)
+    rows = read_rows(session, _TRENDS, _list_members(GroupKey, keys) | {"points": points})
     # The last of each place stays.
     newest = {position: definition for position, definition, *_ in rows}
     series: list[list[TrendPoint]] = [[] for _ in keys]

@@ -50,16 +50,20 @@ def vitals(session: Session, now: datetime) -> Vitals:
         deployments=session.scalars(select(func.count()).select_from(DeploymentRow)).one(),
         checks={state.value: 0 for state in CheckState} | dict(counted.all()),
         # In the future while every check is leased, or waits for its retry.
-        queue_age_seconds=max(0.0, (now - oldest).total_seconds()) if oldest else 0.0,
+        queue_age_seconds=_age(oldest, now),
         alerts=tuple(open_alerts(session)),
         notifications_waiting=waiting,
-        notification_age_seconds=max(0.0, (now - written_at).total_seconds()) if written_at else 0.0,
+        notification_age_seconds=_age(written_at, now),
         workers=workers_seen(session),
-        newest_record_age_seconds=math.inf if minute is None else max(0.0, (now - minute).total_seconds()),
-        check_delay_seconds=max(0.0, (now - span_end).total_seconds()) if span_end else 0.0,
+        newest_record_age_seconds=_age(minute, now) if minute else math.inf,
+        check_delay_seconds=_age(span_end, now),
         erasures_waiting=session.scalar(select(func.count()).where(ErasureRow.finished_at.is_(None))) or 0,
         months_ahead=months_ahead(session, now),
     )
+
+
+def _age(at: datetime | None, now: datetime) -> float:
+    return max(0.0, (now - at).total_seconds()) if at else 0.0
 
 
 def is_migrated(session: Session) -> bool:

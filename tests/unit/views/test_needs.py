@@ -75,7 +75,7 @@ def waiting(many: int = 1, hours: int = 2, assigned: int = 0, lines: int = 0) ->
 
 
 def needs(*every: DeploymentOverview, workers: WorkersSeen = ANSWERING, may_manage: bool = True, may_acknowledge: bool = True) -> Needs:
-    found = Overview(deployments=(), every=every, workers=workers)
+    found = Overview(deployments=(), every=every, workers=workers, counts={}, next_step=None)
     return list_needs(found, now=NOON, may_manage=may_manage, may_acknowledge=may_acknowledge)
 
 
