@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime
-from typing import Final
+from datetime import UTC, datetime
 
 from sqlalchemy.orm import Session
 
@@ -13,11 +12,10 @@ from ..checks.recent_queries import RecentCheck, RecentFigure, recent_checks, re
 from ..checks.views.headlines import IMPACT
 from ..checks.views.payload_view import notes_on_unseen
 from ..checks.views.view_source import counted_check
-from ..deployments.monitor.queries import find_monitor
-from ..domain.check import CheckRun, DataSet, Measurement, Scope
+from ..domain.check import CheckRun, CheckState, DataSet, Measurement, Scope
 from ..domain.group_words import GroupWords
 from ..domain.monitor import Monitor
-from ..evidence.present_state import ComparisonState, DeploymentEvidence, look_at_evidence
+from ..evidence.present_state import ComparisonState, DeploymentEvidence
 from ..evidence.words import find_governing
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.e_values.nulls import UnfairSide
@@ -25,12 +23,12 @@ from ..statistics.intervals.verdicts import GRAVEST, Verdict, keeps_to, reaches
 from ..statistics.measures.worst_group import how_far_out
 from ..statistics.sentences.sides import is_ratio
 
-STRIP_CHECKS: Final = 72
+STRIP_CHECKS = 72
 """Checks whose verdicts a row shows: three days of hourly ones."""
 
-LOGGED: Final = (DataSet.PAYLOAD, DataSet.FEEDBACK)
+LOGGED = (DataSet.PAYLOAD, DataSet.FEEDBACK)
 """A metric that needs labels has no figure on the first."""
-SHOWN: Final = (*LOGGED, DataSet.BALANCED)
+SHOWN = (*LOGGED, DataSet.BALANCED)
 
 
 @frozen(kw_only=True)
@@ -56,16 +54,12 @@ class ForestFigure:
         return None if self.measurement.verdict is None else Verdict(self.measurement.verdict)
 
     @property
-    def beyond(self) -> float:
-        """Distance beyond the limits; see `how_far_out`. 0 without a value."""
+    def gravity(self) -> tuple[int, float]:
+        """Sort key, the gravest first; of equals by the distance beyond the limits, 0 without a value. See `how_far_out`."""
         measurement = self.measurement
         limits = (measurement.lower_limit, measurement.upper_limit)
-        return 0.0 if measurement.value is None else how_far_out(measurement.value, CATALOGUE[measurement.metric], limits)
-
-    @property
-    def gravity(self) -> tuple[int, float]:
-        """Sort key, the gravest first."""
-        return GRAVEST.index(self.verdict), -self.beyond
+        beyond = 0.0 if measurement.value is None else how_far_out(measurement.value, CATALOGUE[measurement.metric], limits)
+        return GRAVEST.index(self.verdict), -beyond
 
 
 @frozen(kw_only=True)
@@ -142,8 +136,14 @@ class Forest:
     words: GroupWords
     check: RecentCheck | None
     checks: tuple[RecentCheck, ...]
+    recent: Sequence[RecentFigure]
     is_stale: bool
     is_outdated: bool
+
+    @property
+    def year(self) -> int | None:
+        """That of the check, which sentences leave out."""
+        return self.check and self.check.at.astimezone(UTC).year
 
     @property
     def attribute(self) -> str | None:
@@ -233,6 +233,7 @@ def build_forest(source: ForestSource, *, metric: str, now: datetime) -> Forest:
         words=names,
         check=newest,
         checks=tuple(source.checks),
+        recent=source.recent,
         is_stale=newest is not None and now - newest.measured_at > STALE_AFTER,
         is_outdated=newest is not None and source.monitor is not None and newest.monitor_version != source.monitor.version,
     )
@@ -265,12 +266,13 @@ def collect_strips(source: ForestSource) -> dict[_Series, tuple[StripPoint, ...]
             StripPoint(
                 check_id=check.id,
                 at=check.at,
-                value=None if check.no not in comparable else comparable[check.no].value,
-                verdict=None if check.no not in comparable else comparable[check.no].verdict,
+                value=figure and figure.value,
+                verdict=figure and figure.verdict,
                 carried_forward=check.carried_forward,
                 is_topped_up=check.is_topped_up,
             )
             for check in oldest_first[start:]
+            for figure in [comparable.get(check.no)]
         )
     return strips
 
@@ -286,26 +288,26 @@ def find_evidence(measurement: Measurement, sides: Sequence[ComparisonState]) ->
     return find_governing([state for state in sides if side is None or state.direction is side])
 
 
-def forest_of_check(session: Session, check: CheckRun, measured: Sequence[Measurement]) -> Forest:
-    """The check succeeded; the verdicts of those before it are included."""
-    no, checks, metric = check.deployment_no, checks_up_to(session, check), choose_metric(measured)
+def build_past_forest(
+    session: Session, evidence: DeploymentEvidence | None, check: CheckRun | None, measured: Sequence[Measurement], *, end: datetime
+) -> Forest:
+    """Forest of the newest check before `end`; the verdicts of those before it are included."""
+    checks = _list_checks(session, check) if check is not None and check.state == CheckState.SUCCEEDED else []
+    metric = choose_metric(measured)
+    # States that began before that moment.
+    past = evidence and replace(evidence, comparisons=[state for state in evidence.comparisons if state.since is None or state.since < end])
     source = ForestSource(
-        monitor=find_monitor(session, no),
-        evidence=evidence_before(look_at_evidence(session, no), check.span.end),
+        monitor=evidence and evidence.monitor,
+        evidence=past,
         checks=checks,
         measured=measured,
-        recent=recent_figures(session, no, metric, checks),
+        recent=[] if check is None else recent_figures(session, check.deployment_no, metric, checks),
     )
-    # Judged from the end of the check: it does not become stale.
-    return build_forest(source, metric=metric, now=check.span.end)
+    # Judged from the end of the time: it does not become stale.
+    return build_forest(source, metric=metric, now=end)
 
 
-def evidence_before(evidence: DeploymentEvidence | None, end: datetime) -> DeploymentEvidence | None:
-    """States that began before that moment."""
-    return evidence and replace(evidence, comparisons=[state for state in evidence.comparisons if state.since is None or state.since < end])
-
-
-def checks_up_to(session: Session, check: CheckRun) -> list[RecentCheck]:
+def _list_checks(session: Session, check: CheckRun) -> list[RecentCheck]:
     """The check and those before it, newest first."""
     counted, window = counted_check(session, check), check.window or {}
     newest = RecentCheck(

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain
-from typing import Final, TypeAlias
+from operator import itemgetter
+from typing import TypeAlias
 
 from ..base.clock import HOUR
 from ..base.frozen import frozen
@@ -22,16 +23,16 @@ from ..statistics.sentences.rounding import choose_joint, digits_apart, write_mi
 from ..statistics.sentences.sides import Disadvantaged, is_ratio, mirror_limits, turned
 from .forest import STRIP_CHECKS, Forest, ForestFigure, ForestRow, StripPoint
 
-NO_FIGURES: Final = "No check has measured anything yet"
+NO_FIGURES = "No check has measured anything yet"
 
-_HUNDREDTHS: Final = 2
-_FAVOURED: Final = "favourable"
+_HUNDREDTHS = 2
+_FAVOURED = "favourable"
 """Its ratio says how many times as often a group gets the favourable outcome."""
 
-SHARED_RECORDS: Final = "Checks share records: hours with few are topped up with earlier ones."
+SHARED_RECORDS = "Checks share records: hours with few are topped up with earlier ones."
 """Topped-up checks are no independent measurements."""
 
-_FROM_BEFORE: Final = "it may have been so before: no earlier hour was counted with this monitor and model revision"
+_FROM_BEFORE = "it may have been so before: no earlier hour was counted with this monitor and model revision"
 
 Ends: TypeAlias = tuple[float | None, float | None]
 """None is unbounded."""
@@ -54,7 +55,7 @@ class ForestHeadline:
 
     @property
     def verdict(self) -> Verdict | None:
-        return None if self.row is None else self.row.verdict
+        return self.row and self.row.verdict
 
     @property
     def text(self) -> str:
@@ -140,11 +141,8 @@ def word_figure(row: ForestRow, figure: ForestFigure, names: GroupWords, *, ends
     # Copies of an attribute that the model does not see are not the same records.
     if measurement.value is None or not is_favoured or (is_balanced and row.is_unseen):
         return Clause(text=describe_measurement(names.rename(measurement)).rstrip("."))
-    value, groups, intervals = (
-        measurement.value,
-        (row.group, row.reference),
-        [(measurement.lower, measurement.upper), *([] if ends is None else [ends])],
-    )
+    value, groups = measurement.value, (row.group, row.reference)
+    intervals = [(measurement.lower, measurement.upper), *([] if ends is None else [ends])]
     limits = (measurement.lower_limit, measurement.upper_limit)
     marks = [mark for mark in (*limits, *mirror_limits(metric, limits)) if mark is not None]
     is_turned = judged_figure(measurement).disadvantaged is Disadvantaged.REFERENCE
@@ -161,11 +159,10 @@ def word_figure(row: ForestRow, figure: ForestFigure, names: GroupWords, *, ends
     if is_balanced:
         first, second = (names.role(row.attribute, group) for group in groups)
         text = f"scored as {first}, the same records {names.favourable} {times} when scored as {second}"
-        return Clause(text=text, interval=interval, own_interval=own_interval, is_turned=bool(mirrored))
-    first, second = (names.subject(row.attribute, group) for group in groups)
-    return Clause(
-        text=f"{first} {names.favourable} {times} {second}", interval=interval, own_interval=own_interval, is_turned=bool(mirrored)
-    )
+    else:
+        first, second = (names.subject(row.attribute, group) for group in groups)
+        text = f"{first} {names.favourable} {times} {second}"
+    return Clause(text=text, interval=interval, own_interval=own_interval, is_turned=bool(mirrored))
 
 
 def say_windows(forest: Forest, row: ForestRow, *, is_turned: bool) -> Iterator[str]:
@@ -202,8 +199,7 @@ def _say_sizes(row: ForestRow, monitored: int, reference: int) -> str:
 
 def _say_moment(forest: Forest, at: datetime) -> str:
     """In UTC, with the year where that is not the check's."""
-    year = None if forest.check is None else forest.check.at.astimezone(UTC).year
-    return f"{format_day(at, year)} {at.astimezone(UTC):%H:%M} UTC"
+    return f"{format_day(at, forest.year)} {at.astimezone(UTC):%H:%M} UTC"
 
 
 def capitalise(text: str) -> str:
@@ -233,13 +229,12 @@ def share_records(strip: Sequence[StripPoint]) -> bool:
 
 def say_history(forest: Forest, row: ForestRow) -> Iterator[str]:
     figure, measurement = row.leading, row.leading.measurement
-    year = None if forest.check is None else forest.check.at.astimezone(UTC).year
     match row.verdict:
         case Verdict.UNFAIR:
-            onset = _find_oldest([figure])
-            begun = "" if onset is None else f"since {format_day(onset.since, year)}, "
+            since, may_be_older = _find_oldest([figure])
+            begun = "" if since is None else f"since {format_day(since, forest.year)}, "
             yield f"{begun}unfair in {count_verdicts(figure.strip, Verdict.UNFAIR)}"
-            if onset is not None and onset.may_be_older:
+            if may_be_older:
                 yield _FROM_BEFORE
         case Verdict.SUSPECTED:
             yield "suspected, not certain: its own interval reaches the limit"
@@ -250,12 +245,13 @@ def say_history(forest: Forest, row: ForestRow) -> Iterator[str]:
         case None:
             yield "no limit is set"
     # The newest hour may be fair by chance, or have too few records.
-    unfair_rows = ((candidate, oldest) for candidate in forest.rows if (oldest := _find_oldest(candidate.figures)) is not None)
-    if row.verdict is not Verdict.UNFAIR and (first := next(unfair_rows, None)) is not None:
-        unfair_row, oldest = first
-        yield f"over all hours unfair for {unfair_row.name} since {format_day(oldest.since, year)}"
-        if oldest.may_be_older:
-            yield _FROM_BEFORE
+    for unfair_row in forest.rows if row.verdict is not Verdict.UNFAIR else ():
+        since, may_be_older = _find_oldest(unfair_row.figures)
+        if since is not None:
+            yield f"over all hours unfair for {unfair_row.name} since {format_day(since, forest.year)}"
+            if may_be_older:
+                yield _FROM_BEFORE
+            break
     short = measurement.details.shortfall
     is_short = judged_figure(measurement).disadvantaged is Disadvantaged.MONITORED and measurement.data is DataSet.PAYLOAD
     if short is not None and round(short) >= 1 and is_short:
@@ -263,19 +259,11 @@ def say_history(forest: Forest, row: ForestRow) -> Iterator[str]:
         yield f"{round(short):,} fewer favourable outcomes in this check than at the rate of {reference}"
 
 
-@frozen
-class _Onset:
-    """`may_be_older` where no hour before it is known to be fair."""
-
-    since: datetime
-    may_be_older: bool
-
-
-def _find_oldest(figures: Sequence[ForestFigure]) -> _Onset | None:
-    """Earliest onset of figures that are unfair over all hours; None where none is."""
+def _find_oldest(figures: Sequence[ForestFigure]) -> tuple[datetime | None, bool]:
+    """Earliest onset of figures that are unfair over all hours, and whether it may be older: no hour before is known to be fair."""
     unfair = [figure.evidence for figure in figures if figure.evidence is not None and figure.evidence.state is State.UNFAIR]
-    onsets = [_Onset(state.since, state.reaches_first_hour) for state in unfair if state.since is not None]
-    return min(onsets, key=lambda onset: onset.since, default=None)
+    onsets = [(state.since, state.reaches_first_hour) for state in unfair if state.since is not None]
+    return min(onsets, key=itemgetter(0), default=(None, False))
 
 
 def _say_age(forest: Forest) -> Iterator[str]:

@@ -29,13 +29,10 @@ from ..statistics.catalogue import CATALOGUE
 from ..web.id_and_time import FilterText, Moment, in_utc
 from ..web.paging import NumberPaging, cut
 from ..web.problem_answers import CONFLICT
-from .series import read_points
+from .series import MOST_TABLES, read_points
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/measurements", tags=["measurements"])
 check_router = APIRouter(prefix="/v1/deployments/{deployment_id}/checks", tags=["checks"])
-
-MOST_TABLES = 20_000
-"""Max hours × tables of one roll-up: a year of hourly checks of two attributes with some room."""
 
 MOST_METRICS = 100
 

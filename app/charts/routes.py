@@ -31,7 +31,7 @@ from .pictures.drawing import LOOKS, Chart, Theme, as_png
 from .pictures.period_charts import series_chart, volume_chart
 from .pictures.rate_bars import ranges_chart, shares_chart
 from .pictures.twin_tables import ranges_twin, series_twin, shares_twin, volume_twin
-from .series import Series, SeriesWanted, Volume, build_series, count_volume
+from .series import Series, SeriesWanted, build_series, count_volume
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["charts"])
 
@@ -43,16 +43,22 @@ Part: TypeAlias = Literal["groups", "sub_ranges", "with_copies"]
 ThemeIn = Annotated[Theme, Query(description="For what background. The chart's own is transparent.")]
 Rollup = Annotated[Period | None, Query(description="Sum up checked hours by day, week or month (UTC).")]
 
-FORMS: Answers = {
-    200: {
-        "description": "The chart, in the form that the address ends with",
-        "content": {
-            "image/svg+xml": {"schema": {"type": "string"}},
-            "image/png": {"schema": {"type": "string", "format": "binary"}},
-            "text/csv": {"schema": {"type": "string"}},
-        },
-    }
+_SCHEMAS = {
+    "text/html": {"type": "string"},
+    "application/pdf": {"type": "string", "format": "binary"},
+    "image/svg+xml": {"type": "string"},
+    "image/png": {"type": "string", "format": "binary"},
+    "text/csv": {"type": "string"},
+    "application/json": {"type": "object"},
 }
+
+
+def describe_files(what: str, *media_types: str) -> Answers:
+    content = {name: {"schema": _SCHEMAS[name]} for name in media_types}
+    return {200: {"description": f"The {what}, in the form that the address ends with", "content": content}}
+
+
+FORMS = describe_files("chart", "image/svg+xml", "image/png", "text/csv")
 
 
 class Picture(Response):
@@ -96,10 +102,6 @@ def chosen_series(
         raise InvalidInput.of("rollup", f"is required, because checks do not store {metric}")
     choice = SeriesWanted(metric=metric, data=data, attribute=attribute, since=period.since, until=period.until, rollup=period.rollup)
     return build_series(session, deployment.no, choice)
-
-
-def chosen_volume(deployment: ReadableDeployment, session: SessionIn, period: RangeIn) -> tuple[Volume, ...]:
-    return count_volume(session, deployment.no, period.since, period.until, period.rollup)
 
 
 def chosen_view(deployment: ReadableDeployment, session: SessionIn, check_id: CheckId, view: ViewKind) -> CheckView:
@@ -146,11 +148,12 @@ def chart_series(
 def chart_volume(
     deployment: ReadableDeployment,
     form: Form,
-    volumes: Annotated[tuple[Volume, ...], Depends(chosen_volume)],
+    session: SessionIn,
     period: RangeIn,
     theme: ThemeIn = Theme.LIGHT,
 ) -> Response:
     """Returns the number of logged records over time, as the checks counted them."""
+    volumes = count_volume(session, deployment.no, period.since, period.until, period.rollup)
     if form == "csv":
         return csv_file(volume_twin(volumes), f"{deployment.id}-volume")
     return _draw(volume_chart(volumes, LOOKS[theme], rollup=period.rollup), form)

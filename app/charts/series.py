@@ -22,7 +22,7 @@ from ..deployments.mitigation_queries import read_mitigation_settings
 from ..deployments.monitor.queries import find_monitor
 from ..domain.check import CheckRun, CheckState, DataSet, Measurement, Scope, Span
 from ..domain.group_words import GroupWords
-from ..domain.monitor import Limits, Monitor, list_comparisons
+from ..domain.monitor import Monitor, list_comparisons
 from ..domain.paging import Paging
 from ..evidence.queries.hour_counts import count_logged
 from ..statistics.catalogue import CATALOGUE
@@ -118,15 +118,14 @@ def build_series(session: Session, deployment_no: int, query: SeriesWanted, *, r
         return _roll_up_series(session, deployment_no, query, query.rollup)
 
     runs = ended_runs(session, deployment_no, query.since, query.until) if runs is None else runs
-    groups = _group_points(stored_points(session, deployment_no, query), {run.no: run for run in runs})
-    newest = max((group.points[-1] for group in groups), key=lambda point: point.at, default=None)
-    limits = Limits() if newest is None else Limits(lower=newest.lower_limit, upper=newest.upper_limit)
+    by_subject = _group_points(stored_points(session, deployment_no, query), {run.no: run for run in runs})
+    newest = max((points[-1] for points in by_subject.values()), key=lambda point: point.at, default=None)
 
     # Of the checks of one moment, none of which succeeded, the newest is the gap.
     failed = {run.span_end: run for run in runs if run.state != CheckState.SUCCEEDED}
-    measured = {run.span_end for run in runs if run.state == CheckState.SUCCEEDED} if failed else frozenset[datetime]()
+    measured = {run.span_end for run in runs if run.state == CheckState.SUCCEEDED}
     gaps = tuple(Gap(at=at, state=CheckState(run.state), reason=run.reason) for at, run in failed.items() if at not in measured)
-    return _series(query, limits, groups, gaps)
+    return _series(query, by_subject, newest, gaps)
 
 
 def disadvantaged_at(series: Series, point: SeriesPoint) -> Disadvantaged | None:
@@ -163,13 +162,12 @@ def count_period(session: Session, deployment_no: int, monitor: Monitor, span: S
     hours = [hour for hour in span_counts(session, deployment_no, span.start, span.end + HOUR) if span.start <= hour.span_start < span.end]
     beyond_newest = sum(hour.beyond_newest for hour in hours)
     not_checked = max(0, count_logged(session, deployment_no, span) - counted.of - beyond_newest)
-    texts = {"newest": f"{monitor.max_records:,} of an hour"}
     counted = counted.add_ungrouped(beyond_newest=beyond_newest, not_checked=not_checked)
-    return replace(counted, words=texts).named(GroupWords.of(monitor).label)
+    return replace(counted, words={"newest": f"{monitor.max_records:,} of an hour"}).named(GroupWords.of(monitor).label)
 
 
-def _group_points(stored: Iterable[StoredPoint], runs: Mapping[int, EndedRun]) -> tuple[GroupSeries, ...]:
-    """Of several checks that end at one moment the one of an hour counts, of these the newest."""
+def _group_points(stored: Iterable[StoredPoint], runs: Mapping[int, EndedRun]) -> dict[tuple[str, str | None], list[SeriesPoint]]:
+    """Points by scope and group. Of several checks that end at one moment the one of an hour counts, of these the newest."""
     by_subject: dict[tuple[str, str | None], list[SeriesPoint]] = {}
     last: dict[tuple[str, str | None], EndedRun] = {}
     for check_no, scope, group, value, lower, upper, n, verdict, reason, carried_forward, lower_limit, upper_limit, definition in stored:
@@ -185,13 +183,13 @@ def _group_points(stored: Iterable[StoredPoint], runs: Mapping[int, EndedRun]) -
         # By position: by name it takes three times as long, and a year has thousands.
         figure = (value, lower, upper, n, verdict, reason, carried_forward)
         points.append(SeriesPoint(run.span_end, *figure, run.id, lower_limit, upper_limit, definition))
-    return tuple(GroupSeries(group=group, scope=Scope(scope), points=tuple(points)) for (scope, group), points in by_subject.items())
+    return by_subject
 
 
 def _roll_up_series(session: Session, deployment_no: int, query: SeriesWanted, period: Period) -> Series:
     monitor = find_monitor(session, deployment_no)
     if monitor is None:
-        return _series(query, Limits(), (), ())
+        return _series(query, {}, None)
     chosen = SeriesFilter(data=table_data(query.data), attribute=query.attribute or "", since=query.since, until=query.until)
     tables = summed_tables(session, deployment_no, chosen, outcomes=monitor.outcomes, most=MOST_TABLES + 1)
     if sum(table.hours for table in tables) > MOST_TABLES:
@@ -200,27 +198,23 @@ def _roll_up_series(session: Session, deployment_no: int, query: SeriesWanted, p
     results = roll_up(tables, period, only, read_mitigation_settings(session, deployment_no), scopes=frozenset(query.scopes))
     shown = [result.measurement for result in results if result.measurement.data is query.data]
 
-    by_subject: dict[tuple[Scope, str | None], list[SeriesPoint]] = {}
+    by_subject: dict[tuple[str, str | None], list[SeriesPoint]] = {}
     for measurement in shown:
         point = read_row(SeriesPoint, measurement, carried_forward=False, check_id=None)
         subject = (Scope.WORST, None) if query.scopes == (Scope.WORST,) else (measurement.scope, measurement.group)
         by_subject.setdefault(subject, []).append(point)
-    groups = tuple(GroupSeries(group=group, scope=scope, points=tuple(points)) for (scope, group), points in by_subject.items())
-    limits = Limits(lower=shown[-1].lower_limit, upper=shown[-1].upper_limit) if shown else Limits()
-    return _series(query, limits, groups, ())
+    return _series(query, by_subject, shown[-1] if shown else None)
 
 
-def _series(query: SeriesWanted, limits: Limits, groups: tuple[GroupSeries, ...], gaps: tuple[Gap, ...]) -> Series:
-    return Series(
-        metric=query.metric,
-        data=query.data,
-        attribute=query.attribute,
-        lower_limit=limits.lower,
-        upper_limit=limits.upper,
-        rollup=query.rollup,
-        groups=groups,
-        gaps=gaps,
-    )
+def _series(
+    query: SeriesWanted,
+    by_subject: Mapping[tuple[str, str | None], Sequence[SeriesPoint]],
+    newest: SeriesPoint | Measurement | None,
+    gaps: tuple[Gap, ...] = (),
+) -> Series:
+    groups = [GroupSeries(group=group, scope=Scope(scope), points=tuple(points)) for (scope, group), points in by_subject.items()]
+    lower, upper = newest and newest.lower_limit, newest and newest.upper_limit
+    return read_row(Series, query, lower_limit=lower, upper_limit=upper, groups=tuple(groups), gaps=gaps)
 
 
 def measure_requested(session: Session, check: CheckRun, metrics: Collection[str]) -> list[Measurement]:

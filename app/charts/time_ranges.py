@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from types import MappingProxyType
 from typing import TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -36,15 +35,13 @@ class Earlier(StrEnum):
     REVISION = "revision"
 
 
-LENGTHS: Mapping[RangePreset, timedelta] = MappingProxyType(
-    {
-        RangePreset.DAY: timedelta(days=1),
-        RangePreset.WEEK: timedelta(days=7),
-        RangePreset.MONTH: timedelta(days=30),
-        RangePreset.QUARTER: timedelta(days=90),
-        RangePreset.YEAR: timedelta(days=365),
-    }
-)
+LENGTHS = {
+    RangePreset.DAY: timedelta(days=1),
+    RangePreset.WEEK: timedelta(days=7),
+    RangePreset.MONTH: timedelta(days=30),
+    RangePreset.QUARTER: timedelta(days=90),
+    RangePreset.YEAR: timedelta(days=365),
+}
 """`all` is as long as there are checks."""
 
 USUAL = RangePreset.WEEK
@@ -75,8 +72,8 @@ class RangeChoice:
     def query(self) -> dict[str, str]:
         members = {
             "range": self.preset,
-            "from": None if self.start is None else write_moment(self.start),
-            "to": None if self.end is None else write_moment(self.end),
+            "from": self.start and write_moment(self.start),
+            "to": self.end and write_moment(self.end),
             "compare": self.earlier,
             "zone": None if self.zone.key == "UTC" else self.zone.key,
         }
@@ -91,7 +88,7 @@ class RangeChoice:
         InvalidInput: the start is not before the end, which is now if only a start is chosen.
         """
         if self.start is not None:
-            end = now if self.end is None else self.end
+            end = self.end or now
             if self.start >= end:
                 raise InvalidInput.of("from", f"must lie before {'to' if self.end else 'now'}, {write_moment(end)}")
             return Span(start=self.start, end=end)

@@ -5,9 +5,9 @@ ends of the time, which are parts of a day, are read figure by figure.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
@@ -24,13 +24,13 @@ from ..statistics.measures.worst_group import rank
 from .series import SeriesPoint
 from .time_ranges import Earlier, RangeChoice, RangePreset, period_before, preset_holding, step_of_picture
 
-MAX_STEPS: Final = 400
+MAX_STEPS = 400
 """Max steps that are drawn of a group."""
 
-LONGEST_OF_FIGURES: Final = timedelta(days=35)
+LONGEST_OF_FIGURES = timedelta(days=35)
 """Max time of which every figure is read; a longer one has days."""
 
-ACCURACY: Final = FiguresWanted(metric="accuracy", data=DataSet.FEEDBACK, of_all=True)
+ACCURACY = FiguresWanted(metric="accuracy", data=DataSet.FEEDBACK, of_all=True)
 _LEAST = timedelta(microseconds=1)
 # In the order of the counts that `_join` reads from a step; `_order` takes the first three.
 _COUNTS = ("unfair", "suspected", "unwatched", "undecided", "fair", "insufficient", "absent")
@@ -198,16 +198,12 @@ def read_timeline(session: Session, deployment_no: int, span: Span, query: Timel
 
 def join_points(points: Iterable[SeriesPoint], span: Span, step: timedelta) -> tuple[TimeStep, ...]:
     """Points of a ratio as steps, oldest first; figures carried forward count apart."""
-    by_start: dict[datetime, list[SeriesPoint]] = {}
-    for point in points:
-        by_start.setdefault(ORIGIN + (point.at - _LEAST - ORIGIN) // step * step, []).append(point)
     steps = []
-    for start, members in sorted(by_start.items()):
+    for start, members in group_by_step(points, step):
         fresh = [point for point in members if not point.carried_forward]
-        ends = [(point.value, point) for point in members if point.value is not None]
-        lowest, highest = min((value for value, _ in ends), default=None), max((value for value, _ in ends), default=None)
-        measured = [point for _, point in ends]
-        lowers, uppers = [point.lower for point in measured], [point.upper for point in measured]
+        measured = [point for point in members if point.value is not None]
+        values = [point.value for point in members if point.value is not None]
+        lowest = min(values, default=None)
         steps.append(
             TimeStep(
                 start=max(start, span.start),
@@ -218,9 +214,9 @@ def join_points(points: Iterable[SeriesPoint], span: Span, step: timedelta) -> t
                 verdicts=Counter(None if point.verdict is None else Verdict(point.verdict) for point in fresh),
                 value=lowest,
                 lowest=lowest,
-                highest=highest,
-                lower=None if None in lowers else min((bound for bound in lowers if bound is not None), default=None),
-                upper=None if None in uppers else max((bound for bound in uppers if bound is not None), default=None),
+                highest=max(values, default=None),
+                lower=_find_end(min, [point.lower for point in measured]),
+                upper=_find_end(max, [point.upper for point in measured]),
                 n=max(point.n for point in members),
                 limits=(members[-1].lower_limit, members[-1].upper_limit),
                 definition=members[-1].definition,
@@ -229,6 +225,25 @@ def join_points(points: Iterable[SeriesPoint], span: Span, step: timedelta) -> t
             )
         )
     return tuple(steps)
+
+
+def group_by_step(points: Iterable[SeriesPoint], step: timedelta) -> list[tuple[datetime, list[SeriesPoint]]]:
+    """Points by the start of their step, oldest first."""
+    by_start: dict[datetime, list[SeriesPoint]] = {}
+    for point in points:
+        by_start.setdefault(find_step_start(point.at, step), []).append(point)
+    return sorted(by_start.items())
+
+
+def find_step_start(at: datetime, step: timedelta) -> datetime:
+    """Start of the step of a check that ends then. One that ends at midnight is about the day before."""
+    return ORIGIN + (at - _LEAST - ORIGIN) // step * step
+
+
+def _find_end(choose: Callable[[Iterable[float]], float], ends: Sequence[float | None]) -> float | None:
+    """End that all intervals reach; None if one is unbounded, or without intervals."""
+    bounds = [end for end in ends if end is not None]
+    return choose(bounds) if bounds and len(bounds) == len(ends) else None
 
 
 def _find_earlier(session: Session, deployment_no: int, span: Span, kind: Earlier | None) -> tuple[EarlierTime | None, str | None]:
@@ -305,15 +320,14 @@ def _join(rows: Sequence[FigureStep], start: datetime, span: Span, step: timedel
 
 def _merge(rows: Sequence[FigureStep]) -> FigureStep:
     measured = [row for row in rows if row.lowest is not None]
-    lowers, uppers = [row.lower for row in measured], [row.upper for row in measured]
     sums = {name: sum(getattr(row, name) for row in rows) for name in ("figures", "carried", *_COUNTS)}
     return rows[0]._replace(
         **sums,
         last_at=max(row.last_at for row in rows),
         lowest=min((row.lowest for row in measured if row.lowest is not None), default=None),
         highest=max((row.highest for row in measured if row.highest is not None), default=None),
-        lower=None if None in lowers else min((bound for bound in lowers if bound is not None), default=None),
-        upper=None if None in uppers else max((bound for bound in uppers if bound is not None), default=None),
+        lower=_find_end(min, [row.lower for row in measured]),
+        upper=_find_end(max, [row.upper for row in measured]),
         n=max(row.n for row in rows),
         lower_limit=min((row.lower_limit for row in rows if row.lower_limit is not None), default=None),
         upper_limit=max((row.upper_limit for row in rows if row.upper_limit is not None), default=None),

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from ..access.gate.caller import NowIn, Reader, SessionIn
 from ..base.errors import NotFound
 from ..base.values import MAX_TEXT
-from ..charts.forest import forest_of_check
+from ..charts.forest import build_past_forest
 from ..charts.named_groups import rename_shares
 from ..charts.pictures.drawing import PAGE
 from ..charts.pictures.rate_bars import ranges_chart, shares_chart
@@ -38,6 +38,7 @@ from ..domain.group_words import GroupWords
 from ..domain.paging import Paging
 from ..evidence.attribution.attribution import AttributionState
 from ..evidence.attribution.queries import newest_of_gaps
+from ..evidence.present_state import look_at_evidence
 from ..overview.queries import RankedKey, ranked_figures
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.intervals.verdicts import GRAVEST
@@ -172,7 +173,7 @@ def check_page(
     }
     alerts: Sequence[Alert] = ()
     if check.state is CheckState.SUCCEEDED:
-        forest = forest_of_check(session, check, measurements)
+        forest = build_past_forest(session, look_at_evidence(session, deployment.no), check, measurements, end=check.span.end)
         alerts = live_alerts(session, deployment.no)
         newest = newest_of_gaps(session, deployment.no, state=AttributionState.DONE)
         values |= show_forest(forest, chosen, alerts, newest if newest is not None and newest.span == check.span else None)

@@ -1,6 +1,5 @@
 """Reports on one check and on a period, from stored figures."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
@@ -13,11 +12,10 @@ from ..charts.forest_headline import SHARED_RECORDS, capitalise, word_forest
 from ..charts.named_groups import rename_evidence, rename_view
 from ..charts.pictures.ratio_pictures import RatioMark, axis_svg, row_svg
 from ..checks.views.build_views import CARRIED, check_view
-from ..checks.views.headlines import VERDICT_WORDS, headlines, summary
+from ..checks.views.headlines import DATA_NAMES, VERDICT_WORDS, headlines, summary
 from ..checks.views.view_shapes import CheckView, ViewKind
 from ..domain.check import CheckRun, CheckState, Measurement, Span
 from ..domain.deployment import Deployment
-from ..domain.group_words import GroupWords
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.e_values.state_words import State
 from ..statistics.intervals.verdicts import GRAVEST, Limits
@@ -38,22 +36,20 @@ from .document import (
     Paragraph,
     ReportTable,
     Section,
-    format_interval,
-    format_measured_value,
     moment,
     number,
+    value_and_interval,
 )
-from .report_source import (
-    NONE_MEASURED,
-    ReportSource,
-    count_verdicts,
-    describe_verdicts,
-    find_furthest,
-    history_sections,
-    read_check,
-    read_period,
+from .report_source import NONE_MEASURED, ReportSource, describe_verdicts, find_furthest, history_sections, read_source
+from .sections.configuration_sections import (
+    count_states,
+    deployment_section,
+    list_cautions,
+    list_facts,
+    monitor_section,
+    shorten_names,
+    window_section,
 )
-from .sections.configuration_sections import deployment_section, list_cautions, list_facts, monitor_section, shorten_names, window_section
 from .sections.evidence_section import MOST_SAID, evidence_section, say_since
 from .sections.second_page import alerts_section, limits_section, second_page, tracing_section
 from .sections.view_sections import ORDER, view_sections
@@ -94,11 +90,7 @@ def first_page(source: ReportSource) -> FirstPage:
         verdict=VERDICT_WORDS[headline.verdict] if headline.row is not None else "no verdict",
         headline=text,
         cautions=tuple(list_cautions(source)),
-        notes=(
-            *forest.notes,
-            *source.missing,
-            *sum_up_verdicts(source),
-        ),
+        notes=(*forest.notes, *source.missing, *sum_up_verdicts(source)),
         facts=tuple(list_facts(source)),
         axis=axis_svg() if has_pictures else "",
         groups=tuple(group_row(row, has_picture=has_pictures) for row in forest.rows),
@@ -121,13 +113,15 @@ def name_categories(forest: Forest) -> Iterator[tuple[str, str]]:
 def sum_up_verdicts(source: ReportSource) -> Iterator[str]:
     """Yields the verdicts of the check; of a period, those of all its checks before them."""
     if not source.is_of_check:
-        counted = count_verdicts(source.histories)
-        are_topped_up = bool(counted) and any(check.is_topped_up for check in source.forest.checks)
-        yield (describe_verdicts(counted) if counted else NONE_MEASURED) + (f" {SHARED_RECORDS}" if are_topped_up else "")
+        are_topped_up = source.measured and any(check.is_topped_up for check in source.forest.checks)
+        yield (describe_verdicts(source.measured) or NONE_MEASURED) + (f" {SHARED_RECORDS}" if are_topped_up else "")
     if source.check is not None and (shown := headlines(source.measurements, source.check.window)):
         counts = [f"{VERDICT_WORDS[grade].capitalize()}: {shorten_names(names)}." for grade, names in summary(shown)]
-        of = "of this check" if source.is_of_check else f"of the newest check, which ended its span on {moment(source.check.span.end)}"
-        yield f"Verdicts {of}. {' '.join(counts)}"
+        yield f"Verdicts {_name_check(source, source.check)}. {' '.join(counts)}"
+
+
+def _name_check(source: ReportSource, check: CheckRun) -> str:
+    return "of this check" if source.is_of_check else f"of the newest check, which ended its span on {moment(check.span.end)}"
 
 
 def group_row(row: ForestRow, *, has_picture: bool) -> GroupRow:
@@ -179,15 +173,13 @@ def say_value(measurement: Measurement) -> str:
     return f"{value} ({low} and more)" if high is None else f"{value} ({low}{choose_joint(measurement.lower or 0.0)}{high})"
 
 
-def check_report(session: Session, deployment: Deployment, check: CheckRun, origin: Made, *, has_annex: bool) -> Document:
+def make_document(session: Session, deployment: Deployment, of: CheckRun | Span, origin: Made, *, has_annex: bool = False) -> Document:
     """Returns the report. Evidence, alerts and training data in it are the present ones."""
-    source = read_check(session, deployment, check)
-    span = f"{moment(check.span.start)} to {moment(check.span.end)}"
-    annex = tuple(_annex_of_check(session, source, check)) if has_annex else ()
-    return make_report_document(source, origin, subtitle=f"Check {check.id} of {span}", annex=annex)
-
-
-def make_report_document(source: ReportSource, origin: Made, *, subtitle: str, annex: tuple[Section, ...]) -> Document:
+    source = read_source(session, deployment, of)
+    if isinstance(of, CheckRun):
+        subtitle = f"Check {of.id} of {moment(of.span.start)} to {moment(of.span.end)}"
+    else:
+        subtitle = f"{moment(of.start)} to {moment(of.end)}, the end not included"
     data = canonical_json(source)
     attachments = [Attachment(name="data.json", media_type="application/json", description="The data of this report", content=data)]
     if source.check is not None:
@@ -200,69 +192,46 @@ def make_report_document(source: ReportSource, origin: Made, *, subtitle: str, a
         subtitle=subtitle,
         made=origin,
         first=first_page(source),
-        second=replace(page, origin=(Fact(name="Made by", value=say_author(origin)), *page.origin)),
-        annex=annex,
+        second=replace(page, origin=(Fact("Made by", say_author(origin)), *page.origin)),
+        annex=tuple(_write_annex(session, source)) if has_annex else (),
         attachments=tuple(attachments),
     )
 
 
-def sections_of_views(check: CheckRun, views: Views, names: GroupWords) -> Iterator[Section]:
-    yield window_section(check)
-    for kind in ORDER:
-        yield from view_sections(rename_view(names, views[kind]))
-
-
-def read_views(session: Session, deployment: Deployment, check: CheckRun) -> dict[ViewKind, CheckView]:
-    return {kind: check_view(session, deployment, check, kind) for kind in ORDER}
-
-
-def _annex_of_check(session: Session, source: ReportSource, check: CheckRun) -> Iterator[Section]:
-    deployment, names = source.deployment, source.forest.words
-    measured = [names.rename(measurement) for measurement in source.measurements]
-    views = read_views(session, deployment, check)
-    yield headline_section(check, views, measured, of="of this check")
-    yield deployment_section(deployment, check.model_revision)
+def _write_annex(session: Session, source: ReportSource) -> Iterator[Section]:
+    deployment, check, names = source.deployment, source.check, source.forest.words
+    views: Views = {}
+    in_short = Section("In short", (Paragraph("No check of this time succeeded.", is_caution=True),))
+    of_views: list[Section] = []
+    if check is not None:
+        views = {kind: check_view(session, deployment, check, kind) for kind in ORDER}
+        measured = [names.rename(measurement) for measurement in source.measurements]
+        in_short = headline_section(check, views, measured, of=_name_check(source, check))
+        of_views = [window_section(check)]
+        for view in views.values():
+            of_views += view_sections(rename_view(names, view))
+    if source.is_of_check:
+        yield in_short
+    else:
+        yield _verdicts_section(source)
+        yield replace(in_short, title="The newest check")
+    yield deployment_section(deployment, check and check.model_revision)
     yield monitor_section(source.monitor, check)
-    yield from sections_of_views(check, views, names)
+    if source.is_of_check:
+        yield from of_views
     yield from history_sections(session, deployment.no, source.monitor, source.span, source.alerts)
+    if not source.is_of_check:
+        yield _checks_section(source)
     yield evidence_section(rename_evidence(names, source.evidence))
     yield alerts_section(source.alerts, waiting=source.waiting)
-    yield limits_section()
-    yield tracing_section(check)
-
-
-def period_report(session: Session, deployment: Deployment, span: Span, origin: Made, *, has_annex: bool = False) -> Document:
-    source = read_period(session, deployment, span)
-    annex = tuple(_annex_of_period(session, source)) if has_annex else ()
-    return make_report_document(source, origin, subtitle=f"{moment(span.start)} to {moment(span.end)}, the end not included", annex=annex)
-
-
-def _annex_of_period(session: Session, source: ReportSource) -> Iterator[Section]:
-    deployment, check, monitor = source.deployment, source.check, source.monitor
-    names = source.forest.words
-    views = {} if check is None else read_views(session, deployment, check)
-    in_short: tuple[Block, ...] = (Paragraph("No check of this time succeeded.", is_caution=True),)
-    if check is not None:
-        of = f"of the newest check, which ended its span on {moment(check.span.end)}"
-        in_short = headline_section(check, views, [names.rename(measurement) for measurement in source.measurements], of=of).blocks
-    yield _verdicts_section(source)
-    yield Section("The newest check", in_short)
-    yield deployment_section(deployment, None if check is None else check.model_revision)
-    yield monitor_section(monitor, check)
-    yield from history_sections(session, deployment.no, monitor, source.span, source.alerts)
-    yield _checks_section(source)
-    yield evidence_section(rename_evidence(names, source.evidence))
-    yield alerts_section(source.alerts, waiting=source.waiting)
-    if check is not None:
-        yield from sections_of_views(check, views, names)
+    if not source.is_of_check:
+        yield from of_views
     yield limits_section()
     yield tracing_section(check)
 
 
 def _checks_section(source: ReportSource) -> Section:
-    states = Counter(run.state for run in source.runs)
-    counts = ", ".join(f"{count:,} {state.replace('_', ' ')}" for state, count in sorted(states.items()))
-    ended: list[Block] = [Paragraph(f"Checks that ended: {counts or 'none'}.")]
+    ended: list[Block] = [Paragraph(f"Checks that ended: {count_states(source.runs)}.")]
     failed = [run for run in source.runs if run.state != CheckState.SUCCEEDED]
     if failed:
         note = f"The newest {MOST_FAILURES} of {len(failed):,}." if len(failed) > MOST_FAILURES else None
@@ -275,9 +244,7 @@ def _checks_section(source: ReportSource) -> Section:
 def _verdicts_section(source: ReportSource) -> Section:
     if source.monitor is None:
         return Section("In short", (Paragraph("There is no fairness monitor now that says what to sum up.", is_caution=True),))
-    measured = [history for history in source.histories if history.fresh]
-    counted = count_verdicts(measured)
-    if not counted:
+    if not source.measured:
         return Section("In short", (Paragraph(NONE_MEASURED, is_caution=True),))
     columns = ("Attribute", "Records", "Furthest out", "When", *(VERDICT_WORDS[verdict].capitalize() for verdict in GRAVEST))
     note = (
@@ -286,12 +253,13 @@ def _verdicts_section(source: ReportSource) -> Section:
         " Where an hour had few records, its check added those of earlier hours, so that neighbouring checks share records."
     )
     rows = []
-    for history, counts in zip(measured, counted, strict=True):
+    for history in source.measured:
         point = find_furthest(history)
         furthest = ("none", ABSENT) if point is None else (number(point.value), moment(point.at))
-        rows.append((counts.attribute, counts.data, *furthest, *(f"{counts.verdicts.get(verdict, 0):,}" for verdict in GRAVEST)))
+        counts = (f"{history.verdicts[verdict]:,}" for verdict in GRAVEST)
+        rows.append((history.attribute, DATA_NAMES[history.data], *furthest, *counts))
     table = ReportTable("Verdicts of the period, in checks", columns, tuple(rows), note)
-    return Section("In short", (Paragraph(describe_verdicts(counted)), table))
+    return Section("In short", (Paragraph(describe_verdicts(source.measured)), table))
 
 
 def headline_section(check: CheckRun, views: Views, measurements: Sequence[Measurement], *, of: str) -> Section:
@@ -314,34 +282,16 @@ def headline_section(check: CheckRun, views: Views, measurements: Sequence[Measu
                 continue
             name, furthest, figure = on_data.name.lower(), on_data.figure, on_data.figure.measurement
             sentences.append(f"{headline.attribute}, {name}: {furthest.text}")
-            side = furthest.disadvantaged_group or furthest.disadvantaged or ABSENT
             about = (headline.attribute, name, furthest.group or ABSENT, figure.metric.replace("_", " "))
-            rows.append(
-                (
-                    *about,
-                    format_measured_value(figure),
-                    format_interval(figure),
-                    f"{figure.n:,}",
-                    furthest.limits,
-                    VERDICT_WORDS[figure.verdict],
-                    side,
-                )
-            )
-        reading = [] if headline.reading is None else [f"{headline.attribute}: {headline.reading}"]
-        blocks.append(Bullets((*sentences, *reading, *headline.notes)))
-    columns = (
-        "Attribute",
-        "Records",
-        "Furthest out",
-        "Metric",
-        "Value",
-        "95 %",
-        "Records counted",
-        "Limits",
-        "Verdict",
-        "At a disadvantage",
-    )
-    blocks.append(ReportTable("The monitored group furthest out, of each attribute", columns, tuple(rows)))
+            verdict = (f"{figure.n:,}", furthest.limits, VERDICT_WORDS[figure.verdict])
+            side = furthest.disadvantaged_group or furthest.disadvantaged or ABSENT
+            rows.append((*about, *value_and_interval(figure), *verdict, side))
+        if headline.reading is not None:
+            sentences.append(f"{headline.attribute}: {headline.reading}")
+        blocks.append(Bullets((*sentences, *headline.notes)))
+    columns = ("Attribute", "Records", "Furthest out", "Metric", "Value", "95 %", "Records counted", "Limits", "Verdict")
+    caption = "The monitored group furthest out, of each attribute"
+    blocks.append(ReportTable(caption, (*columns, "At a disadvantage"), tuple(rows)))
     blocks.append(Paragraph(_READ_BOTH))
     return Section("In short", tuple(blocks))
 

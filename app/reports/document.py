@@ -17,7 +17,7 @@ from ..statistics.catalogue import CATALOGUE
 from ..statistics.catalogue.metric import RateOf
 from ..statistics.sentences.rounding import write_minus
 
-_PICTURES = frozenset({"svg", "picture", "axis"})
+_PICTURES = {"svg", "picture", "axis"}
 """Members that are SVG."""
 
 ABSENT = "–"
@@ -77,7 +77,7 @@ class Made:
         return self.name or self.by
 
 
-@frozen(kw_only=True)
+@frozen
 class Fact:
     name: str
     value: str
@@ -188,11 +188,11 @@ def written(document: Document, look: ThemeLook) -> dict[str, Any]:
         "subtitle": document.subtitle,
         "made_at": moment(document.made.at),
         "made_by": document.made.author,
-        "first": None if document.first is None else asdict(document.first),
-        "second": None if document.second is None else asdict(document.second),
+        "first": document.first and asdict(document.first),
+        "second": document.second and asdict(document.second),
         "annex": annex,
     }
-    isolated: dict[str, Any] = _isolated(replace_undrawable(content))
+    isolated: dict[str, Any] = _isolated(content)
     return isolated
 
 
@@ -201,11 +201,10 @@ def _write_blocks(blocks: Iterable[Block], look: ThemeLook) -> Iterable[dict[str
         match block:
             case Paragraph(text, is_caution):
                 yield {"kind": "caution" if is_caution else "paragraph", "text": text}
-            case Bullets(items):
-                yield {"kind": "bullets", "items": list(items)}
-            case ReportTable(caption, columns, rows, note, is_last_wide):
-                cells = {"columns": list(columns), "rows": [list(row) for row in rows]}
-                yield {"kind": "table", "caption": caption, "note": note, "is_last_wide": is_last_wide, **cells}
+            case Bullets():
+                yield {"kind": "bullets", **asdict(block)}
+            case ReportTable():
+                yield {"kind": "table", **asdict(block)}
             case ReportChart(caption, draw):
                 chart = draw(look)
                 yield {"kind": "figure", "caption": caption, "alt": chart.description, "svg": chart.svg}
@@ -214,19 +213,18 @@ def _write_blocks(blocks: Iterable[Block], look: ThemeLook) -> Iterable[dict[str
 def _isolated(member: Any, name: str = "") -> Any:  # noqa: ANN401 - any JSON
     match member:
         case str():
-            return member if name in _PICTURES else isolate(member)
+            text = replace_undrawable(member)
+            return text if name in _PICTURES else isolate(text)
         case dict():
-            return {key: _isolated(value, key) for key, value in member.items()}
-        case list():
+            return {replace_undrawable(key): _isolated(value, key) for key, value in member.items()}
+        case list() | tuple():
             return [_isolated(value) for value in member]
         case _:
             return member
 
 
 def number(value: float | None) -> str:
-    if value is None:
-        return ABSENT
-    return _format_like(value, value)
+    return ABSENT if value is None else _format_like(value, value)
 
 
 def share(value: float | None) -> str:
@@ -271,37 +269,39 @@ def format_measured_value(measurement: Measurement) -> str:
     """Value as it is shown, or the reason why there is none."""
     if measurement.value is None:
         return f"none: {measurement.reason or 'no reason is known'}"
-    is_share = isinstance(CATALOGUE[measurement.metric].measure, RateOf) if measurement.metric in CATALOGUE else False
-    return share(measurement.value) if is_share else number(measurement.value)
+    return share(measurement.value) if _is_share(measurement.metric) else number(measurement.value)
 
 
 def format_interval(measurement: Measurement) -> str:
     if measurement.value is None:
         return ABSENT
-    is_share = isinstance(CATALOGUE[measurement.metric].measure, RateOf) if measurement.metric in CATALOGUE else False
-    return (
-        share_interval(measurement.lower, measurement.upper)
-        if is_share
-        else interval(measurement.lower, measurement.upper, value=measurement.value)
-    )
+    if _is_share(measurement.metric):
+        return share_interval(measurement.lower, measurement.upper)
+    return interval(measurement.lower, measurement.upper, value=measurement.value)
+
+
+def _is_share(metric: str) -> bool:
+    return metric in CATALOGUE and isinstance(CATALOGUE[metric].measure, RateOf)
+
+
+def value_and_interval(measurement: Measurement | None) -> tuple[str, str]:
+    return (ABSENT, ABSENT) if measurement is None else (format_measured_value(measurement), format_interval(measurement))
 
 
 def share_and_interval(measurement: Measurement | None) -> tuple[str, str]:
     if measurement is None or measurement.value is None:
-        return (ABSENT if measurement is None else format_measured_value(measurement)), ABSENT
+        return value_and_interval(measurement)
     return share(measurement.value), share_interval(measurement.lower, measurement.upper)
 
 
 def points_and_interval(measurement: Measurement | None) -> tuple[str, str]:
     if measurement is None or measurement.value is None:
-        return (ABSENT if measurement is None else format_measured_value(measurement)), ABSENT
+        return value_and_interval(measurement)
     return points(measurement.value), points_interval(measurement.lower, measurement.upper)
 
 
 def name_verdict(measurement: Measurement | None) -> str:
-    if measurement is None:
-        return ABSENT
-    return VERDICT_WORDS[measurement.verdict]
+    return ABSENT if measurement is None else VERDICT_WORDS[measurement.verdict]
 
 
 def moment(at: datetime | None) -> str:

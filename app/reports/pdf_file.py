@@ -4,6 +4,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable
+from dataclasses import asdict
 from importlib.resources import files
 from typing import Literal
 
@@ -25,15 +26,7 @@ def as_pdf(document: Document) -> bytes:
 
     Texts go in as JSON, never as markup.
     """
-    attached = [
-        {
-            "name": attachment.name,
-            "media_type": attachment.media_type,
-            "description": attachment.description,
-            "content": attachment.content.decode(),
-        }
-        for attachment in document.attachments
-    ]
+    attached = [asdict(attachment) | {"content": attachment.content.decode()} for attachment in document.attachments]
     content = json.dumps(written(document, LOOKS[Theme.PRINT]), ensure_ascii=False)
     files_json = json.dumps(attached, ensure_ascii=False)
     for _ in range(_MOST_ATTEMPTS):
@@ -53,14 +46,10 @@ def _name_characters(texts: Iterable[str]) -> dict[int, str]:
     characters = {character for text in texts for character in _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)}
     named = {}
     for character in characters:
-        if character.isascii():
-            continue
-        if unicodedata.category(character) in _INVISIBLE:
-            named[ord(character)] = ""
-        elif unicodedata.category(character) == "So":
-            named[ord(character)] = f"[{unicodedata.name(character, f'U+{ord(character):04X}').lower()}]"
-        else:
-            named[ord(character)] = f"[U+{ord(character):04X}]"
+        if not character.isascii():
+            number, category = f"U+{ord(character):04X}", unicodedata.category(character)
+            name = unicodedata.name(character, number).lower() if category == "So" else number
+            named[ord(character)] = "" if category in _INVISIBLE else f"[{name}]"
     return named
 
 

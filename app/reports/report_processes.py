@@ -13,13 +13,13 @@ from ..database.engine import Database
 from ..domain.check import CheckRun, Span
 from ..domain.deployment import Deployment
 from .canonical import canonical_json
-from .check_report import check_report, period_report
+from .check_report import make_document
 from .document import Made
 from .html_file import as_html
 from .pdf_file import as_pdf
 from .regulator.presets import SheetsWanted
 from .regulator.regulator_report import ReportForm, make_regulator_report
-from .report_source import read_check, read_period
+from .report_source import read_source
 
 log = structlog.get_logger("evenhand.reports")
 
@@ -121,14 +121,8 @@ def make_report(database_url: str, order: Order | RegulatorOrder) -> bytes:
             return make_regulator_report(database, order.deployment, order.of, order.wanted, order.made, order.form)
         with database.transaction() as session:
             if order.form == "json":
-                deployment = order.deployment
-                return canonical_json(
-                    read_period(session, deployment, order.of) if isinstance(order.of, Span) else read_check(session, deployment, order.of)
-                )
-            if isinstance(order.of, Span):
-                document = period_report(session, order.deployment, order.of, order.made, has_annex=order.has_annex)
-            else:
-                document = check_report(session, order.deployment, order.of, order.made, has_annex=order.has_annex)
+                return canonical_json(read_source(session, order.deployment, order.of))
+            document = make_document(session, order.deployment, order.of, order.made, has_annex=order.has_annex)
         # After the transaction: drawing takes seconds, and the database ends idle sessions after one.
         return as_pdf(document) if order.form == "pdf" else as_html(document).encode()
     except InvalidInput:

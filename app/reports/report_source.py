@@ -1,7 +1,7 @@
 """Data that a report is made from, read in one transaction: its series with their alerts, and counts of verdicts."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -10,20 +10,19 @@ from sqlalchemy.orm import Session
 from ..alerts.ended_check_queries import checks_waiting_for_alerts
 from ..alerts.queries import alerts_between
 from ..base.frozen import frozen
-from ..charts.forest import Forest, ForestSource, build_forest, checks_up_to, choose_metric, evidence_before
+from ..charts.forest import Forest, build_past_forest
 from ..charts.named_groups import rename_series
 from ..charts.pictures.period_charts import heading, series_chart, volume_chart
 from ..charts.series import Series, SeriesPoint, SeriesWanted, build_series, count_period, count_volume, disadvantaged_at
 from ..checks.days.roll_up import Period
 from ..checks.days.series_queries import EndedRun, ended_runs
 from ..checks.queries import get
-from ..checks.recent_queries import RecentFigure, recent_figures
+from ..checks.recent_queries import RecentFigure
 from ..checks.result_queries import read_measurements
 from ..checks.views.build_views import CARRIED, check_view
 from ..checks.views.headlines import DATA_NAMES, IMPACT, VERDICT_WORDS
 from ..checks.views.missing_notes import notes_of_check
 from ..checks.views.view_shapes import ViewKind
-from ..deployments.monitor.queries import find_monitor
 from ..domain.alert import Alert
 from ..domain.check import CheckRun, CheckState, DataSet, Measurement, Scope, Span
 from ..domain.deployment import Deployment
@@ -82,6 +81,14 @@ class History:
     fresh: Sequence[SeriesPoint]
     days: Sequence[Day]
 
+    @property
+    def name(self) -> str:
+        return f"{self.attribute} ({DATA_NAMES[self.data]})"
+
+    @property
+    def verdicts(self) -> Counter[str | None]:
+        return Counter(point.verdict for point in self.fresh)
+
 
 @frozen(kw_only=True)
 class ReportSource:
@@ -110,36 +117,30 @@ class ReportSource:
     missing: tuple[str, ...]
     attribution: AttributionRun | None
 
-
-def read_check(session: Session, deployment: Deployment, check: CheckRun) -> ReportSource:
-    span = Span(start=min(check.span.start, check.span.end - BEFORE), end=check.span.end)
-    runs = ended_runs(session, deployment.no, ends_in(span).start, ends_in(span).end)
-    source = _read(session, deployment, span, runs, check)
-    alerts_span = Span(start=span.start, end=max(ends_in(span).end, check.finished_at or span.end))
-    return replace(source, is_of_check=True, alerts=alerts_between(session, deployment.no, alerts_span, checks=ends_in(span)))
+    @property
+    def measured(self) -> list[History]:
+        return [history for history in self.histories if history.fresh]
 
 
-def read_period(session: Session, deployment: Deployment, span: Span) -> ReportSource:
-    """Reads the data on a time; the groups are of its newest succeeded check."""
-    runs = ended_runs(session, deployment.no, ends_in(span).start, ends_in(span).end)
-    newest = next((run for run in reversed(runs) if run.state == CheckState.SUCCEEDED), None)
-    return _read(session, deployment, span, runs, None if newest is None else get(session, deployment.no, newest.id))
-
-
-def _read(session: Session, deployment: Deployment, span: Span, runs: Sequence[EndedRun], check: CheckRun | None) -> ReportSource:
-    monitor, ends, no = find_monitor(session, deployment.no), ends_in(span), deployment.no
+def read_source(session: Session, deployment: Deployment, of: CheckRun | Span) -> ReportSource:
+    """Reads the data on a check or a time, of which the groups are of its newest succeeded check."""
+    no = deployment.no
+    span = of if isinstance(of, Span) else Span(start=min(of.span.start, of.span.end - BEFORE), end=of.span.end)
+    ends, alerted = ends_in(span), span
+    runs = ended_runs(session, no, ends.start, ends.end)
+    if isinstance(of, Span):
+        newest = next((run for run in reversed(runs) if run.state == CheckState.SUCCEEDED), None)
+        check = newest and get(session, no, newest.id)
+    else:
+        check, alerted = of, Span(start=span.start, end=max(ends.end, of.finished_at or span.end))
     evidence = look_at_evidence(session, no)
-    past = evidence_before(evidence, span.end)
+    monitor = evidence and evidence.monitor
     measurements = () if check is None else tuple(read_measurements(session, check.no))
-    view = None if check is None else check_view(session, deployment, check, ViewKind.PAYLOAD)
-    checks = [] if check is None or check.state != CheckState.SUCCEEDED else checks_up_to(session, check)
-    metric = choose_metric(measurements)
-    recent = recent_figures(session, no, metric, checks)
-    shown = ForestSource(monitor=monitor, evidence=past, checks=checks, measured=measurements, recent=recent)
+    view = check and check_view(session, deployment, check, ViewKind.PAYLOAD)
     # Judged from the end of the time: the same data give the same report.
-    forest = build_forest(shown, metric=metric, now=span.end)
+    forest = build_past_forest(session, evidence, check, measurements, end=span.end)
     histories = []
-    for attribute in [] if monitor is None else [comparison.label for comparison in list_comparisons(monitor)]:
+    for attribute in _list_attributes(monitor):
         for data in DATA_NAMES:
             query = SeriesWanted(metric=IMPACT, data=data, attribute=attribute, since=ends.start, until=ends.end, scopes=(Scope.WORST,))
             series = build_series(session, no, query, runs=runs)
@@ -150,21 +151,25 @@ def _read(session: Session, deployment: Deployment, span: Span, runs: Sequence[E
         deployment=deployment,
         monitor=monitor,
         span=span,
-        is_of_check=False,
+        is_of_check=isinstance(of, CheckRun),
         check=check,
         measurements=measurements,
-        recent=recent,
+        recent=forest.recent,
         forest=forest,
         runs=runs,
         histories=histories,
         evidence=evidence,
-        alerts=alerts_between(session, no, span, checks=ends),
+        alerts=alerts_between(session, no, alerted, checks=ends),
         waiting=checks_waiting_for_alerts(session, no, ends),
-        absent=None if view is None else view.reason,
+        absent=view and view.reason,
         carried=None if check is None or check.carried_from is None else CARRIED.format(check_id=check.carried_from),
         missing=() if check is None else notes_of_check(session, check, forest.attribute),
         attribution=newest_of_gaps(session, no, state=AttributionState.DONE, before=span.end),
     )
+
+
+def _list_attributes(monitor: Monitor | None) -> list[str]:
+    return [] if monitor is None else [comparison.label for comparison in list_comparisons(monitor)]
 
 
 def rollup_for(span: Span) -> Period | None:
@@ -192,7 +197,7 @@ def history_sections(
     )
     yield Section("Over time", (Paragraph(f"From {moment(span.start)} to {moment(span.end)}, {rhythm}."),))
     opened = [alert for alert in alerts if span.start <= alert.opened_at <= span.end]
-    for attribute in [] if monitor is None else [comparison.label for comparison in list_comparisons(monitor)]:
+    for attribute in _list_attributes(monitor):
         blocks: list[Block] = []
         for data in DATA_NAMES:
             impact = rename_series(names, _read_series(session, deployment_no, "disparate_impact", data, attribute, span))
@@ -269,38 +274,6 @@ def _axis(span: Span) -> Span | None:
     return span if rollup_for(span) is None else None
 
 
-@frozen(kw_only=True)
-class VerdictCounts:
-    """Verdicts on one attribute's headline on one data set.
-
-    `sides` counts the sides at a disadvantage by verdict that is not `fair`.
-    """
-
-    attribute: str
-    data: str
-    verdicts: Mapping[str | None, int]
-    sides: Mapping[str | None, Mapping[Disadvantaged | None, int]]
-
-
-def count_verdicts(histories: Iterable[History]) -> list[VerdictCounts]:
-    counted = []
-    for history in histories:
-        fresh = history.fresh
-        if not fresh:
-            continue
-        sides: dict[str | None, Counter[Disadvantaged | None]] = {}
-        for point in (point for point in fresh if point.verdict in _NOT_FAIR):
-            sides.setdefault(point.verdict, Counter())[disadvantaged_at(history.series, point)] += 1
-        counts = VerdictCounts(
-            attribute=history.attribute,
-            data=DATA_NAMES[history.data],
-            verdicts=Counter(point.verdict for point in fresh),
-            sides=sides,
-        )
-        counted.append(counts)
-    return counted
-
-
 def find_furthest(history: History) -> SeriesPoint | None:
     """Point furthest beyond its limits, or nearest to them; of equals the first. None without a value."""
     ranked = [
@@ -310,29 +283,26 @@ def find_furthest(history: History) -> SeriesPoint | None:
     ]
     # Points have no order, so the third member must not be compared.
     furthest = min(ranked, key=lambda item: item[:2], default=None)
-    return None if furthest is None else furthest[2]
+    return furthest and furthest[2]
 
 
-def describe_verdicts(counted: Sequence[VerdictCounts]) -> str:
+def describe_verdicts(measured: Sequence[History]) -> str:
     names = {Disadvantaged.MONITORED: "the monitored group", Disadvantaged.REFERENCE: "the reference"}
     sentences = []
     for verdict in _NOT_FAIR:
         attributes = []
-        for counts in counted:
-            checks = counts.verdicts.get(verdict)
-            if checks:
-                sides = [
-                    f"{name} at a disadvantage in {count:,}"
-                    for side, name in names.items()
-                    if (count := counts.sides[verdict].get(side, 0))
-                ]
-                checked = f"{counts.attribute} ({counts.data}) in {checks:,} check{'' if checks == 1 else 's'}"
+        for history in measured:
+            points = [point for point in history.fresh if point.verdict == verdict]
+            if points:
+                counts = Counter(disadvantaged_at(history.series, point) for point in points)
+                sides = [f"{name} at a disadvantage in {counts[side]:,}" for side, name in names.items() if counts[side]]
+                checked = f"{history.name} in {len(points):,} check{'' if len(points) == 1 else 's'}"
                 attributes.append(f"{checked}, {' and '.join(sides)}" if sides else checked)
         if attributes:
             sentences.append(f"{VERDICT_WORDS[verdict].capitalize()}: {'; '.join(attributes)}.")
-    if not sentences and any(_JUDGED & counts.verdicts.keys() for counts in counted):
+    unjudged = [history.name for history in measured if not _JUDGED & history.verdicts.keys()]
+    if not sentences and len(unjudged) < len(measured):
         sentences.append("Everything that was judged was fair.")
-    unjudged = [f"{counts.attribute} ({counts.data})" for counts in counted if not _JUDGED & counts.verdicts.keys()]
     if unjudged:
         sentences.append(f"Never judged: {'; '.join(unjudged)}.")
     return " ".join(sentences)

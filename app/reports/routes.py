@@ -1,9 +1,9 @@
 """Routes of reports of a check or a period, and measurements as CSV."""
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Response
 from fastapi.concurrency import run_in_threadpool
@@ -17,6 +17,7 @@ from ..base.spreadsheets import write_cell
 from ..charts.figures_csv import CsvDownload, csv_file
 from ..charts.measurement_routes import wanted_series
 from ..charts.pictures.twin_tables import Cell, Twin
+from ..charts.routes import describe_files
 from ..charts.series import read_points
 from ..checks.days.measurement_queries import Point, SeriesFilter
 from ..checks.queries import get
@@ -29,7 +30,6 @@ from ..domain.check import Measurement, Span
 from ..domain.paging import Paging
 from ..records.csv_streams import CsvAnswer, CsvPiece, send_csv
 from ..web.id_and_time import Moment, in_utc
-from ..web.problem_answers import Answers
 from ..web.uploads import FILE_POLICY
 from .document import Made
 from .report_processes import Form, Order, ReportMaker
@@ -47,20 +47,7 @@ _COLUMNS = (
     *("worst_of", "chosen_lower", "chosen_upper"),
 )
 
-_SCHEMAS: Mapping[str, Mapping[str, Any]] = {
-    "text/html": {"type": "string"},
-    "application/pdf": {"type": "string", "format": "binary"},
-    "text/csv": {"type": "string"},
-    "application/json": {"type": "object"},
-}
-
-
-def describe_files(*media_types: str) -> Answers:
-    content = {name: {"schema": _SCHEMAS[name]} for name in media_types}
-    return {200: {"description": "The report, in the form that the address ends with", "content": content}}
-
-
-FILES: Answers = describe_files("text/html", "application/pdf", "application/json")
+FILES = describe_files("report", "text/html", "application/pdf", "application/json")
 
 
 class ReportFile(Response):

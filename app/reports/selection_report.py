@@ -58,7 +58,7 @@ def _audit_table(audit: AuditTable, sheet: AuditSheet, *, is_score: bool) -> Rep
         for row in audit.rows
     )
     rows += list_empty_rows(list_without_people(audit.table, {}))
-    most_selected = None if audit.most_selected is None else audit.most_selected.label
+    most_selected = audit.most_selected and audit.most_selected.label
     note = describe_best(most_selected, [row.impact_ratio for row in audit.rows], least_share=sheet.least_share)
     if any(row.is_excluded for row in audit.rows):
         note += f" {describe_left_out(sheet.assessed, least_share=sheet.least_share)}"

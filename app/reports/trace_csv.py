@@ -1,12 +1,11 @@
 """Trace of a check as CSV: every measurement with its formula and counts."""
 
-import csv
-import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ..base.spreadsheets import write_cell
 from ..checks.views.explain_figure import explained
 from ..domain.check import CheckRun, Measurement
+from ..records.second_look.flagged_csv import csv_lines
 
 COLUMNS = (
     *("check_id", "at", "figure", "metric", "data", "scope", "attribute", "group", "value", "lower", "upper", "interval_method", "n"),
@@ -17,14 +16,10 @@ COLUMNS = (
 
 def trace_csv(check: CheckRun, measurements: Sequence[Measurement]) -> bytes:
     """One row a measurement, in order; numbers are unrounded."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text)
-    writer.writerow(COLUMNS)
+    rows: list[Iterable[str]] = [COLUMNS]
     for measurement in measurements:
         figure = explained(measurement)
         counts = "; ".join(f"{count.label} {count.value}" for count in figure.counts)
-        derived = {"check_id": check.id, "figure": figure.title, "formula": figure.formula, "counts": counts}
-        derived["sentence"] = figure.sentence
-        cells = (derived[name] if name in derived else getattr(measurement, name) for name in COLUMNS)
-        writer.writerow([write_cell(cell) for cell in cells])
-    return text.getvalue().encode()
+        derived = {"check_id": check.id, "figure": figure.title, "formula": figure.formula, "counts": counts, "sentence": figure.sentence}
+        rows.append([write_cell(derived[name] if name in derived else getattr(measurement, name)) for name in COLUMNS])
+    return csv_lines(rows)

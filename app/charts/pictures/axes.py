@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import field
 from typing import TypeAlias
 
 from ...base.frozen import frozen
@@ -18,10 +17,6 @@ class LogAxis:
 
     low: float = 0.25
     high: float = 4.0
-    _length: float = field(init=False, compare=False, repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_length", math.log(self.high / self.low))
 
     def place(self, ratio: float) -> float:
         """Share from the low end of a ratio of at least 0; beyond an end, that end."""
@@ -29,7 +24,7 @@ class LogAxis:
             return 0.0
         if ratio >= self.high:
             return 1.0
-        return math.log(ratio / self.low) / self._length
+        return math.log(ratio / self.low) / math.log(self.high / self.low)
 
     def holds(self, ratio: float) -> bool:
         return self.low <= ratio <= self.high

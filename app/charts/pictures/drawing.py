@@ -4,15 +4,13 @@ In a page, places across are per cent, so that letters keep their size; in a fil
 """
 
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 from enum import StrEnum
 from functools import cache
 from html import escape
 from math import ceil
 from textwrap import wrap
-from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import NamedTuple
 
 import typst
 
@@ -21,7 +19,7 @@ from ...base.frozen import frozen
 WIDTH = 640
 """Pixels of a chart in a file; in a page it is as wide as its place."""
 
-LINE: Final = 16
+LINE = 16
 """Pixels of a line of text."""
 
 _LETTERS = 44
@@ -85,27 +83,25 @@ _LIGHT = ThemeLook(
     font=_SCREEN,
 )
 
-LOOKS: Mapping[Theme, ThemeLook] = MappingProxyType(
-    {
-        Theme.LIGHT: _LIGHT,
-        Theme.DARK: ThemeLook(
-            text="#e6eaf0",
-            muted="#a9b3c0",
-            line="#37414e",
-            surface="#1a2028",
-            link="#8cbcff",
-            monitored="#ffb066",
-            fair="#8ddbab",
-            fair_ground="#173325",
-            suspected="#f3c768",
-            unfair="#ff9aa5",
-            other="#b7c1cd",
-            font=_SCREEN,
-        ),
-        # The PDF writer brings this font with it, so a report looks the same on every machine.
-        Theme.PRINT: replace(_LIGHT, font="'Libertinus Serif', serif"),
-    }
-)
+LOOKS = {
+    Theme.LIGHT: _LIGHT,
+    Theme.DARK: ThemeLook(
+        text="#e6eaf0",
+        muted="#a9b3c0",
+        line="#37414e",
+        surface="#1a2028",
+        link="#8cbcff",
+        monitored="#ffb066",
+        fair="#8ddbab",
+        fair_ground="#173325",
+        suspected="#f3c768",
+        unfair="#ff9aa5",
+        other="#b7c1cd",
+        font=_SCREEN,
+    ),
+    # The PDF writer brings this font with it, so a report looks the same on every machine.
+    Theme.PRINT: replace(_LIGHT, font="'Libertinus Serif', serif"),
+}
 
 PAGE = ThemeLook(
     text="var(--text)",
@@ -207,20 +203,12 @@ def clip_name(name: str) -> str:
 
 
 def write_text(text: str) -> str:
-    return escape(_NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", text))
+    return escape(replace_undrawable(text))
 
 
-def replace_undrawable(document: Any) -> Any:  # noqa: ANN401 - any JSON
+def replace_undrawable(text: str) -> str:
     """Replaces characters that XML cannot carry."""
-    match document:
-        case str():
-            return _NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", document)
-        case dict():
-            return {replace_undrawable(name): replace_undrawable(value) for name, value in document.items()}
-        case list() | tuple():
-            return [replace_undrawable(value) for value in document]
-        case _:
-            return document
+    return _NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def as_png(svg: str) -> bytes:

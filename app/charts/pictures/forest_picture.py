@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from ...base.frozen import frozen
 from ...base.values import TOGETHER
@@ -14,17 +14,17 @@ from ..forest import STRIP_CHECKS, Forest, ForestFigure, ForestRow, StripPoint, 
 from ..timeline_words import write_value
 from .axes import Axis, LinearAxis, LogAxis, number_axis
 
-ROW_HEIGHT: Final = 32
-ROOM_FOR_TEXT: Final = 80
+ROW_HEIGHT = 32
+ROOM_FOR_TEXT = 80
 """Per cent of the width beyond which no number fits after an interval."""
 
-SHAPES: Final = ("circle", "square", "diamond", "triangle")
+SHAPES = ("circle", "square", "diamond", "triangle")
 """With more groups of a second feature each has a row of its own."""
-FEWEST_TO_JOIN: Final = 6
+FEWEST_TO_JOIN = 6
 """Groups of two features together from which on one makes rows and the other marks."""
 
 Clipped: TypeAlias = Literal["", "left", "right"]
-TICKS: Final = (0.25, 0.5, 1.0, 2.0, 4.0)
+TICKS = (0.25, 0.5, 1.0, 2.0, 4.0)
 
 
 @frozen(kw_only=True)
@@ -114,9 +114,8 @@ class ForestLine:
         by_verdict: dict[Verdict | None, list[ForestRow]] = {}
         for row in self.rows:
             by_verdict.setdefault(row.verdict, []).append(row)
-        has_several = len(by_verdict) > 1
         return tuple(
-            LineVerdict(verdict=verdict, names=tuple(map(self.name_of, rows)) if has_several else (), row=rows[0])
+            LineVerdict(verdict=verdict, names=tuple(map(self.name_of, rows)) if len(by_verdict) > 1 else (), row=rows[0])
             for verdict, rows in by_verdict.items()
         )
 
@@ -160,7 +159,7 @@ def draw_forest(forest: Forest) -> ForestPicture:
             for position, (figure, row, shape) in enumerate(pairs)
         ]
         leading = rows[0].leading.measurement
-        low, high = (leading.lower_limit, leading.upper_limit)
+        low, high = leading.lower_limit, leading.upper_limit
         if leading.metric in CATALOGUE:  # beyond the mirror image of the only limit the verdict is not fair either
             low, high = both_sides(CATALOGUE[leading.metric], (low, high))
         drawn.append(
@@ -208,11 +207,8 @@ def _join(rows: Iterable[ForestRow]) -> dict[str, _Joined]:
         names = [list(dict.fromkeys(row.parts[position] for row in of_attribute)) for position in (0, 1)]
         along = 0 if len(names[0]) >= len(names[1]) else 1
         shape_names = names[1 - along]
-        if (
-            len(of_attribute) >= FEWEST_TO_JOIN
-            and len(shape_names) <= len(SHAPES)
-            and all(row.counterfactual is None for row in of_attribute)
-        ):
+        has_both = any(row.counterfactual for row in of_attribute)
+        if len(of_attribute) >= FEWEST_TO_JOIN and len(shape_names) <= len(SHAPES) and not has_both:
             joined[attribute] = _Joined(along, dict(zip(sorted(shape_names), SHAPES, strict=False)))
     return joined
 
@@ -221,10 +217,8 @@ def _mark(axis: Axis, figure: ForestFigure, row: ForestRow, shape: str, *, y: fl
     measurement = figure.measurement
     if measurement.value is None:
         return None
-    position = axis.place(measurement.value)
-    # An end that is not bounded goes on beyond the axis.
-    low_clipped = measurement.lower is None or not (axis.holds(measurement.lower) or axis.place(measurement.lower) > 0)
-    high_clipped = measurement.upper is None or not (axis.holds(measurement.upper) or axis.place(measurement.upper) < 1)
+    position, is_on_axis = axis.place(measurement.value), axis.holds(measurement.value)
+    limits = measurement.lower_limit, measurement.upper_limit
     return Mark(
         figure=figure,
         row=row,
@@ -234,12 +228,11 @@ def _mark(axis: Axis, figure: ForestFigure, row: ForestRow, shape: str, *, y: fl
         at=_percent(position),
         low=0.0 if measurement.lower is None else _percent(axis.place(measurement.lower)),
         high=100.0 if measurement.upper is None else _percent(axis.place(measurement.upper)),
-        clipped="" if axis.holds(measurement.value) else "left" if position == 0 else "right",
-        text=""
-        if axis.holds(measurement.value)
-        else write_value(measurement.metric, measurement.value, (measurement.lower_limit, measurement.upper_limit)),
-        low_clipped=low_clipped,
-        high_clipped=high_clipped,
+        clipped="" if is_on_axis else "left" if position == 0 else "right",
+        text="" if is_on_axis else write_value(measurement.metric, measurement.value, limits),
+        # An end that is not bounded goes on beyond the axis.
+        low_clipped=measurement.lower is None or not (axis.holds(measurement.lower) or axis.place(measurement.lower) > 0),
+        high_clipped=measurement.upper is None or not (axis.holds(measurement.upper) or axis.place(measurement.upper) < 1),
     )
 
 

@@ -3,9 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import MAXYEAR, UTC, datetime, timedelta
-from itertools import groupby
+from itertools import groupby, islice
 from operator import attrgetter
-from typing import Final
 from zoneinfo import ZoneInfo
 
 from ...base.clock import HOUR
@@ -19,19 +18,18 @@ from ...statistics.catalogue import CATALOGUE
 from ...statistics.sentences.statements import limits_in_words
 from ..series import GroupSeries, Series, Volume
 from ..time_ranges import step_of_picture
-from ..timeline import MAX_STEPS, TimePanel, join_points
+from ..timeline import MAX_STEPS, TimePanel, find_step_start, join_points
 from ..timeline_words import name_step, say_steps
 from .drawing import LINE, Chart, Drawing, ThemeLook, clip_name, write_text
 from .timeline_picture import VOLUME_HEIGHT, WIDTH, LevelTick, PanelPicture, TimeAxis, draw_panel, draw_stretches, draw_volume, level_axis
 
-MOST_TICKS: Final = 8
-_MOST_NARROW: Final = 4
+MOST_TICKS = 8
+_MOST_NARROW = 4
 """Max texts on the axis of a telephone."""
 
 _HOURS = (1, 2, 3, 6, 12)
 _DAYS = (1, 2, 7, 14)
 _MONTHS = (1, 2, 3, 6, 12, 24, 60, 120, 600, 1200, 12_000)
-_HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
 _MONTH = timedelta(days=30)
 _SUNDAY_BEFORE = datetime(1969, 12, 28, tzinfo=UTC)
 
@@ -60,14 +58,13 @@ _SCOPES = {
     Scope.ATTRIBUTE: "all groups",
     Scope.OVERALL: "everybody",
 }
-_LENGTHS: Final = {Period.DAY: DAY, Period.WEEK: 7 * DAY, Period.MONTH: 30 * DAY}
-_GUTTER: Final = 48
-_GAP_HEIGHT: Final = 5
-_MOST_TITLED: Final = 100
+_LENGTHS = {Period.DAY: DAY, Period.WEEK: 7 * DAY, Period.MONTH: 30 * DAY}
+_GUTTER = 48
+_GAP_HEIGHT = 5
+_MOST_TITLED = 100
 """Max steps of a panel with a text under the pointer."""
-_MARGIN: Final = 0.015
+_MARGIN = 0.015
 """Share of the time that the axis has beyond either end, so that a bar there is whole."""
-_LEAST = timedelta(microseconds=1)
 _UTC = ZoneInfo("UTC")
 
 
@@ -84,33 +81,30 @@ class TimeTick:
 def time_ticks(span: Span, zone: ZoneInfo, *, limit: int = MOST_TICKS) -> tuple[TimeTick, ...]:
     """Even steps of the zone's clock; a time of less than two hours has start and end."""
     length = span.end - span.start
-    every_hours = next((step for step in _HOURS if length <= step * _HOUR * (limit - 1)), None)
-    every_days = next((step for step in _DAYS if length <= step * _DAY * (limit - 1)), None)
-    if length < 2 * _HOUR:
-        moments, form = [span.start, span.end], "%H:%M"
-    elif every_hours is not None:
-        moments, form = list(_hours(span, zone, every_hours)), "%H:%M"
-    elif every_days is not None:
-        moments, form = list(_days(span, zone, every_days)), "%d %b"
-    else:
-        every = next(step for step in _MONTHS if length <= step * _MONTH * (limit - 1) or step == _MONTHS[-1])
-        moments, form = list(_months(span, zone, every)), "%b %Y"
-    shown = moments[:limit]
+    every_hours = next((step for step in _HOURS if length <= step * HOUR * (limit - 1)), None)
+    every_days = next((step for step in _DAYS if length <= step * DAY * (limit - 1)), None)
+    moments, form = iter((span.start, span.end)), "%H:%M"
+    if length >= 2 * HOUR:
+        if every_hours is not None:
+            moments = _hours(span, zone, every_hours)
+        elif every_days is not None:
+            moments, form = _days(span, zone, every_days), "%d %b"
+        else:
+            every = next(step for step in _MONTHS if length <= step * _MONTH * (limit - 1) or step == _MONTHS[-1])
+            moments, form = _months(span, zone, every), "%b %Y"
+    shown = list(islice(moments, limit))
+    texts = [f"{moment.astimezone(zone):{form}}" for moment in shown]
     # Among hours the dates stay: without them nobody sees of which day an hour is.
-    first = next((position for position, moment in enumerate(shown) if _is_midnight(moment.astimezone(zone))), 0) if form == "%H:%M" else 0
-    every = -(-len(shown) // _MOST_NARROW)
-    return tuple(_tick(moment, span, zone, form, is_spare=(position - first) % every != 0) for position, moment in enumerate(shown))
-
-
-def _is_midnight(there: datetime) -> bool:
-    return (there.hour, there.minute) == (0, 0)
-
-
-def _tick(moment: datetime, span: Span, zone: ZoneInfo, form: str, *, is_spare: bool) -> TimeTick:
-    there = moment.astimezone(zone)
-    text = f"{there:%d %b}" if form == "%H:%M" and _is_midnight(there) else f"{there:{form}}"
-    at = 100 * (moment - span.start) / (span.end - span.start)
-    return TimeTick(moment=moment.astimezone(UTC), text=text, at=round(at, 2), is_spare=is_spare)
+    first, every = texts.index("00:00") if "00:00" in texts else 0, -(-len(shown) // _MOST_NARROW)
+    return tuple(
+        TimeTick(
+            moment=moment.astimezone(UTC),
+            text=f"{moment.astimezone(zone):%d %b}" if text == "00:00" else text,
+            at=round(100 * (moment - span.start) / length, 2),
+            is_spare=(position - first) % every != 0,
+        )
+        for position, (moment, text) in enumerate(zip(shown, texts, strict=True))
+    )
 
 
 def _hours(span: Span, zone: ZoneInfo, every: int) -> Iterator[datetime]:
@@ -118,11 +112,11 @@ def _hours(span: Span, zone: ZoneInfo, every: int) -> Iterator[datetime]:
     moment = span.start.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     offset = moment.astimezone(zone).utcoffset() or timedelta()
     # Some zones are half an hour off.
-    moment -= offset % _HOUR
+    moment -= offset % HOUR
     while moment <= span.end:
         if moment >= span.start and moment.astimezone(zone).hour % every == 0:
             yield moment
-        moment += _HOUR
+        moment += HOUR
 
 
 def _days(span: Span, zone: ZoneInfo, every: int) -> Iterator[datetime]:
@@ -130,7 +124,7 @@ def _days(span: Span, zone: ZoneInfo, every: int) -> Iterator[datetime]:
     while (moment := day.replace(tzinfo=zone).astimezone(UTC)) <= span.end:
         if moment >= span.start and (day - _SUNDAY_BEFORE.replace(tzinfo=None)).days % every == 1 % every:
             yield moment
-        day += _DAY
+        day += DAY
 
 
 def _months(span: Span, zone: ZoneInfo, every: int) -> Iterator[datetime]:
@@ -173,8 +167,8 @@ def series_chart(series: Series, look: ThemeLook, *, alerts: Sequence[Alert] = (
             triangle = f'<path d="M-5 1H5L0 10z" fill="{look.unfair}"><title>{text}</title></path>'
             drawing.add(f'<svg aria-hidden="true" x="{x}" y="{drawing.height:g}" width="1" height="10" overflow="visible">{triangle}</svg>')
         drawing.height += 10
-    gaps = draw_stretches(sorted({_find_step_start(gap.at, step) for gap in series.gaps}), step, axis, height=_GAP_HEIGHT)
-    unit = "check" if series.rollup is None else series.rollup.value
+    gaps = draw_stretches(sorted({find_step_start(gap.at, step) for gap in series.gaps}), step, axis, height=_GAP_HEIGHT)
+    unit = _name_unit(series.rollup)
     sentences = []
     for panel, picture in zip(panels, pictures, strict=True):
         text = "; ".join(phrase for phrase in (say_steps(series.metric, panel.steps, unit), picture.words) if phrase)
@@ -197,7 +191,7 @@ def volume_chart(volumes: Sequence[Volume], look: ThemeLook, *, span: Span | Non
     step = step_of_picture(shown, MAX_STEPS) if rollup is None else _LENGTHS[rollup]
     logged: Counter[datetime] = Counter()
     for volume in volumes:
-        logged[volume.at if rollup else _find_step_start(volume.at, step)] += volume.records
+        logged[volume.at if rollup else find_step_start(volume.at, step)] += volume.records
     highest, total = max(logged.values(), default=0), sum(logged.values())
     per = _count_step(max(step, HOUR)) if rollup is None else f"one {rollup.value}"
     summary = f"{total:,} records, at most {highest:,} in {per}"
@@ -239,26 +233,25 @@ def _axis(span: Span) -> TimeAxis:
     return TimeAxis(span=Span(start=span.start - margin, end=span.end + margin))
 
 
-def _find_step_start(at: datetime, step: timedelta) -> datetime:
-    return ORIGIN + (at - _LEAST - ORIGIN) // step * step
-
-
 def _count_step(step: timedelta) -> str:
     name = name_step(step)
     return name if name[0].isdigit() else f"one {name}"
 
 
 def _panel(group: GroupSeries, series: Series, span: Span, step: timedelta) -> TimePanel:
-    points = group.points
-    if series.rollup is not None:  # a bar is in the middle of its period
-        points = tuple(point._replace(at=point.at + _LENGTHS[series.rollup] / 2) for point in points)
+    # A bar of a roll-up is in the middle of its period.
+    points = [point._replace(at=point.at + _find_middle(series.rollup)) for point in group.points]
     name = clip_name(_SCOPES[group.scope] if group.group is None else group.group) or "(blank)"
     return TimePanel(attribute=series.attribute, group=group.group, scope=group.scope, name=name, steps=join_points(points, span, step))
 
 
+def _find_middle(rollup: Period | None) -> timedelta:
+    return timedelta() if rollup is None else _LENGTHS[rollup] / 2
+
+
 def _notes(series: Series, step: timedelta, pictures: Sequence[PanelPicture], *, has_alerts: bool) -> str:
     data_title = DATA_TITLES[series.data]
-    per = f"one bar a {'check' if series.rollup is None else series.rollup.value}"
+    per = f"one bar a {_name_unit(series.rollup)}"
     if step > HOUR:
         per = f"each bar from the lowest to the highest check of {_count_step(step)}"
     return " ".join(
@@ -275,7 +268,7 @@ def _notes(series: Series, step: timedelta, pictures: Sequence[PanelPicture], *,
 
 def _describe(series: Series, sentences: Sequence[str]) -> str:
     points = sorted((point for group in series.groups for point in group.points), key=attrgetter("at"))
-    limits = [pair for pair, _ in groupby((point.lower_limit, point.upper_limit) for point in points) if pair != (None, None)]
+    limits = [pair for pair, _ in groupby(points, key=attrgetter("lower_limit", "upper_limit")) if pair != (None, None)]
     description = [
         f"{heading(series)} on {DATA_TITLES[series.data]}",
         *([f"fair range {', then '.join(map(limits_in_words, limits))}"] if limits else []),
@@ -288,12 +281,16 @@ def _describe(series: Series, sentences: Sequence[str]) -> str:
 def _titles(series: Series, picture: PanelPicture) -> str:
     if len(picture.places) > _MOST_TITLED:
         return ""
-    back, unit = (timedelta(), "check") if series.rollup is None else (_LENGTHS[series.rollup] / 2, series.rollup.value)
+    back, unit = _find_middle(series.rollup), _name_unit(series.rollup)
     return "".join(
         f'<rect x="{bar.x - bar.width / 2:.1f}" width="{bar.width:g}" height="{picture.height:g}" fill-opacity="0">'
         f"<title>{format_moment(bar.step.at - back)}: {say_steps(series.metric, [bar.step], unit)}; {bar.step.n:,} records</title></rect>"
         for bar in picture.places
     )
+
+
+def _name_unit(rollup: Period | None) -> str:
+    return "check" if rollup is None else rollup.value
 
 
 def _draw_panel(drawing: Drawing, picture: PanelPicture, *, gaps: str, titles: str) -> None:

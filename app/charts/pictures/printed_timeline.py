@@ -4,7 +4,6 @@ It holds no name, so nothing needs escaping.
 """
 
 from collections.abc import Sequence
-from typing import Final
 from zoneinfo import ZoneInfo
 
 from ...base.frozen import frozen
@@ -15,12 +14,12 @@ from .ratio_pictures import BAND, FONT, LINE, SHADES, TEXT, UNJUDGED, write_svg
 from .timeline_picture import WIDTH, PanelPicture
 
 PRINTED_WIDTH, PRINTED_HEIGHT = 340, 46
-_EDGE: Final = 4
+_EDGE = 4
 """Space at both ends, so that a triangle there is whole."""
-_INNER: Final = PRINTED_WIDTH - 2 * _EDGE
-_SCALE: Final = _INNER / WIDTH
-_MOST_TICKS: Final = 6
-_NEAR_END: Final = 5
+_INNER = PRINTED_WIDTH - 2 * _EDGE
+_SCALE = _INNER / WIDTH
+_MOST_TICKS = 6
+_NEAR_END = 5
 """Per cent from an end within which a text would be cut."""
 _ALERT = "#8a1c7c"
 

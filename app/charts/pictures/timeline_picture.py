@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import field
 from datetime import datetime, timedelta
 from itertools import groupby, pairwise
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from ...base.clock import HOUR
 from ...base.frozen import frozen
@@ -21,11 +21,11 @@ from ..timeline import TimePanel, TimeStep, list_values
 from ..timeline_words import write_value
 from .axes import Axis, LogAxis, number_axis
 
-WIDTH: Final = 1000
-HEIGHT: Final = 88
+WIDTH = 1000
+HEIGHT = 88
 """Pixels of a panel from top to bottom."""
 
-VOLUME_HEIGHT: Final = 48
+VOLUME_HEIGHT = 48
 
 _RATIO_AXES = (
     (LogAxis(0.5, 2.0), (0.5, 0.7, 1.0, 1.4, 2.0)),
@@ -121,15 +121,16 @@ class LevelAxis:
 def level_axis(metric: str, panels: Sequence[TimePanel], *, height: float = HEIGHT) -> LevelAxis:
     """For ratios the narrowest logarithmic axis that holds every value and limit, or 0.25–4; for others a linear one."""
     limits = [limit for panel in panels for step in panel.steps[-1:] for limit in step.limits]
+    axis: Axis
     if is_ratio(CATALOGUE[metric]):
         shown = [*list_values(panels), *(limit for limit in limits if limit is not None)]
-        ratios, written = next((candidate for candidate in _RATIO_AXES if all(map(candidate[0].holds, shown))), _RATIO_AXES[-1])
-        ticks = [LevelTick(text=f"{value:g}", y=round((1 - ratios.place(value)) * height, 1)) for value in written]
-        return LevelAxis(values=ratios, height=height, ticks=tuple(ticks))
-    axis = number_axis(metric, list_values(panels), limits)
-    levels = (axis.low, (axis.low + axis.high) / 2, axis.high)
-    is_share = isinstance(CATALOGUE[metric].measure, RateOf)
-    texts = [f"{100 * level:.0f} %" if is_share else write_value(metric, level) for level in levels]
+        axis, levels = next((candidate for candidate in _RATIO_AXES if all(map(candidate[0].holds, shown))), _RATIO_AXES[-1])
+        texts = [f"{level:g}" for level in levels]
+    else:
+        axis = number_axis(metric, list_values(panels), limits)
+        levels = (axis.low, (axis.low + axis.high) / 2, axis.high)
+        is_share = isinstance(CATALOGUE[metric].measure, RateOf)
+        texts = [f"{100 * level:.0f} %" if is_share else write_value(metric, level) for level in levels]
     ticks = [LevelTick(text=text, y=round((1 - axis.place(level)) * height, 1)) for text, level in zip(texts, levels, strict=True)]
     return LevelAxis(values=axis, height=height, ticks=tuple(ticks))
 
@@ -139,9 +140,11 @@ def draw_panel(panel: TimePanel, metric: str, time: TimeAxis, levels: LevelAxis,
     bars = _bars(panel.steps, time, levels)
     by_verdict: dict[Verdict | None, list[str]] = {}
     carried = []
-    beyond = _find_beyond(bars, levels)
-    for position, bar in enumerate(bars):
-        path = _draw_bar(bar, levels, beyond.get(position, _WITHIN))
+    beyond = 0
+    for bar in bars:
+        over, under = _reaches_beyond(bar.step.highest, 1, levels.values), _reaches_beyond(bar.step.lowest, 0, levels.values)
+        beyond += over or under
+        path = _draw_bar(bar, levels, over=over, under=under)
         if bar.step.figures:
             by_verdict.setdefault(bar.step.gravest, []).append(path)
         else:
@@ -165,7 +168,7 @@ def draw_panel(panel: TimePanel, metric: str, time: TimeAxis, levels: LevelAxis,
         equal=round(levels.down(ideal), 1) if ideal is not None and levels.values.holds(ideal) else None,
         ticks=levels.ticks,
         places=tuple(bars),
-        beyond=len(beyond),
+        beyond=beyond,
     )
 
 
@@ -225,44 +228,21 @@ def _bars(steps: Sequence[TimeStep], time: TimeAxis, levels: LevelAxis) -> list[
     return [bar._replace(width=least) if bar.width < least and bar.step.figures + bar.step.carried == 1 else bar for bar in placed]
 
 
-class _Beyond(NamedTuple):
-    over: bool
-    under: bool
+def _reaches_beyond(value: float | None, end: int, axis: Axis) -> bool:
+    # What an axis does not hold is placed at the end that it lies beyond.
+    return value is not None and not axis.holds(value) and axis.place(value) == end
 
 
-_WITHIN = _Beyond(over=False, under=False)
-
-
-def _find_beyond(bars: Sequence[Bar], levels: LevelAxis) -> dict[int, _Beyond]:
-    axis = levels.values
-    lowest = min((bar.step.lowest for bar in bars if bar.step.lowest is not None), default=None)
-    highest = max((bar.step.highest for bar in bars if bar.step.highest is not None), default=None)
-    if lowest is None or highest is None or (axis.holds(lowest) and axis.holds(highest)):
-        return {}
-    beyond = {}
-    for position, bar in enumerate(bars):
-        low, high = bar.step.lowest, bar.step.highest
-        # What an axis does not hold is placed at the end that it lies beyond.
-        over = high is not None and not axis.holds(high) and axis.place(high) == 1
-        under = low is not None and not axis.holds(low) and axis.place(low) == 0
-        if over or under:
-            beyond[position] = _Beyond(over, under)
-    return beyond
-
-
-def _draw_bar(bar: Bar, levels: LevelAxis, beyond: _Beyond) -> str:
+def _draw_bar(bar: Bar, levels: LevelAxis, *, over: bool, under: bool) -> str:
     """A box with arrows at the ends it reaches beyond; only the arrow if nothing of it is on the axis."""
-    box = _box(bar.x - bar.width / 2, bar.y, bar.width, bar.height)
-    if beyond == _WITHIN:
-        return box
     left, right, foot = bar.x - _ARROW_WIDTH, bar.x + _ARROW_WIDTH, levels.height
     is_on_axis = any(end is not None and levels.values.holds(end) for end in (bar.step.lowest, bar.step.highest))
-    paths = [box] if is_on_axis or (beyond.over and beyond.under) else []
-    if beyond.over:
-        paths.append(f"M{left:.1f} {_ARROW_HEIGHT:g}L{bar.x:.1f} 0L{right:.1f} {_ARROW_HEIGHT:g}z")
-    if beyond.under:
-        paths.append(f"M{left:.1f} {foot - _ARROW_HEIGHT:g}L{bar.x:.1f} {foot:g}L{right:.1f} {foot - _ARROW_HEIGHT:g}z")
-    return "".join(paths)
+    path = _box(bar.x - bar.width / 2, bar.y, bar.width, bar.height) if is_on_axis or over == under else ""
+    if over:
+        path += f"M{left:.1f} {_ARROW_HEIGHT:g}L{bar.x:.1f} 0L{right:.1f} {_ARROW_HEIGHT:g}z"
+    if under:
+        path += f"M{left:.1f} {foot - _ARROW_HEIGHT:g}L{bar.x:.1f} {foot:g}L{right:.1f} {foot - _ARROW_HEIGHT:g}z"
+    return path
 
 
 def _segments(bars: Sequence[Bar]) -> list[list[Bar]]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -24,7 +24,7 @@ from ...domain.check import Span
 from ...domain.deployment import Deployment
 from ...retention.hold_queries import read_retention_policy
 from ..authors import name_author
-from ..check_report import period_report
+from ..check_report import make_document
 from ..document import Attachment, Document, Made
 from ..html_file import as_html
 from ..kept.queries import channels_of_schedule, claim_report, fail_report, find_schedule, keep_report
@@ -37,7 +37,7 @@ from .embedded_data import seal_csv, seal_html, seal_pdf
 from .presets import PRESETS, ReportPreset, SheetsWanted, find_missing
 from .report_data import read_report
 
-MAX_ATTEMPTS: Final = 3
+MAX_ATTEMPTS = 3
 ABANDONED = (
     f"{MAX_ATTEMPTS} attempts to make the report did not come to its end, perhaps because memory ran out."
     " The logs of the workers say why. Ask for a report on the same period, or on a shorter one."
@@ -60,12 +60,27 @@ class ReadContent:
     made: Made
 
     def write(self, form: ReportForm) -> bytes:
+        content, report, cover = write_json(self.report), self.report, self.cover
         if form is ReportForm.JSON:
-            return write_json(self.report)
-        if form is ReportForm.CSV or self.cover is None:
-            return write_csv(self.report)
-        document = _document(self.report, self.cover, self.made)
-        return seal_pdf(as_pdf(document)) if form is ReportForm.PDF else seal_html(as_html(document).encode(), write_json(self.report))
+            return content
+        if form is ReportForm.CSV or cover is None:
+            return write_csv(report)
+        document = Document(
+            title=cover.title,
+            subtitle=cover.subtitle + (f" · {PRESETS[ReportPreset(report['preset'])].title}" if report["preset"] else ""),
+            made=self.made,
+            first=cover.first and extend_cover(cover.first, report, self.made),
+            second=cover.second,
+            annex=tuple(chapters(report)),
+            attachments=(
+                *cover.attachments,
+                Attachment(
+                    name="report.json", media_type="application/json", description="All figures, and the hash chain", content=content
+                ),
+                Attachment(name="report.csv", media_type="text/csv", description="All figures of the sheets", content=write_csv(report)),
+            ),
+        )
+        return seal_pdf(as_pdf(document)) if form is ReportForm.PDF else seal_html(as_html(document).encode(), content)
 
 
 def make_regulator_report(
@@ -93,21 +108,15 @@ def read_content(
     with database.transaction() as session:
         with arrow_reader(database) as reader:
             data = read_report(session, reader, deployment, span, query)
-        gaps = describe_gaps(session, query, deployment, tuple(data["controls"]))
-        report = data | gaps
+        report = data | {"missing": [], "elsewhere": []}
+        if query.preset is not None:
+            preset = ReportPreset(query.preset)
+            monitor, retention = find_monitor(session, deployment.no), read_retention_policy(session, deployment.no)
+            missing = find_missing(preset, deployment, monitor, tuple(data["controls"]), retention, query.categories)
+            report |= {"missing": [asdict(lack) for lack in missing], "elsewhere": list(PRESETS[preset].elsewhere)}
         # Who made it when is not under the seal.
         report |= {"seal": digest_json(report), "made": {"at": origin.at.isoformat(), "by": origin.by}}
-        return ReadContent(report, period_report(session, deployment, span, origin) if has_cover else None, origin)
-
-
-def describe_gaps(session: Session, query: SheetsWanted, deployment: Deployment, controls: tuple[str, ...]) -> dict[str, Any]:
-    """Facts that the deployment lacks for the preset, and that no log holds; both empty without a preset."""
-    if query.preset is None:
-        return {"missing": [], "elsewhere": []}
-    preset = ReportPreset(query.preset)
-    monitor, retention = find_monitor(session, deployment.no), read_retention_policy(session, deployment.no)
-    missing = [asdict(lack) for lack in find_missing(preset, deployment, monitor, controls, retention, query.categories)]
-    return {"missing": missing, "elsewhere": list(PRESETS[preset].elsewhere)}
+        return ReadContent(report, make_document(session, deployment, span, origin) if has_cover else None, origin)
 
 
 def write_json(report: Mapping[str, Any]) -> bytes:
@@ -135,48 +144,29 @@ def flatten_sheet(sheet: str, content: Mapping[str, Any]) -> Iterator[tuple[str,
                         for row in member_value:
                             title = "category" if "category" in row else "column"
                             figures = {figure: value for figure, value in row.items() if figure != title}
-                            yield from _leaves(sheet, table["attribute"], row[title], figures)
+                            yield from ((sheet, table["attribute"], row[title], *leaf) for leaf in _leaves(figures))
                     elif member != "attribute":
-                        yield from _leaves(sheet, table["attribute"], "", {member: member_value})
+                        yield from ((sheet, table["attribute"], "", *leaf) for leaf in _leaves(member_value, member))
         else:
-            yield from _leaves(sheet, "", "", {name: value})
+            yield from ((sheet, "", "", *leaf) for leaf in _leaves(value, name))
 
 
-def _leaves(sheet: str, attribute: str, category: str, tree: Any, name: str = "") -> Iterator[tuple[str, str, str, str, str]]:  # noqa: ANN401 - any JSON
+def _leaves(tree: Any, name: str = "") -> Iterator[tuple[str, str]]:  # noqa: ANN401 - any JSON
     match tree:
         case dict():
             for key, value in tree.items():
-                yield from _leaves(sheet, attribute, category, value, f"{name}.{key}" if name else key)
+                yield from _leaves(value, f"{name}.{key}" if name else key)
         case list() if all(isinstance(text, str) for text in tree):
-            yield sheet, attribute, category, name, " ".join(tree)
+            yield name, " ".join(tree)
         case list():
             for number, value in enumerate(tree, start=1):
-                yield from _leaves(sheet, attribute, category, value, f"{name}.{number}")
+                yield from _leaves(value, f"{name}.{number}")
         case None:
-            yield sheet, attribute, category, name, ""
+            yield name, ""
         case bool():
-            yield sheet, attribute, category, name, "true" if tree else "false"
+            yield name, "true" if tree else "false"
         case _:
-            yield sheet, attribute, category, name, str(tree)
-
-
-def _document(report: Mapping[str, Any], cover: Document, origin: Made) -> Document:
-    preset = report["preset"]
-    content = write_json(report)
-    attachments = (
-        Attachment(name="report.json", media_type="application/json", description="All figures, and the hash chain", content=content),
-        Attachment(name="report.csv", media_type="text/csv", description="All figures of the sheets", content=write_csv(report)),
-    )
-    subtitle = cover.subtitle if preset is None else f"{cover.subtitle} · {PRESETS[ReportPreset(preset)].title}"
-    return Document(
-        title=cover.title,
-        subtitle=subtitle,
-        made=origin,
-        first=None if cover.first is None else extend_cover(cover.first, report, origin),
-        second=cover.second,
-        annex=tuple(chapters(report)),
-        attachments=(*cover.attachments, *attachments),
-    )
+            yield name, str(tree)
 
 
 def make_next_report(database: Database, sealer: Sealer, *, token: str) -> bool:
@@ -188,13 +178,14 @@ def make_next_report(database: Database, sealer: Sealer, *, token: str) -> bool:
     """
     with database.transaction() as session:
         report = claim_report(session, token=token)
-        deployment = None if report is None else _find_deployment(session, sealer, report)
-        now = current_time(session)
-        author = "" if report is None else name_author(session, report.created_by)
-    if report is None:
-        return False
-    if deployment is None:
-        return True
+        if report is None:
+            return False
+        try:
+            deployment = Deployments(session, sealer).by_no(report.deployment_no)
+        except NotFound:
+            # It is being deleted, and the report with it.
+            return True
+        now, author = current_time(session), name_author(session, report.created_by)
     content: ReadContent | None = None
     reason = ABANDONED
     if report.attempts <= MAX_ATTEMPTS:
@@ -223,14 +214,6 @@ def announce_report(session: Session, deployment: Deployment, report: KeptReport
     now = current_time(session)
     message = report_message(report, deployment_id=deployment.id, deployment_name=deployment.name, name=schedule.content.name, now=now)
     queue_message(session, channels_of_schedule(session, schedule.no), message)
-
-
-def _find_deployment(session: Session, sealer: Sealer, report: KeptReport) -> Deployment | None:
-    """None if the deployment is being deleted, and the report with it."""
-    try:
-        return Deployments(session, sealer).by_no(report.deployment_no)
-    except NotFound:
-        return None
 
 
 def report_message(report: KeptReport, *, deployment_id: str, deployment_name: str, name: str, now: datetime) -> dict[str, Any]:

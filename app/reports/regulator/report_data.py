@@ -1,6 +1,7 @@
 """Data of a regulator's report, unrounded, for all formats."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from typing import Any
@@ -23,7 +24,7 @@ from ...statistics.selections.category_people import CountedPeople
 from ...statistics.selections.category_schemes import CategoryMapping, require_mappings
 from ...statistics.selections.local_law_144 import LEAST_SHARE
 from ...statistics.sentences.left_out import count_records, name_lost
-from ..report_source import read_period
+from ..report_source import read_source
 from ..sections.second_page import LIMITS as LIMITS_OF_FIGURES
 from .check_chain import find_last_link, make_chain
 from .clauses import CLAUSES, NOT_LEGAL_ADVICE
@@ -59,14 +60,14 @@ def read_report(session: Session, reader: ArrowReader, deployment: Deployment, s
     controls = choose_controls(deployment, monitor, query)
     with_scores = PeriodSheet.LENDING in query.sheets or (PeriodSheet.LL144 in query.sheets and query.tool is ToolKind.SCORING)
     people = read_people(reader, deployment, monitor, span, PeopleWanted(features, controls, with_scores, query.categories))
-    source = read_period(session, deployment, span)
+    source = read_source(session, deployment, span)
     if source.check is not None and PeriodSheet.ALTERNATIVE in query.sheets:
         source = replace(source, measurements=(*source.measurements, *measure_requested(session, source.check, ALTERNATIVES)))
     chain = make_chain(session, deployment, span)
     logged = count_revisions(reader, deployment.no, span)
     sampling = describe_sampling(logged)
     refusal = UNEQUALLY_SAMPLED if sampling is not None and sampling["is_unequal"] else None
-    indirect = None
+    indirect = {}
     if PeriodSheet.INDIRECT_BIAS in query.sheets and refusal is None:
         records = sum(count.records for count in logged if count.schema_version == deployment.schema.version)
         indirect = indirect_sheet(reader, deployment, monitor, span, features, records=records, categories=query.categories)
@@ -162,16 +163,15 @@ def require_columns(deployment: Deployment, controls: Iterable[str]) -> None:
 
 
 def _add_up_revisions(logged: Sequence[RevisionCount]) -> list[dict[str, Any]]:
-    counts: dict[str, int] = {}
+    counts = Counter[str]()
     for count in logged:
-        counts[count.model_revision] = counts.get(count.model_revision, 0) + count.records
+        counts[count.model_revision] += count.records
     return [{"model_revision": name, "records": records} for name, records in counts.items()]
 
 
 def describe_population(
     session: Session, deployment: Deployment, span: Span, people: CountedPeople, logged: Sequence[RevisionCount]
 ) -> dict[str, Any]:
-    other_schema = sum(count.records for count in logged if count.schema_version != deployment.schema.version)
     assessed = people.is_assessed
     not_stored = count_not_stored(session, deployment.no, span)
     by_attribute = []
@@ -198,7 +198,7 @@ def describe_population(
         "in_report": people.count(assessed),
         "selected": people.count(people.is_selected),
         "not_in_report": {
-            "other_schema_version": other_schema,
+            "other_schema_version": sum(count.records for count in logged if count.schema_version != deployment.schema.version),
             "sampled_out": not_stored.sampled_out,
         },
         "by_attribute": by_attribute,

@@ -15,6 +15,7 @@ from ...access.gate.caller import Manager, NowIn, Reader, SessionIn
 from ...alerts.rules.queries import unknown_channels
 from ...base.errors import FieldProblem, InvalidInput, refuse
 from ...base.frozen import frozen
+from ...charts.routes import describe_files
 from ...database.engine import current_time
 from ...deployments.deployment_in_address import LockedDeployment, ReadableDeployment
 from ...deployments.monitor.queries import find_monitor
@@ -25,8 +26,9 @@ from ...retention.hold_queries import read_retention_policy
 from ...statistics.selections.category_schemes import EXAMPLE_MAPPING, MAX_MAPPING_LENGTH, parse_mappings
 from ...web.id_and_time import ID_PATTERN, in_utc, uuid_path
 from ...web.paging import NumberPaging, ShortNumberPaging
-from ...web.problem_answers import CONFLICT, Answers, name_location
+from ...web.problem_answers import CONFLICT, name_location
 from ..kept.bodies import (
+    MOST_NAMES,
     KeptReportIn,
     KeptReportOut,
     KeptReportPage,
@@ -49,7 +51,7 @@ from ..kept.queries import (
 )
 from ..kept.schedules import ReportSchedule
 from ..report_processes import RegulatorOrder
-from ..routes import ReportFile, ReportsIn, describe_files, make_stamp, name_regulator_file, report_turn, send_file, wanted_period
+from ..routes import ReportFile, ReportsIn, make_stamp, name_regulator_file, report_turn, send_file, wanted_period
 from .clauses import NOT_LEGAL_ADVICE
 from .presets import PRESETS, PeriodSheet, ReportPreset, SheetsWanted, ToolKind, choose_sheets, find_missing
 from .regulator_report import ReportForm
@@ -57,9 +59,8 @@ from .report_data import choose_controls, require_columns, require_monitor
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["reports"])
 
-MOST_NAMES = 20
 CATEGORIES = "Categories by attribute, as a JSON object: the category of each value, or of each column of probabilities (`weights`)."
-REPORT_FILES: Answers = describe_files("text/html", "application/pdf", "text/csv", "application/json")
+REPORT_FILES = describe_files("report", "text/html", "application/pdf", "text/csv", "application/json")
 
 
 @frozen
@@ -86,7 +87,7 @@ class WantedSheets:
             controls=tuple(self.control or ()),
             tool=self.tool,
             categories=() if self.categories is None else parse_mappings(self.categories),
-            preset=None if self.preset is None else self.preset.value,
+            preset=self.preset and self.preset.value,
         )
 
 
@@ -162,12 +163,8 @@ def put_report_schedule(
     content = body.to_content()
     require_sheets(session, deployment, body.to_wanted())
     unknown = set(unknown_channels(session, content.channels))
-    problems = [
-        FieldProblem(f"channels[{index}]", f"there is no channel {channel}")
-        for index, channel in enumerate(body.channels)
-        if channel in unknown
-    ]
-    refuse(problems)
+    places = [(index, channel) for index, channel in enumerate(body.channels) if channel in unknown]
+    refuse([FieldProblem(f"channels[{index}]", f"there is no channel {channel}") for index, channel in places])
     before = find_schedule(session, deployment.no, schedule_id)
     after = put_schedule(session, deployment.no, schedule_id, content)
     if before != after:

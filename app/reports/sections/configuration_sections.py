@@ -2,19 +2,19 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from datetime import datetime
 from importlib.metadata import version
 
 from ... import VERSION
 from ...base.values import TOGETHER, GroupValue, name_value
 from ...checks.counting.left_out_of_check import LEFT_OUT
+from ...checks.days.series_queries import EndedRun
 from ...checks.views.explain_figure import DATA_SETS
 from ...domain.check import CheckRun, DataSet
 from ...domain.deployment import Deployment
 from ...domain.group_words import GroupWords
 from ...domain.monitor import Monitor, MonitoredAttribute, outcome_label
 from ...statistics.sentences.statements import limits_in_words
-from ..document import ABSENT, Block, Fact, Paragraph, ReportTable, Section, moment
+from ..document import ABSENT, Fact, Paragraph, ReportTable, Section, moment
 from ..report_source import ReportSource
 
 CHANGED = (
@@ -23,21 +23,23 @@ CHANGED = (
     " The limits that each figure was compared with are shown with the figure."
 )
 
+NO_MONITOR = "The deployment has no fairness monitor now, so its configuration cannot be shown."
+
 MOST_NAMES = 5
 """Max names in a list of the first page."""
 
 
 def deployment_section(deployment: Deployment, model_revision: str | None) -> Section:
     """`model_revision` is that of the check."""
-    revision = deployment.model_revision if model_revision is None else model_revision
+    revision = model_revision or deployment.model_revision
     present = "" if revision == deployment.model_revision else f" (now {deployment.model_revision})"
     facts = (
         ("Deployment", deployment.name),
         ("Id", deployment.id),
         ("Kind of problem", deployment.problem_type.value),
         ("Model revision", f"{revision}{present}"),
-        ("Features", _join_names(column.name for column in deployment.schema.features)),
-        ("Fields that are logged and not sent to the model", _join_names(column.name for column in deployment.schema.meta)),
+        ("Features", ", ".join(column.name for column in deployment.schema.features) or "none"),
+        ("Fields that are logged and not sent to the model", ", ".join(column.name for column in deployment.schema.meta) or "none"),
         ("Asked again about changed records", "yes, through its endpoint" if deployment.endpoint else "no, it has no endpoint"),
     )
     return Section("The model", (ReportTable("The deployment", ("What", "Value"), facts),))
@@ -45,12 +47,12 @@ def deployment_section(deployment: Deployment, model_revision: str | None) -> Se
 
 def monitor_section(monitor: Monitor | None, check: CheckRun | None) -> Section:
     if monitor is None:
-        return Section("The monitor", (Paragraph("The deployment has no fairness monitor now, so its configuration cannot be shown."),))
-    window = {} if check is None or check.window is None else check.window
+        return Section("The monitor", (Paragraph(NO_MONITOR),))
+    window = (check and check.window) or {}
     facts = (
         ("Version", f"{monitor.version}"),
-        ("Favourable outcomes", _list_outcomes(window.get("favourable"), monitor.outcomes.favourable)),
-        ("Unfavourable outcomes", _list_outcomes(window.get("unfavourable"), monitor.outcomes.unfavourable)),
+        ("Favourable outcomes", ", ".join(_name_outcomes(window.get("favourable"), monitor.outcomes.favourable))),
+        ("Unfavourable outcomes", ", ".join(_name_outcomes(window.get("unfavourable"), monitor.outcomes.unfavourable))),
         ("Fewest records of a window", f"{window.get('min_records', monitor.min_records)}"),
         ("Most records of a window", f"{window.get('max_records', monitor.max_records)}"),
         ("Schedule", monitor.schedule.value),
@@ -60,24 +62,27 @@ def monitor_section(monitor: Monitor | None, check: CheckRun | None) -> Section:
     )
     rows = []
     for attribute in monitor.attributes:
-        reference = "every other value" if attribute.reference is None else _list_values(attribute.reference)
+        monitored = ", ".join(map(name_value, attribute.monitored))
+        if attribute.found_by is not None:
+            monitored += f"; {attribute.found_by.words}"
+        reference = "every other value" if attribute.reference is None else ", ".join(map(name_value, attribute.reference))
         limits = limits_in_words((attribute.threshold, attribute.upper_threshold))
         if attribute.upper_threshold is None:
             limits += "; the other side is not watched"
-        other_limits = "; ".join(
-            f"{metric}: {limits_in_words((limits_of_metric.lower, limits_of_metric.upper))}"
-            for metric, limits_of_metric in attribute.metric_limits
-        )
-        monitored = _list_values(attribute.monitored) + ("" if attribute.found_by is None else f"; {attribute.found_by.words}")
-        rows.append((attribute.feature, monitored, reference, limits, other_limits or "none"))
+        other_limits = [f"{metric}: {limits_in_words((of.lower, of.upper))}" for metric, of in attribute.metric_limits]
+        rows.append((attribute.feature, monitored, reference, limits, "; ".join(other_limits) or "none"))
     columns = ("Attribute", "Monitored", "Reference", "Disparate impact is fair", "Other limits")
-    blocks: list[Block] = [
+    blocks = (
         ReportTable("How outcomes are counted", ("What", "Value"), facts),
         ReportTable("Monitored attributes", columns, tuple(rows)),
-    ]
+    )
+    changes = (Paragraph(text, is_caution=True) for text in _note_change(monitor, check))
+    return Section("The monitor", (*changes, *blocks))
+
+
+def _note_change(monitor: Monitor, check: CheckRun | None) -> Iterator[str]:
     if check is not None and check.monitor_version not in (None, monitor.version):
-        blocks.insert(0, Paragraph(CHANGED.format(then=check.monitor_version, now=monitor.version), is_caution=True))
-    return Section("The monitor", tuple(blocks))
+        yield CHANGED.format(then=check.monitor_version, now=monitor.version)
 
 
 def window_section(check: CheckRun) -> Section:
@@ -139,16 +144,8 @@ def versions() -> str:
     return f"Evenhand {VERSION}, typst {version('typst')} for the PDF."
 
 
-def _list_outcomes(counted: object, configured: tuple[GroupValue, ...]) -> str:
-    return ", ".join(map(str, counted)) if isinstance(counted, list) else ", ".join(map(outcome_label, configured))
-
-
-def _list_values(values: tuple[GroupValue, ...]) -> str:
-    return ", ".join(name_value(value) for value in values)
-
-
-def _join_names(names: Iterator[str]) -> str:
-    return ", ".join(names) or "none"
+def _name_outcomes(counted: object, configured: tuple[GroupValue, ...]) -> Iterable[str]:
+    return map(str, counted) if isinstance(counted, list) else map(outcome_label, configured)
 
 
 def shorten_names(names: Iterable[str], limit: int = MOST_NAMES) -> str:
@@ -158,48 +155,44 @@ def shorten_names(names: Iterable[str], limit: int = MOST_NAMES) -> str:
 
 
 def list_cautions(source: ReportSource) -> Iterator[str]:
-    check, monitor = source.check, source.monitor
     if source.carried is not None:
         yield source.carried
-    if monitor is None:
-        yield "The deployment has no fairness monitor now, so its configuration cannot be shown."
-    elif check is not None and check.monitor_version not in (None, monitor.version):
-        yield CHANGED.format(then=check.monitor_version, now=monitor.version)
+    if source.monitor is None:
+        yield NO_MONITOR
+    else:
+        yield from _note_change(source.monitor, source.check)
+
+
+def count_states(runs: Iterable[EndedRun]) -> str:
+    states = Counter(run.state for run in runs)
+    return ", ".join(f"{count:,} {state.replace('_', ' ')}" for state, count in sorted(states.items())) or "none"
 
 
 def list_facts(source: ReportSource) -> Iterator[Fact]:
     deployment, check, monitor = source.deployment, source.check, source.monitor
-    revision = deployment.model_revision if check is None or check.model_revision is None else check.model_revision
-    yield Fact(name="Model", value=f"{deployment.id}, revision {revision}")
-    window = {} if check is None or check.window is None else check.window
+    revision = (check and check.model_revision) or deployment.model_revision
+    yield Fact("Model", f"{deployment.id}, revision {revision}")
+    window = (check and check.window) or {}
     if "records" in window:
         additional = f" and {window['additional_records']:,} of earlier hours" if window.get("additional_records") else ""
-        yield Fact(name="Population", value=f"{window['records']:,} logged records of the check's span{additional}")
+        yield Fact("Population", f"{window['records']:,} logged records of the check's span{additional}")
     if check is not None:
-        yield Fact(name="Check", value=f"{check.id}, of {moment(check.span.start)} to {moment(check.span.end)}")
+        yield Fact("Check", f"{check.id}, of {moment(check.span.start)} to {moment(check.span.end)}")
     if not source.is_of_check:
-        states = Counter(run.state for run in source.runs)
-        counts = ", ".join(f"{count:,} {state.replace('_', ' ')}" for state, count in sorted(states.items()))
-        yield Fact(name="Checks that ended", value=counts or "none")
+        yield Fact("Checks that ended", count_states(source.runs))
     if monitor is not None:
-        names = GroupWords.of(monitor)
-        listed = window.get("favourable")
-        outcomes = map(str, listed) if isinstance(listed, list) else map(outcome_label, monitor.outcomes.favourable)
-        yield Fact(name="Favourable outcome", value=shorten_names(outcomes))
-        compared = [
-            f"{attribute.feature}: {shorten_names(_name_groups(attribute, attribute.monitored, names), 3)} with "
-            + (
-                "every other value"
-                if attribute.reference is None
-                else shorten_names(_name_groups(attribute, attribute.reference, names), 3)
-            )
-            + ", "
-            f"fair at {limits_in_words((attribute.threshold, attribute.upper_threshold))}"
-            for attribute in monitor.attributes[:3]
-        ]
+        yield Fact("Favourable outcome", shorten_names(_name_outcomes(window.get("favourable"), monitor.outcomes.favourable)))
+        names, compared = GroupWords.of(monitor), []
+        for attribute in monitor.attributes[:3]:
+            monitored = shorten_names(_name_groups(attribute, attribute.monitored, names), 3)
+            reference = "every other value"
+            if attribute.reference is not None:
+                reference = shorten_names(_name_groups(attribute, attribute.reference, names), 3)
+            limits = limits_in_words((attribute.threshold, attribute.upper_threshold))
+            compared.append(f"{attribute.feature}: {monitored} with {reference}, fair at {limits}")
         remaining = len(monitor.attributes) - len(compared)
-        yield Fact(name="Compared", value="; ".join(compared) + (f"; and {remaining} more" if remaining else ""))
-        yield Fact(name="Monitor", value=f"version {monitor.version}")
+        yield Fact("Compared", "; ".join(compared) + (f"; and {remaining} more" if remaining else ""))
+        yield Fact("Monitor", f"version {monitor.version}")
 
 
 def _name_groups(attribute: MonitoredAttribute, values: Iterable[GroupValue], names: GroupWords) -> Iterator[str]:
@@ -209,19 +202,14 @@ def _name_groups(attribute: MonitoredAttribute, values: Iterable[GroupValue], na
 
 
 def list_origin(source: ReportSource, digest: str) -> Iterator[Fact]:
-    yield Fact(name="Software", value=versions())
-    yield Fact(name="SHA-256 of the data", value=digest)
+    yield Fact("Software", versions())
+    yield Fact("SHA-256 of the data", digest)
     base = f"/v1/deployments/{source.deployment.id}"
-    data = f"{base}/report.json?since={_query(source.span.start)}&until={_query(source.span.end)}"
+    since, until = (at.isoformat().replace("+00:00", "Z") for at in (source.span.start, source.span.end))
+    data = f"{base}/report.json?since={since}&until={until}"
     if source.is_of_check and source.check is not None:
         data = f"{base}/checks/{source.check.id}/report.json"
-    yield Fact(name="The data", value=f"data.json, attached to the PDF; or GET {data}")
+    yield Fact("The data", f"data.json, attached to the PDF; or GET {data}")
     if source.check is not None:
-        yield Fact(
-            name="Every figure, its formula and counts",
-            value=f"trace.csv, attached to the PDF; or GET {base}/checks/{source.check.id}/trace.csv",
-        )
-
-
-def _query(at: datetime) -> str:
-    return at.isoformat().replace("+00:00", "Z")
+        trace = f"trace.csv, attached to the PDF; or GET {base}/checks/{source.check.id}/trace.csv"
+        yield Fact("Every figure, its formula and counts", trace)

@@ -2,17 +2,16 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from ...base.frozen import frozen
 from ...charts.series import SeriesPoint
+from ...charts.timeline import group_by_step
 from ...domain.check import Span
 from ...statistics.intervals.verdicts import GRAVEST
 
 _HOURS_UP_TO = timedelta(days=8)
 _DAYS_UP_TO = timedelta(days=731)
-_LEAST = timedelta(microseconds=1)
-_MONDAY = datetime(1970, 1, 5, tzinfo=UTC)
 
 
 @frozen(kw_only=True)
@@ -37,22 +36,14 @@ def choose_step(span: Span) -> timedelta:
     return timedelta(days=1) if length <= _DAYS_UP_TO else timedelta(days=7)
 
 
-def name_step(span: Span) -> str:
-    return {timedelta(hours=1): "hour", timedelta(days=1): "day", timedelta(days=7): "week"}[choose_step(span)]
-
-
 def summarise_days(points: Iterable[SeriesPoint], step: timedelta) -> list[Day]:
     """Oldest first; steps begin at midnight, UTC, weeks on Mondays."""
-    by_step: dict[int, list[SeriesPoint]] = {}
-    for point in points:
-        # A check that ends at midnight is about the day before.
-        by_step.setdefault((point.at - _LEAST - _MONDAY) // step, []).append(point)
     days = []
-    for position, members in sorted(by_step.items()):
+    for start, members in group_by_step(points, step):
         values = [point.value for point in members if point.value is not None]
         days.append(
             Day(
-                start=_MONDAY + position * step,
+                start=start,
                 checks=len(members),
                 verdicts=Counter(point.verdict for point in members),
                 lowest=min(values, default=None),

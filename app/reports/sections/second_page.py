@@ -7,8 +7,8 @@ from itertools import pairwise
 from ...charts.named_groups import rename_gap
 from ...charts.pictures.printed_timeline import PRINTED_HEIGHT, PrintedMarks, print_panel, time_axis_svg
 from ...charts.pictures.timeline_picture import TimeAxis, draw_moments, draw_panel, draw_stretches, level_axis
-from ...charts.timeline import TimePanel, join_points
-from ...charts.timeline_words import say_steps
+from ...charts.timeline import TimePanel, find_step_start, join_points
+from ...charts.timeline_words import name_step, say_steps
 from ...checks.days.timeline_queries import ORIGIN
 from ...checks.views.headlines import DATA_NAMES, IMPACT
 from ...domain.alert import Alert
@@ -18,7 +18,7 @@ from ...statistics.intervals.verdicts import GRAVEST, MINIMUM_GROUP_SIZE
 from ..document import ABSENT, Block, Bullets, Paragraph, ReportedAlert, ReportTable, SecondPage, Section, TimeRow, moment
 from ..report_source import NONE_MEASURED, History, ReportSource
 from .configuration_sections import list_origin, versions
-from .day_sums import choose_step, name_step
+from .day_sums import choose_step
 from .evidence_section import MEANING
 
 _GAP_HEIGHT = 3
@@ -90,18 +90,15 @@ LIMITS = (
 
 def second_page(source: ReportSource, digest: str) -> SecondPage:
     """`digest` is the SHA-256 of the report's data."""
-    ranked = sorted(
-        (history for history in source.histories if history.fresh),
-        key=lambda history: min(GRAVEST.index(day.gravest) for day in history.days),
-    )
+    ranked = sorted(source.measured, key=lambda history: min(map(GRAVEST.index, history.verdicts)))
     observed = observed_span(source)
-    step = name_step(observed)
     shown = f"From {moment(observed.start)} to {moment(observed.end)}"
     if observed != source.span:
         shown += f"; of {moment(source.span.start)} to {moment(source.span.end)}, only this part has checks or alerts"
     lead = (
         f"{shown}. Each bar reaches from the lowest to the highest ratio of the group"
-        f" furthest out in the checks of one {step}, in the colour of the gravest verdict, 1 in the middle, with the fair band."
+        f" furthest out in the checks of one {name_step(choose_step(observed))}, in the colour of the gravest verdict,"
+        " 1 in the middle, with the fair band."
         " Grey: 95 % intervals."
         " Triangle: alert opened. Dashed line: new model revision or monitor version. Tick at the bottom: check without figures."
     )
@@ -203,7 +200,7 @@ def time_rows(source: ReportSource, histories: list[History]) -> tuple[TimeRow, 
         for before, after in pairwise(succeeded)
         if (before.monitor_version, before.model_revision) != (after.monitor_version, after.model_revision)
     ]
-    failed = sorted({ORIGIN + (run.span_end - _LEAST - ORIGIN) // step * step for run in source.runs if run.state != CheckState.SUCCEEDED})
+    failed = sorted({find_step_start(run.span_end, step) for run in source.runs if run.state != CheckState.SUCCEEDED})
     changes, gaps = draw_moments(changed, axis, bottom=PRINTED_HEIGHT), draw_stretches(failed, step, axis, height=_GAP_HEIGHT)
     rows = []
     for history, panel in zip(histories, panels, strict=True):

@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 
 from ...charts.pictures.rate_bars import VIEW_TITLES, ranges_chart, shares_chart
-from ...checks.views.view_shapes import AttributeView, CheckView, GroupShare, ViewKind
-from ...domain.check import Measurement
+from ...checks.views.view_shapes import AttributeView, CheckView, GroupShare, Outcomes, SubRange, ViewKind
 from ...domain.mitigation import ONLY_DIRECT
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.sentences.left_out import list_lines
@@ -24,6 +23,7 @@ from ..document import (
     share,
     share_and_interval,
     share_interval,
+    value_and_interval,
 )
 
 _TITLES = {
@@ -94,11 +94,7 @@ def _attribute_blocks(kind: ViewKind, view: AttributeView, balanced: AttributeVi
     rows = [
         (
             *(sub_range.label, _name_group(group), group.role, count(sub_range.favourable), count(sub_range.records)),
-            *(
-                (sub_range.reason or ABSENT, ABSENT)
-                if sub_range.share is None
-                else (share(sub_range.share), share_interval(sub_range.lower, sub_range.upper))
-            ),
+            *_share_and_interval(sub_range),
         )
         for group in view.groups
         for sub_range in group.sub_ranges
@@ -114,27 +110,21 @@ def _shares_table(caption: str, view: AttributeView) -> ReportTable:
     rows: list[tuple[str, ...]] = []
     if any(group.after is not None for group in groups):
         for group in groups:
-            cells: list[str] = []
-            for side in (group.outcomes, group.after):
-                if side is None or side.share is None:
-                    cells += [group.outcomes.reason or ABSENT, ABSENT]
-                else:
-                    cells += [share(side.share), share_interval(side.lower, side.upper)]
+            before, after = _share_and_interval(group.outcomes), (group.outcomes.reason or ABSENT, ABSENT)
+            if group.after is not None and group.after.share is not None:
+                after = _share_and_interval(group.after)
             ratios = [ABSENT if ratio is None else format_measured_value(ratio) for ratio in (group.comparison, group.comparison_after)]
             verdict = name_verdict(group.comparison_after)
-            rows.append((_name_group(group), group.role, count(group.records), *cells, *ratios, verdict))
+            rows.append((_name_group(group), group.role, count(group.records), *before, *after, *ratios, verdict))
         return ReportTable(caption, _OF_PAIR, tuple(rows), _RATIO)
 
     metrics = sorted({group.comparison.metric for group in groups if group.comparison is not None})
     has_openscale = any(group.openscale_fairness is not None for group in groups)
     for group in groups:
         outcomes = group.outcomes
-        figure = (outcomes.reason or ABSENT, ABSENT)
-        if outcomes.share is not None:
-            figure = (share(outcomes.share), share_interval(outcomes.lower, outcomes.upper))
-        about = (_name_group(group), group.role, count(outcomes.favourable), count(outcomes.records))
-        openscale = _value_and_interval(group.openscale_fairness) if has_openscale else ()
-        rows.append((*about, *figure, *_value_and_interval(group.comparison), name_verdict(group.comparison), *openscale))
+        about = (_name_group(group), group.role, count(outcomes.favourable), count(outcomes.records), *_share_and_interval(outcomes))
+        openscale = value_and_interval(group.openscale_fairness) if has_openscale else ()
+        rows.append((*about, *value_and_interval(group.comparison), name_verdict(group.comparison), *openscale))
     if has_openscale:
         note = "Compared: the balanced disparate impact, every record once on each side."
         return ReportTable(caption, (*_OF_ONE, "OpenScale fairness", "95 %"), tuple(rows), note)
@@ -149,8 +139,10 @@ _OF_ONE = ("Group", "Role", "Favourable", "Records", "Share", "95 %", "Compared"
 _RATIO = "The ratio is the disparate impact: the share of the group over that of the reference."
 
 
-def _value_and_interval(measurement: Measurement | None) -> tuple[str, str]:
-    return (ABSENT, ABSENT) if measurement is None else (format_measured_value(measurement), format_interval(measurement))
+def _share_and_interval(outcomes: Outcomes | SubRange) -> tuple[str, str]:
+    if outcomes.share is None:
+        return outcomes.reason or ABSENT, ABSENT
+    return share(outcomes.share), share_interval(outcomes.lower, outcomes.upper)
 
 
 def _name_group(group: GroupShare) -> str:

@@ -8,7 +8,7 @@ from syrupy.assertion import SnapshotAssertion
 from app.database.engine import Database
 from app.deployments.monitor.queries import delete_monitor
 from app.domain.check import Span, Trigger
-from app.reports.check_report import check_report, period_report
+from app.reports.check_report import make_document
 from app.reports.document import Document, Made, Paragraph, ReportTable, Section
 from tests.builders.evidence_worlds import START, log, update, watched, world
 from tests.builders.page_words import says
@@ -31,8 +31,8 @@ def test_both_reports_have_the_state_of_every_comparison(database: Database, sna
     result = stage.check(START + 44 * HOUR, trigger=Trigger.SCHEDULE)
     with database.transaction() as session:
         documents = [
-            check_report(session, stage.deployment, result.run, MADE, has_annex=True),
-            period_report(session, stage.deployment, Span(start=START, end=START + 45 * HOUR), MADE, has_annex=True),
+            make_document(session, stage.deployment, result.run, MADE, has_annex=True),
+            make_document(session, stage.deployment, Span(start=START, end=START + 45 * HOUR), MADE, has_annex=True),
         ]
 
     said = []
@@ -55,9 +55,9 @@ def test_without_a_monitor_or_a_counted_hour_the_reports_say_so(database: Databa
     stage = watched(database)
     span = Span(start=START, end=START + HOUR)
     with database.transaction() as session:
-        before = section_of(period_report(session, stage.deployment, span, MADE, has_annex=True))
+        before = section_of(make_document(session, stage.deployment, span, MADE, has_annex=True))
         delete_monitor(session, stage.deployment.no)
-        without = section_of(period_report(session, stage.deployment, span, MADE, has_annex=True))
+        without = section_of(make_document(session, stage.deployment, span, MADE, has_annex=True))
 
     first, second = before.blocks[0], without.blocks[0]
     assert isinstance(first, Paragraph)
