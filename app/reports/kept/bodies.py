@@ -16,15 +16,18 @@ from .queries import first_due
 from .schedules import KeptReport, KeptReportState, ReportRhythm, ReportSchedule, ScheduleContent
 
 MOST_NAMES = 20
-_SCHEDULE: dict[str, Any] = {
-    "name": "Four-fifths rule, quarterly",
-    "rhythm": "quarterly",
+_WANTED: dict[str, Any] = {
     "preset": "ugesp",
     "sheets": [],
     "attributes": ["sex"],
     "controls": ["income"],
     "tool": "selecting",
     "categories": {},
+}
+_SCHEDULE: dict[str, Any] = {
+    "name": "Four-fifths rule, quarterly",
+    "rhythm": "quarterly",
+    **_WANTED,
     "channels": [],
     "enabled": True,
 }
@@ -33,12 +36,8 @@ _REPORT: dict[str, Any] = {
     "schedule_id": "quarterly",
     "from": "2026-07-01T00:00:00Z",
     "to": "2026-10-01T00:00:00Z",
-    "preset": "ugesp",
+    **_WANTED,
     "sheets": ["adverse_impact", "controls", "evidence", "alerts"],
-    "attributes": ["sex"],
-    "controls": ["income"],
-    "tool": "selecting",
-    "categories": {},
     "state": "ready",
     "reason": None,
     "seal": "0f343b0931126a20f133d67c2b018a3b1d6d3a2f6b7a4c3e9d2f6a1b8c4e7d05",
@@ -166,16 +165,8 @@ class ReportScheduleOut(Out):
 
     @classmethod
     def of(cls, schedule: ReportSchedule, now: datetime) -> "ReportScheduleOut":
-        content = schedule.content
-        return cls.from_object(
-            schedule,
-            name=content.name,
-            rhythm=content.rhythm,
-            channels=content.channels,
-            enabled=content.enabled,
-            next_period_ends_at=first_due(schedule, now),
-            **_sheet_members(content.wanted),
-        )
+        members = asdict(schedule.content) | _sheet_members(schedule.content.wanted)
+        return cls.from_object(schedule, **members, next_period_ends_at=first_due(schedule, now))
 
 
 class ReportSchedulePage(PageOut):

@@ -36,15 +36,9 @@ def request_report(session: Session, deployment_no: int, span: Span, sheets: Map
             return _report(row)
     if len(waiting) >= MOST_OPEN:
         raise Conflict(f"{len(waiting)} reports of the deployment wait to be made. Ask for more once they are ready.")
-    values = {
-        "deployment_no": deployment_no,
-        "span_start": span.start,
-        "span_end": span.end,
-        "wanted": dict(sheets),
-        "created_by": by,
-    }
-    no = session.scalars(insert(KeptReportRow).values(values).returning(KeptReportRow.no)).one()
-    return _report(session.get_one(KeptReportRow, no))
+    times = {"span_start": span.start, "span_end": span.end}
+    queued = insert(KeptReportRow).values(deployment_no=deployment_no, **times, wanted=dict(sheets), created_by=by)
+    return _report(session.scalars(queued.returning(KeptReportRow)).one())
 
 
 def claim_report(session: Session, *, token: str) -> KeptReport | None:
@@ -59,15 +53,14 @@ def claim_report(session: Session, *, token: str) -> KeptReport | None:
 
 def keep_report(session: Session, report: KeptReport, files: Mapping[str, bytes], *, seal: str, chain_head: str) -> KeptReport:
     """Ends the report as ready. If it raises LeaseLost, roll everything back."""
-    _end(session, report, state=KeptReportState.READY, seal=seal, chain_head=chain_head, reason=None)
+    ended = _end(session, report, state=KeptReportState.READY, seal=seal, chain_head=chain_head, reason=None)
     session.execute(insert(KeptReportFileRow), [{"report_no": report.no, "form": form, "content": file} for form, file in files.items()])
-    return _report(session.get_one(KeptReportRow, report.no, populate_existing=True))
+    return ended
 
 
 def fail_report(session: Session, report: KeptReport, *, reason: str) -> KeptReport:
     """Ends the report without files. Raises LeaseLost."""
-    _end(session, report, state=KeptReportState.FAILED, reason=reason)
-    return _report(session.get_one(KeptReportRow, report.no, populate_existing=True))
+    return _end(session, report, state=KeptReportState.FAILED, reason=reason)
 
 
 def kept_page(session: Session, deployment_no: int, paging: Paging) -> list[KeptReport]:
@@ -93,10 +86,11 @@ def read_kept_file(session: Session, report: KeptReport, form: str) -> bytes:
     return content
 
 
-def _end(session: Session, report: KeptReport, **values: Any) -> None:  # noqa: ANN401 - columns of the row
+def _end(session: Session, report: KeptReport, **values: Any) -> KeptReport:  # noqa: ANN401 - columns of the row
     if_lost = f"Report {report.id} is no longer this worker's: nothing was written."
     held = HeldRow(table=KeptReportRow, no=report.no, token=report.lease_token, if_lost=if_lost)
     write_held(session, held, {"claimable_at": None, "lease_token": None, "finished_at": func.now(), **values}, KeptReportRow.no)
+    return _report(session.get_one(KeptReportRow, report.no, populate_existing=True))
 
 
 def _report(row: KeptReportRow) -> KeptReport:
@@ -109,9 +103,8 @@ def schedules_page(session: Session, deployment_no: int, paging: Paging) -> list
 
 
 def find_schedule(session: Session, deployment_no: int, schedule_id: str) -> ReportSchedule | None:
-    conditions = (ReportScheduleRow.deployment_no == deployment_no, ReportScheduleRow.id == schedule_id)
-    row = session.execute(_SELECT.where(*conditions)).one_or_none()
-    return None if row is None else _schedule(row)
+    statement = _SELECT.where(ReportScheduleRow.deployment_no == deployment_no, ReportScheduleRow.id == schedule_id)
+    return next(map(_schedule, session.execute(statement)), None)
 
 
 def get_schedule(session: Session, deployment_no: int, schedule_id: str) -> ReportSchedule:
@@ -159,18 +152,11 @@ def queue_due_reports(session: Session, *, settling: timedelta) -> int:
     for row, made_until in session.execute(select(ReportScheduleRow, newest).where(ReportScheduleRow.enabled)).all():
         after = max(row.since, made_until or row.since)
         for span in periods_between(ReportRhythm(row.rhythm), after, now - settling):
-            values = {
-                "deployment_no": row.deployment_no,
-                "schedule_no": row.no,
-                "schedule_id": row.id,
-                "span_start": span.start,
-                "span_end": span.end,
-                "wanted": row.wanted,
-                "created_by": "schedule",
-            }
+            times = {"span_start": span.start, "span_end": span.end}
             stored = (
                 insert_if_absent(KeptReportRow)
-                .values(values)
+                .values(deployment_no=row.deployment_no, schedule_no=row.no, schedule_id=row.id, **times)
+                .values(wanted=row.wanted, created_by="schedule")
                 .on_conflict_do_nothing(index_elements=["schedule_no", "span_end"], index_where=KeptReportRow.schedule_no.is_not(None))
             )
             queued += session.scalar(stored.returning(KeptReportRow.no)) is not None

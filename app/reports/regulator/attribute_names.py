@@ -2,10 +2,9 @@
 
 import re
 from collections.abc import Sequence
-from typing import Final
 
-SEX: Final = ("sex", "gender")
-RACE: Final = ("race", "races", "ethnic", "ethnicity")
+SEX = ("sex", "gender")
+RACE = ("race", "races", "ethnic", "ethnicity")
 
 
 def split_name(name: str) -> frozenset[str]:

@@ -1,14 +1,15 @@
 """Chapters of a regulator's report, from its data alone, rounded."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ...base.frozen import frozen
+from ...charts.forest_headline import capitalise
 from ...statistics.selections.local_law_144 import LEAST_SHARE
 from ...statistics.sentences.left_out import list_lines
 from ...statistics.sentences.rounding import write_minus
 from ..document import ABSENT, Block, Bullets, Paragraph, ReportTable, Section, count, interval, number, p_value, share, share_interval
-from .check_chapters import MOST_ROWS, alert_blocks, alternative_blocks, evidence_blocks, flip_blocks, name_cut
+from .check_chapters import MOST_ROWS, add_ends, alert_blocks, alternative_blocks, evidence_blocks, flip_blocks, name_cut, show_ends
 from .cover import OF_PERIOD, count_checks
 
 
@@ -74,12 +75,6 @@ TERMS = (
 )
 
 
-def list_terms(sheets: Collection[str]) -> Iterator[str]:
-    for term in TERMS:
-        if not term.sheets or any(name in sheets for name in term.sheets):
-            yield f"{term.name}: {term.meaning}"
-
-
 FLAGS = {
     "below_four_fifths": "below 4/5",
     "significant": "significant",
@@ -114,7 +109,8 @@ def chapters(data: Mapping[str, Any]) -> Iterator[Section]:
     columns = ("Rule", "Place", "State", "Chapters of this report")
     clauses = ReportTable("Rules, and what this report has for them", columns, tuple(rows), is_last_wide=True)
     yield Section("Clause map", (Paragraph(data["notice"], is_caution=True), clauses))
-    yield Section("Glossary", (Bullets(tuple(list_terms(data["sheets"]))),))
+    terms = tuple(f"{term.name}: {term.meaning}" for term in TERMS if not term.sheets or data["sheets"].keys() & term.sheets)
+    yield Section("Glossary", (Bullets(terms),))
     verified = (
         f"The chain has {count(count_checks(data))} checks and the configuration as it was when the report was made. Its last link is"
         f" {data['chain_head']}. `evenhand report verify FILE` of any form of this report computes it again from the database,"
@@ -125,7 +121,7 @@ def chapters(data: Mapping[str, Any]) -> Iterator[Section]:
 
 
 def missing_section(data: Mapping[str, Any]) -> Section:
-    lacks = tuple(f"{missing['what'][:1].upper()}{missing['what'][1:]}. {missing['next_step']}" for missing in data["missing"])
+    lacks = tuple(f"{capitalise(missing['what'])}. {missing['next_step']}" for missing in data["missing"])
     blocks: list[Block] = [Paragraph("The deployment lacks:"), Bullets(lacks)] if lacks else []
     blocks += [Paragraph("The rule also asks for, and no log holds:"), Bullets(tuple(data["elsewhere"]))]
     return Section("What is missing for the rule", tuple(blocks))
@@ -142,19 +138,17 @@ def population_section(data: Mapping[str, Any]) -> Section:
         "A record is counted as one person; somebody with several records is counted several times.",
         f"Without a ground-truth label: {count(population['without_label'])}. They are in the tables of selections, and in no accuracy.",
     ]
+    small = []
     for attribute in population["by_attribute"]:
         lines += [f"{attribute['attribute']}: {text}" for text in list_lines(attribute["records"])]
+        if attribute["under_2_percent"]:
+            small.append(f"{attribute['attribute']}: {', '.join(attribute['under_2_percent'])}")
     if population["sampling"] is not None:
         lines.append(describe_sampling(population["sampling"]))
     left_out = (
-        ("Logged under another version of the schema", out["other_schema_version"]),
-        ("Left out by a sender's sample", out["sampled_out"]),
+        ("Logged under another version of the schema", count(out["other_schema_version"])),
+        ("Left out by a sender's sample", count(out["sampled_out"])),
     )
-    small = [
-        f"{attribute['attribute']}: {', '.join(attribute['under_2_percent'])}"
-        for attribute in population["by_attribute"]
-        if attribute["under_2_percent"]
-    ]
     if small:
         lines.append(
             f"Under 2 % of the people, shown with their counts and left out of the choice of the highest rate: {'; '.join(small)}."
@@ -164,7 +158,7 @@ def population_section(data: Mapping[str, Any]) -> Section:
         "Who is in this report, and who is not",
         (
             Bullets(tuple(lines)),
-            ReportTable("Not in the figures, in records", ("Why", "Records"), tuple((why, count(number)) for why, number in left_out)),
+            ReportTable("Not in the figures, in records", ("Why", "Records"), left_out),
             ReportTable("Model revisions within the period", ("Revision", "Records"), revisions),
         ),
     )
@@ -188,10 +182,7 @@ def impact_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
             continue
         cells = tuple(
             (
-                row["category"],
-                count(row["applicants"]),
-                count(row["selected"]),
-                share(row["rate"]),
+                *_count_people(row),
                 number(row["impact_ratio"]),
                 _ends(row, "impact_ratio"),
                 *((number(row["ratio_to_reference"]),) if table["reference"] else ()),
@@ -237,11 +228,7 @@ def audit_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
         yield Paragraph(f"A scoring tool. The median score of the full sample is {sheet['median_score']:.10g}; a tie is not above it.")
     for table in sheet["tables"]:
         rows: tuple[tuple[str, ...], ...] = tuple(
-            (
-                *(row["category"], count(row["applicants"]), count(row["selected"]), share(row["rate"])),
-                "left out" if row["excluded"] else number(row["impact_ratio"]),
-            )
-            for row in table["rows"][:MOST_ROWS]
+            (*_count_people(row), "left out" if row["excluded"] else number(row["impact_ratio"])) for row in table["rows"][:MOST_ROWS]
         )
         rows += list_empty_rows(table["without_people"])
         small = f" {describe_left_out(sheet['assessed'])}" if any(row["excluded"] for row in table["rows"]) else ""
@@ -315,14 +302,8 @@ def lending_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
 def _gap_cells(score: Mapping[str, Any] | None) -> tuple[str, str, str]:
     if score is None:
         return ABSENT, ABSENT, ABSENT
-    residual = score["residual"]
-    remaining = ABSENT
-    if residual is not None and residual["smd"] is not None:
-        remaining = number(residual["smd"])
-        remaining += f" ({interval(residual['lower'], residual['upper'])})" if residual["lower"] is not None else ""
-    gap = score["gap"]
-    smd = ABSENT if gap["smd"] is None else f"{number(gap['smd'])} ({interval(gap['lower'], gap['upper'])})"
-    return smd, number(gap["smd_within"]), remaining
+    gap, residual = score["gap"], score["residual"]
+    return _with_ends(gap, "smd"), number(gap["smd_within"]), ABSENT if residual is None else _with_ends(residual, "smd")
 
 
 def controls_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
@@ -344,8 +325,8 @@ def controls_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
             rows.append(
                 (
                     *(row["category"], number(crude["value"])),
-                    *(_odds(pooled), p_value(pooled["cmh"]["p_value"]), p_value(pooled["homogeneity"]["p_value"])),
-                    *(_odds(logit["odds"]), count(row["people"]), count(pooled["left_out"])),
+                    *(_with_ends(pooled, "value"), p_value(pooled["cmh"]["p_value"]), p_value(pooled["homogeneity"]["p_value"])),
+                    *(_with_ends(logit["odds"], "value"), count(row["people"]), count(pooled["left_out"])),
                 )
             )
         columns = ("Category", "Odds ratio", "Common (M–H)", "CMH p", "Breslow–Day p", "Logit", "People", "Without information")
@@ -432,12 +413,13 @@ SHEETS = {
 }
 
 
+def _count_people(row: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    return row["category"], count(row["applicants"]), count(row["selected"]), share(row["rate"])
+
+
 def _ends(row: Mapping[str, Any], name: str) -> str:
-    low, high = row[f"{name}_low"], row[f"{name}_high"]
-    return ABSENT if low is None and high is None else interval(low, high)
+    return show_ends(row[f"{name}_low"], row[f"{name}_high"])
 
 
-def _odds(odds: Mapping[str, Any]) -> str:
-    if odds["value"] is None:
-        return ABSENT
-    return f"{number(odds['value'])} ({interval(odds['lower'], odds['upper'])})" if odds["lower"] is not None else number(odds["value"])
+def _with_ends(figure: Mapping[str, Any], name: str) -> str:
+    return add_ends(number(figure[name]), show_ends(figure["lower"], figure["upper"]))

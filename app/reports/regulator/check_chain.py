@@ -6,8 +6,9 @@ measurements. A changed or deleted part breaks the chain at a link that names it
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+import msgspec
 from sqlalchemy.orm import Session
 
 from ...base.frozen import frozen
@@ -60,17 +61,15 @@ def digest_json(value: object) -> str:
 
 def check_links(chain: Sequence[ChainLink]) -> Iterator[Difference]:
     """Yields the first link that does not follow from the one before it."""
-    before = START
-    for link in chain:
-        if link.link != _link(before, link.part, link.digest):
+    for link, computed in zip(chain, join_parts((link.part, link.digest) for link in chain), strict=True):
+        if link != computed:
             yield Difference(link.part, "its link does not follow from the link before it: the file was changed, or a link was removed")
             return
-        before = link.link
 
 
 def compare_chains(reported: Sequence[ChainLink], present: Sequence[ChainLink]) -> Iterator[Difference]:
-    now: Mapping[str, str] = {link.part: link.digest for link in present}
-    then: Mapping[str, str] = {link.part: link.digest for link in reported}
+    now = {link.part: link.digest for link in present}
+    then = {link.part: link.digest for link in reported}
     for name, digest in then.items():
         if name not in now:
             yield Difference(name, "was deleted since the report was made")
@@ -84,22 +83,16 @@ def compare_chains(reported: Sequence[ChainLink], present: Sequence[ChainLink]) 
 
 def read_links(raw_links: object) -> tuple[ChainLink, ...]:
     """Links of a report's JSON; none where it has no chain of this form."""
-    if not isinstance(raw_links, list):
+    try:
+        return msgspec.convert(raw_links, tuple[ChainLink, ...])
+    except msgspec.ValidationError:
+        # One link of another form refuses the chain: without it the others would look complete.
         return ()
-    links = [
-        link for link in raw_links if isinstance(link, dict) and all(isinstance(link.get(name), str) for name in ("part", "digest", "link"))
-    ]
-    # One link of another form refuses the chain: without it the others would look complete.
-    return tuple(ChainLink(link["part"], link["digest"], link["link"]) for link in links) if len(links) == len(raw_links) else ()
 
 
 def join_parts(digests: Iterable[tuple[str, str]]) -> Iterator[ChainLink]:
     before = START
     for name, digest in digests:
-        before = _link(before, name, digest)
+        # Digests have no line break, so no other parts make the same text.
+        before = hashlib.sha256(f"{before}\n{name}\n{digest}".encode()).hexdigest()
         yield ChainLink(name, digest, before)
-
-
-def _link(before: str, name: str, digest: str) -> str:
-    # Digests have no line break, so no other parts make the same text.
-    return hashlib.sha256(f"{before}\n{name}\n{digest}".encode()).hexdigest()

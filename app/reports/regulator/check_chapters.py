@@ -5,7 +5,20 @@ from datetime import datetime
 from typing import Any
 
 from ...base.frozen import frozen
-from ..document import ABSENT, Block, Paragraph, ReportTable, count, interval, moment, number, points, points_interval, share
+from ..document import (
+    ABSENT,
+    Block,
+    Paragraph,
+    ReportTable,
+    count,
+    interval,
+    moment,
+    number,
+    points,
+    points_interval,
+    share,
+    share_interval,
+)
 
 MOST_ROWS = 60
 """Max rows of a table for people; CSV and JSON have all."""
@@ -20,7 +33,7 @@ ALTERNATIVES = (
 )
 ACCURACY = "Accuracy of the outcomes, on records with a ground-truth label."
 
-_EVERYBODY = frozenset({"attribute", "overall"})
+_SHOWN = {"group", "attribute", "overall"}
 _NO_GROUP = "everybody"
 
 
@@ -98,8 +111,7 @@ def _tabulate_figures(caption: str, rows: Sequence[Mapping[str, Any]], columns: 
     figures_of: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = {}
     metrics = {column.metric for column in columns}
     for row in rows:
-        is_shown = row["scope"] == "group" or row["scope"] in _EVERYBODY
-        if is_shown and row["metric"] in metrics and row["value"] is not None:
+        if row["scope"] in _SHOWN and row["metric"] in metrics and row["value"] is not None:
             figures_of.setdefault((row["attribute"] or ABSENT, row["group"] or _NO_GROUP), {})[row["metric"]] = row
     cells = []
     for (attribute, group), figures in figures_of.items():
@@ -111,15 +123,20 @@ def _tabulate_figures(caption: str, rows: Sequence[Mapping[str, Any]], columns: 
 
 
 def _share_with_ends(row: Mapping[str, Any]) -> str:
-    ends = "" if row["low"] is None or row["high"] is None else f" ({100 * row['low']:.2f} to {share(row['high'])})"
-    return f"{share(row['value'])}{ends}"
+    return add_ends(share(row["value"]), share_interval(row["low"], row["high"]))
 
 
 def _number_with_ends(row: Mapping[str, Any]) -> str:
-    has_ends = row["low"] is not None or row["high"] is not None
-    return f"{number(row['value'])} ({interval(row['low'], row['high'])})" if has_ends else number(row["value"])
+    return add_ends(number(row["value"]), show_ends(row["low"], row["high"]))
 
 
 def _points_with_ends(row: Mapping[str, Any]) -> str:
-    ends = points_interval(row["low"], row["high"])
-    return points(row["value"]) if ends == ABSENT else f"{points(row['value'])} ({ends})"
+    return add_ends(points(row["value"]), points_interval(row["low"], row["high"]))
+
+
+def show_ends(low: float | None, high: float | None) -> str:
+    return ABSENT if low is None and high is None else interval(low, high)
+
+
+def add_ends(figure: str, ends: str) -> str:
+    return figure if ends == ABSENT else f"{figure} ({ends})"

@@ -5,7 +5,7 @@ although the model never sees the attribute. Strengths are corrected for chance.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -38,10 +38,10 @@ MOST_CATEGORIES = 100
 
 Json: TypeAlias = dict[str, Any]
 
-MOST_CELLS: Final = 2_000_000
+MOST_CELLS = 2_000_000
 """Max values read: records times columns."""
 
-MOST_VALUES: Final = 1_000
+MOST_VALUES = 1_000
 """Max different values of a compared column; one of ids has more."""
 
 NO_RECORDS = "no record of the period has the present schema"
@@ -63,7 +63,7 @@ def read_people(reader: ArrowReader, deployment: Deployment, monitor: Monitor, s
     """Counts the people of the period as the monitor reads them.
 
     Raises:
-        InvalidInput: a control is not a column, an attribute has too many categories, or the period is too long.
+        InvalidInput: an attribute is not a column or has too many categories, or the period is too long.
     """
     schema = deployment.schema
     weights = [name for category in chosen.categories for name in category.weights]
@@ -72,7 +72,7 @@ def read_people(reader: ArrowReader, deployment: Deployment, monitor: Monitor, s
     for name in names:
         column = schema.column(name)
         if column is None:
-            raise InvalidInput.of("control" if name in chosen.controls else "attribute", f"{name!r} is not a column of the deployment")
+            raise InvalidInput.of("attribute", f"{name!r} is not a column of the deployment")
         columns[name] = column
     has_scores = chosen.with_scores and deployment.outputs.probability is not None
     query = WindowQuery(deployment.no, schema, names, with_probabilities=has_scores)
@@ -197,12 +197,11 @@ def choose_attributes(monitor: Monitor, names: Sequence[str]) -> tuple[str, ...]
 
 @frozen
 class ComparedColumn:
-    """Places of a column's categories, or numbers; None where `reason` says why it is not compared."""
+    """Places of a column's categories, or numbers, or why it is not compared."""
 
     column: Column
-    values: Codes | FloatArray | None
+    values: Codes | FloatArray | Undefined
     is_sent: bool
-    reason: str | None = None
 
 
 def indirect_sheet(
@@ -250,12 +249,12 @@ def read_column(column: Column, values: pa.ChunkedArray, *, is_sent: bool) -> Co
         return ComparedColumn(column, numbers, is_sent)
     coded = cells.coded()
     if len(coded.values) > MOST_VALUES:
-        return ComparedColumn(column, None, is_sent, TOO_MANY_VALUES.format(found=len(coded.values), most=MOST_VALUES))
+        return ComparedColumn(column, Undefined(TOO_MANY_VALUES.format(found=len(coded.values), most=MOST_VALUES), 0), is_sent)
     return ComparedColumn(column, coded.codes, is_sent)
 
 
 def measure(column: ComparedColumn, codes: Codes) -> Strength | Undefined:
-    return Undefined(column.reason or "", 0) if column.values is None else associate(codes, column.values).strength()
+    return column.values if isinstance(column.values, Undefined) else associate(codes, column.values).strength()
 
 
 def list_strengths(compared: Sequence[ComparedColumn], codes: Codes, with_outcome: Mapping[str, Strength | Undefined]) -> Iterator[Json]:

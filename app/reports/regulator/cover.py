@@ -8,7 +8,6 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from ...base.frozen import frozen
 from ...statistics.sentences.rounding import digits_apart
 from ..document import Fact, FirstPage, Made, count
 
@@ -43,20 +42,18 @@ def extend_cover(first: FirstPage, data: Mapping[str, Any], origin: Made) -> Fir
 
 def list_cover_facts(data: Mapping[str, Any]) -> Iterator[Fact]:
     deployment, population = data["deployment"], data["population"]
-    yield Fact(name="Purpose", value=deployment["purpose"] or "not stated in the deployment's settings")
-    yield Fact(name="Owner", value=deployment["owner"] or "nobody is named in the deployment's settings")
+    yield Fact("Purpose", deployment["purpose"] or "not stated in the deployment's settings")
+    yield Fact("Owner", deployment["owner"] or "nobody is named in the deployment's settings")
     named = [f"{revision['model_revision']} ({count(revision['records'])} records)" for revision in data["revisions"][:_MOST_REVISIONS]]
     remaining = len(data["revisions"]) - len(named)
     revisions = ", ".join(named) + (f" and {remaining} more" if remaining > 0 else "")
-    yield Fact(name="Model revisions", value=revisions or "none: no record was logged in the period")
+    yield Fact("Model revisions", revisions or "none: no record was logged in the period")
     logged, counted, chosen = (count(population[name]) for name in ("logged", "in_report", "selected"))
-    yield Fact(
-        name="Population", value=f"{logged} records logged in the period; {counted} in this report, {chosen} with a favourable outcome"
-    )
-    yield Fact(name="Not in the figures", value="; ".join(list_left_out(population)) or "nobody that is known of")
-    yield Fact(name="Source", value=SOURCE)
-    yield Fact(name="Software", value=data["software"])
-    yield Fact(name="Hash chain", value=f"{data['chain_head']}, over {count(count_checks(data))} checks and the configuration")
+    yield Fact("Population", f"{logged} records logged in the period; {counted} in this report, {chosen} with a favourable outcome")
+    yield Fact("Not in the figures", "; ".join(list_left_out(population)) or "nobody that is known of")
+    yield Fact("Source", SOURCE)
+    yield Fact("Software", data["software"])
+    yield Fact("Hash chain", f"{data['chain_head']}, over {count(count_checks(data))} checks and the configuration")
 
 
 def list_left_out(population: Mapping[str, Any]) -> Iterator[str]:
@@ -78,50 +75,29 @@ _LEFT_OUT: Mapping[str, str] = {
 }
 
 
-@frozen
-class PeriodRatio:
-    """A group's rate of favourable outcomes over that of `compared_with`, in the period."""
-
-    value: float
-    ends: tuple[float | None, float | None]
-    records: int
-    compared_with: str
-
-
-def find_ratio(sheets: Mapping[str, Any], attribute: str | None, group: str | None) -> PeriodRatio | None:
-    """Ratio to the reference, or else to the highest rate; None where no sheet has it."""
-    for sheet, names in (("adverse_impact", ("ratio_to_reference", "impact_ratio")), ("lending", ("air",))):
-        for table in sheets.get(sheet, {}).get("tables", ()):
-            if table["attribute"] != attribute:
-                continue
-            for row in table["rows"]:
-                ratio_name = next((name for name in names if row.get(name) is not None), None)
-                if row["category"] == group and ratio_name is not None:
-                    ends = row[f"{ratio_name}_low"], row[f"{ratio_name}_high"]
-                    against = table["compared_with"] if ratio_name == "impact_ratio" else table["reference"]
-                    return PeriodRatio(row[ratio_name], ends, row["applicants"], against)
-    return None
-
-
 def add_period(first: FirstPage, data: Mapping[str, Any]) -> tuple[str, ...]:
-    if first.group is None:
-        return first.windows
+    """Adds the group's ratio to the reference, or else to the highest rate, where a sheet has it."""
     # Tables of people call them `women × aged 18–25`.
     label = next((label for label, name in first.categories.items() if name == first.group), first.group)
-    ratio = find_ratio(data["sheets"], first.attribute, label)
-    if ratio is None:
-        return first.windows
-    against = first.categories.get(ratio.compared_with, ratio.compared_with)
-    return (*first.windows[:1], say_ratio(first.group, replace(ratio, compared_with=against)), *first.windows[1:])
+    for sheet, names in (("adverse_impact", ("ratio_to_reference", "impact_ratio")), ("lending", ("air",))):
+        for table in data["sheets"].get(sheet, {}).get("tables", ()):
+            if first.group is None or table["attribute"] != first.attribute:
+                continue
+            for row in table["rows"]:
+                name = next((name for name in names if row.get(name) is not None), None)
+                if row["category"] == label and name is not None:
+                    against = table["compared_with"] if name == "impact_ratio" else table["reference"]
+                    sentence = _say_ratio(first.group, row, name, first.categories.get(against, against))
+                    return (*first.windows[:1], sentence, *first.windows[1:])
+    return first.windows
 
 
-def say_ratio(group: str, ratio: PeriodRatio) -> str:
+def _say_ratio(group: str, row: Mapping[str, Any], name: str, against: str) -> str:
     """As few digits as show the figure on its side of 0.8, 1 and 1.25."""
-    numbers = [number for number in (ratio.value, *ratio.ends) if number is not None]
-    digits = max(digits_apart(number, _MARKS, _HUNDREDTHS) for number in numbers)
-    lower, upper = (None if end is None else f"{end:.{digits}f}" for end in ratio.ends)
-    ends = "" if lower is None else f" ({lower}{' and more' if upper is None else f'–{upper}'})"
+    value, lower, upper = row[name], row[f"{name}_low"], row[f"{name}_high"]
+    digits = max(digits_apart(number, _MARKS, _HUNDREDTHS) for number in (value, lower, upper) if number is not None)
+    ends = "" if lower is None else f" ({lower:.{digits}f}{' and more' if upper is None else f'–{upper:.{digits}f}'})"
     return (
-        f"Over the whole period, as logged: the rate of {group} ({count(ratio.records)} records) is {ratio.value:.{digits}f} times"
-        f" that of {ratio.compared_with}{ends}."
+        f"Over the whole period, as logged: the rate of {group} ({count(row['applicants'])} records) is {value:.{digits}f} times"
+        f" that of {against}{ends}."
     )

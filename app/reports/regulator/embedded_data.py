@@ -7,17 +7,20 @@ import io
 import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from functools import reduce
+from operator import getitem
+from typing import Any
 
 from ...base.errors import InvalidInput
+from ...records.second_look.flagged_csv import csv_lines
 
-_HTML_HASH: Final = re.compile(rb"<!-- evenhand-sha256 ([0-9a-f]{64}) -->\n\Z")
-_HTML_DATA: Final = re.compile(rb"<!-- evenhand-report ([A-Za-z0-9+/=]+) -->\n")
-_PDF_HASH: Final = re.compile(rb"%evenhand-sha256 ([0-9a-f]{64})\n\Z")
-_PDF_STREAM: Final = re.compile(rb"stream\r?\n")
-_CSV_HASH: Final = re.compile(rb"file,,,sha256,([0-9a-f]{64})\r\n\Z")
-_CSV_MEMBERS: Final = ("kind", "format", "deployment.id", "period.start", "period.end", "seal", "chain_head")
-_HEAD_BYTES: Final = 64
+_HTML_HASH = re.compile(rb"<!-- evenhand-sha256 ([0-9a-f]{64}) -->\n\Z")
+_HTML_DATA = re.compile(rb"<!-- evenhand-report ([A-Za-z0-9+/=]+) -->\n")
+_PDF_HASH = re.compile(rb"%evenhand-sha256 ([0-9a-f]{64})\n\Z")
+_PDF_STREAM = re.compile(rb"stream\r?\n")
+_CSV_HASH = re.compile(rb"file,,,sha256,([0-9a-f]{64})\r\n\Z")
+_CSV_MEMBERS = ("kind", "format", "deployment.id", "period.start", "period.end", "seal", "chain_head")
+_HEAD_BYTES = 64
 """Bytes of a PDF's stream that show whether it is the attached report."""
 
 NO_HASH = "has no hash of its own: it was made by an earlier version of Evenhand, or its end was cut off; verify the JSON of the report"
@@ -39,16 +42,9 @@ def seal_pdf(pdf: bytes) -> bytes:
 
 def seal_csv(rows: Iterable[Sequence[str]], report: Mapping[str, Any]) -> bytes:
     """Appends the report's members, its chain, and the hash of all before."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text)
-    writer.writerows(rows)
-    for path in _CSV_MEMBERS:
-        value: Any = report
-        for name in path.split("."):
-            value = value[name]
-        writer.writerow(("report", "", "", path, value))
-    writer.writerows(("chain", "", link["part"], "digest", link["digest"]) for link in report["chain"])
-    unsealed = text.getvalue().encode()
+    members = [("report", "", "", path, reduce(getitem, path.split("."), report)) for path in _CSV_MEMBERS]
+    chain = [("chain", "", link["part"], "digest", link["digest"]) for link in report["chain"]]
+    unsealed = csv_lines([*rows, *members, *chain])
     return unsealed + b"file,,,sha256," + _digest(unsealed) + b"\r\n"
 
 
@@ -100,11 +96,11 @@ def read_csv(content: bytes) -> dict[str, Any]:
         InvalidInput: it has none.
     """
     try:
-        rows = list(csv.reader(io.StringIO(content.decode(), newline="")))
+        rows = [row for row in csv.reader(io.StringIO(content.decode(), newline="")) if len(row) == 5]  # noqa: PLR2004 - columns of the file
     except (UnicodeDecodeError, csv.Error) as error:
         raise InvalidInput.of("file", "must be a report of a deployment, and is no text") from error
-    members: dict[str, Any] = {row[3]: row[4] for row in rows if len(row) == 5 and row[0] == "report"}  # noqa: PLR2004 - columns of the file
-    chain = [{"part": row[2], "digest": row[4]} for row in rows if len(row) == 5 and row[0] == "chain"]  # noqa: PLR2004 - above
+    members: dict[str, Any] = {name: value for sheet, _, _, name, value in rows if sheet == "report"}
+    chain = [{"part": part, "digest": digest} for sheet, _, part, _, digest in rows if sheet == "chain"]
     if not set(_CSV_MEMBERS) <= set(members):
         _refuse("CSV")
     return {

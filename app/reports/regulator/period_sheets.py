@@ -39,10 +39,10 @@ NO_SCORED = "no record of the period has a score"
 def impact_sheet(people: CountedPeople, monitor: Monitor, features: Sequence[str]) -> Json:
     """Adverse-impact tables; rows of one attribute have the ratio to the monitor's reference, too."""
     tables = [tabulate(people, comparison, people.is_assessed, people.is_selected) for comparison in comparisons_in(monitor, features)]
-    sheet = as_json(ImpactSheet(tuple(ImpactTable(table) for table in tables), _unknown(people)))
+    unknown = _count_unknown(people, features, people.is_assessed)
+    sheet = as_json(ImpactSheet(tuple(map(ImpactTable, tables)), unknown))
     for table, written in zip(tables, sheet["tables"], strict=True):
-        reference = _count_reference(people, table.comparison)
-        compare_with_reference(written, table, reference)
+        compare_with_reference(written, table, _count_reference(people, table.comparison))
     return sheet
 
 
@@ -62,9 +62,8 @@ def audit_sheet(people: CountedPeople, features: Sequence[str], *, is_scoring: b
         # NaN is above no number.
         selected = people.scores > median
     tables = [tabulate(people, comparison, assessed, selected) for comparison in audit_comparisons(features)]
-    is_missing = np.logical_or.reduce([attribute.codes == MISSING for attribute in people.attributes if attribute.feature in features])
-    counts = {"assessed": people.count(assessed), "unknown": people.count(is_missing & assessed)}
-    audit = audit_tables(tables, **counts, least_share=LEAST_SHARE)
+    unknown = _count_unknown(people, features, assessed)
+    audit = audit_tables(tables, assessed=people.count(assessed), unknown=unknown, least_share=LEAST_SHARE)
     written = as_json(audit) | {
         "assessed": audit.assessed,
         "tool": "scoring" if is_scoring else "selecting",
@@ -73,14 +72,14 @@ def audit_sheet(people: CountedPeople, features: Sequence[str], *, is_scoring: b
     }
     for audited, table in zip(audit.tables, written["tables"], strict=True):
         table["unknown"] = audited.table.unknown
-        table["most_selected"] = None if audited.most_selected is None else audited.most_selected.label
+        table["most_selected"] = audited.most_selected and audited.most_selected.label
         table["without_people"] = list_without_people(audited.table, listed)
     return written
 
 
-def _unknown(people: CountedPeople) -> int:
-    is_missing = np.logical_or.reduce([attribute.codes == MISSING for attribute in people.attributes])
-    return people.count(is_missing & people.is_assessed)
+def _count_unknown(people: CountedPeople, features: Sequence[str], assessed: npt.NDArray[np.bool_]) -> int:
+    is_missing = np.logical_or.reduce([attribute.codes == MISSING for attribute in people.attributes if attribute.feature in features])
+    return people.count(is_missing & assessed)
 
 
 def _count_reference(people: CountedPeople, comparison: Comparison) -> Category | None:
@@ -130,7 +129,7 @@ def tabulate(
 
 @frozen(kw_only=True)
 class SheetParts:
-    """`no_counts` says why tables of people cannot be made; `indirect` is None where it is not wanted or cannot be made."""
+    """`no_counts` says why tables of people cannot be made; `indirect` is empty where it is not wanted or cannot be made."""
 
     people: CountedPeople
     source: ReportSource
@@ -138,34 +137,35 @@ class SheetParts:
     wanted: SheetsWanted
     features: tuple[str, ...]
     no_counts: str | None
-    indirect: Mapping[str, Any] | None
+    indirect: Json
 
 
-def make_sheet(name: PeriodSheet, sheet_parts: SheetParts) -> Mapping[str, Any]:
-    return _sheet_of_people(name, sheet_parts) if name in OF_PEOPLE else _sheet_of_checks(name, sheet_parts.source)
-
-
-def _sheet_of_people(name: PeriodSheet, sheet_parts: SheetParts) -> Mapping[str, Any]:
-    if sheet_parts.no_counts is not None:
-        return {"tables": [], "reason": sheet_parts.no_counts}
-    people = sheet_parts.people
-    sheet: Mapping[str, Any]
+def make_sheet(name: PeriodSheet, sheet_parts: SheetParts) -> Json:
+    people, source = sheet_parts.people, sheet_parts.source
     match name:
+        case PeriodSheet.EVIDENCE:
+            return evidence_sheet(source)
+        case PeriodSheet.ALERTS:
+            notes = list(describe_alerts(source.alerts, source.waiting))
+            return {"notes": notes, "alerts": [asdict(alert_row(alert)) for alert in source.alerts]}
+        case PeriodSheet.FLIPS:
+            return _measured_sheet(source, {DataSet.BALANCED}, FLIPS)
+        case PeriodSheet.ALTERNATIVE:
+            return _measured_sheet(source, {DataSet.DEBIASED, DataSet.DEBIASED_FEEDBACK}, ALTERNATIVES)
+        case _ if sheet_parts.no_counts is not None:
+            return {"tables": [], "reason": sheet_parts.no_counts}
         case PeriodSheet.ADVERSE_IMPACT:
-            sheet = impact_sheet(people, sheet_parts.monitor, sheet_parts.features)
+            return impact_sheet(people, sheet_parts.monitor, sheet_parts.features)
         case PeriodSheet.LL144:
-            sheet = _audit_of_period(sheet_parts)
+            return _audit_of_period(sheet_parts)
         case PeriodSheet.LENDING:
-            sheet = lending_sheet(people)
+            return lending_sheet(people)
         case PeriodSheet.PROBABILISTIC:
-            sheet = bounds_sheet(people.bounds)
+            return bounds_sheet(people.bounds)
         case PeriodSheet.CONTROLS:
-            sheet = controls_sheet(people)
-        case PeriodSheet.INDIRECT_BIAS if sheet_parts.indirect is not None:
-            sheet = sheet_parts.indirect
-        case _:
-            raise ValueError(name)
-    return sheet
+            return controls_sheet(people)
+        case PeriodSheet.INDIRECT_BIAS:
+            return sheet_parts.indirect
 
 
 def _audit_of_period(sheet_parts: SheetParts) -> dict[str, Any]:
@@ -193,29 +193,6 @@ def is_longer_than_a_year(span: Span) -> bool:
     is_leap_day = (start.month, start.day) == (2, 29)
     return span.end > (start.replace(year=start.year + 1, month=3, day=1) if is_leap_day else start.replace(year=start.year + 1))
 
-
-def _sheet_of_checks(name: PeriodSheet, source: ReportSource) -> dict[str, Any]:
-    match name:
-        case PeriodSheet.EVIDENCE:
-            sheet = evidence_sheet(source)
-        case PeriodSheet.ALERTS:
-            sheet = alerts_sheet(source)
-        case PeriodSheet.FLIPS:
-            sheet = _measured_sheet(source, {DataSet.BALANCED}, FLIPS)
-        case PeriodSheet.ALTERNATIVE:
-            sheet = _measured_sheet(source, {DataSet.DEBIASED, DataSet.DEBIASED_FEEDBACK}, ALTERNATIVES)
-        case _:
-            raise ValueError(name)
-    return sheet
-
-
-OF_PEOPLE = frozenset(
-    {
-        *(PeriodSheet.ADVERSE_IMPACT, PeriodSheet.LL144, PeriodSheet.LENDING, PeriodSheet.PROBABILISTIC, PeriodSheet.CONTROLS),
-        PeriodSheet.INDIRECT_BIAS,
-    }
-)
-"""Sheets that count people."""
 
 UNEQUALLY_SAMPLED = (
     "records of the period are of different shares of the traffic, and these tables would count each record once;"
@@ -250,7 +227,7 @@ def evidence_sheet(source: ReportSource) -> dict[str, Any]:
             "limit": say_limit(state),
             "state": state.state.value,
             "words": state.words,
-            "since": None if state.since is None else state.since.isoformat(),
+            "since": state.since and state.since.isoformat(),
         }
         for state in order_by_gravity(evidence.comparisons)
     ]
@@ -292,8 +269,3 @@ def _share_parts(measurement: Measurement) -> dict[str, float | None]:
     total, repeats = counts.get("weight", counts.get("n")), counts.get("repeats") or 1
     directions = {name: (counts.get(f"{name}_weight", counts.get(name)), counts.get(f"repeats_{name}") or 0) for name in ("gained", "lost")}
     return {name: None if count is None or not total else count / total - again / repeats for name, (count, again) in directions.items()}
-
-
-def alerts_sheet(source: ReportSource) -> dict[str, Any]:
-    notes = describe_alerts(source.alerts, source.waiting)
-    return {"notes": list(notes), "alerts": [asdict(alert_row(alert)) for alert in source.alerts]}

@@ -3,8 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
-from types import MappingProxyType
-from typing import Any, Final, Self
+from typing import Any, Self
 
 import msgspec
 
@@ -104,57 +103,55 @@ class Missing:
     empties_sheet: bool
 
 
-_PEOPLE: Final = MappingProxyType({"sex": SEX, "race or ethnicity": RACE})
+_PEOPLE = {"sex": SEX, "race or ethnicity": RACE}
 
-PRESETS: Mapping[ReportPreset, SheetPreset] = MappingProxyType(
-    {
-        ReportPreset.LL144: SheetPreset(
-            title="New York City Local Law 144",
-            sheets=(PeriodSheet.LL144, *ALWAYS),
-            attributes=_PEOPLE,
-            schemes=MappingProxyType({"sex": "sex", "race or ethnicity": "eeo-1"}),
-            elsewhere=(
-                "the independent auditor, and the date of the audit",
-                "the date since which the tool is in use",
-                "a justification of every category that is left out of the ratios",
-            ),
+PRESETS = {
+    ReportPreset.LL144: SheetPreset(
+        title="New York City Local Law 144",
+        sheets=(PeriodSheet.LL144, *ALWAYS),
+        attributes=_PEOPLE,
+        schemes={"sex": "sex", "race or ethnicity": "eeo-1"},
+        elsewhere=(
+            "the independent auditor, and the date of the audit",
+            "the date since which the tool is in use",
+            "a justification of every category that is left out of the ratios",
         ),
-        ReportPreset.UGESP: SheetPreset(
-            title="Uniform Guidelines, four-fifths rule",
-            sheets=(PeriodSheet.ADVERSE_IMPACT, PeriodSheet.CONTROLS, *ALWAYS),
-            attributes=_PEOPLE,
-            elsewhere=("the job", "the validity of the selection procedure, where there is adverse impact"),
+    ),
+    ReportPreset.UGESP: SheetPreset(
+        title="Uniform Guidelines, four-fifths rule",
+        sheets=(PeriodSheet.ADVERSE_IMPACT, PeriodSheet.CONTROLS, *ALWAYS),
+        attributes=_PEOPLE,
+        elsewhere=("the job", "the validity of the selection procedure, where there is adverse impact"),
+    ),
+    ReportPreset.LENDING: SheetPreset(
+        title="Fair lending practice",
+        sheets=(PeriodSheet.LENDING, PeriodSheet.PROBABILISTIC, PeriodSheet.CONTROLS, PeriodSheet.ALTERNATIVE, *ALWAYS),
+        attributes={"sex": SEX, "race or ethnicity": RACE, "age": ("age",)},
+        needs_scores=True,
+        needs_controls=True,
+        elsewhere=("the business reason of each control",),
+    ),
+    ReportPreset.EU_AI_ACT: SheetPreset(
+        title="EU AI Act, monitoring",
+        sheets=(PeriodSheet.ADVERSE_IMPACT, *ALWAYS, PeriodSheet.FLIPS, PeriodSheet.ALTERNATIVE),
+        attributes={},
+        needs_owner=True,
+        least_months=RetentionPreset.EU.months,
+        elsewhere=("the post-market monitoring plan", "reports of serious incidents to the authority"),
+    ),
+    ReportPreset.INSURANCE_CO: SheetPreset(
+        title="Colorado, insurance",
+        sheets=(
+            *(PeriodSheet.LENDING, PeriodSheet.PROBABILISTIC, PeriodSheet.CONTROLS, PeriodSheet.INDIRECT_BIAS),
+            *(PeriodSheet.ALTERNATIVE, *ALWAYS),
         ),
-        ReportPreset.LENDING: SheetPreset(
-            title="Fair lending practice",
-            sheets=(PeriodSheet.LENDING, PeriodSheet.PROBABILISTIC, PeriodSheet.CONTROLS, PeriodSheet.ALTERNATIVE, *ALWAYS),
-            attributes=MappingProxyType({"sex": SEX, "race or ethnicity": RACE, "age": ("age",)}),
-            needs_scores=True,
-            needs_controls=True,
-            elsewhere=("the business reason of each control",),
-        ),
-        ReportPreset.EU_AI_ACT: SheetPreset(
-            title="EU AI Act, monitoring",
-            sheets=(PeriodSheet.ADVERSE_IMPACT, *ALWAYS, PeriodSheet.FLIPS, PeriodSheet.ALTERNATIVE),
-            attributes=MappingProxyType({}),
-            needs_owner=True,
-            least_months=RetentionPreset.EU.months,
-            elsewhere=("the post-market monitoring plan", "reports of serious incidents to the authority"),
-        ),
-        ReportPreset.INSURANCE_CO: SheetPreset(
-            title="Colorado, insurance",
-            sheets=(
-                *(PeriodSheet.LENDING, PeriodSheet.PROBABILISTIC, PeriodSheet.CONTROLS, PeriodSheet.INDIRECT_BIAS),
-                *(PeriodSheet.ALTERNATIVE, *ALWAYS),
-            ),
-            attributes=MappingProxyType({"race or ethnicity": RACE}),
-            needs_scores=True,
-            needs_controls=True,
-            needs_owner=True,
-            elsewhere=("the governance and the risk management framework",),
-        ),
-    }
-)
+        attributes={"race or ethnicity": RACE},
+        needs_scores=True,
+        needs_controls=True,
+        needs_owner=True,
+        elsewhere=("the governance and the risk management framework",),
+    ),
+}
 
 
 def choose_sheets(names: Sequence[str], preset: str | None) -> tuple[PeriodSheet, ...]:

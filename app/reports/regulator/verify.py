@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -48,10 +49,7 @@ def read_report_file(content: bytes) -> ReadReport:
     if start.startswith(b"sheet,attribute"):
         report = read_csv(content)
         # Without links in the file they follow from the digests.
-        report["chain"] = [
-            {"part": link.part, "digest": link.digest, "link": link.link}
-            for link in join_parts((link["part"], link["digest"]) for link in report["chain"])
-        ]
+        report["chain"] = [asdict(link) for link in join_parts((link["part"], link["digest"]) for link in report["chain"])]
         return _read_members(report, whole=is_whole(content), has_figures=False)
     return _read_members(_parse(content), whole=None)
 
