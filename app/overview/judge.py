@@ -53,7 +53,7 @@ class WorstGroup(GroupFigure, frozen=True, kw_only=True):
 
     @property
     def chosen_interval(self) -> list[float | None] | None:
-        return self.for_choice and [self.for_choice.lower, self.for_choice.upper]
+        return None if self.for_choice is None else [self.for_choice.lower, self.for_choice.upper]
 
     @property
     def is_unfair_in_its_attribute_alone(self) -> bool:

@@ -39,7 +39,7 @@ class PressingNeed:
     acknowledges: str | None = None
 
 
-@frozen(kw_only=True)
+@frozen
 class Needs:
     lines: tuple[PressingNeed, ...]
     total: int
@@ -112,7 +112,7 @@ def list_needs(overview: Overview, *, now: datetime, may_manage: bool, may_ackno
         )
     waiting = sum(deployment.unacknowledged.alerts for deployment in overview.every if deployment.unacknowledged is not None)
     total = len(needing) + (silence is not None and bool(overview.every))
-    return Needs(lines=tuple(lines[:MOST_LINES]), total=total, alerts=waiting)
+    return Needs(tuple(lines[:MOST_LINES]), total, waiting)
 
 
 def _name_review(waiting: Unacknowledged) -> str:

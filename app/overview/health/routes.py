@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Response
@@ -9,16 +10,17 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from pydantic import Field
+from sqlalchemy.orm import Session
 
 from ...access.gate.caller import NowIn, Reader, ServicesIn, SessionIn
 from ...access.principals import Permission, Principal
-from ...alerts.queries import OpenAlerts
+from ...alerts.queries import OpenAlerts, open_alerts
 from ...base.errors import Unavailable
 from ...base.telemetry.prometheus import exposition
 from ...domain.alert import AlertState, RuleKind
 from ...web.body import Out
 from ...web.problem_answers import Answers, answers
-from .queries import Vitals, is_migrated, vitals
+from .queries import count_checks, is_migrated, vitals
 
 router = APIRouter()
 
@@ -69,36 +71,22 @@ def metrics(_principal: Annotated[Principal, Depends(whole_reader)], session: Se
     text, content_type = exposition()
     # The global registry would keep the numbers of the first request.
     gauges = CollectorRegistry(auto_describe=False)
-    gauges.register(_Gauges(vitals(session, now)))
+    gauges.register(_Gauges(session, now))
     return Response(text + generate_latest(gauges), media_type=content_type)
 
 
 class _Gauges(Collector):
-    def __init__(self, vitals: Vitals) -> None:
-        self._vitals = vitals
+    def __init__(self, session: Session, now: datetime) -> None:
+        self._session, self._now = session, now
 
     def collect(self) -> Iterator[Metric]:
         states = GaugeMetricFamily("evenhand_checks_stored", "Checks in the database, by state.", labels=["state"])
-        for state, count in self._vitals.checks.items():
+        for state, count in count_checks(self._session).items():
             states.add_metric([state], count)
         yield states
-        for name, meaning, value in (
-            ("evenhand_queue_age_seconds", "Age of the oldest check that waits.", self._vitals.queue_age_seconds),
-            ("evenhand_notifications_waiting", "Notifications that are not yet delivered.", self._vitals.notifications_waiting),
-            ("evenhand_notification_age_seconds", "Age of the oldest of them.", self._vitals.notification_age_seconds),
-            ("evenhand_workers_answering", "Workers that gave a heartbeat in the last 45 seconds.", self._vitals.workers.answering),
-            ("evenhand_newest_record_age_seconds", "Time since the minute of the newest record.", self._vitals.newest_record_age_seconds),
-            (
-                "evenhand_check_delay_seconds",
-                "Time since the end of the oldest hour that is not checked.",
-                self._vitals.check_delay_seconds,
-            ),
-            ("evenhand_erasures_waiting", "Erasures without a receipt yet.", self._vitals.erasures_waiting),
-            ("evenhand_months_ahead", "Months ahead that records can be stored in.", self._vitals.months_ahead),
-            ("evenhand_deployments", "Deployments in the database.", self._vitals.deployments),
-        ):
+        for name, meaning, value in vitals(self._session, self._now):
             yield GaugeMetricFamily(name, meaning, value=value)
-        yield alert_gauge(self._vitals.alerts)
+        yield alert_gauge(open_alerts(self._session))
 
 
 def alert_gauge(alerts: Sequence[OpenAlerts]) -> GaugeMetricFamily:
@@ -108,13 +96,13 @@ def alert_gauge(alerts: Sequence[OpenAlerts]) -> GaugeMetricFamily:
     """
     gauge = GaugeMetricFamily("evenhand_alerts", "Alerts that are not over.", labels=["deployment", "kind", "state"])
     totals = Counter[str]()
-    for open_alerts in alerts:
-        totals[open_alerts.deployment_id] += open_alerts.count
+    for counted in alerts:
+        totals[counted.deployment_id] += counted.count
     shown = set(sorted(totals, key=lambda deployment: (-totals[deployment], deployment))[:MOST_DEPLOYMENTS])
     series = Counter({(OTHERS, kind.value, state): 0 for kind in RuleKind for state in _STATES.values()})
-    for open_alerts in alerts:
-        name = open_alerts.deployment_id if open_alerts.deployment_id in shown else OTHERS
-        series[name, open_alerts.kind.value, _STATES[open_alerts.state]] += open_alerts.count
+    for counted in alerts:
+        name = counted.deployment_id if counted.deployment_id in shown else OTHERS
+        series[name, counted.kind.value, _STATES[counted.state]] += counted.count
     for labels, count in series.items():
         gauge.add_metric(list(labels), count)
     return gauge
