@@ -43,7 +43,7 @@ class StripPoint:
     is_topped_up: bool = False
 
 
-@frozen(kw_only=True)
+@frozen
 class ForestFigure:
     measurement: Measurement
     strip: tuple[StripPoint, ...]
@@ -143,7 +143,7 @@ class Forest:
     @property
     def year(self) -> int | None:
         """That of the check, which sentences leave out."""
-        return self.check and self.check.at.astimezone(UTC).year
+        return None if self.check is None else self.check.at.astimezone(UTC).year
 
     @property
     def attribute(self) -> str | None:
@@ -205,7 +205,7 @@ def build_forest(source: ForestSource, *, metric: str, now: datetime) -> Forest:
             return None
         key = _Series(measurement.data, measurement.attribute, measurement.group)
         matching = [state for state in states if _Series(state.data, state.attribute, state.group) == key and state.metric == metric]
-        return ForestFigure(measurement=measurement, strip=strips.get(key, ()), evidence=find_evidence(measurement, matching))
+        return ForestFigure(measurement, strips.get(key, ()), find_evidence(measurement, matching))
 
     rows = []
     for attribute, groups in figures.items():
@@ -266,8 +266,8 @@ def collect_strips(source: ForestSource) -> dict[_Series, tuple[StripPoint, ...]
             StripPoint(
                 check_id=check.id,
                 at=check.at,
-                value=figure and figure.value,
-                verdict=figure and figure.verdict,
+                value=None if figure is None else figure.value,
+                verdict=None if figure is None else figure.verdict,
                 carried_forward=check.carried_forward,
                 is_topped_up=check.is_topped_up,
             )
@@ -297,7 +297,7 @@ def build_past_forest(
     # States that began before that moment.
     past = evidence and replace(evidence, comparisons=[state for state in evidence.comparisons if state.since is None or state.since < end])
     source = ForestSource(
-        monitor=evidence and evidence.monitor,
+        monitor=None if evidence is None else evidence.monitor,
         evidence=past,
         checks=checks,
         measured=measured,

@@ -55,7 +55,7 @@ class ForestHeadline:
 
     @property
     def verdict(self) -> Verdict | None:
-        return self.row and self.row.verdict
+        return None if self.row is None else self.row.verdict
 
     @property
     def text(self) -> str:

@@ -61,14 +61,14 @@ class SeriesPoint(NamedTuple):
     definition: int = 1
 
 
-@frozen(kw_only=True)
+@frozen
 class GroupSeries:
     group: str | None
     scope: Scope
     points: tuple[SeriesPoint, ...]
 
 
-@frozen(kw_only=True)
+@frozen
 class Gap:
     at: datetime
     state: CheckState
@@ -89,7 +89,7 @@ class Series:
     gaps: tuple[Gap, ...] = ()
 
 
-@frozen(kw_only=True)
+@frozen
 class Volume:
     """Records logged in an hour or period, and earlier ones added to the windows."""
 
@@ -124,7 +124,7 @@ def build_series(session: Session, deployment_no: int, query: SeriesWanted, *, r
     # Of the checks of one moment, none of which succeeded, the newest is the gap.
     failed = {run.span_end: run for run in runs if run.state != CheckState.SUCCEEDED}
     measured = {run.span_end for run in runs if run.state == CheckState.SUCCEEDED}
-    gaps = tuple(Gap(at=at, state=CheckState(run.state), reason=run.reason) for at, run in failed.items() if at not in measured)
+    gaps = tuple(Gap(at, CheckState(run.state), run.reason) for at, run in failed.items() if at not in measured)
     return _series(query, by_subject, newest, gaps)
 
 
@@ -142,13 +142,13 @@ def count_volume(
     """
     counted = span_counts(session, deployment_no, since, until)
     if rollup is None:
-        return tuple(Volume(at=count.span_end, records=count.logged, additional=count.additional) for count in counted)
+        return tuple(Volume(count.span_end, count.logged, count.additional) for count in counted)
     sums: dict[datetime, tuple[int, int]] = {}
     for count in counted:
         start = period_start(count.span_start.replace(minute=0, second=0, microsecond=0), rollup)
         records, additional = sums.get(start, (0, 0))
         sums[start] = (records + count.logged, additional + count.additional)
-    return tuple(Volume(at=start, records=records, additional=additional) for start, (records, additional) in sorted(sums.items()))
+    return tuple(Volume(start, records, additional) for start, (records, additional) in sorted(sums.items()))
 
 
 def count_period(session: Session, deployment_no: int, monitor: Monitor, span: Span) -> CountedRecords:
@@ -212,7 +212,7 @@ def _series(
     newest: SeriesPoint | Measurement | None,
     gaps: tuple[Gap, ...] = (),
 ) -> Series:
-    groups = [GroupSeries(group=group, scope=Scope(scope), points=tuple(points)) for (scope, group), points in by_subject.items()]
+    groups = [GroupSeries(group, Scope(scope), tuple(points)) for (scope, group), points in by_subject.items()]
     lower, upper = newest and newest.lower_limit, newest and newest.upper_limit
     return read_row(Series, query, lower_limit=lower, upper_limit=upper, groups=tuple(groups), gaps=gaps)
 

@@ -91,13 +91,13 @@ class TimePanel:
         return sum(step.figures for step in self.steps)
 
 
-@frozen(kw_only=True)
+@frozen
 class ShownRange:
     span: Span
     usual: RangePreset
 
 
-@frozen(kw_only=True)
+@frozen
 class EarlierTime:
     """`span` is drawn `shift` later. `revision`: the model revision then in use."""
 
@@ -131,7 +131,7 @@ class Timeline:
         return all(sum(step.figures + step.carried for step in panel.steps) <= 1 for panel in self.panels)
 
 
-@frozen(kw_only=True)
+@frozen
 class TimelineWanted:
     metric: str
     data: DataSet
@@ -148,7 +148,7 @@ def choose_range(session: Session, deployment_no: int, choice: RangeChoice, *, n
     is_open = choice.start is None and choice.preset in (None, RangePreset.ALL)
     oldest = oldest_check_start(session, deployment_no) if is_open else None
     usual = preset_holding(oldest, now)
-    return ShownRange(span=choice.span(now, usual=usual, oldest=oldest), usual=usual)
+    return ShownRange(choice.span(now, usual=usual, oldest=oldest), usual)
 
 
 def read_timeline(session: Session, deployment_no: int, span: Span, query: TimelineWanted) -> Timeline:

@@ -32,12 +32,12 @@ def canonical_json(source: ReportSource) -> bytes:
         "span": source.span,
         "deployment": described | {"has_endpoint": deployment.endpoint is not None},
         "monitor": source.monitor,
-        "check": None if check is None else _without(check, {"no", "deployment_no", "lease_token", "progress"}),
+        "check": check and _without(check, {"no", "deployment_no", "lease_token", "progress"}),
         "measurements": source.measurements,
         "recent": [_without(figure, {"check_no"}) for figure in source.recent],
         "checks": [_without(run, {"no"}) for run in source.runs],
         "days": [_without(history, {"series", "fresh"}) for history in source.histories],
-        "evidence": None if evidence is None else evidence.comparisons,
+        "evidence": evidence and evidence.comparisons,
         "counted_until": None if evidence is None or evidence.era is None else evidence.era.counted_until,
         "alerts": [_without(alert, {"no", "deployment_no", "rule_no"}) for alert in source.alerts],
         "checks_without_alerts_yet": source.waiting,
@@ -59,24 +59,24 @@ def _without(member: Any, left_out: AbstractSet[str]) -> dict[str, Any]:  # noqa
 
 
 def _plain(member: Any) -> Any:  # noqa: ANN401 - any part of the data
-    plain: Any = member
     match member:
         # Before numbers and texts: a member of an enumeration may be one.
         case Enum():
-            plain = member.value
+            return member.value
         # JSON has no form for these.
-        case float() if math.isinf(member) or math.isnan(member):
-            plain = str(member)
+        case float() if not math.isfinite(member):
+            return str(member)
         case datetime():
-            plain = member.isoformat()
+            return member.isoformat()
         case Details():
-            plain = _plain(member.to_json())
+            return _plain(member.to_json())
         case Mapping():
-            plain = {"none" if name is None else str(name): _plain(value) for name, value in member.items()}
+            return {"none" if name is None else str(name): _plain(value) for name, value in member.items()}
         case Range():
-            plain = member._asdict()
+            return member._asdict()
         case list() | tuple():
-            plain = [_plain(element) for element in member]
+            return [_plain(element) for element in member]
         case _ if is_dataclass(member):
-            plain = {field.name: _plain(getattr(member, field.name)) for field in fields(member)}
-    return plain
+            return _plain(_without(member, set()))
+        case _:
+            return member

@@ -194,7 +194,7 @@ def make_document(session: Session, deployment: Deployment, of: CheckRun | Span,
         first=first_page(source),
         second=replace(page, origin=(Fact("Made by", say_author(origin)), *page.origin)),
         annex=tuple(_write_annex(session, source)) if has_annex else (),
-        attachments=tuple(attachments),
+        attachments=attachments,
     )
 
 
@@ -215,7 +215,7 @@ def _write_annex(session: Session, source: ReportSource) -> Iterator[Section]:
     else:
         yield _verdicts_section(source)
         yield replace(in_short, title="The newest check")
-    yield deployment_section(deployment, check and check.model_revision)
+    yield deployment_section(deployment, None if check is None else check.model_revision)
     yield monitor_section(source.monitor, check)
     if source.is_of_check:
         yield from of_views
@@ -238,7 +238,7 @@ def _checks_section(source: ReportSource) -> Section:
         # The runs are in the order of their spans.
         rows = tuple((moment(run.span_end), run.state.replace("_", " "), run.reason or "–", run.id) for run in failed[-MOST_FAILURES:])
         ended.append(ReportTable("Checks without measurements", ("End of the span", "State", "Reason", "Check"), rows, note))
-    return Section("The checks", tuple(ended))
+    return Section("The checks", ended)
 
 
 def _verdicts_section(source: ReportSource) -> Section:
@@ -258,7 +258,7 @@ def _verdicts_section(source: ReportSource) -> Section:
         furthest = ("none", ABSENT) if point is None else (number(point.value), moment(point.at))
         counts = (f"{history.verdicts[verdict]:,}" for verdict in GRAVEST)
         rows.append((history.attribute, DATA_NAMES[history.data], *furthest, *counts))
-    table = ReportTable("Verdicts of the period, in checks", columns, tuple(rows), note)
+    table = ReportTable("Verdicts of the period, in checks", columns, rows, note)
     return Section("In short", (Paragraph(describe_verdicts(source.measured)), table))
 
 
@@ -291,9 +291,9 @@ def headline_section(check: CheckRun, views: Views, measurements: Sequence[Measu
         blocks.append(Bullets((*sentences, *headline.notes)))
     columns = ("Attribute", "Records", "Furthest out", "Metric", "Value", "95 %", "Records counted", "Limits", "Verdict")
     caption = "The monitored group furthest out, of each attribute"
-    blocks.append(ReportTable(caption, (*columns, "At a disadvantage"), tuple(rows)))
+    blocks.append(ReportTable(caption, (*columns, "At a disadvantage"), rows))
     blocks.append(Paragraph(_READ_BOTH))
-    return Section("In short", tuple(blocks))
+    return Section("In short", blocks)
 
 
 _READ_BOTH = (

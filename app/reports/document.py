@@ -3,7 +3,7 @@
 All texts are plain texts.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, field
 from datetime import datetime
 from typing import Any, TypeAlias
@@ -32,7 +32,7 @@ class Paragraph:
 
 @frozen
 class Bullets:
-    items: tuple[str, ...]
+    items: Sequence[str]
 
 
 @frozen
@@ -41,7 +41,7 @@ class ReportTable:
 
     caption: str
     columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+    rows: Sequence[tuple[str, ...]]
     note: str | None = None
     is_last_wide: bool = False
 
@@ -52,6 +52,9 @@ class ReportChart:
     draw: Callable[[ThemeLook], Chart]
 
 
+Json: TypeAlias = dict[str, Any]
+"""Part of the data of a report."""
+
 Block: TypeAlias = Paragraph | Bullets | ReportTable | ReportChart
 
 
@@ -60,11 +63,11 @@ class Section:
     """Heading of `level` (2 or 3) and its contents."""
 
     title: str
-    blocks: tuple[Block, ...]
+    blocks: Sequence[Block]
     level: int = 2
 
 
-@frozen(kw_only=True)
+@frozen
 class Made:
     """Time of making and author: `by` is a key's id, or `user:` and a name; `name` is for people."""
 
@@ -122,7 +125,7 @@ class FirstPage:
     categories: Mapping[str, str] = field(default_factory=dict)
 
 
-@frozen(kw_only=True)
+@frozen
 class TimeRow:
     name: str
     picture: str
@@ -153,7 +156,7 @@ class SecondPage:
     carried: str = ""
 
 
-@frozen(kw_only=True)
+@frozen
 class Attachment:
     name: str
     media_type: str
@@ -170,11 +173,11 @@ class Document:
     made: Made
     first: FirstPage | None = None
     second: SecondPage | None = None
-    annex: tuple[Section, ...]
-    attachments: tuple[Attachment, ...] = ()
+    annex: Sequence[Section]
+    attachments: Sequence[Attachment] = ()
 
 
-def written(document: Document, look: ThemeLook) -> dict[str, Any]:
+def written(document: Document, look: ThemeLook) -> Json:
     """Draws the charts in that look; `alt` is the chart in a sentence.
 
     Characters that neither PDF nor XML can carry are replaced, and names written from right to left isolated.
@@ -192,11 +195,11 @@ def written(document: Document, look: ThemeLook) -> dict[str, Any]:
         "second": document.second and asdict(document.second),
         "annex": annex,
     }
-    isolated: dict[str, Any] = _isolated(content)
+    isolated: Json = _isolated(content)
     return isolated
 
 
-def _write_blocks(blocks: Iterable[Block], look: ThemeLook) -> Iterable[dict[str, Any]]:
+def _write_blocks(blocks: Iterable[Block], look: ThemeLook) -> Iterable[Json]:
     for block in blocks:
         match block:
             case Paragraph(text, is_caution):

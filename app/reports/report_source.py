@@ -134,9 +134,9 @@ def read_source(session: Session, deployment: Deployment, of: CheckRun | Span) -
     else:
         check, alerted = of, Span(start=span.start, end=max(ends.end, of.finished_at or span.end))
     evidence = look_at_evidence(session, no)
-    monitor = evidence and evidence.monitor
+    monitor = None if evidence is None else evidence.monitor
     measurements = () if check is None else tuple(read_measurements(session, check.no))
-    view = check and check_view(session, deployment, check, ViewKind.PAYLOAD)
+    view = None if check is None else check_view(session, deployment, check, ViewKind.PAYLOAD)
     # Judged from the end of the time: the same data give the same report.
     forest = build_past_forest(session, evidence, check, measurements, end=span.end)
     histories = []
@@ -161,7 +161,7 @@ def read_source(session: Session, deployment: Deployment, of: CheckRun | Span) -
         evidence=evidence,
         alerts=alerts_between(session, no, alerted, checks=ends),
         waiting=checks_waiting_for_alerts(session, no, ends),
-        absent=view and view.reason,
+        absent=None if view is None else view.reason,
         carried=None if check is None or check.carried_from is None else CARRIED.format(check_id=check.carried_from),
         missing=() if check is None else notes_of_check(session, check, forest.attribute),
         attribution=newest_of_gaps(session, no, state=AttributionState.DONE, before=span.end),
@@ -202,7 +202,7 @@ def history_sections(
         for data in DATA_NAMES:
             impact = rename_series(names, _read_series(session, deployment_no, "disparate_impact", data, attribute, span))
             blocks += _series_blocks(impact, span, opened)
-        yield Section(f"{attribute}: disparate impact", tuple(blocks), level=3)
+        yield Section(f"{attribute}: disparate impact", blocks, level=3)
 
     accuracy = _read_series(session, deployment_no, "accuracy", DataSet.FEEDBACK, None, span)
     yield Section("Accuracy", tuple(_series_blocks(accuracy, span, ())), level=3)

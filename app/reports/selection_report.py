@@ -25,7 +25,7 @@ def selection_document(report: SelectionReport, file: str, *, made_at: datetime)
     for name, members in report.sheets_json().items():
         if name is not SheetName.LL144:
             chapter = SHEETS[name.value]
-            sections.append(Section(chapter.title, (*_name_references(report, name), *chapter.blocks(members))))
+            sections.append(Section(chapter.title, (*_name_references(report, name), *chapter.blocks(dict(members)))))
     looks_at = f"The rule looks at {' and '.join(report.preset.attributes)}; this" if report.preset.attributes else "This"
     introduction = f"{looks_at} report looks at {', '.join(report.attributes) or 'probabilities of categories'}. It does not have:"
     sections.append(Section("What is missing for the rule", (Paragraph(introduction), Bullets(report.preset.not_in_file))))
@@ -33,7 +33,7 @@ def selection_document(report: SelectionReport, file: str, *, made_at: datetime)
         title=report.preset.title,
         subtitle=f"{report.preset.source} ({report.preset.state})",
         made=Made(at=made_at, by=f"evenhand {VERSION}"),
-        annex=tuple(sections),
+        annex=sections,
     )
 
 
@@ -58,7 +58,7 @@ def _audit_table(audit: AuditTable, sheet: AuditSheet, *, is_score: bool) -> Rep
         for row in audit.rows
     )
     rows += list_empty_rows(list_without_people(audit.table, {}))
-    most_selected = audit.most_selected and audit.most_selected.label
+    most_selected = None if audit.most_selected is None else audit.most_selected.label
     note = describe_best(most_selected, [row.impact_ratio for row in audit.rows], least_share=sheet.least_share)
     if any(row.is_excluded for row in audit.rows):
         note += f" {describe_left_out(sheet.assessed, least_share=sheet.least_share)}"

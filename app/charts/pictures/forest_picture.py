@@ -27,7 +27,7 @@ Clipped: TypeAlias = Literal["", "left", "right"]
 TICKS = (0.25, 0.5, 1.0, 2.0, 4.0)
 
 
-@frozen(kw_only=True)
+@frozen
 class Tick:
     """Number on the axis, and its place in per cent of the width."""
 
@@ -68,7 +68,7 @@ class Mark:
                 return self.at
 
 
-@frozen(kw_only=True)
+@frozen
 class LineVerdict:
     """`names` are empty where the verdict is that of all groups of the line."""
 
@@ -115,12 +115,12 @@ class ForestLine:
         for row in self.rows:
             by_verdict.setdefault(row.verdict, []).append(row)
         return tuple(
-            LineVerdict(verdict=verdict, names=tuple(map(self.name_of, rows)) if len(by_verdict) > 1 else (), row=rows[0])
+            LineVerdict(verdict, tuple(map(self.name_of, rows)) if len(by_verdict) > 1 else (), rows[0])
             for verdict, rows in by_verdict.items()
         )
 
 
-@frozen(kw_only=True)
+@frozen
 class ForestPicture:
     """Lines, worst first. `legend` names the groups of joined lines by shape."""
 
@@ -129,7 +129,7 @@ class ForestPicture:
     legend: tuple[tuple[str, str], ...]
 
 
-@frozen(kw_only=True)
+@frozen
 class StripRun:
     """Consecutive checks with one verdict: place and width in per cent."""
 
@@ -185,7 +185,7 @@ def strip_runs(strip: Sequence[StripPoint], checks: int) -> tuple[StripRun, ...]
     runs, position = [], slots - len(strip)
     for verdict, points in groupby(strip, key=lambda point: point.verdict or "none"):
         length = len(list(points))
-        runs.append(StripRun(at=_percent(position / slots), width=_percent(length / slots), verdict=verdict))
+        runs.append(StripRun(_percent(position / slots), _percent(length / slots), verdict))
         position += length
     return tuple(runs)
 
@@ -239,14 +239,14 @@ def _mark(axis: Axis, figure: ForestFigure, row: ForestRow, shape: str, *, y: fl
 def _choose_axis(forest: Forest) -> tuple[Axis, tuple[Tick, ...]]:
     if forest.metric not in CATALOGUE or is_on_ratios(forest.metric):
         ratios = LogAxis()
-        return ratios, tuple(Tick(text=f"{tick:g}", at=_percent(ratios.place(tick))) for tick in TICKS)
+        return ratios, tuple(Tick(f"{tick:g}", _percent(ratios.place(tick))) for tick in TICKS)
     shown = [figure.measurement for row in forest.rows for figure in row.figures]
     values = [number for measurement in shown for number in (measurement.value, measurement.lower, measurement.upper) if number is not None]
     levels = [limit for measurement in shown for limit in (measurement.lower_limit, measurement.upper_limit) if limit is not None]
     ends = number_axis(forest.metric, values, levels)
     axis = LinearAxis(min([ends.low, *values, *levels]), max([ends.high, *values, *levels]))
     middle = (axis.low + axis.high) / 2
-    return axis, tuple(Tick(text=write_minus(f"{tick:.2g}"), at=_percent(axis.place(tick))) for tick in (axis.low, middle, axis.high))
+    return axis, tuple(Tick(write_minus(f"{tick:.2g}"), _percent(axis.place(tick))) for tick in (axis.low, middle, axis.high))
 
 
 def _percent(share: float) -> float:

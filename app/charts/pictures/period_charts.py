@@ -68,7 +68,7 @@ _MARGIN = 0.015
 _UTC = ZoneInfo("UTC")
 
 
-@frozen(kw_only=True)
+@frozen
 class TimeTick:
     """Place in per cent of the width. `is_spare`: on a narrow axis it has no text."""
 
@@ -202,7 +202,7 @@ def volume_chart(volumes: Sequence[Volume], look: ThemeLook, *, span: Span | Non
         steps = [CheckStep(start=start, failed=0, reason=None, topped_up=0, logged=count) for start, count in sorted(logged.items())]
         drawing.write(summary, fill=look.muted)
         drawing.height += 6
-        _draw_levels(drawing, (LevelTick(text=f"{highest:,}", y=0), LevelTick(text="0", y=VOLUME_HEIGHT)), VOLUME_HEIGHT)
+        _draw_levels(drawing, (LevelTick(f"{highest:,}", 0), LevelTick("0", VOLUME_HEIGHT)), VOLUME_HEIGHT)
         path = f'<path d="{draw_volume(steps, step, axis)}" fill="{look.link}" fill-opacity="0.8"/>'
         drawing.add(_stretched(drawing, VOLUME_HEIGHT, path))
         drawing.height += VOLUME_HEIGHT
@@ -230,7 +230,7 @@ def _reach(moments: Sequence[datetime], rollup: Period | None, events: Sequence[
 
 def _axis(span: Span) -> TimeAxis:
     margin = (span.end - span.start) * _MARGIN
-    return TimeAxis(span=Span(start=span.start - margin, end=span.end + margin))
+    return TimeAxis(Span(start=span.start - margin, end=span.end + margin))
 
 
 def _count_step(step: timedelta) -> str:

@@ -24,7 +24,7 @@ _NEAR_END = 5
 _ALERT = "#8a1c7c"
 
 
-@frozen(kw_only=True)
+@frozen
 class PrintedMarks:
     """Paths common to panels, and places of a panel's alerts in per cent of the width."""
 

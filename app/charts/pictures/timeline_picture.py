@@ -42,7 +42,7 @@ _PATIENCE = 1.5
 """Max usual distances between two steps that a line connects; a longer one is a gap."""
 
 
-@frozen(kw_only=True)
+@frozen
 class LevelTick:
     """Number on the axis of values, and its pixels from the top."""
 
@@ -89,7 +89,7 @@ class PanelPicture:
         return f"{of} {'reaches' if self.beyond == 1 else 'reach'} beyond the axis, shown as {'an arrow' if self.beyond == 1 else 'arrows'}"
 
 
-@frozen(kw_only=True)
+@frozen
 class TimeAxis:
     """Moments outside are placed beyond the ends."""
 
@@ -107,7 +107,7 @@ class TimeAxis:
         return round(min(max(self.place(at) / WIDTH * 100, 0.0), 100.0), 2)
 
 
-@frozen(kw_only=True)
+@frozen
 class LevelAxis:
     values: Axis
     height: float
@@ -122,6 +122,7 @@ def level_axis(metric: str, panels: Sequence[TimePanel], *, height: float = HEIG
     """For ratios the narrowest logarithmic axis that holds every value and limit, or 0.25–4; for others a linear one."""
     limits = [limit for panel in panels for step in panel.steps[-1:] for limit in step.limits]
     axis: Axis
+    levels: Sequence[float]
     if is_ratio(CATALOGUE[metric]):
         shown = [*list_values(panels), *(limit for limit in limits if limit is not None)]
         axis, levels = next((candidate for candidate in _RATIO_AXES if all(map(candidate[0].holds, shown))), _RATIO_AXES[-1])
@@ -131,8 +132,8 @@ def level_axis(metric: str, panels: Sequence[TimePanel], *, height: float = HEIG
         levels = (axis.low, (axis.low + axis.high) / 2, axis.high)
         is_share = isinstance(CATALOGUE[metric].measure, RateOf)
         texts = [f"{100 * level:.0f} %" if is_share else write_value(metric, level) for level in levels]
-    ticks = [LevelTick(text=text, y=round((1 - axis.place(level)) * height, 1)) for text, level in zip(texts, levels, strict=True)]
-    return LevelAxis(values=axis, height=height, ticks=tuple(ticks))
+    ticks = [LevelTick(text, round((1 - axis.place(level)) * height, 1)) for text, level in zip(texts, levels, strict=True)]
+    return LevelAxis(axis, height, tuple(ticks))
 
 
 def draw_panel(panel: TimePanel, metric: str, time: TimeAxis, levels: LevelAxis, *, shift: timedelta = timedelta()) -> PanelPicture:
@@ -150,7 +151,7 @@ def draw_panel(panel: TimePanel, metric: str, time: TimeAxis, levels: LevelAxis,
         else:
             carried.append(path)
     ideal = CATALOGUE[metric].ideal
-    before = TimeAxis(span=Span(start=time.span.start - shift, end=time.span.end - shift))
+    before = TimeAxis(Span(start=time.span.start - shift, end=time.span.end - shift))
     moved = _bars(panel.earlier, before, levels) if panel.earlier else []
     segments = _segments(bars)
     is_single = all(bar.step.figures + bar.step.carried == 1 for bar in bars)

@@ -51,7 +51,7 @@ def volume_twin(volumes: Sequence[Volume]) -> Twin:
 
 def shares_twin(view: AttributeView) -> Twin:
     """One row a group, or two where it has an after; the roles as a whole come last."""
-    equality = view.perfect_equality and view.perfect_equality.value
+    equality = None if view.perfect_equality is None else view.perfect_equality.value
     rows: list[tuple[Cell, ...]] = []
     for group in (*view.groups, *view.pooled):
         stages: list[tuple[Outcomes, str | None]] = [(group.outcomes, None)]

@@ -1,14 +1,27 @@
 """Chapters of a regulator's report, from its data alone, rounded."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
 
 from ...base.frozen import frozen
 from ...charts.forest_headline import capitalise
 from ...statistics.selections.local_law_144 import LEAST_SHARE
 from ...statistics.sentences.left_out import list_lines
 from ...statistics.sentences.rounding import write_minus
-from ..document import ABSENT, Block, Bullets, Paragraph, ReportTable, Section, count, interval, number, p_value, share, share_interval
+from ..document import (
+    ABSENT,
+    Block,
+    Bullets,
+    Json,
+    Paragraph,
+    ReportTable,
+    Section,
+    count,
+    interval,
+    number,
+    p_value,
+    share,
+    share_interval,
+)
 from .check_chapters import MOST_ROWS, add_ends, alert_blocks, alternative_blocks, evidence_blocks, flip_blocks, name_cut, show_ends
 from .cover import OF_PERIOD, count_checks
 
@@ -90,24 +103,24 @@ SIGNIFICANCE = (
 )
 
 
-def chapters(data: Mapping[str, Any]) -> Iterator[Section]:
+def chapters(data: Json) -> Iterator[Section]:
     yield population_section(data)
     for name, sheet in data["sheets"].items():
         window = (Paragraph(OF_PERIOD),) if name in COUNTED_OVER_THE_PERIOD and sheet["tables"] else ()
         yield Section(SHEETS[name].title, (*window, *SHEETS[name].blocks(sheet)))
     mapped = [describe_mapping(mapping) for mapping in data["categories"]]
     if mapped:
-        yield Section("Categories", (Paragraph("Values that a mapping does not name are unknown."), Bullets(tuple(mapped))))
+        yield Section("Categories", (Paragraph("Values that a mapping does not name are unknown."), Bullets(mapped)))
     if data["preset"] is not None:
         yield missing_section(data)
-    yield Section("What these figures cannot say", (Bullets(tuple(data["limits"])),))
+    yield Section("What these figures cannot say", (Bullets(data["limits"]),))
     names = {name: SHEETS[name].name for name in data["sheets"]} | {"population": "who is in the report", "limits": "limits"}
     rows: list[tuple[str, ...]] = []
     for clause in data["clauses"]:
         chapters = [names[name] for name in clause["chapters"] if name in names]
         rows.append((clause["rule"], clause["place"], clause["state"], "; ".join(chapters) or "none"))
     columns = ("Rule", "Place", "State", "Chapters of this report")
-    clauses = ReportTable("Rules, and what this report has for them", columns, tuple(rows), is_last_wide=True)
+    clauses = ReportTable("Rules, and what this report has for them", columns, rows, is_last_wide=True)
     yield Section("Clause map", (Paragraph(data["notice"], is_caution=True), clauses))
     terms = tuple(f"{term.name}: {term.meaning}" for term in TERMS if not term.sheets or data["sheets"].keys() & term.sheets)
     yield Section("Glossary", (Bullets(terms),))
@@ -120,14 +133,14 @@ def chapters(data: Mapping[str, Any]) -> Iterator[Section]:
     yield Section("Hash chain", (Paragraph(verified),))
 
 
-def missing_section(data: Mapping[str, Any]) -> Section:
+def missing_section(data: Json) -> Section:
     lacks = tuple(f"{capitalise(missing['what'])}. {missing['next_step']}" for missing in data["missing"])
     blocks: list[Block] = [Paragraph("The deployment lacks:"), Bullets(lacks)] if lacks else []
-    blocks += [Paragraph("The rule also asks for, and no log holds:"), Bullets(tuple(data["elsewhere"]))]
-    return Section("What is missing for the rule", tuple(blocks))
+    blocks += [Paragraph("The rule also asks for, and no log holds:"), Bullets(data["elsewhere"])]
+    return Section("What is missing for the rule", blocks)
 
 
-def population_section(data: Mapping[str, Any]) -> Section:
+def population_section(data: Json) -> Section:
     population, out = data["population"], data["population"]["not_in_report"]
     counted = (
         f"Records logged in the period: {count(population['logged'])}. In this report: {count(population['in_report'])}, of which"
@@ -157,14 +170,14 @@ def population_section(data: Mapping[str, Any]) -> Section:
     return Section(
         "Who is in this report, and who is not",
         (
-            Bullets(tuple(lines)),
+            Bullets(lines),
             ReportTable("Not in the figures, in records", ("Why", "Records"), left_out),
             ReportTable("Model revisions within the period", ("Revision", "Records"), revisions),
         ),
     )
 
 
-def describe_sampling(sampling: Mapping[str, Any]) -> str:
+def describe_sampling(sampling: Json) -> str:
     low, high = f"{sampling['lowest_rate']:.4g}", f"{sampling['highest_rate']:.4g}"
     if sampling["is_unequal"]:
         return f"Only shares of the traffic were logged, of {low} to {high}. Numbers of records are of those that were logged."
@@ -174,7 +187,7 @@ def describe_sampling(sampling: Mapping[str, Any]) -> str:
     )
 
 
-def impact_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
+def impact_blocks(sheet: Json) -> Iterator[Block]:
     for table in sheet["tables"]:
         label, rows = table["attribute"], table["rows"]
         if table["compared_with"] is None:
@@ -217,7 +230,7 @@ def impact_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
         yield ReportTable(f"Tests by {label}", heads, tests, ". ".join(sorted(reasons)) or None)
 
 
-def audit_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
+def audit_blocks(sheet: Json) -> Iterator[Block]:
     is_scoring = sheet["tool"] == "scoring"
     if sheet["caution"]:
         yield Paragraph(sheet["caution"], is_caution=True)
@@ -263,7 +276,7 @@ def describe_left_out(assessed: int, *, least_share: float = LEAST_SHARE) -> str
 NO_RATIO = f"{ABSENT}: nobody of the reference is above."
 
 
-def lending_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
+def lending_blocks(sheet: Json) -> Iterator[Block]:
     if sheet["no_scores"]:
         yield Paragraph(f"Gaps in scores are missing: {sheet['no_scores']}.", is_caution=True)
     for table in sheet["tables"]:
@@ -299,14 +312,14 @@ def lending_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
             yield ReportTable(f"AIR by quantile of the score, {label}", (label, *heads), quantiles, note)
 
 
-def _gap_cells(score: Mapping[str, Any] | None) -> tuple[str, str, str]:
+def _gap_cells(score: Json | None) -> tuple[str, str, str]:
     if score is None:
         return ABSENT, ABSENT, ABSENT
     gap, residual = score["gap"], score["residual"]
     return _with_ends(gap, "smd"), number(gap["smd_within"]), ABSENT if residual is None else _with_ends(residual, "smd")
 
 
-def controls_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
+def controls_blocks(sheet: Json) -> Iterator[Block]:
     divided = "".join(f" {note}." for note in sheet["notes"])
     yield Paragraph(
         f"Controls: {', '.join(sheet['controls'])}.{divided} The common odds ratio of Mantel and Haenszel (M–H) compares within each"
@@ -331,10 +344,10 @@ def controls_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
             )
         columns = ("Category", "Odds ratio", "Common (M–H)", "CMH p", "Breslow–Day p", "Logit", "People", "Without information")
         note = f"Odds of selection over those of {table['reference']}. {'. '.join(notes)}"
-        yield ReportTable(f"Odds ratios by {table['attribute']}, given the controls", columns, tuple(rows), note)
+        yield ReportTable(f"Odds ratios by {table['attribute']}, given the controls", columns, rows, note)
 
 
-def bounds_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
+def bounds_blocks(sheet: Json) -> Iterator[Block]:
     yield Paragraph(sheet["caution"], is_caution=True)
     for table in sheet["tables"]:
         rows = tuple(
@@ -354,7 +367,7 @@ def bounds_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
         yield ReportTable(f"Selection by {table['attribute']}, from probabilities", columns, rows, note)
 
 
-def indirect_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
+def indirect_blocks(sheet: Json) -> Iterator[Block]:
     even = "" if sheet["one_in"] == 1 else f", about one in {sheet['one_in']} of the period, evenly spread"
     yield Paragraph(
         "A column that goes together with an attribute, such as a postcode, can carry a difference into decisions although the model never"
@@ -375,7 +388,7 @@ def indirect_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
         yield ReportTable(f"Columns that go together with {table['attribute']}", columns, rows, note, is_last_wide=True)
 
 
-def describe_mapping(mapping: Mapping[str, Any]) -> str:
+def describe_mapping(mapping: Json) -> str:
     scheme = f", scheme {mapping['scheme']}" if mapping["scheme"] else ""
     of = mapping["values"] or mapping["weights"]
     named = ", ".join(f"{value} → {category}" for value, category in of.items())
@@ -386,11 +399,11 @@ def describe_mapping(mapping: Mapping[str, Any]) -> str:
 class SheetChapter:
     title: str
     name: str
-    write: Callable[[Mapping[str, Any]], Iterator[Block]]
+    write: Callable[[Json], Iterator[Block]]
     absent: str = "There are no figures"
     is_caution: bool = False
 
-    def blocks(self, sheet: Mapping[str, Any]) -> Iterator[Block]:
+    def blocks(self, sheet: Json) -> Iterator[Block]:
         if sheet.get("reason"):
             yield Paragraph(f"{self.absent}: {sheet['reason']}.", is_caution=self.is_caution)
         else:
@@ -413,13 +426,13 @@ SHEETS = {
 }
 
 
-def _count_people(row: Mapping[str, Any]) -> tuple[str, str, str, str]:
+def _count_people(row: Json) -> tuple[str, str, str, str]:
     return row["category"], count(row["applicants"]), count(row["selected"]), share(row["rate"])
 
 
-def _ends(row: Mapping[str, Any], name: str) -> str:
+def _ends(row: Json, name: str) -> str:
     return show_ends(row[f"{name}_low"], row[f"{name}_high"])
 
 
-def _with_ends(figure: Mapping[str, Any], name: str) -> str:
+def _with_ends(figure: Json, name: str) -> str:
     return add_ends(number(figure[name]), show_ends(figure["lower"], figure["upper"]))

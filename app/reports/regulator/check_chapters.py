@@ -1,6 +1,6 @@
 """Chapters of a regulator's report that are made of checks."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -8,6 +8,7 @@ from ...base.frozen import frozen
 from ..document import (
     ABSENT,
     Block,
+    Json,
     Paragraph,
     ReportTable,
     count,
@@ -41,16 +42,16 @@ _NO_GROUP = "everybody"
 class FigureColumn:
     metric: str
     name: str
-    show: Callable[[Mapping[str, Any]], str]
+    show: Callable[[Json], str]
 
 
-def evidence_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
+def evidence_blocks(sheet: Json) -> Iterator[Block]:
     rows = tuple((row["comparison"], row["limit"], row["words"]) for row in sheet["rows"][:MOST_ROWS])
     yield Paragraph("The state of every comparison when this report was made, whatever the period.")
     yield ReportTable("Since when", ("Comparison", "Limit", "State"), rows, name_cut(sheet["rows"]).strip() or None, is_last_wide=True)
 
 
-def alert_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
+def alert_blocks(sheet: Json) -> Iterator[Block]:
     for note in sheet["notes"]:
         yield Paragraph(note)
     if sheet["alerts"]:
@@ -60,7 +61,7 @@ def alert_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
         yield ReportTable("Alerts of the period", columns, rows, name_cut(sheet["alerts"]).strip() or None)
 
 
-def flip_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
+def flip_blocks(sheet: Json) -> Iterator[Block]:
     yield from _introduce(sheet)
     columns = (
         FigureColumn("flip_rate", "Flips", _share_with_ends),
@@ -70,7 +71,7 @@ def flip_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
     yield from _tabulate_figures("Flips when the attribute is changed", sheet["rows"], columns, FLIPS)
 
 
-def alternative_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
+def alternative_blocks(sheet: Json) -> Iterator[Block]:
     yield from _introduce(sheet)
     selections = (
         FigureColumn("selection_rate_before", "Rate before", format_share),
@@ -88,7 +89,7 @@ def alternative_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
     yield from _tabulate_figures("Cost or gain in accuracy", sheet["rows"], accuracies, ACCURACY)
 
 
-def format_share(row: Mapping[str, Any]) -> str:
+def format_share(row: Json) -> str:
     return share(row["value"])
 
 
@@ -97,7 +98,7 @@ def name_cut(rows: Sequence[Any]) -> str:
     return f" The first {MOST_ROWS} of {count(len(rows))} rows; CSV and JSON have all." if len(rows) > MOST_ROWS else ""
 
 
-def _introduce(sheet: Mapping[str, Any]) -> Iterator[Block]:
+def _introduce(sheet: Json) -> Iterator[Block]:
     span = " to ".join(moment(datetime.fromisoformat(end)) for end in sheet["span"].split("/"))
     yield Paragraph(f"Figures of check {sheet['check']}, the newest of the period that succeeded, of {span}; they are of its window alone.")
     absent = [row["reason"] for row in sheet["rows"] if row["value"] is None]
@@ -106,9 +107,9 @@ def _introduce(sheet: Mapping[str, Any]) -> Iterator[Block]:
         yield Paragraph(f"{count(len(absent))} of {count(len(sheet['rows']))} figures have no value: {reasons}.")
 
 
-def _tabulate_figures(caption: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[FigureColumn], note: str) -> Iterator[ReportTable]:
+def _tabulate_figures(caption: str, rows: Sequence[Json], columns: Sequence[FigureColumn], note: str) -> Iterator[ReportTable]:
     """Yields a row for each group that has one of the figures. CSV and JSON also have pooled groups."""
-    figures_of: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = {}
+    figures_of: dict[tuple[str, str], dict[str, Json]] = {}
     metrics = {column.metric for column in columns}
     for row in rows:
         if row["scope"] in _SHOWN and row["metric"] in metrics and row["value"] is not None:
@@ -122,15 +123,15 @@ def _tabulate_figures(caption: str, rows: Sequence[Mapping[str, Any]], columns: 
         yield ReportTable(caption, names, tuple(cells[:MOST_ROWS]), f"{note}{name_cut(cells)}")
 
 
-def _share_with_ends(row: Mapping[str, Any]) -> str:
+def _share_with_ends(row: Json) -> str:
     return add_ends(share(row["value"]), share_interval(row["low"], row["high"]))
 
 
-def _number_with_ends(row: Mapping[str, Any]) -> str:
+def _number_with_ends(row: Json) -> str:
     return add_ends(number(row["value"]), show_ends(row["low"], row["high"]))
 
 
-def _points_with_ends(row: Mapping[str, Any]) -> str:
+def _points_with_ends(row: Json) -> str:
     return add_ends(points(row["value"]), points_interval(row["low"], row["high"]))
 
 

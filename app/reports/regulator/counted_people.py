@@ -5,7 +5,6 @@ although the model never sees the attribute. Strengths are corrected for chance.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -32,11 +31,10 @@ from ...statistics.group_labels import MISSING, Codes, FloatArray, IntArray
 from ...statistics.selections.category_people import AttributeCategories, Control, CountedPeople, divide_numbers, has_many_numbers
 from ...statistics.selections.category_schemes import CategoryMapping
 from ...statistics.selections.probability_bounds import bound_categories
+from ..document import Json
 
 MOST_CATEGORIES = 100
 """Max categories of one attribute; a column of ids has more."""
-
-Json: TypeAlias = dict[str, Any]
 
 MOST_CELLS = 2_000_000
 """Max values read: records times columns."""
@@ -106,7 +104,7 @@ def bound_people(
     values: Mapping[str, pa.ChunkedArray],
     records: IntArray,
     outcomes: Codes,
-) -> dict[str, Any]:
+) -> Json:
     """Bounds of the categories of people with an outcome, by the probabilities in a mapping's columns.
 
     Raises:

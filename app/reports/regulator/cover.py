@@ -6,10 +6,9 @@ The first page has figures of one check, the annex of the whole period.
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 from ...statistics.sentences.rounding import digits_apart
-from ..document import Fact, FirstPage, Made, count
+from ..document import Fact, FirstPage, Json, Made, count
 
 NOT_OVER = "The period was not over when this report was made: records and checks that come later are not in it."
 SOURCE = "the log of the model's decisions in Evenhand: every record of the period, and the checks that ran on them"
@@ -27,11 +26,11 @@ _HUNDREDTHS = 2
 _MARKS = (0.8, 1.0, 1.25)
 
 
-def count_checks(data: Mapping[str, Any]) -> int:
+def count_checks(data: Json) -> int:
     return sum(1 for link in data["chain"] if link["part"].startswith("check "))
 
 
-def extend_cover(first: FirstPage, data: Mapping[str, Any], origin: Made) -> FirstPage:
+def extend_cover(first: FirstPage, data: Json, origin: Made) -> FirstPage:
     facts = [replace(fact, name="Records of the check") if fact.name == "Population" else fact for fact in first.facts]
     is_over = datetime.fromisoformat(data["period"]["end"]) <= origin.at
     of_period = [caution for caution in (data["sheets"].get("ll144", {}).get("caution"), None if is_over else NOT_OVER) if caution]
@@ -40,7 +39,7 @@ def extend_cover(first: FirstPage, data: Mapping[str, Any], origin: Made) -> Fir
     return replace(first, facts=(*list_cover_facts(data), *facts), cautions=cautions, notes=notes, windows=add_period(first, data))
 
 
-def list_cover_facts(data: Mapping[str, Any]) -> Iterator[Fact]:
+def list_cover_facts(data: Json) -> Iterator[Fact]:
     deployment, population = data["deployment"], data["population"]
     yield Fact("Purpose", deployment["purpose"] or "not stated in the deployment's settings")
     yield Fact("Owner", deployment["owner"] or "nobody is named in the deployment's settings")
@@ -56,7 +55,7 @@ def list_cover_facts(data: Mapping[str, Any]) -> Iterator[Fact]:
     yield Fact("Hash chain", f"{data['chain_head']}, over {count(count_checks(data))} checks and the configuration")
 
 
-def list_left_out(population: Mapping[str, Any]) -> Iterator[str]:
+def list_left_out(population: Json) -> Iterator[str]:
     for name, text in _LEFT_OUT.items():
         if population["not_in_report"][name]:
             yield f"{count(population['not_in_report'][name])} {text}"
@@ -75,7 +74,7 @@ _LEFT_OUT: Mapping[str, str] = {
 }
 
 
-def add_period(first: FirstPage, data: Mapping[str, Any]) -> tuple[str, ...]:
+def add_period(first: FirstPage, data: Json) -> tuple[str, ...]:
     """Adds the group's ratio to the reference, or else to the highest rate, where a sheet has it."""
     # Tables of people call them `women × aged 18–25`.
     label = next((label for label, name in first.categories.items() if name == first.group), first.group)
@@ -92,7 +91,7 @@ def add_period(first: FirstPage, data: Mapping[str, Any]) -> tuple[str, ...]:
     return first.windows
 
 
-def _say_ratio(group: str, row: Mapping[str, Any], name: str, against: str) -> str:
+def _say_ratio(group: str, row: Json, name: str, against: str) -> str:
     """As few digits as show the figure on its side of 0.8, 1 and 1.25."""
     value, lower, upper = row[name], row[f"{name}_low"], row[f"{name}_high"]
     digits = max(digits_apart(number, _MARKS, _HUNDREDTHS) for number in (value, lower, upper) if number is not None)

@@ -42,7 +42,7 @@ def seal_pdf(pdf: bytes) -> bytes:
 
 def seal_csv(rows: Iterable[Sequence[str]], report: Mapping[str, Any]) -> bytes:
     """Appends the report's members, its chain, and the hash of all before."""
-    members = [("report", "", "", path, reduce(getitem, path.split("."), report)) for path in _CSV_MEMBERS]
+    members = [("report", "", "", path, str(reduce(getitem, path.split("."), report))) for path in _CSV_MEMBERS]
     chain = [("chain", "", link["part"], "digest", link["digest"]) for link in report["chain"]]
     unsealed = csv_lines([*rows, *members, *chain])
     return unsealed + b"file,,,sha256," + _digest(unsealed) + b"\r\n"

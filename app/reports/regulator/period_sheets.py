@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,12 +22,11 @@ from ...statistics.selections.local_law_144 import LEAST_SHARE, audit_tables, li
 from ...statistics.selections.probability_bounds import bounds_sheet
 from ...statistics.selections.selection_categories import Category, CategoryTable
 from ...statistics.selections.selection_json import ImpactSheet, as_json, compare_with_reference
+from ..document import Json
 from ..report_source import ReportSource
 from ..sections.second_page import alert_row, describe_alerts
 from .attribute_names import order_for_audit
 from .presets import PeriodSheet, SheetsWanted, ToolKind
-
-Json: TypeAlias = dict[str, Any]
 
 MOST_PAIRED = 3
 """Max attributes that are paired without combinations in the monitor, and that an audit combines."""
@@ -168,7 +166,7 @@ def make_sheet(name: PeriodSheet, sheet_parts: SheetParts) -> Json:
             return sheet_parts.indirect
 
 
-def _audit_of_period(sheet_parts: SheetParts) -> dict[str, Any]:
+def _audit_of_period(sheet_parts: SheetParts) -> Json:
     required, span = order_for_audit(sheet_parts.features, is_chosen=bool(sheet_parts.wanted.attributes)), sheet_parts.source.span
     mapped = {category.attribute for category in sheet_parts.wanted.categories if category.values}
     names = GroupWords.of(sheet_parts.monitor)
@@ -180,10 +178,12 @@ def _audit_of_period(sheet_parts: SheetParts) -> dict[str, Any]:
         if attribute.feature not in mapped
     }
     sheet = audit_sheet(sheet_parts.people, required, is_scoring=sheet_parts.wanted.tool is ToolKind.SCORING, listed=listed)
-    sheet["not_asked_for"] = [feature for feature in sheet_parts.features if feature not in required]
-    sheet["data"] = AUDITED_DATA.format(start=f"{span.start:%Y-%m-%d %H:%M}", end=f"{span.end:%Y-%m-%d %H:%M}")
-    sheet["caution"] = LONGER_THAN_A_YEAR.format(days=(span.end - span.start).days) if is_longer_than_a_year(span) else None
-    return sheet
+    return {
+        **sheet,
+        "not_asked_for": [feature for feature in sheet_parts.features if feature not in required],
+        "data": AUDITED_DATA.format(start=f"{span.start:%Y-%m-%d %H:%M}", end=f"{span.end:%Y-%m-%d %H:%M}"),
+        "caution": LONGER_THAN_A_YEAR.format(days=(span.end - span.start).days) if is_longer_than_a_year(span) else None,
+    }
 
 
 def is_longer_than_a_year(span: Span) -> bool:
@@ -217,7 +217,7 @@ NO_CHECK = "no check of the period succeeded"
 NOT_MEASURED = "the newest check of the period measured none of these figures"
 
 
-def evidence_sheet(source: ReportSource) -> dict[str, Any]:
+def evidence_sheet(source: ReportSource) -> Json:
     evidence = rename_evidence(source.forest.words, source.evidence)
     if evidence is None:
         return {"rows": [], "reason": "the deployment has no evidence over time"}
@@ -234,7 +234,7 @@ def evidence_sheet(source: ReportSource) -> dict[str, Any]:
     return {"rows": rows, "reason": None if rows else "no comparison has evidence yet"}
 
 
-def _measured_sheet(source: ReportSource, data: set[DataSet], metrics: frozenset[str]) -> dict[str, Any]:
+def _measured_sheet(source: ReportSource, data: set[DataSet], metrics: frozenset[str]) -> Json:
     """Figures of the period's newest succeeded check."""
     if source.check is None:
         return {"check": None, "rows": [], "reason": NO_CHECK}

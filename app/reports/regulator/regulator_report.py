@@ -1,7 +1,7 @@
 """Makes a regulator's report as a file, and queued ones in all forms."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from enum import StrEnum
@@ -25,7 +25,7 @@ from ...domain.deployment import Deployment
 from ...retention.hold_queries import read_retention_policy
 from ..authors import name_author
 from ..check_report import make_document
-from ..document import Attachment, Document, Made
+from ..document import Attachment, Document, Json, Made
 from ..html_file import as_html
 from ..kept.queries import channels_of_schedule, claim_report, fail_report, find_schedule, keep_report
 from ..kept.schedules import KeptReport, KeptReportState
@@ -55,7 +55,7 @@ class ReportForm(StrEnum):
 
 @frozen
 class ReadContent:
-    report: Mapping[str, Any]
+    report: Json
     cover: Document | None
     made: Made
 
@@ -119,12 +119,12 @@ def read_content(
         return ReadContent(report, make_document(session, deployment, span, origin) if has_cover else None, origin)
 
 
-def write_json(report: Mapping[str, Any]) -> bytes:
+def write_json(report: Json) -> bytes:
     """JSON whose seal `evenhand report verify` computes again."""
     return (json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
-def write_csv(report: Mapping[str, Any]) -> bytes:
+def write_csv(report: Json) -> bytes:
     """One row a figure: sheet, table, category, name, value. Absent ones are empty.
 
     The last rows verify the file; their sheets are `report`, `chain` and `file`.
@@ -135,7 +135,7 @@ def write_csv(report: Mapping[str, Any]) -> bytes:
     return seal_csv(rows, report)
 
 
-def flatten_sheet(sheet: str, content: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str, str]]:
+def flatten_sheet(sheet: str, content: Json) -> Iterator[tuple[str, str, str, str, str]]:
     for name, value in content.items():
         if name == "tables":
             for table in value:

@@ -4,7 +4,6 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
-from typing import Any
 
 import numpy as np
 from sqlalchemy.orm import Session
@@ -24,6 +23,7 @@ from ...statistics.selections.category_people import CountedPeople
 from ...statistics.selections.category_schemes import CategoryMapping, require_mappings
 from ...statistics.selections.local_law_144 import LEAST_SHARE
 from ...statistics.sentences.left_out import count_records, name_lost
+from ..document import Json
 from ..report_source import read_source
 from ..sections.second_page import LIMITS as LIMITS_OF_FIGURES
 from .check_chain import find_last_link, make_chain
@@ -48,7 +48,7 @@ LIMITS = (
 )
 
 
-def read_report(session: Session, reader: ArrowReader, deployment: Deployment, span: Span, query: SheetsWanted) -> dict[str, Any]:
+def read_report(session: Session, reader: ArrowReader, deployment: Deployment, span: Span, query: SheetsWanted) -> Json:
     """Returns the data without the time of making.
 
     Raises:
@@ -162,7 +162,7 @@ def require_columns(deployment: Deployment, controls: Iterable[str]) -> None:
             raise InvalidInput.of("control", f"{name!r} is not a column of the deployment")
 
 
-def _add_up_revisions(logged: Sequence[RevisionCount]) -> list[dict[str, Any]]:
+def _add_up_revisions(logged: Sequence[RevisionCount]) -> list[Json]:
     counts = Counter[str]()
     for count in logged:
         counts[count.model_revision] += count.records
@@ -171,7 +171,7 @@ def _add_up_revisions(logged: Sequence[RevisionCount]) -> list[dict[str, Any]]:
 
 def describe_population(
     session: Session, deployment: Deployment, span: Span, people: CountedPeople, logged: Sequence[RevisionCount]
-) -> dict[str, Any]:
+) -> Json:
     assessed = people.is_assessed
     not_stored = count_not_stored(session, deployment.no, span)
     by_attribute = []
@@ -205,7 +205,7 @@ def describe_population(
     }
 
 
-def describe_sampling(logged: Sequence[RevisionCount]) -> dict[str, Any] | None:
+def describe_sampling(logged: Sequence[RevisionCount]) -> Json | None:
     """Shares of the traffic that the records are of; None if all was logged."""
     low, high = min((count.lowest_rate for count in logged), default=1.0), max((count.highest_rate for count in logged), default=1.0)
     if low == 1:

@@ -74,7 +74,7 @@ def monitor_section(monitor: Monitor | None, check: CheckRun | None) -> Section:
     columns = ("Attribute", "Monitored", "Reference", "Disparate impact is fair", "Other limits")
     blocks = (
         ReportTable("How outcomes are counted", ("What", "Value"), facts),
-        ReportTable("Monitored attributes", columns, tuple(rows)),
+        ReportTable("Monitored attributes", columns, rows),
     )
     changes = (Paragraph(text, is_caution=True) for text in _note_change(monitor, check))
     return Section("The monitor", (*changes, *blocks))

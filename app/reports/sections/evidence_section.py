@@ -39,7 +39,7 @@ def evidence_section(evidence: DeploymentEvidence | None) -> Section:
                 "The state of every comparison when this report was made", columns, tuple(rows), MEANING + remainder, is_last_wide=True
             )
         )
-    return Section("Evidence over time", tuple(blocks))
+    return Section("Evidence over time", blocks)
 
 
 def say_since(

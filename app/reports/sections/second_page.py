@@ -182,7 +182,7 @@ def alert_row(alert: Alert) -> ReportedAlert:
 def time_rows(source: ReportSource, histories: list[History]) -> tuple[TimeRow, ...]:
     span = observed_span(source)
     step = choose_step(span)
-    axis = TimeAxis(span=span)
+    axis = TimeAxis(span)
     panels = [
         TimePanel(
             attribute=history.attribute,
@@ -236,7 +236,7 @@ def alerts_section(alerts: Sequence[Alert], *, waiting: int) -> Section:
         note = f"The newest {MOST_ALERTS} of {len(alerts):,}." if len(alerts) > MOST_ALERTS else None
         caption = "Alerts that were open in this time, or that a check of it opened"
         blocks.append(ReportTable(caption, ("Opened", "Rule and subject", "What it says", "Acknowledged", "Resolved"), cells, note))
-    return Section("Alerts", tuple(blocks))
+    return Section("Alerts", blocks)
 
 
 def limits_section() -> Section:
@@ -254,4 +254,4 @@ def tracing_section(check: CheckRun | None) -> Section:
                 " formula with these counts put in; the intervals can be repeated exactly from the counts and the monitor's seed."
             )
         )
-    return Section("How to trace a figure", tuple(blocks))
+    return Section("How to trace a figure", blocks)

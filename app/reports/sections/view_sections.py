@@ -68,7 +68,7 @@ def view_sections(view: CheckView) -> Iterator[Section]:
         additional = f" and {count(view.additional_records)} of earlier hours" if view.additional_records else ""
         records = f"{count(view.records or 0)} records of the span{additional}, from {moment(view.oldest)} to {moment(view.newest)}."
     blocks.append(Paragraph(records))
-    yield Section(_TITLES[view.kind], tuple(blocks))
+    yield Section(_TITLES[view.kind], blocks)
 
     balanced = {attribute.attribute: attribute for attribute in view.balanced}
     for attribute in view.attributes:
@@ -102,7 +102,7 @@ def _attribute_blocks(kind: ViewKind, view: AttributeView, balanced: AttributeVi
     if rows:
         yield ReportChart(f"Favourable rate by sub-range of {view.attribute}", lambda look: ranges_chart(kind, view, look))
         columns = ("Sub-range", "Group", "Role", "Favourable", "Records", "Share", "95 %")
-        yield ReportTable(f"Figures of the chart: {view.attribute} by sub-range", columns, tuple(rows))
+        yield ReportTable(f"Figures of the chart: {view.attribute} by sub-range", columns, rows)
 
 
 def _shares_table(caption: str, view: AttributeView) -> ReportTable:
@@ -116,7 +116,7 @@ def _shares_table(caption: str, view: AttributeView) -> ReportTable:
             ratios = [ABSENT if ratio is None else format_measured_value(ratio) for ratio in (group.comparison, group.comparison_after)]
             verdict = name_verdict(group.comparison_after)
             rows.append((_name_group(group), group.role, count(group.records), *before, *after, *ratios, verdict))
-        return ReportTable(caption, _OF_PAIR, tuple(rows), _RATIO)
+        return ReportTable(caption, _OF_PAIR, rows, _RATIO)
 
     metrics = sorted({group.comparison.metric for group in groups if group.comparison is not None})
     has_openscale = any(group.openscale_fairness is not None for group in groups)
@@ -127,11 +127,11 @@ def _shares_table(caption: str, view: AttributeView) -> ReportTable:
         rows.append((*about, *value_and_interval(group.comparison), name_verdict(group.comparison), *openscale))
     if has_openscale:
         note = "Compared: the balanced disparate impact, every record once on each side."
-        return ReportTable(caption, (*_OF_ONE, "OpenScale fairness", "95 %"), tuple(rows), note)
+        return ReportTable(caption, (*_OF_ONE, "OpenScale fairness", "95 %"), rows, note)
     if metrics == ["disparate_impact"]:
-        return ReportTable(caption, _OF_ONE, tuple(rows), f"Compared: {_RATIO[0].lower()}{_RATIO[1:]}")
+        return ReportTable(caption, _OF_ONE, rows, f"Compared: {_RATIO[0].lower()}{_RATIO[1:]}")
     titles = "; ".join(f"{CATALOGUE[metric].title}, {CATALOGUE[metric].convention}" for metric in metrics)
-    return ReportTable(caption, _OF_ONE, tuple(rows), f"Compared: {titles}." if titles else None)
+    return ReportTable(caption, _OF_ONE, rows, f"Compared: {titles}." if titles else None)
 
 
 _OF_PAIR = ("Group", "Role", "Records", "Before", "95 %", "After", "95 %", "Ratio before", "Ratio after", "Verdict after")
@@ -175,4 +175,4 @@ def _mitigation_blocks(kind: ViewKind, view: AttributeView, balanced: AttributeV
             metric = change.before.metric.removesuffix("_before").replace("_", " ")
             cells = [*share_and_interval(change.before), *share_and_interval(change.after), *points_and_interval(change.change)]
             rows.append((metric, change.before.group or change.before.scope.value, *cells))
-        yield ReportTable(f"Accuracy on labelled records before and after mitigation: {view.attribute}", columns, tuple(rows))
+        yield ReportTable(f"Accuracy on labelled records before and after mitigation: {view.attribute}", columns, rows)

@@ -1,6 +1,5 @@
 """Figures of release 0.1 under their true names: stored ones are kept, and each point says which definition it follows."""
 
-from dataclasses import replace
 
 import pytest
 
@@ -78,6 +77,6 @@ def test_a_roll_up_follows_the_new_definition_throughout(upgraded: Scene) -> Non
 def test_a_small_chart_leaves_the_earlier_points_out(upgraded: Scene) -> None:
     key = GroupKey(deployment_no=upgraded.deployment.no, metric="disparate_impact", data=DataSet.BALANCED, attribute="sex", group="female")
     with upgraded.database.transaction() as session:
-        found = trends(session, [key, replace(key, data=DataSet.PAYLOAD)], points=30)
+        found = trends(session, [key, key._replace(data=DataSet.PAYLOAD)], points=30)
 
     assert [[point.value for point in points] for points in found] == [[pytest.approx(0.125)], [0.25, 0.25]]
