@@ -55,7 +55,7 @@ class DeploymentState(StrEnum):
 _JUDGED: Mapping[str | None, DeploymentState] = {verdict: DeploymentState(verdict) for verdict in ON_FAIRNESS}
 """State for each verdict on fairness."""
 
-_URGENCY: Mapping[DeploymentState, int] = {state: rank for rank, state in enumerate(DeploymentState)}
+URGENCY = list(DeploymentState)
 
 
 class OverviewSort(StrEnum):
@@ -206,10 +206,10 @@ def rank_deployment(deployment: DeploymentOverview, sort: OverviewSort) -> Overv
     if sort is OverviewSort.LAST_CHECK and deployment.last_check is not None:
         rank = -deployment.last_check.at.timestamp()
     elif sort is OverviewSort.SEVERITY:
-        rank = float(_URGENCY[deployment.state])
+        rank = float(URGENCY.index(deployment.state))
         if deployment.worst is not None:
             nearness = -deployment.worst.beyond
-            judged = _URGENCY[_JUDGED.get(deployment.worst.verdict, deployment.state)]
+            judged = URGENCY.index(_JUDGED.get(deployment.worst.verdict, deployment.state))
             rank = judged + 0.5 if judged < rank else rank
     return OverviewPlace(rank=rank, nearness=nearness, name=deployment.name.casefold(), no=deployment.no)
 

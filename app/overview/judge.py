@@ -29,8 +29,6 @@ FURTHEST = 1e6
 
 _HEADLINE_DATA = {DataSet.PAYLOAD.value, DataSet.BALANCED.value}
 
-_GRAVITY: Mapping[str | None, int] = {None if verdict is None else verdict.value: rank for rank, verdict in enumerate(GRAVEST)}
-
 _JUDGED_ON: Mapping[str, frozenset[str]] = {
     key: frozenset(_HEADLINE_DATA & {data.value for data in map(DataSet, metric.data)} or {DataSet.FEEDBACK.value})
     for key, metric in CATALOGUE.items()
@@ -92,18 +90,6 @@ class WorstGroup(GroupFigure, frozen=True, kw_only=True):
         """Says that the reference is at a disadvantage; None where it is not."""
         return other_side(self.judged)
 
-    @classmethod
-    def of(cls, figure: GroupFigure, metric: str, success: Success, beyond: float) -> "WorstGroup":
-        """`beyond` is the figure's distance beyond its limits."""
-        return cls(
-            **msgspec.structs.asdict(figure),
-            metric=metric,
-            beyond=beyond,
-            measured_at=success.measured_at,
-            carried_forward=success.carried_forward,
-            check_id=success.id,
-        )
-
     def allow_for_choice(self, chosen_from: int) -> "WorstGroup":
         """Adds the interval for a choice from so many figures."""
         if self.value is None or chosen_from <= 1:
@@ -146,16 +132,22 @@ def judge(session: Session, entries: Iterable[OverviewEntry]) -> dict[int, Judge
     chosen = {}
     for no, ranked in figures.items():
         verdicts = [figure.verdict for figure in ranked]
-        gravity = min(map(_GRAVITY.__getitem__, verdicts))
-        worst = beyond.furthest(of_check[no][1], [figure for figure in ranked if _GRAVITY[figure.verdict] == gravity])
+        gravest = next(verdict for verdict in GRAVEST if verdict in verdicts)
+        worst = beyond.furthest(of_check[no][1], [figure for figure in ranked if figure.verdict == gravest])
         chosen[no] = worst, len(ranked), sum(verdict in ON_FAIRNESS for verdict in verdicts)
     figures_of = {figure.no: figure for figure in group_figures(session, [worst.no for worst, *_ in chosen.values()])}
     judged_by = {}
     for no, (worst, groups, judged) in chosen.items():
         success, metric = of_check[no]
-        judged_by[no] = JudgedBy(
-            worst=WorstGroup.of(figures_of[worst.no], metric, success, beyond.of(metric, worst)), groups=groups, judged=judged
+        worst_group = WorstGroup(
+            **msgspec.structs.asdict(figures_of[worst.no]),
+            metric=metric,
+            beyond=beyond.of(metric, worst),
+            measured_at=success.measured_at,
+            carried_forward=success.carried_forward,
+            check_id=success.id,
         )
+        judged_by[no] = JudgedBy(worst=worst_group, groups=groups, judged=judged)
     return judged_by
 
 

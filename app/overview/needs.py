@@ -10,7 +10,7 @@ from ..checks.advice.deployment_facts import Unacknowledged
 from ..checks.schedule.words import describe_silence
 from ..domain.check import DataSet
 from ..statistics.sentences.rounding import digits_apart, write_minus
-from .fleet import DeploymentOverview, DeploymentState, Overview, OverviewSort, rank_deployment
+from .fleet import URGENCY, DeploymentOverview, DeploymentState, Overview, OverviewSort, rank_deployment
 
 MOST_LINES = 5
 
@@ -76,14 +76,13 @@ def list_needs(overview: Overview, *, now: datetime, may_manage: bool, may_ackno
     silence = describe_silence(overview.workers)
     if silence is not None and overview.every:
         lines.append(PressingNeed(state=DeploymentState.FAILING, sentence=silence, verb="Runbook", address=WORKER_HELP))
-    states = list(DeploymentState)
 
     def gravity(deployment: DeploymentOverview) -> tuple[int, object]:
-        # An alert that nobody acknowledged is at least as grave as a suspicion.
-        rank = states.index(deployment.state)
-        return min(rank, states.index(DeploymentState.SUSPECTED)) if deployment.unacknowledged else rank, rank_deployment(
-            deployment, OverviewSort.SEVERITY
-        )
+        rank = URGENCY.index(deployment.state)
+        if deployment.unacknowledged:
+            # It is at least as grave as a suspicion.
+            rank = min(rank, URGENCY.index(DeploymentState.SUSPECTED))
+        return rank, rank_deployment(deployment, OverviewSort.SEVERITY)
 
     needing = [deployment for deployment in overview.every if is_needing(deployment)]
     for deployment in sorted(needing, key=gravity)[:MOST_LINES]:

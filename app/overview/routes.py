@@ -32,7 +32,7 @@ def place_in_overview(sort: Sort = OverviewSort.SEVERITY, cursor: PlaceCursor = 
     # Ranks of two sorts cannot be compared: the next page would leave deployments out.
     if position.sort is not sort:
         raise InvalidInput.of("cursor", f"belongs to the sort {position.sort.value}; send that one, or begin again without a cursor")
-    return OverviewPlace(rank=position.rank, nearness=position.nearness, name=position.name, no=position.no)
+    return OverviewPlace(position.rank, position.nearness, position.name, position.no)
 
 
 def wanted_overview(

@@ -34,7 +34,7 @@ def canonical_json(source: ReportSource) -> bytes:
         "monitor": source.monitor,
         "check": check and _without(check, {"no", "deployment_no", "lease_token", "progress"}),
         "measurements": source.measurements,
-        "recent": [_without(figure, {"check_no"}) for figure in source.recent],
+        "recent": [_without(figure, {"check_no"}) for figure in source.forest.recent],
         "checks": [_without(run, {"no"}) for run in source.runs],
         "days": [_without(history, {"series", "fresh"}) for history in source.histories],
         "evidence": evidence and evidence.comparisons,

@@ -7,13 +7,14 @@ from typing import TypeAlias
 from sqlalchemy.orm import Session
 
 from ..base.values import TOGETHER
-from ..charts.forest import Forest, ForestRow, is_on_ratios
+from ..charts.forest import ForestRow, is_on_ratios
 from ..charts.forest_headline import SHARED_RECORDS, capitalise, word_forest
 from ..charts.named_groups import rename_evidence, rename_view
 from ..charts.pictures.ratio_pictures import RatioMark, axis_svg, row_svg
 from ..checks.views.build_views import CARRIED, check_view
 from ..checks.views.headlines import DATA_NAMES, VERDICT_WORDS, headlines, summary
 from ..checks.views.view_shapes import CheckView, ViewKind
+from ..database.binary_rows import read_row
 from ..domain.check import CheckRun, CheckState, Measurement, Span
 from ..domain.deployment import Deployment
 from ..statistics.catalogue import CATALOGUE
@@ -79,6 +80,10 @@ def first_page(source: ReportSource) -> FirstPage:
     attribute = group = None
     if headline.row is not None:
         attribute, group = headline.row.attribute, forest.words.label(headline.row.attribute, headline.row.group)
+    categories = {}
+    for row in forest.rows:
+        categories[TOGETHER.join(row.parts)] = row.name
+        categories[TOGETHER.join(forest.words.parts(row.attribute, row.reference))] = row.reference_name
     # Two rows fewer leave room for one more sentence.
     limit, about = MOST_SAID + max(0, _ROWS_OF_FULL_PAGE - len(forest.rows)) // 2, ""
     if source.check is not None:
@@ -99,15 +104,9 @@ def first_page(source: ReportSource) -> FirstPage:
         group=group,
         note=f"{capitalise(headline.note)}." if headline.note else "",
         windows=headline.windows,
-        categories=dict(name_categories(forest)),
+        categories=categories,
         since=tuple(say_since(rename_evidence(forest.words, source.evidence), attribute=attribute, group=group, limit=limit)),
     )
-
-
-def name_categories(forest: Forest) -> Iterator[tuple[str, str]]:
-    for row in forest.rows:
-        yield TOGETHER.join(row.parts), row.name
-        yield TOGETHER.join(forest.words.parts(row.attribute, row.reference)), row.reference_name
 
 
 def sum_up_verdicts(source: ReportSource) -> Iterator[str]:
@@ -132,23 +131,17 @@ def group_row(row: ForestRow, *, has_picture: bool) -> GroupRow:
     elif evidence is not None:
         since = "undecided"
     counts = [ABSENT if count is None else f"{count:,}" for count in (row.n, row.n_reference)]
-    limits = next(((figure.measurement.lower_limit, figure.measurement.upper_limit) for figure in figures), (None, None))
+    first = figures[0].measurement
     drawn = [
-        RatioMark(
-            value=measurement.value,
-            lower=measurement.lower,
-            upper=measurement.upper,
-            verdict=measurement.verdict,
-            is_hollow=figure is row.counterfactual,
-        )
+        read_row(RatioMark, figure.measurement, is_hollow=figure is row.counterfactual)
         for figure in figures
-        if (measurement := figure.measurement).value is not None
+        if figure.measurement.value is not None
     ]
     return GroupRow(
         attribute=row.attribute,
         group=row.name,
         records=" / ".join(counts),
-        picture=row_svg(drawn, both_sides(CATALOGUE[figures[0].measurement.metric], limits)) if has_picture else "",
+        picture=row_svg(drawn, both_sides(CATALOGUE[first.metric], (first.lower_limit, first.upper_limit))) if has_picture else "",
         logged=ABSENT if row.logged is None else say_value(row.logged.measurement),
         counterfactual=ABSENT if row.counterfactual is None else say_value(row.counterfactual.measurement),
         verdict=VERDICT_WORDS[row.verdict],
@@ -162,12 +155,9 @@ def say_value(measurement: Measurement) -> str:
         return "none"
     limits: Limits = (measurement.lower_limit, measurement.upper_limit)
     marks = (*both_sides(CATALOGUE[measurement.metric], limits), CATALOGUE[measurement.metric].ideal)
-    digits = max(
-        digits_apart(end, marks, _TWO_DIGITS) for end in (measurement.value, measurement.lower, measurement.upper) if end is not None
-    )
-    value, low, high = (
-        None if end is None else write_minus(f"{end:.{digits}f}") for end in (measurement.value, measurement.lower, measurement.upper)
-    )
+    ends = (measurement.value, measurement.lower, measurement.upper)
+    digits = max(digits_apart(end, marks, _TWO_DIGITS) for end in ends if end is not None)
+    value, low, high = (None if end is None else write_minus(f"{end:.{digits}f}") for end in ends)
     if low is None:
         return f"{value} (no interval)" if high is None else f"{value} (up to {high})"
     return f"{value} ({low} and more)" if high is None else f"{value} ({low}{choose_joint(measurement.lower or 0.0)}{high})"

@@ -17,9 +17,8 @@ from ..charts.series import Series, SeriesPoint, SeriesWanted, build_series, cou
 from ..checks.days.roll_up import Period
 from ..checks.days.series_queries import EndedRun, ended_runs
 from ..checks.queries import get
-from ..checks.recent_queries import RecentFigure
 from ..checks.result_queries import read_measurements
-from ..checks.views.build_views import CARRIED, check_view
+from ..checks.views.build_views import check_view
 from ..checks.views.headlines import DATA_NAMES, IMPACT, VERDICT_WORDS
 from ..checks.views.missing_notes import notes_of_check
 from ..checks.views.view_shapes import ViewKind
@@ -45,10 +44,6 @@ MOST_ROWS = 120
 """Max rows of the table next to a chart."""
 
 _LEAST = timedelta(microseconds=1)
-_DAY = timedelta(days=1)
-_DAYS_OF_HOURS = timedelta(days=8)
-_DAYS_OF_DAYS = timedelta(days=100)
-_DAYS_OF_WEEKS = timedelta(days=731)
 _SHOWN = (Scope.GROUP, Scope.REFERENCE, Scope.ATTRIBUTE, Scope.OVERALL)
 _DISADVANTAGED: Mapping[Disadvantaged | None, str] = {
     Disadvantaged.MONITORED: ", the monitored group at a disadvantage",
@@ -64,7 +59,6 @@ OF_NOW = (
 
 NONE_MEASURED = "No check of this time measured the disparate impact of an attribute that the monitor watches now."
 
-_JUDGED = frozenset(ON_FAIRNESS)
 _NOT_FAIR = ON_FAIRNESS[:-1]
 
 
@@ -94,9 +88,8 @@ class History:
 class ReportSource:
     """`span` is the shown time; `check` has the groups' figures, None where no check has any.
 
-    `recent` are figures of the checks before, `alerts` the present ones of the span; `waiting` checks have none yet. `absent` says why the
-    check has no figures, `carried` names the check whose figures it has. `missing` are notes on records in no figure. `attribution`
-    is the newest of a window that begins before the end of `span`.
+    `alerts` are the present ones of the span; `waiting` checks have none yet. `absent` says why the check has no figures. `missing` are
+    notes on records in no figure. `attribution` is the newest of a window that begins before the end of `span`.
     """
 
     deployment: Deployment
@@ -105,7 +98,6 @@ class ReportSource:
     is_of_check: bool
     check: CheckRun | None
     measurements: Sequence[Measurement]
-    recent: Sequence[RecentFigure]
     forest: Forest
     runs: Sequence[EndedRun]
     histories: Sequence[History]
@@ -113,7 +105,6 @@ class ReportSource:
     alerts: Sequence[Alert]
     waiting: int
     absent: str | None
-    carried: str | None
     missing: tuple[str, ...]
     attribution: AttributionRun | None
 
@@ -154,7 +145,6 @@ def read_source(session: Session, deployment: Deployment, of: CheckRun | Span) -
         is_of_check=isinstance(of, CheckRun),
         check=check,
         measurements=measurements,
-        recent=forest.recent,
         forest=forest,
         runs=runs,
         histories=histories,
@@ -162,7 +152,6 @@ def read_source(session: Session, deployment: Deployment, of: CheckRun | Span) -
         alerts=alerts_between(session, no, alerted, checks=ends),
         waiting=checks_waiting_for_alerts(session, no, ends),
         absent=None if view is None else view.reason,
-        carried=None if check is None or check.carried_from is None else CARRIED.format(check_id=check.carried_from),
         missing=() if check is None else notes_of_check(session, check, forest.attribute),
         attribution=newest_of_gaps(session, no, state=AttributionState.DONE, before=span.end),
     )
@@ -174,11 +163,11 @@ def _list_attributes(monitor: Monitor | None) -> list[str]:
 
 def rollup_for(span: Span) -> Period | None:
     length = span.end - span.start
-    if length <= _DAYS_OF_HOURS:
+    if length <= timedelta(days=8):
         return None
-    if length <= _DAYS_OF_DAYS:
+    if length <= timedelta(days=100):
         return Period.DAY
-    return Period.WEEK if length <= _DAYS_OF_WEEKS else Period.MONTH
+    return Period.WEEK if length <= timedelta(days=731) else Period.MONTH
 
 
 def ends_in(span: Span) -> Span:
@@ -263,7 +252,7 @@ def _rows_by_day(series: Series) -> Iterator[tuple[str, ...]]:
     """A figure that is carried forward is no second one."""
     for group in series.groups:
         fresh = [point for point in group.points if not point.carried_forward]
-        for day in summarise_days(fresh, _DAY):
+        for day in summarise_days(fresh, timedelta(days=1)):
             verdicts = ", ".join(f"{VERDICT_WORDS[verdict]} {day.verdicts[verdict]:,}" for verdict in GRAVEST if verdict in day.verdicts)
             ends = (number(day.lowest), number(day.highest))
             yield f"{day.start:%Y-%m-%d}", group.group or group.scope.value, f"{day.checks:,}", *ends, verdicts
@@ -300,7 +289,7 @@ def describe_verdicts(measured: Sequence[History]) -> str:
                 attributes.append(f"{checked}, {' and '.join(sides)}" if sides else checked)
         if attributes:
             sentences.append(f"{VERDICT_WORDS[verdict].capitalize()}: {'; '.join(attributes)}.")
-    unjudged = [history.name for history in measured if not _JUDGED & history.verdicts.keys()]
+    unjudged = [history.name for history in measured if history.verdicts.keys().isdisjoint(ON_FAIRNESS)]
     if not sentences and len(unjudged) < len(measured):
         sentences.append("Everything that was judged was fair.")
     if unjudged:

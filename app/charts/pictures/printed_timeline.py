@@ -8,7 +8,6 @@ from zoneinfo import ZoneInfo
 
 from ...base.frozen import frozen
 from ...domain.check import Span
-from ...statistics.intervals.verdicts import Verdict
 from .period_charts import time_ticks
 from .ratio_pictures import BAND, FONT, LINE, SHADES, TEXT, UNJUDGED, write_svg
 from .timeline_picture import WIDTH, PanelPicture
@@ -48,7 +47,7 @@ def print_panel(picture: PanelPicture, marks: PrintedMarks) -> str:
         add(f"M0 {picture.equal:g}H{WIDTH}", f'stroke="{LINE}" stroke-width="0.5"')
     add(picture.hull, f'fill="{UNJUDGED}" fill-opacity="0.2"')
     for verdict, path in picture.bars:
-        add(path, f'fill="{UNJUDGED if verdict == "none" else SHADES.get(Verdict(verdict), UNJUDGED)}"')
+        add(path, f'fill="{SHADES.get(verdict, UNJUDGED)}"')
     # The widths of upright lines shrink with the width of the picture.
     add(marks.changes, f'stroke="{TEXT}" stroke-width="{0.7 / _SCALE:.1f}" stroke-dasharray="2 1.5"')
     add(marks.gaps, f'fill="{UNJUDGED}" transform="translate(0 {PRINTED_HEIGHT - 3})"')

@@ -6,7 +6,7 @@ They hold no name, so nothing needs escaping.
 from collections.abc import Iterable, Sequence
 
 from ...base.frozen import frozen
-from ...statistics.intervals.verdicts import Limits, Verdict
+from ...statistics.intervals.verdicts import Limits
 from .axes import LogAxis
 
 AXIS = LogAxis()
@@ -18,7 +18,7 @@ _EDGE = 6
 """Space at both ends, so that a mark there is whole."""
 
 BAND, LINE, TEXT = "#e3efe6", "#8c959f", "#424a53"
-SHADES = {Verdict.UNFAIR: "#b42318", Verdict.SUSPECTED: "#b35900", Verdict.UNWATCHED: "#8250a8", Verdict.FAIR: "#1a7f37"}
+SHADES: dict[str | None, str] = {"unfair": "#b42318", "suspected": "#b35900", "unwatched": "#8250a8", "fair": "#1a7f37"}
 UNJUDGED = "#57606a"
 FONT = "font-family=\"'Libertinus Serif', system-ui, sans-serif\""
 
@@ -40,7 +40,7 @@ def row_svg(marks: Sequence[RatioMark], band: Limits) -> str:
     elements = [_band(band, ROW_HEIGHT), line]
     for position, mark in enumerate(marks):
         y = ROW_HEIGHT / 2 if len(marks) == 1 else 5.5 + 7.5 * position
-        shade = SHADES.get(Verdict(mark.verdict), UNJUDGED) if mark.verdict is not None else UNJUDGED
+        shade = SHADES.get(mark.verdict, UNJUDGED)
         low = _across(AXIS.low if mark.lower is None else mark.lower)
         high = _across(AXIS.high if mark.upper is None else mark.upper)
         elements.append(f'<line x1="{low:.2f}" x2="{high:.2f}" y1="{y}" y2="{y}" stroke="{shade}" stroke-width="1.6"/>')

@@ -64,7 +64,9 @@ def read_report(session: Session, reader: ArrowReader, deployment: Deployment, s
     if source.check is not None and PeriodSheet.ALTERNATIVE in query.sheets:
         source = replace(source, measurements=(*source.measurements, *measure_requested(session, source.check, ALTERNATIVES)))
     chain = make_chain(session, deployment, span)
-    logged = count_revisions(reader, deployment.no, span)
+    logged, revisions = count_revisions(reader, deployment.no, span), Counter[str]()
+    for count in logged:
+        revisions[count.model_revision] += count.records
     sampling = describe_sampling(logged)
     refusal = UNEQUALLY_SAMPLED if sampling is not None and sampling["is_unequal"] else None
     indirect = {}
@@ -90,7 +92,7 @@ def read_report(session: Session, reader: ArrowReader, deployment: Deployment, s
         "attributes": list(features),
         "categories": [asdict(mapping) for mapping in query.categories],
         "controls": list(controls),
-        "revisions": _add_up_revisions(logged),
+        "revisions": [{"model_revision": name, "records": records} for name, records in revisions.items()],
         "population": population | {"without_label": count_without_label(reader, deployment.no, span), "sampling": sampling},
         "sheets": {name.value: make_sheet(name, sheet_parts) for name in PeriodSheet if name in query.sheets},
         "limits": list(LIMITS),
@@ -160,13 +162,6 @@ def require_columns(deployment: Deployment, controls: Iterable[str]) -> None:
     for name in controls:
         if deployment.schema.column(name) is None:
             raise InvalidInput.of("control", f"{name!r} is not a column of the deployment")
-
-
-def _add_up_revisions(logged: Sequence[RevisionCount]) -> list[Json]:
-    counts = Counter[str]()
-    for count in logged:
-        counts[count.model_revision] += count.records
-    return [{"model_revision": name, "records": records} for name, records in counts.items()]
 
 
 def describe_population(

@@ -8,6 +8,7 @@ from ... import VERSION
 from ...base.values import TOGETHER, GroupValue, name_value
 from ...checks.counting.left_out_of_check import LEFT_OUT
 from ...checks.days.series_queries import EndedRun
+from ...checks.views.build_views import CARRIED
 from ...checks.views.explain_figure import DATA_SETS
 from ...domain.check import CheckRun, DataSet
 from ...domain.deployment import Deployment
@@ -155,8 +156,8 @@ def shorten_names(names: Iterable[str], limit: int = MOST_NAMES) -> str:
 
 
 def list_cautions(source: ReportSource) -> Iterator[str]:
-    if source.carried is not None:
-        yield source.carried
+    if source.check is not None and source.check.carried_from is not None:
+        yield CARRIED.format(check_id=source.check.carried_from)
     if source.monitor is None:
         yield NO_MONITOR
     else:

@@ -8,10 +8,6 @@ from ...base.frozen import frozen
 from ...charts.series import SeriesPoint
 from ...charts.timeline import group_by_step
 from ...domain.check import Span
-from ...statistics.intervals.verdicts import GRAVEST
-
-_HOURS_UP_TO = timedelta(days=8)
-_DAYS_UP_TO = timedelta(days=731)
 
 
 @frozen(kw_only=True)
@@ -24,16 +20,12 @@ class Day:
     lowest: float | None
     highest: float | None
 
-    @property
-    def gravest(self) -> str | None:
-        return next(verdict for verdict in GRAVEST if verdict in self.verdicts)
-
 
 def choose_step(span: Span) -> timedelta:
     length = span.end - span.start
-    if length <= _HOURS_UP_TO:
+    if length <= timedelta(days=8):
         return timedelta(hours=1)
-    return timedelta(days=1) if length <= _DAYS_UP_TO else timedelta(days=7)
+    return timedelta(days=1) if length <= timedelta(days=731) else timedelta(days=7)
 
 
 def summarise_days(points: Iterable[SeriesPoint], step: timedelta) -> list[Day]:
