@@ -55,7 +55,7 @@ class ForestFigure:
 
     @property
     def gravity(self) -> tuple[int, float]:
-        """Sort key, the gravest first; of equals by the distance beyond the limits, 0 without a value. See `how_far_out`."""
+        """Sort key, the gravest first; of equals by the distance beyond the limits (`how_far_out`)."""
         measurement = self.measurement
         limits = (measurement.lower_limit, measurement.upper_limit)
         beyond = 0.0 if measurement.value is None else how_far_out(measurement.value, CATALOGUE[measurement.metric], limits)

@@ -260,7 +260,10 @@ def say_history(forest: Forest, row: ForestRow) -> Iterator[str]:
 
 
 def _find_oldest(figures: Sequence[ForestFigure]) -> tuple[datetime | None, bool]:
-    """Earliest onset of figures that are unfair over all hours, and whether it may be older: no hour before is known to be fair."""
+    """Earliest onset of figures that are unfair over all hours, and whether it may be older.
+
+    It may be where no hour before it is known to be fair.
+    """
     unfair = [figure.evidence for figure in figures if figure.evidence is not None and figure.evidence.state is State.UNFAIR]
     onsets = [(state.since, state.reaches_first_hour) for state in unfair if state.since is not None]
     return min(onsets, key=itemgetter(0), default=(None, False))

@@ -167,7 +167,10 @@ def count_period(session: Session, deployment_no: int, monitor: Monitor, span: S
 
 
 def _group_points(stored: Iterable[StoredPoint], runs: Mapping[int, EndedRun]) -> dict[tuple[str, str | None], list[SeriesPoint]]:
-    """Points by scope and group. Of several checks that end at one moment the one of an hour counts, of these the newest."""
+    """Points by scope and group.
+
+    Of several checks that end at one moment the one of an hour counts, of these the newest.
+    """
     by_subject: dict[tuple[str, str | None], list[SeriesPoint]] = {}
     last: dict[tuple[str, str | None], EndedRun] = {}
     for check_no, scope, group, value, lower, upper, n, verdict, reason, carried_forward, lower_limit, upper_limit, definition in stored:

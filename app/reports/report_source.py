@@ -88,8 +88,9 @@ class History:
 class ReportSource:
     """`span` is the shown time; `check` has the groups' figures, None where no check has any.
 
-    `alerts` are the present ones of the span; `waiting` checks have none yet. `absent` says why the check has no figures. `missing` are
-    notes on records in no figure. `attribution` is the newest of a window that begins before the end of `span`.
+    `alerts` are the present ones of the span; `waiting` checks have none yet. `absent` says why the check has
+    no figures. `missing` are notes on records in no figure. `attribution` is the newest of a window that begins
+    before the end of `span`.
     """
 
     deployment: Deployment

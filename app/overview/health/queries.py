@@ -21,8 +21,9 @@ def count_checks(session: Session) -> dict[str, int]:
 def vitals(session: Session, now: datetime) -> tuple[tuple[str, str, float], ...]:
     """Name, meaning and value of each gauge.
 
-    Age of the queue: how long the longest waiting check has been claimable, else 0. Notifications: of the oldest not delivered, else 0.
-    Newest record: infinite beyond two hours. Delay: since the end of the oldest unchecked scheduled hour, else 0. Months: with a partition.
+    Age of the queue: how long the longest waiting check has been claimable, else 0. Notifications: of the oldest
+    not delivered, else 0. Newest record: infinite beyond two hours. Delay: since the end of the oldest unchecked
+    scheduled hour, else 0. Months: with a partition.
     """
     oldest = session.scalar(select(func.min(CheckRow.claimable_at)))
     unsent = select(func.count(), func.min(NotificationRow.created_at)).where(NotificationRow.claimable_at.is_not(None))

@@ -127,7 +127,10 @@ def tabulate(
 
 @frozen(kw_only=True)
 class SheetParts:
-    """`no_counts` says why tables of people cannot be made; `indirect` is empty where it is not wanted or cannot be made."""
+    """`no_counts` says why tables of people cannot be made.
+
+    `indirect` is empty where it is not wanted or cannot be made.
+    """
 
     people: CountedPeople
     source: ReportSource
