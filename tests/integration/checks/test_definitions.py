@@ -1,6 +1,5 @@
 """Figures of release 0.1 under their true names: stored ones are kept, and each point says which definition it follows."""
 
-
 import pytest
 
 from app.charts.series import Series, SeriesWanted, build_series
