@@ -10,11 +10,10 @@ from datetime import datetime
 from ...base.errors import InvalidInput, TooLarge, UnsupportedMediaType
 from ...base.frozen import frozen
 from ...domain.cells import CellRefused, record_id
-from ...domain.deployment import Deployment
 from ...domain.record_times import TimeRule
 from ...payloads.wire import decode_request
 from ..logging.model_call import CapturedBody
-from .spool_entries import CallHalf, CallSide, CallSource
+from .spool_entries import CallSide
 
 STRUCTURED, BATCH = "application/cloudevents+json", "application/cloudevents-batch+json"
 MAX_UNPACKED = 16 * 1024 * 1024
@@ -53,18 +52,6 @@ class ReportedHalf:
     side: CallSide
     stated_at: datetime | None
     body: CapturedBody
-
-    def to_entry(self, deployment: Deployment, *, now: datetime) -> CallHalf:
-        return CallHalf(
-            deployment_id=deployment.id,
-            deployment_no=deployment.no,
-            source=CallSource.EVENTS,
-            received_at=now,
-            call_id=self.call_id,
-            side=self.side,
-            stated_at=self.stated_at,
-            body=self.body,
-        )
 
 
 def read_events(headers: Mapping[str, str], body: bytes, *, now: datetime) -> list[ReportedHalf | EventUnclear]:

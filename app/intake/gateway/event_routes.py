@@ -10,13 +10,14 @@ from starlette.types import Receive, Scope, Send
 
 from ...base.clock import utc_now
 from ...base.errors import EvenhandError, InvalidInput, QuotaReached, RateReached, TooLarge, Unavailable
+from ...database.binary_rows import read_row
 from ...web.middleware import SAFE_HEADERS, SANE_REQUEST_ID
 from ...web.problems import only_post, problem_response
 from ..hot_routes.body_bounds import ClientGone
 from ..hot_routes.routes import PREFIX
 from .call_events import EventUnclear, ReportedHalf, read_events
 from .known_callers import KnownCallerRoutes, read_header, read_user_name
-from .spool_entries import CallSide
+from .spool_entries import CallHalf, CallSide, CallSource
 
 EVENTS = "events"
 
@@ -48,7 +49,7 @@ class EventRoutes(KnownCallerRoutes):
         await response(scope, receive, send)
 
     async def _take(self, deployment_id: str, scope: Scope, receive: Receive) -> dict[str, object]:
-        principal = await self._callers.require_logger(scope)
+        principal = await self._require_logger(scope)
         if not deployment_id:
             raise InvalidInput.of("AZUREML_MDC_HOST", "must hold the deployment's id and a key: DEPLOYMENT:KEY@HOST")
         plan = await self._find_plan(principal, deployment_id)
@@ -68,7 +69,17 @@ class EventRoutes(KnownCallerRoutes):
         for report in unclear:
             self._gateway.ignore(plan.deployment.no, str(report), now=now)
         halves = [report for report in reports if isinstance(report, ReportedHalf)]
-        are_kept = [await self._gateway.keep(half.to_entry(plan.deployment, now=now), plan) for half in halves]
+        are_kept = []
+        for half in halves:
+            entry = read_row(
+                CallHalf,
+                half,
+                deployment_id=plan.deployment.id,
+                deployment_no=plan.deployment.no,
+                source=CallSource.EVENTS,
+                received_at=now,
+            )
+            are_kept.append(await self._gateway.keep(entry, plan))
         # A half is half a record, and the answer completes most calls.
         records = sum(is_kept and half.side is CallSide.RESPONSE for half, is_kept in zip(halves, are_kept, strict=True))
         if any(are_kept):

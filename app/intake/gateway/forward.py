@@ -1,7 +1,7 @@
 """Passes a request on to a model and its answer back."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from http import HTTPStatus
 from typing import TypeAlias
@@ -25,43 +25,36 @@ CONNECTIONS = 256
 """Max connections to one model; the endpoint's `concurrency` is for checks."""
 
 PASSED_ON = frozenset(
-    name.encode()
-    for name in (
-        "content-type",
-        "content-encoding",
-        "accept",
-        "accept-language",
-        "inference-header-content-length",
-        "x-request-id",
-        "traceparent",
-        "tracestate",
-        "baggage",
-    )
+    {
+        b"content-type",
+        b"content-encoding",
+        b"accept",
+        b"accept-language",
+        b"inference-header-content-length",
+        b"x-request-id",
+        b"traceparent",
+        b"tracestate",
+        b"baggage",
+    }
 )
-"""A list of those not passed on would let a caller set what a proxy of the model trusts."""
+"""Headers of a caller that the model gets. A list of those not passed on would let a caller set what a proxy of the model trusts."""
 
 PASSED_BACK = frozenset(
-    name.encode()
-    for name in (
-        "content-type",
-        "content-encoding",
-        "content-language",
-        "inference-header-content-length",
-        "retry-after",
-        "x-model-version",
-    )
+    {
+        b"content-type",
+        b"content-encoding",
+        b"content-language",
+        b"inference-header-content-length",
+        b"retry-after",
+        b"x-model-version",
+    }
 )
 """Others, such as cookies, would be set for us."""
 
 _EVENT_PREFIX = b"ce-"
 
 
-def pick_request_headers(sent: Iterable[tuple[bytes, bytes]]) -> Headers:
-    """Headers of a caller that the model gets; names are lower-case."""
-    return [(name, value) for name, value in sent if name in PASSED_ON]
-
-
-def pick_answer_headers(answered: Iterable[tuple[bytes, bytes]]) -> Headers:
+def pick_answer_headers(answered: Headers) -> Headers:
     """Headers of a model's answer that the caller gets; names are lower-case."""
     lowered = ((name.lower(), value) for name, value in answered)
     return [(name, value) for name, value in lowered if name in PASSED_BACK or name.startswith(_EVENT_PREFIX)]
@@ -95,8 +88,7 @@ class ForwardedModel:
         self._own = {name.lower() for name, _ in own_headers}
         self._headers = [(b"accept-encoding", b"identity"), (b"user-agent", b"evenhand"), *own_headers]
         credentials = endpoint.credentials
-        needs_token = credentials is not None and credentials.kind.has_token_url
-        self._tokens = TokenSource(credentials) if credentials is not None and needs_token else None
+        self._tokens = TokenSource(credentials) if credentials is not None and credentials.kind.has_token_url else None
         self._policy = policy
         # For each request: one pool would look through all connections and requests for each.
         self._free = asyncio.Semaphore(CONNECTIONS)
@@ -115,28 +107,27 @@ class ForwardedModel:
         self._users += 1
         try:
             with model_span(self._host, {"evenhand.caller": "gateway"}, sent=headers) as call:
-                async with self._ask(with_place(headers, call), body) as response:
-                    call.status = response.status_code
-                    yield response
+                placed = with_place(headers, call)
+                sent = [*self._headers, *(header for header in placed if header[0] not in self._own)]
+                async with self._free:
+                    transport = self._idle.pop() if self._idle else self._connect()
+                    began = monotonic_seconds()
+                    try:
+                        async with aclosing(await self._send(transport, sent, body)) as response:
+                            model_calls.labels("answered").inc()
+                            model_seconds.labels("gateway", "answered").observe(monotonic_seconds() - began)
+                            call.status = response.status_code
+                            yield response
+                    except httpx.RequestError as error:
+                        model_calls.labels("failed").inc()
+                        model_seconds.labels("gateway", "failed").observe(monotonic_seconds() - began)
+                        raise self.fault_of(failure_of_error(error)) from error
+                    finally:
+                        self._idle.append(transport)
         finally:
             self._users -= 1
             if self._is_retired:
                 await self.retire()
-
-    @asynccontextmanager
-    async def _ask(self, headers: Headers, body: bytes) -> AsyncIterator[httpx.Response]:
-        sent = [*self._headers, *(header for header in headers if header[0] not in self._own)]
-        async with self._using_transport() as transport:
-            began = monotonic_seconds()
-            try:
-                async with aclosing(await self._send(transport, sent, body)) as response:
-                    model_calls.labels("answered").inc()
-                    model_seconds.labels("gateway", "answered").observe(monotonic_seconds() - began)
-                    yield response
-            except httpx.RequestError as error:
-                model_calls.labels("failed").inc()
-                model_seconds.labels("gateway", "failed").observe(monotonic_seconds() - began)
-                raise self.fault_of(failure_of_error(error)) from error
 
     async def retire(self) -> None:
         """Closes the connections as soon as no caller uses them."""
@@ -150,15 +141,6 @@ class ForwardedModel:
 
     def _connect(self) -> PinnedTransport:
         return PinnedTransport(self._policy, connections=1, tls=self.endpoint.tls)
-
-    @asynccontextmanager
-    async def _using_transport(self) -> AsyncIterator[PinnedTransport]:
-        async with self._free:
-            transport = self._idle.pop() if self._idle else self._connect()
-            try:
-                yield transport
-            finally:
-                self._idle.append(transport)
 
     async def _send(self, transport: PinnedTransport, headers: Headers, body: bytes) -> httpx.Response:
         if self._tokens is None:

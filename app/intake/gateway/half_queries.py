@@ -9,10 +9,13 @@ from sqlalchemy.orm import Session
 
 from ...base.frozen import frozen
 from ...database.binary_rows import list_column_values, read_row
+from ...database.engine import Database
 from ...database.tables import CallHalfRow as Row
 from ...database.tables import ErasedIdRow
 from ...deployments.queries import find_numbers
 from ...domain.record import digest_id
+from .call_outcomes import IntakeCount, IntakeOutcome
+from .spool_entries import CallSide
 
 MAX_HALVES, MAX_HALVES_BYTES = 50_000, 256 * 1024 * 1024
 """Of one deployment; the oldest expire."""
@@ -39,16 +42,11 @@ class CallKey:
     call_id: str
 
 
-@frozen
-class ExpiredHalves:
-    """Number of expired halves of one side, by the hour of receipt."""
-
-    deployment_no: int
-    hour: datetime
-    source: str
-    side: str
-    count: int
-
+_EXPIRED = {CallSide.REQUEST: IntakeOutcome.UNPAIRED_REQUEST, CallSide.RESPONSE: IntakeOutcome.UNPAIRED_RESPONSE}
+_MISSING = {
+    CallSide.REQUEST: "no answer of the model came in time: the model may have failed, or its answer was not reported",
+    CallSide.RESPONSE: "the request of this answer did not come in time",
+}
 
 # A half of a stored call is a repetition, and no loss.
 _EXPIRE = text("""
@@ -89,17 +87,26 @@ def find_halves(session: Session, keys: Sequence[CallKey]) -> list[StoredHalf]:
     return [read_row(StoredHalf, row) for row in rows]
 
 
-def remove_halves(session: Session, keys: Sequence[CallKey]) -> None:
-    session.execute(delete(Row).where(_of_calls(keys)))
+def remove_halves(database: Database, keys: Sequence[CallKey]) -> None:
+    """Deletes the halves of calls whose records are stored; blocks.
+
+    Raises:
+        Unavailable: the database does not answer.
+    """
+    with database.transaction() as session:
+        session.execute(delete(Row).where(_of_calls(keys)))
 
 
-def expire_halves(session: Session, *, before: datetime | None) -> list[ExpiredHalves]:
+def expire_halves(session: Session, *, before: datetime | None) -> list[IntakeCount]:
     """Deletes halves before that time, and each deployment's beyond the newest MAX_HALVES or MAX_HALVES_BYTES.
 
-    Returns numbers, without those of stored records.
+    Returns their numbers by the hour of receipt, without those of stored records.
     """
     rows = session.execute(_EXPIRE, {"before": before, "most": MAX_HALVES, "most_bytes": MAX_HALVES_BYTES})
-    return [ExpiredHalves(no, hour, source, side, count) for no, hour, source, side, count in rows]
+    return [
+        IntakeCount(deployment_no=no, hour=hour, source=source, outcome=_EXPIRED[side], count=count, reason=_MISSING[side])
+        for no, hour, source, side, count in rows
+    ]
 
 
 def _of_calls(keys: Sequence[CallKey]) -> ColumnElement[bool]:

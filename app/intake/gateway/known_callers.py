@@ -6,7 +6,6 @@ import hashlib
 
 from starlette.types import ASGIApp, Scope
 
-from ...access.authenticator import Authenticator
 from ...access.gate.caller import Services
 from ...access.gate.gate import require_own_page
 from ...access.principals import Permission, Principal
@@ -18,14 +17,18 @@ from .last_answers import LastAnswers
 from .service import Gateway
 
 
-class KnownCallers:
-    """The callers that the database knew, by process. Belongs to one event loop."""
+class KnownCallerRoutes:
+    """Routes that answer callers that the database knew without it; `app` answers everything else."""
 
-    def __init__(self, authenticator: Authenticator) -> None:
-        self._authenticator = authenticator
+    def __init__(self, app: ASGIApp, services: Services, gateway: Gateway) -> None:
+        self._app = app
+        self._authenticator = services.authenticator
         self._callers: LastAnswers[bytes, Principal] = LastAnswers()
+        self._gateway = gateway
+        self._limits = services.limits
+        self._bodies = Bodies()
 
-    async def require_logger(self, scope: Scope) -> Principal:
+    async def _require_logger(self, scope: Scope) -> Principal:
         """Caller, who may log.
 
         Raises:
@@ -42,17 +45,6 @@ class KnownCallers:
             raise Unauthenticated("This API key or token has expired.")
         principal.require_role(Permission.LOG)
         return principal
-
-
-class KnownCallerRoutes:
-    """Routes that answer without the database; `app` answers everything else."""
-
-    def __init__(self, app: ASGIApp, services: Services, gateway: Gateway) -> None:
-        self._app = app
-        self._callers = KnownCallers(services.authenticator)
-        self._gateway = gateway
-        self._limits = services.limits
-        self._bodies = Bodies()
 
     async def _find_plan(self, principal: Principal, deployment_id: str) -> CallPlan:
         plan = await self._gateway.plan(deployment_id)

@@ -12,7 +12,6 @@ from starlette.types import Message, Receive, Scope, Send
 
 from ...base.clock import monotonic_seconds, utc_now
 from ...base.errors import EvenhandError, InvalidInput, QuotaReached
-from ...base.frozen import frozen
 from ...base.telemetry.prometheus import http_requests, http_seconds
 from ...calls.call_failures import slow
 from ...web.middleware import SAFE_HEADERS, SANE_REQUEST_ID
@@ -21,7 +20,7 @@ from ..hot_routes.body_bounds import ClientGone
 from ..hot_routes.routes import PREFIX
 from ..logging.model_call import CapturedBody, Exchange
 from .call_plans import CallPlan
-from .forward import ForwardedModel, Headers, hold_answer, pick_answer_headers, pick_request_headers
+from .forward import PASSED_ON, Headers, hold_answer, pick_answer_headers
 from .known_callers import KnownCallerRoutes, read_header
 from .spool_entries import CallSource, CompleteCall
 
@@ -42,16 +41,6 @@ _PROCESS = os.urandom(8).hex()
 _calls = itertools.count()
 
 log = structlog.get_logger("evenhand.http")
-
-
-@frozen(kw_only=True)
-class _Call:
-    plan: CallPlan
-    model: ForwardedModel
-    record_id: str
-    headers: Headers
-    body: bytes
-    actor: str
 
 
 class GatewayRoute(KnownCallerRoutes):
@@ -96,33 +85,29 @@ class GatewayRoute(KnownCallerRoutes):
         http_seconds.labels(_TEMPLATE).observe(monotonic_seconds() - began)
 
     async def _forward(self, deployment_id: str, request_id: str, scope: Scope, receive: Receive, send: Send) -> None:
-        principal = await self._callers.require_logger(scope)
+        principal = await self._require_logger(scope)
         plan = await self._find_plan(principal, deployment_id)
         if scope["query_string"]:
             raise InvalidInput.of("query", "must be empty: the model is called at the address of the deployment's endpoint")
         model = plan.require_model()
         record_id = _read_record_id(scope) or request_id
         body = await self._bodies.read(receive, read_header(scope, b"content-length").encode("latin-1"), principal.actor)
+        limit = model.endpoint.timeout_seconds
         try:
             # First: a caller beyond its rate must spare the model.
             self._limits.admit_rate(principal.actor)
-            headers = pick_request_headers(scope["headers"])
-            call = _Call(plan=plan, model=model, record_id=record_id, headers=headers, body=body, actor=principal.actor)
-            await self._call(call, send)
-        finally:
-            self._bodies.done(body, principal.actor)
-
-    async def _call(self, call: _Call, send: Send) -> None:
-        limit = call.model.endpoint.timeout_seconds
-        try:
-            async with asyncio.timeout(limit) as clock, call.model.answer(call.headers, call.body) as response:
+            sent = [(name, value) for name, value in scope["headers"] if name in PASSED_ON]
+            async with asyncio.timeout(limit) as clock, model.answer(sent, body) as response:
                 chunks = response.aiter_raw()
                 held, is_whole = await hold_answer(chunks, MAX_LOGGED_ANSWER_BYTES)
                 clock.reschedule(None)  # the limit is the model's, not the caller's
                 headers = pick_answer_headers(response.headers.raw)
                 if response.status_code in _SUCCESS:
-                    await self._keep(call, headers, held, is_whole=is_whole)
-                    headers.append((RECORD_ID, call.record_id.encode("latin-1")))
+                    exchange = Exchange(
+                        call_id=record_id, scored_at=utc_now(), request=_capture(sent, body), answer=_capture(headers, held)
+                    )
+                    await self._keep(plan, exchange, principal.actor, is_whole=is_whole)
+                    headers.append((RECORD_ID, record_id.encode("latin-1")))
                 if is_whole and response.status_code not in _WITHOUT_BODY:
                     headers.append((b"content-length", b"%d" % len(held)))
                 await send({"type": "http.response.start", "status": response.status_code, "headers": headers})
@@ -132,37 +117,31 @@ class GatewayRoute(KnownCallerRoutes):
                         await send({"type": "http.response.body", "body": chunk, "more_body": True})
                     await send({"type": "http.response.body", "body": b""})
         except TimeoutError as error:
-            raise call.model.fault_of(slow(limit)) from error
+            raise model.fault_of(slow(limit)) from error
+        finally:
+            self._bodies.done(body, principal.actor)
 
-    async def _keep(self, call: _Call, headers: Headers, answer: bytes, *, is_whole: bool) -> None:
-        now = utc_now()
+    async def _keep(self, plan: CallPlan, exchange: Exchange, actor: str, *, is_whole: bool) -> None:
         entry = CompleteCall(
-            deployment_id=call.plan.deployment.id,
-            deployment_no=call.plan.deployment.no,
+            deployment_id=plan.deployment.id,
+            deployment_no=plan.deployment.no,
             source=CallSource.GATEWAY,
-            received_at=now,
-            exchange=Exchange(
-                call_id=call.record_id,
-                scored_at=now,
-                request=_capture(call.headers, call.body),
-                answer=_capture(headers, answer),
-            ),
+            received_at=exchange.scored_at,
+            exchange=exchange,
         )
-        size = len(call.body) + len(answer)
-        if is_whole and self._may_store(call, size):
-            is_kept = await self._gateway.keep(entry, call.plan)
-            # Before its records are counted, a call counts as one.
-            self._limits.note_stored(call.actor, sent=1, records=int(is_kept), size=size if is_kept else 0)
-        else:
-            await self._gateway.lose(entry, call.plan)
-
-    def _may_store(self, call: _Call, size: int) -> bool:
+        size, may_store = len(exchange.request.body) + len(exchange.answer.body), is_whole
         try:
-            self._limits.admit_storage(call.actor, size)
+            if is_whole:
+                self._limits.admit_storage(actor, size)
         except QuotaReached:
             # A caller of a model gets its answer also when the log is full.
-            return False
-        return True
+            may_store = False
+        if may_store:
+            is_kept = await self._gateway.keep(entry, plan)
+            # Before its records are counted, a call counts as one.
+            self._limits.note_stored(actor, sent=1, records=int(is_kept), size=size if is_kept else 0)
+        else:
+            await self._gateway.lose(entry, plan)
 
 
 def _capture(headers: Headers, body: bytes) -> CapturedBody:

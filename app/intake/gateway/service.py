@@ -14,14 +14,12 @@ from ...base.telemetry.prometheus import spool_entries
 from ...calls.egress_policy import EgressPolicy
 from ...database.engine import Database
 from ...database.sealer import Sealer
-from ...payloads.codec import Codec
-from ...payloads.wire import Table
 from ..logging.service import Ingestion
-from .call_outcomes import IntakeOutcome
+from .call_outcomes import IntakeCount, IntakeOutcome
 from .call_plans import CallPlan, CallPlans
 from .lost_records import Losses
 from .spool import Spool
-from .spool_entries import CallHalf, CallSource, CompleteCall, Entry, decode_entry, encode_entry
+from .spool_entries import CallSource, CompleteCall, Entry, decode_entry, encode_entry
 from .store_calls import CallStore
 
 BATCH_BYTES = 1024 * 1024
@@ -177,7 +175,7 @@ class Gateway:
         spool_entries.labels("dropped").inc()
         # Of an event's call only the answer, or the call would count twice.
         if isinstance(entry, CompleteCall):
-            self._losses.add(entry.deployment_no, entry.received_at, count_rows(entry, plan.codec, plan))
+            self._losses.add(entry.deployment_no, entry.received_at, count_rows(entry, plan))
         elif entry.side == "response":
             self._losses.add(entry.deployment_no, entry.received_at, 1)
         await self._write_losses()
@@ -190,17 +188,18 @@ class Gateway:
             log.warning("the counts of lost records cannot be written", folder=folder, error=str(error))
 
     def ignore(self, deployment_no: int, reason: str, *, now: datetime) -> None:
-        self._store.counts.add(deployment_no, CallSource.EVENTS, IntakeOutcome.IGNORED, 1, received_at=now, reason=reason)
+        outcome = IntakeOutcome.IGNORED
+        self._store.counts.add(
+            IntakeCount(deployment_no=deployment_no, hour=now, source=CallSource.EVENTS, outcome=outcome, count=1, reason=reason)
+        )
 
 
-def count_rows(call: CompleteCall, codec: Codec | None, plan: CallPlan) -> int:
+def count_rows(call: CompleteCall, plan: CallPlan) -> int:
     """Number of records in a call; 1 where its request cannot be read."""
+    if plan.codec is None:
+        return 1
     columns = [column.name for column in plan.deployment.schema.features]
     try:
-        table: Table | None = None if codec is None else codec.read_request(call.exchange.request.read(), columns)
+        return len(plan.codec.read_request(call.exchange.request.read(), columns).values)
     except EvenhandError:
-        table = None
-    return 1 if table is None else len(table.values)
-
-
-__all__ = ["CallHalf", "CallPlan", "CallSource", "CompleteCall", "Gateway"]
+        return 1

@@ -50,12 +50,8 @@ Entry: TypeAlias = CompleteCall | CallHalf
 
 log = structlog.get_logger("evenhand.spool")
 
-_encoder = msgspec.msgpack.Encoder()
+encode_entry = msgspec.msgpack.Encoder().encode
 _decoder: "msgspec.msgpack.Decoder[Entry]" = msgspec.msgpack.Decoder(Entry)
-
-
-def encode_entry(entry: Entry) -> bytes:
-    return _encoder.encode(entry)
 
 
 def decode_entry(data: bytes) -> Entry | None:

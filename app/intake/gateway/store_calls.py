@@ -4,14 +4,16 @@ import asyncio
 from collections import Counter, defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import structlog
+from msgspec import structs
 
 from ...access.column_keys import open_body, seal_body
 from ...base.clock import floor_to_hour, monotonic_seconds, utc_now
 from ...base.errors import InvalidInput, NotFound, ScoringFailed, TooLarge, UnsupportedMediaType
 from ...base.frozen import frozen
+from ...database.binary_rows import read_row
 from ...database.engine import Database
 from ...database.sealer import Sealer
 from ...deployments.queries import Deployments
@@ -34,22 +36,14 @@ class IntakeCounts:
         self._counts: Counter[IntakeCount] = Counter()
         self._reasons: dict[IntakeCount, str] = {}
 
-    def add(
-        self,
-        deployment_no: int,
-        source: str,
-        outcome: IntakeOutcome,
-        count: int,
-        *,
-        received_at: datetime,
-        reason: str | None = None,
-    ) -> None:
-        if not count:
+    def add(self, added: IntakeCount) -> None:
+        """Adds to the hour that the `hour`, any time, lies in."""
+        if not added.count:
             return
-        key = IntakeCount(deployment_no=deployment_no, hour=floor_to_hour(received_at), source=source, outcome=outcome, count=0)
-        self._counts[key] += count
-        if reason is not None:
-            self._reasons[key] = reason[:MAX_REASON_CHARACTERS]
+        key = replace(added, hour=floor_to_hour(added.hour), count=0, reason=None)
+        self._counts[key] += added.count
+        if added.reason is not None:
+            self._reasons[key] = added.reason[:MAX_REASON_CHARACTERS]
 
     def collected(self) -> list[IntakeCount]:
         return [replace(key, count=count, reason=self._reasons.get(key)) for key, count in self._counts.items()]
@@ -66,12 +60,6 @@ HALF_LIFE = timedelta(hours=1)
 
 SWEEP_HALVES = 5_000
 """After so many new halves the bounds of a deployment are enforced at once."""
-
-_EXPIRED = {CallSide.REQUEST: IntakeOutcome.UNPAIRED_REQUEST, CallSide.RESPONSE: IntakeOutcome.UNPAIRED_RESPONSE}
-_MISSING = {
-    CallSide.REQUEST: "no answer of the model came in time: the model may have failed, or its answer was not reported",
-    CallSide.RESPONSE: "the request of this answer did not come in time",
-}
 
 _SEALED = "sealed "
 """Begins the content encoding of an encrypted half; no real one has a blank."""
@@ -126,7 +114,7 @@ class CallStore:
         if fault := next((failure for failure in ended if failure is not None), None):
             raise fault
         if paired:
-            await asyncio.to_thread(_forget_calls, self._database, paired)
+            await asyncio.to_thread(remove_halves, self._database, paired)
         if self._new_halves >= SWEEP_HALVES:
             await self.sweep()
 
@@ -141,25 +129,22 @@ class CallStore:
         # Counts that come meanwhile, on the event loop, belong to the next time.
         self.counts.clear()
 
-        expired = IntakeCounts()
-
-        def sweep_database() -> None:
+        def sweep_database() -> list[IntakeCount]:
             with self._database.transaction() as session:
                 running = timedelta(seconds=monotonic_seconds() - self._started)
                 # A clock that was ahead at the start, or is ahead since, expires nothing early.
                 limit = None if running < HALF_LIFE else min(utc_now(), self._started_at + running) - HALF_LIFE
-                for expiry in expire_halves(session, before=limit):
-                    side, at = CallSide(expiry.side), expiry.hour
-                    expired.add(expiry.deployment_no, expiry.source, _EXPIRED[side], expiry.count, received_at=at, reason=_MISSING[side])
-                add_counts(session, [*counts, *expired.collected()])
+                unpaired = expire_halves(session, before=limit)
+                add_counts(session, [*counts, *unpaired])
+                return unpaired
 
         try:
-            await asyncio.to_thread(sweep_database)
+            expired = await asyncio.to_thread(sweep_database)
         except BaseException:
             for total in counts:
-                self.counts.add(total.deployment_no, total.source, total.outcome, total.count, received_at=total.hour, reason=total.reason)
+                self.counts.add(total)
             raise
-        for total in expired.collected():
+        for total in expired:
             self._ingestion.rejections.note(
                 total.deployment_no,
                 RejectionReason.ORPHAN,
@@ -171,7 +156,8 @@ class CallStore:
 
     async def _store_call(self, call: CompleteCall) -> None:
         def count(outcome: IntakeOutcome, records: int, reason: str | None = None) -> None:
-            self.counts.add(call.deployment_no, call.source, outcome, records, received_at=call.received_at, reason=reason)
+            no, hour = call.deployment_no, call.received_at
+            self.counts.add(IntakeCount(deployment_no=no, hour=hour, source=call.source, outcome=outcome, count=records, reason=reason))
 
         try:
             plan = await self._plans.current(call.deployment_id)
@@ -209,20 +195,8 @@ def _pair_halves(database: Database, sealer: Sealer, halves: Sequence[CallHalf])
     halves_of: defaultdict[CallKey, dict[str, StoredHalf]] = defaultdict(dict)
     names = {half.deployment_no: half.deployment_id for half in halves}
     for new_half in halves:
-        halves_of[CallKey(new_half.deployment_no, new_half.call_id)].setdefault(
-            new_half.side,
-            StoredHalf(
-                deployment_no=new_half.deployment_no,
-                call_id=new_half.call_id,
-                side=new_half.side.value,
-                source=new_half.source.value,
-                received_at=new_half.received_at,
-                stated_at=new_half.stated_at,
-                content_type=new_half.body.content_type,
-                encoding=new_half.body.encoding,
-                body=new_half.body.body,
-            ),
-        )
+        stored = read_row(StoredHalf, new_half, **structs.asdict(new_half.body))
+        halves_of[read_row(CallKey, new_half)].setdefault(new_half.side, stored)
     alone = [key for key, sides in halves_of.items() if len(sides) < len(CallSide)]
     if alone:
         # Committed first: of two processes that get one half each, one sees both.
@@ -231,20 +205,10 @@ def _pair_halves(database: Database, sealer: Sealer, halves: Sequence[CallHalf])
             add_halves(session, [_seal(half, keys.get(half.deployment_no)) for key in alone for half in halves_of[key].values()])
         with database.transaction() as session:
             for half in find_halves(session, alone):
-                halves_of[CallKey(half.deployment_no, half.call_id)][half.side] = _open(half, keys.get(half.deployment_no))
+                halves_of[read_row(CallKey, half)][half.side] = _open(half, keys.get(half.deployment_no))
     complete = {key: sides for key, sides in halves_of.items() if len(sides) == len(CallSide)}
     calls = [_join(names[key.deployment_no], sides[CallSide.REQUEST], sides[CallSide.RESPONSE]) for key, sides in complete.items()]
     return _PairedCalls(calls, list(complete), len(halves_of) - len(complete))
-
-
-def _forget_calls(database: Database, keys: Sequence[CallKey]) -> None:
-    """Deletes the halves of calls whose records are stored; blocks.
-
-    Raises:
-        Unavailable: the database does not answer.
-    """
-    with database.transaction() as session:
-        remove_halves(session, keys)
 
 
 def _seal(half: StoredHalf, key: bytes | None) -> StoredHalf:
@@ -262,13 +226,7 @@ def _join(deployment_id: str, request: StoredHalf, response: StoredHalf) -> Comp
     exchange = Exchange(
         call_id=response.call_id,
         scored_at=response.stated_at or response.received_at,
-        request=CapturedBody(request.body, request.content_type, request.encoding),
-        answer=CapturedBody(response.body, response.content_type, response.encoding),
+        request=read_row(CapturedBody, request),
+        answer=read_row(CapturedBody, response),
     )
-    return CompleteCall(
-        deployment_id=deployment_id,
-        deployment_no=response.deployment_no,
-        source=CallSource.EVENTS,
-        received_at=response.received_at,
-        exchange=exchange,
-    )
+    return read_row(CompleteCall, response, deployment_id=deployment_id, exchange=exchange)
