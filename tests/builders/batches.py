@@ -53,7 +53,7 @@ def batch(
         row_version=row_version or target.row_version,
         numbers=numbers,
         keys="".join(f"{target.no}\t{record_id}\t{number}\n" for number, record_id in zip(numbers, ids, strict=True)).encode(),
-        records="".join(
+        lines="".join(
             f"{target.no}\t{number}\t{record_id}\t1\t1\t{NOW.isoformat()}\t{features}\t\\N\t1\t\\N\t\\N\t\\N\t\\N\n"
             for number, record_id in zip(numbers, ids, strict=True)
         ).encode(),

@@ -18,7 +18,7 @@ def payload_batch(
     checked: CheckedPayload, plan: IngestPlan, moments: StatedTimes, ids: Sequence[str], numbers: Sequence[int]
 ) -> PayloadBatch:
     """`ids` and `numbers` (ascending) have one per record; absent times become the receipt's."""
-    no, target = plan.target.no, plan.target
+    target, no = plan.target, plan.target.no
     id_cells = _write_ids(ids)
     times = _write_moments(checked.times, moments.now)
 
@@ -31,7 +31,7 @@ def payload_batch(
         ends = repeat(f"\t{NULL}\t{NULL}\n")
 
     constant = f"\t{target.schema.version}\t{copy_text(target.model_revision)}\t"
-    records = [
+    lines = [
         f"{no}\t{number}\t{record_id}{constant}{time}\t{features}\t{meta}\t{prediction}\t{probability}\t{label}{end}"
         for number, record_id, time, features, meta, prediction, probability, label, end in zip(
             numbers,
@@ -53,7 +53,7 @@ def payload_batch(
         row_version=target.row_version,
         numbers=numbers,
         keys="".join(keys).encode(),
-        records="".join(records).encode(),
+        lines="".join(lines).encode(),
         scored_at_sent=[time is not None and not moments.first_counts for time in checked.times],
         historical=moments.historical,
         # Their hours may have been counted already.

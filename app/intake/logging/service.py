@@ -22,7 +22,7 @@ from ...domain.record import Receipt, RecordConflict, digest_id
 from ...payloads.codec import Codec
 from ..writing.group_commit import GroupCommit
 from ..writing.record_numbers import RecordNumbers
-from ..writing.write_batches import NOTHING_SPECIAL, Batch, NoPartition, PayloadBatch, RowsRefused, StaleTarget, WriteOutcome
+from ..writing.write_batches import NOTHING_SPECIAL, Batch, NoPartition, RowsRefused, StaleTarget, WriteOutcome
 from ..writing.write_target import Target, read_target
 from .checked_records import Checked, CheckedFeedback, CheckedPayload
 from .decode_body import INLINE_BYTES, read_bounded
@@ -131,7 +131,7 @@ class Ingestion:
         checked = read_payload(request, plan, moments)
         if checked.indexes:
             batch = payload_batch(checked, plan, moments, _with_fresh_ids(checked.ids, now), range(len(checked.indexes)))
-            reject(checked, find_large(checked, batch.records))
+            reject(checked, find_large(checked, batch.lines))
         return _receipt(_PAYLOAD, checked, NOTHING_SPECIAL, plan)
 
     async def log_exchange(
@@ -241,7 +241,7 @@ class Ingestion:
         if moments.historical and kind.name == _PAYLOAD.name:
             await self._ensure_months(checked)
         batch = kind.encode(checked, plan, moments, ids, numbers)
-        large = find_large(checked, batch.records if isinstance(batch, PayloadBatch) else batch.lines)
+        large = find_large(checked, batch.lines)
         if not large:
             return batch
         reject(checked, large)

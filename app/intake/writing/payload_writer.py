@@ -64,8 +64,12 @@ async def write_payload(session: WriteSession, batches: Sequence[PayloadBatch]) 
             show what was stored.
     """
     extra = ("logged_at",) if batches[0].historical else ()
+    lines = b"".join([batch.lines for batch in batches])
     try:
-        await _copy_new(session, batches, extra)
+        async with session.transaction(batches):
+            await session.copy("payload_keys", (*KEY_COLUMNS, *extra), b"".join([batch.keys for batch in batches]))
+            await session.copy("payload_records", (*RECORD_COLUMNS, *extra), lines)
+            await session.commit(_note_hours(batches) + _count_minutes(batches) + arrivals.count_all(batches, LogKind.PAYLOAD))
     except psycopg.Error as error:
         if error.sqlstate not in _CLASH:
             raise
@@ -74,7 +78,7 @@ async def write_payload(session: WriteSession, batches: Sequence[PayloadBatch]) 
 
     await session.run(_STAGE)
     async with session.transaction(batches):
-        await session.copy("payload_staged", RECORD_COLUMNS + extra, b"".join([batch.records for batch in batches]))
+        await session.copy("payload_staged", (*RECORD_COLUMNS, *extra), lines)
         repeated = await session.commit(_note_hours(batches) + arrivals.with_sources(_MERGE, batches))
 
     clashes = {number: (is_equal, same_time) for number, is_equal, same_time in repeated}
@@ -88,13 +92,6 @@ async def write_payload(session: WriteSession, batches: Sequence[PayloadBatch]) 
         }
         outcomes.append(find_write_outcome(batch, is_same))
     return outcomes
-
-
-async def _copy_new(session: WriteSession, batches: Sequence[PayloadBatch], extra: Sequence[str]) -> None:
-    async with session.transaction(batches):
-        await session.copy("payload_keys", (*KEY_COLUMNS, *extra), b"".join([batch.keys for batch in batches]))
-        await session.copy("payload_records", (*RECORD_COLUMNS, *extra), b"".join([batch.records for batch in batches]))
-        await session.commit(_note_hours(batches) + _count_minutes(batches) + arrivals.count_all(batches, LogKind.PAYLOAD))
 
 
 def _note_hours(batches: Sequence[PayloadBatch]) -> bytes:

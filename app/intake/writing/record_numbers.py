@@ -1,6 +1,7 @@
 """Record numbers: reserved in blocks, handed out from memory."""
 
 import asyncio
+from collections import deque
 
 from sqlalchemy import func, select
 
@@ -18,33 +19,17 @@ class RecordNumbers:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._ranges: list[range] = []
-        self._left = 0
+        self._numbers: deque[int] = deque()
         self._refill: asyncio.Task[None] | None = None
 
-    async def take(self, count: int) -> list[int] | range:
+    async def take(self, count: int) -> list[int]:
         """Returns `count` ascending numbers. Raises Unavailable."""
-        while self._left < count:
+        while len(self._numbers) < count:
             # Shared: a caller that gives up must not take it from others.
             await asyncio.shield(self._start_refill())
-        if self._left - count < _LOW_WATER:
+        if len(self._numbers) - count < _LOW_WATER:
             self._start_refill()
-        self._left -= count
-        first = self._ranges[0]
-        if len(first) > count:
-            self._ranges[0] = first[count:]
-            return first[:count]
-
-        numbers: list[int] = []
-        while len(numbers) < count:
-            first = self._ranges[0]
-            chunk = first[: count - len(numbers)]
-            numbers.extend(chunk)
-            if len(chunk) == len(first):
-                self._ranges.pop(0)
-            else:
-                self._ranges[0] = first[len(chunk) :]
-        return numbers
+        return [self._numbers.popleft() for _ in range(count)]
 
     async def stop(self) -> None:
         if self._refill is not None:
@@ -57,9 +42,8 @@ class RecordNumbers:
         return self._refill
 
     async def _reserve(self) -> None:
-        starts = await asyncio.to_thread(_reserve, self._database)
-        self._ranges.extend(range(start, start + RECORD_NO_BLOCK) for start in starts)
-        self._left += len(starts) * RECORD_NO_BLOCK
+        for start in await asyncio.to_thread(_reserve, self._database):
+            self._numbers.extend(range(start, start + RECORD_NO_BLOCK))
 
 
 def _reserve(database: Database) -> list[int]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -10,28 +9,11 @@ from ...base.frozen import frozen
 from ...domain.arrival import RecordSource
 
 
-class PayloadBatch(Struct, frozen=True, kw_only=True, eq=False):
-    """Checked payload records of one deployment.
+class Batch(Struct, frozen=True, kw_only=True, eq=False):
+    """Checked records of one deployment as COPY `lines`; `numbers` are their record numbers, ascending.
 
-    `keys` and `records` are COPY lines in the columns of `payload_writer`, in one order; `numbers` are record numbers, ascending.
-    `scored_at_sent[i]`: the client stated the time, so another stored time is a conflict. `row_version`: the deployment's row under which
-    they were checked. `hours` are those of historical records, `minutes` the number of each counted minute.
+    `row_version`: the deployment's row under which they were checked.
     """
-
-    deployment_no: int
-    row_version: str
-    numbers: Sequence[int]
-    keys: bytes
-    records: bytes
-    scored_at_sent: Sequence[bool]
-    historical: bool = False
-    hours: Sequence[datetime] = ()
-    minutes: Mapping[datetime, int] = {}
-    source: RecordSource = RecordSource.REST
-
-
-class FeedbackBatch(Struct, frozen=True, kw_only=True, eq=False):
-    """Checked feedback of one deployment; the columns of `lines` are in `feedback_writer`."""
 
     deployment_no: int
     row_version: str
@@ -41,7 +23,22 @@ class FeedbackBatch(Struct, frozen=True, kw_only=True, eq=False):
     source: RecordSource = RecordSource.REST
 
 
-Batch: TypeAlias = PayloadBatch | FeedbackBatch
+class PayloadBatch(Batch, kw_only=True):
+    """Payload records.
+
+    `keys` and `lines` are in the columns of `payload_writer`, in one order.
+    `scored_at_sent[i]`: the client stated the time, so another stored time is a conflict. `hours` are those of historical records,
+    `minutes` the number of each counted minute.
+    """
+
+    keys: bytes
+    scored_at_sent: Sequence[bool]
+    hours: Sequence[datetime] = ()
+    minutes: Mapping[datetime, int] = {}
+
+
+class FeedbackBatch(Batch):
+    """Feedback; the columns of `lines` are in `writer`."""
 
 
 @frozen

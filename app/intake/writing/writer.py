@@ -13,7 +13,7 @@ from ...base.telemetry.prometheus import flush_records, flush_seconds
 from ...domain.arrival import LogKind
 from . import count_arrivals as arrivals
 from .payload_writer import write_payload
-from .write_batches import Batch, FeedbackBatch, NoPartition, PayloadBatch, RowsRefused, WriteOutcome, find_write_outcome
+from .write_batches import Batch, NoPartition, PayloadBatch, RowsRefused, WriteOutcome, find_write_outcome
 from .write_session import WriteSession
 
 COLUMNS = (
@@ -51,8 +51,8 @@ WHERE f.feedback_no = s.feedback_no AND f.record_logged_at IS NOT NULL;
 """
 
 
-async def write_feedback(session: WriteSession, batches: Sequence[FeedbackBatch]) -> list[WriteOutcome]:
-    """Returns one outcome per batch, after one durable commit; all are historical, or none is. Raises as `write_payload`."""
+async def write_feedback(session: WriteSession, batches: Sequence[Batch]) -> list[WriteOutcome]:
+    """Returns one outcome per batch of feedback, after one durable commit; all are historical, or none is. Raises as `write_payload`."""
     columns = (*COLUMNS, "logged_at") if batches[0].historical else COLUMNS
     await session.run(_STAGE)
     async with session.transaction(batches):
@@ -99,20 +99,24 @@ class Writer:
             session = await self._connect()
             try:
                 payload = [batch for batch in batches if isinstance(batch, PayloadBatch)]
-                if payload:
-                    outcomes = await write_payload(session, payload)
-                else:
-                    outcomes = await write_feedback(session, [batch for batch in batches if isinstance(batch, FeedbackBatch)])
+                outcomes = await (write_payload(session, payload) if payload else write_feedback(session, batches))
             except TimeoutError as error:
                 log.warning("write_too_slow", attempt=attempt)
                 raise Unavailable("The database could not take the write in time. Send the records again in a moment.") from error
             except psycopg.Error as error:
+                # The server's other lines quote the rows.
+                sqlstate, reason = error.sqlstate or "", error.diag.message_primary or str(error)
                 if session.is_lost:
-                    log.warning("write_connection_lost", reason=_reason(error), attempt=attempt)
-                elif error.sqlstate in _TRY_AGAIN:
-                    log.info("write_repeated", reason=_reason(error), attempt=attempt)
+                    log.warning("write_connection_lost", reason=reason, attempt=attempt)
+                elif sqlstate in _TRY_AGAIN:
+                    log.info("write_repeated", reason=reason, attempt=attempt)
+                elif sqlstate == _NO_PARTITION:
+                    raise NoPartition(reason) from error
+                elif sqlstate.startswith(_DATA):
+                    raise RowsRefused(reason) from error
                 else:
-                    raise _translate(error) from error
+                    log.error("write_failed", sqlstate=sqlstate, reason=reason)  # noqa: TRY400 - a traceback would quote the rows
+                    raise Unavailable("The database could not take the write now. Send the records again in a moment.") from error
             else:
                 flush_records.observe(sum(len(batch.numbers) for batch in batches))
                 flush_seconds.observe(monotonic_seconds() - started)
@@ -141,18 +145,3 @@ class Writer:
                 self._is_down = False
                 self._outages.end()
                 return self._session
-
-
-def _translate(error: psycopg.Error) -> RowsRefused | Unavailable:
-    sqlstate, reason = error.sqlstate or "", _reason(error)
-    if sqlstate == _NO_PARTITION:
-        return NoPartition(reason)
-    if sqlstate.startswith(_DATA):
-        return RowsRefused(reason)
-    log.error("write_failed", sqlstate=sqlstate, reason=reason)
-    return Unavailable("The database could not take the write now. Send the records again in a moment.")
-
-
-def _reason(error: psycopg.Error) -> str:
-    """The server's other lines quote the rows."""
-    return error.diag.message_primary or str(error)
