@@ -41,7 +41,7 @@ IngestionIn = Annotated[Ingestion, Depends(open_feature(Ingestion))]
 PREFIX = "/v1/deployments/"
 PAYLOAD, FEEDBACK = "payload-records", "feedback-records"
 
-_SWITCHES = {"historical": "historical", "first_time_counts": "first_time_counts", "assume_utc": "without_offset_is_utc"}
+_SWITCHES = ("historical", "first_time_counts", "assume_utc")
 
 PARAMETERS: Mapping[str, Mapping[str, bool]] = {
     PAYLOAD: dict.fromkeys(_SWITCHES, False),
@@ -227,12 +227,12 @@ def _read_options(query: bytes, parameters: Mapping[str, bool]) -> dict[str, Any
     sent = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
     require_parameters([name for name, _ in sent], parameters)
     options: dict[str, Any] = dict(sent)
-    for name, member in _SWITCHES.items():
+    for name in _SWITCHES:
         if name in options:
-            text = options.pop(name).lower()
+            text = options[name].lower()
             if text not in _BOOLEANS:
                 raise InvalidInput.of(name, f"must be true or false, found {text[:20]!r}")
-            options[member] = _BOOLEANS[text]
+            options[name] = _BOOLEANS[text]
     return options
 
 

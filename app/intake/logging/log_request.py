@@ -37,7 +37,7 @@ class LogRequest(Struct, frozen=True, kw_only=True):
     """One request to log records; `label` is the label's column in feedback.
 
     With `first_time_counts`, a record sent again with another time is a duplicate. Large bodies of one
-    `actor` wait for each other. The body may unpack to `most_bytes`.
+    `actor` wait for each other.
     """
 
     body: bytes
@@ -48,8 +48,7 @@ class LogRequest(Struct, frozen=True, kw_only=True):
     historical: bool = False
     label: str = LABEL
     first_time_counts: bool = False
-    most_bytes: int = MAX_BODY_BYTES
-    without_offset_is_utc: bool = False
+    assume_utc: bool = False
     source: RecordSource = RecordSource.REST
 
     @property
@@ -58,15 +57,15 @@ class LogRequest(Struct, frozen=True, kw_only=True):
         return (_TIME_COLUMN, _OPENSCALE_TIME_COLUMN) if self.historical else (_TIME_COLUMN,)
 
 
-def read_payload(request: LogRequest, plan: IngestPlan, moments: StatedTimes) -> CheckedPayload:
-    """Payload records that were sent.
+def read_payload(request: LogRequest, plan: IngestPlan, moments: StatedTimes, most_bytes: int = MAX_BODY_BYTES) -> CheckedPayload:
+    """Payload records that were sent. The body may unpack to `most_bytes`.
 
     Raises:
         InvalidInput: the body as a whole cannot be read; the field says where.
         TooLarge: it holds more than one request may.
         UnsupportedMediaType: it is compressed with something other than gzip.
     """
-    body = decompressed(request.body, request.encoding, request.most_bytes)
+    body = decompressed(request.body, request.encoding, most_bytes)
     if request.is_csv:
         raise InvalidInput.of("body", "payload records are taken as JSON only")
     require_decodable(body)
@@ -89,15 +88,17 @@ def read_payload(request: LogRequest, plan: IngestPlan, moments: StatedTimes) ->
     return checked
 
 
-def read_feedback(request: LogRequest, plan: IngestPlan, moments: StatedTimes) -> CheckedFeedback:
-    body = decompressed(request.body, request.encoding, request.most_bytes)
+def read_feedback(request: LogRequest, plan: IngestPlan, moments: StatedTimes, most_bytes: int = MAX_BODY_BYTES) -> CheckedFeedback:
+    body = decompressed(request.body, request.encoding, most_bytes)
     if not request.is_csv:
         require_decodable(body)
-    value = None if request.is_csv else decoded_json(body).value
-    native = _native_records(value)
+        value = decoded_json(body).value
     if request.is_csv:
-        records = _records_of_csv("".join(decode_parts([body], request.charset, "body")), plan, request)
-    elif native is not None:
+        header, *lines = read_lines("".join(decode_parts([body], request.charset, "body")))
+        if request.label not in header:
+            raise InvalidInput.of("label", f"the header has no column {request.label!r:.210}; it has {quote_names(header)}")
+        records = [_build_csv_record(header, line, plan, request) for line in lines]
+    elif (native := _native_records(value)) is not None:
         if request.label != LABEL:
             raise InvalidInput.of("label", "names a column, and records have none: each holds its label as `label`")
         records = native
@@ -105,8 +106,7 @@ def read_feedback(request: LogRequest, plan: IngestPlan, moments: StatedTimes) -
         rows = [value] if _is_table(value) else value
         if not isinstance(rows, list):
             raise InvalidInput.of("body", _FEEDBACK_FORMS)
-        are_tables = rows and all(map(_is_table, rows))
-        if are_tables:
+        if rows and all(map(_is_table, rows)):
             records = _records_of_tables(rows, plan, request)
         else:
             records = [_build_record(row, plan, request) if isinstance(row, Mapping) else row for row in rows]
@@ -170,13 +170,6 @@ def read_lines(text: str) -> list[list[str]]:
     if len(set(header)) < len(header):
         raise InvalidInput.of("body", "the header names a column twice")
     return [header, *filter(None, lines)]
-
-
-def _records_of_csv(text: str, plan: IngestPlan, request: LogRequest) -> list[Any]:
-    header, *lines = read_lines(text)
-    if request.label not in header:
-        raise InvalidInput.of("label", f"the header has no column {request.label!r:.210}; it has {quote_names(header)}")
-    return [_build_csv_record(header, line, plan, request) for line in lines]
 
 
 def _build_record(row: Mapping[str, Any], plan: IngestPlan, request: LogRequest) -> dict[str, Any]:

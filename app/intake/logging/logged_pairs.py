@@ -14,7 +14,7 @@ from ...base.values import printable
 from ...domain.cells import CellRefused, probability, record_id, sample_rate, scalar
 from ...domain.record import Rejection
 from ...payloads.codec import JSON, Codec
-from ...payloads.read_call import CallColumns, join_call, read_call
+from ...payloads.read_call import join_call, read_call
 from ...payloads.registry import PAIRED, bind_codec, candidates, codec_named, codec_of_form, find_form
 from ...payloads.request_pairs import LoggedTable, read_stated
 from ...payloads.wire import name_kind
@@ -102,18 +102,18 @@ def add_rows(
     labels = check_values(table.labels or nothing, scalar, outputs.label or "", refusals, is_plain=is_plain)
 
     good = [position for position in range(rows) if position not in refusals.found] if refusals.found else range(rows)
-    lists: list[tuple[list[Any], Sequence[Any]]] = [
-        (checked.ids, ids),
-        (checked.features, features),
-        (checked.meta, meta),
-        (checked.predictions, predictions),
-        (checked.probabilities, probabilities),
-        (checked.labels, labels),
-    ]
+    lists = {
+        "ids": ids,
+        "features": features,
+        "meta": meta,
+        "predictions": predictions,
+        "probabilities": probabilities,
+        "labels": labels,
+    }
     if table.probabilities is not None and probabilities is not table.probabilities:
         checked.rounded += sum(probabilities[position] != table.probabilities[position] for position in good)
-    for column, values in lists:
-        column.extend(values if len(good) == rows else [values[position] for position in good])
+    for name, values in lists.items():
+        getattr(checked, name).extend(values[position] for position in good)
     checked.rejections += [Rejection(first + position, *refusals.found[position]) for position in sorted(refusals.found)]
     checked.indexes += [first + position for position in good]
     checked.times += [scored_at] * len(good)
@@ -146,21 +146,19 @@ def _check_meta(table: LoggedTable, plan: IngestPlan, refusals: Refusals, *, is_
 
 def _read_pair(pair: Mapping[str, Any], plan: IngestPlan) -> LoggedTable:
     """Rows of a decoded pair; bodies that are not JSON are texts or base64."""
-    outputs, columns = plan.target.outputs, [column.name for column in plan.target.schema.features]
-    codec = _find_codec(pair, plan)
+    columns, codec = plan.call_columns, _find_codec(pair, plan)
     if codec is PAIRED:
-        return PAIRED.read_pair(pair, outputs=outputs)
-    stated = {member: read_stated(pair, member) for member in ("scoring_id", "scoring_timestamp")}
+        return PAIRED.read_pair(pair, outputs=columns.outputs)
+    stated: dict[str, Any] = {member: read_stated(pair, member) for member in ("scoring_id", "scoring_timestamp")}
     request, response = _read_body(pair, "request", codec.content_type), _read_body(pair, "response", codec.accept)
     with _name_parts():
-        table = codec.read_request(request, columns)
+        table = codec.read_request(request, [column.name for column in columns.features])
     if not table.values:
         raise InvalidInput.of("request", "holds no record")
-    schema = plan.target.schema
     with _name_parts():
-        answer = codec.read_answer(response, outputs=outputs, expected_rows=len(table.values))
-        logged = join_call(table, answer, CallColumns(schema.features, schema.meta, outputs))
-    return replace(logged, scoring_id=stated["scoring_id"], scoring_timestamp=stated["scoring_timestamp"])
+        answer = codec.read_answer(response, outputs=columns.outputs, expected_rows=len(table.values))
+        logged = join_call(table, answer, columns)
+    return replace(logged, **stated)
 
 
 def _find_codec(pair: Mapping[str, Any], plan: IngestPlan) -> Codec:
@@ -172,11 +170,9 @@ def _find_codec(pair: Mapping[str, Any], plan: IngestPlan) -> Codec:
     if codec is not None or not isinstance(pair.get("request"), dict):
         # The last reports the fault of a pair of no format.
         return codec or own_codec or PAIRED
-    schema = plan.target.schema
-    columns = CallColumns(schema.features, schema.meta, plan.target.outputs)
     request, response = _read_body(pair, "request", JSON), _read_body(pair, "response", JSON)
     with _name_parts():
-        return read_call(request, response, candidates(own_codec, is_csv=False), columns).codec
+        return read_call(request, response, candidates(own_codec, is_csv=False), plan.call_columns).codec
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from msgspec import Struct
 from ...base.errors import TooLarge
 from ...domain.cells import CellRefused, record_id
 from ...payloads.codec import Codec
-from ...payloads.read_call import CallColumns, read_call
+from ...payloads.read_call import read_call
 from ...payloads.registry import candidates
 from .checked_records import CheckedPayload
 from .decode_body import decompressed, require_decodable
@@ -60,13 +60,11 @@ def read_exchange(exchange: Exchange, plan: IngestPlan, codec: Codec | None, mos
         UnsupportedMediaType, TooLarge: a body cannot be decompressed, or is too large.
         ScoringFailed: the answer has no usable prediction for each record.
     """
-    schema = plan.target.schema
-    columns = CallColumns(schema.features, schema.meta, plan.target.outputs)
     request, answer = exchange.request.read(most_bytes), exchange.answer.read(most_bytes)
     require_bounded(request)
     require_bounded(answer)
     codecs = candidates(codec, is_csv=_CSV in exchange.request.content_type.lower())
-    logged = read_call(request, answer, codecs, columns).table
+    logged = read_call(request, answer, codecs, plan.call_columns).table
     rows, refusals = len(logged), Refusals()
     ids = ids_of_call(exchange.call_id, rows)
     for index, row_id in enumerate(ids):

@@ -1,8 +1,7 @@
 """Rows under a line of column names, checked by column, else by cell."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import chain
 from operator import itemgetter
 from typing import Any
@@ -49,8 +48,7 @@ def check_rows(
         checked = _check_at_one_look(cells, column.type) if is_plain and column.storage is None else None
         if checked is None:
             checked = list(cells)
-            where = f"{prefix}{column.name}"
-            _check_cells(checked, check, partial(_refuse, refusals, where))
+            _check_cells(checked, check, f"{prefix}{column.name}", refusals)
         if checked is not cells:
             for row, cell in zip(rows, checked, strict=True):
                 row[position] = cell
@@ -66,15 +64,14 @@ def check_values(values: list[Any], check: Check, where: str, refusals: Refusals
         if check is probability and _are_shares(values, types):
             return values
     checked = list(values)
-    _check_cells(checked, check, partial(_refuse, refusals, where))
+    _check_cells(checked, check, where, refusals)
     return checked
 
 
 def require_values(values: list[Any], where: str, refusals: Refusals) -> None:
-    if None in values:
-        for index, value in enumerate(values):
-            if value is None:
-                refusals.add(index, where, "is missing")
+    for index, value in enumerate(values):
+        if value is None:
+            refusals.add(index, where, "is missing")
 
 
 def _check_at_one_look(cells: list[Any], column_type: FieldType) -> list[Any] | None:
@@ -116,14 +113,10 @@ def _lie_within(values: list[Any], least: int, greatest: int) -> bool:
     return bool(least <= min(values) and max(values) <= greatest)
 
 
-def _refuse(refusals: Refusals, where: str, index: int, reason: str) -> None:
-    refusals.add(index, where, reason)
-
-
-def _check_cells(cells: list[Any], check: Check, refuse: Callable[[int, str], None]) -> None:
+def _check_cells(cells: list[Any], check: Check, where: str, refusals: Refusals) -> None:
     for index, cell in enumerate(cells):
         if cell is not None:
             try:
                 cells[index] = check(cell)
             except CellRefused as error:
-                refuse(index, str(error))
+                refusals.add(index, where, str(error))

@@ -1,12 +1,12 @@
 """Checks native records one by one and gives the reason for each refusal."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from ...base.values import printable
 from ...domain.cells import Check, Json, moment, probability, record_id, sample_rate, scalar
-from .checked_records import CheckedFeedback, CheckedPayload, RecordRefused, checked_cell
+from .checked_records import Checked, CheckedFeedback, CheckedPayload, RecordRefused, checked_cell
 from .ingest_plan import IngestPlan, StatedTimes
 
 _PAYLOAD_MEMBERS = frozenset({"id", "scored_at", "features", "meta", "prediction", "probability", "label", "sample_rate"})
@@ -18,72 +18,69 @@ _FEEDBACK_MEMBERS = frozenset({"id", "features", "meta", "label", "labelled_at",
 
 
 def check_payload(records: Sequence[Any], plan: IngestPlan, moments: StatedTimes) -> CheckedPayload:
-    checked = CheckedPayload(sent=len(records))
-    for index, record in enumerate(records):
-        try:
-            members = read_members(record, _PAYLOAD_MEMBERS)
-            found_id = read_optional("id", record_id, members)
-            scored_at = stated_moment("scored_at", members.get("scored_at"), moments)
-            _require("features", "is missing", is_given="features" in members)
-            features = plan.features.cells(members["features"])
-            meta = None if members.get("meta") is None else plan.meta.cells(members["meta"])
-            prediction = checked_label("prediction", members.get("prediction"), plan)
-            found_probability = read_optional("probability", probability, members)
-            label = read_optional("label", scalar, members)
-            rate = read_optional("sample_rate", sample_rate, members)
-        except RecordRefused as refused:
-            checked.rejections.append(refused.rejection(index))
-            continue
+    def read(record: Json) -> dict[str, Any]:
+        members = read_members(record, _PAYLOAD_MEMBERS)
+        values = {
+            "ids": read_optional("id", record_id, members),
+            "times": stated_moment("scored_at", members.get("scored_at"), moments),
+        }
+        if "features" not in members:
+            raise RecordRefused("features", "is missing")
+        values |= {
+            "features": plan.features.cells(members["features"]),
+            "meta": read_optional("meta", plan.meta.cells, members),
+            "predictions": checked_label("prediction", members.get("prediction"), plan),
+            "probabilities": read_optional("probability", probability, members),
+            "labels": read_optional("label", scalar, members),
+            "sample_rates": read_optional("sample_rate", sample_rate, members),
+        }
+        return values | {"rounded": values["probabilities"] != members.get("probability")}
 
-        # Last: a refused record must not leave a value in any of the lists.
-        checked.indexes.append(index)
-        checked.ids.append(found_id)
-        checked.times.append(scored_at)
-        checked.features.append(features)
-        checked.meta.append(meta)
-        checked.predictions.append(prediction)
-        checked.probabilities.append(found_probability)
-        checked.rounded += found_probability != members.get("probability")
-        checked.labels.append(label)
-        checked.sample_rates.append(rate)
+    checked = CheckedPayload(sent=len(records))
+    _add_records(checked, records, read)
     return checked
 
 
 def check_feedback(records: Sequence[Any], plan: IngestPlan, moments: StatedTimes, *, label_field: str = "label") -> CheckedFeedback:
     """`label_field` is the sender's name of the label; a record that could not be read is a RecordRefused."""
+
+    def read(record: Json) -> dict[str, Any]:
+        if isinstance(record, RecordRefused):
+            raise record
+        members = read_members(record, _FEEDBACK_MEMBERS)
+        values = {
+            "labels": checked_label(label_field, members.get("label"), plan),
+            "ids": read_optional("id", record_id, members),
+            "times": stated_moment("labelled_at", members.get("labelled_at"), moments),
+            "features": read_optional("features", plan.features.cells, members),
+        }
+        if values["features"] is None and values["ids"] is None:
+            raise RecordRefused("features", "is missing; a label needs the features, or the id of a logged payload record")
+        values["meta"] = read_optional("meta", plan.meta.cells, members)
+        values["predictions"] = _read_first_stated(STATED_PREDICTION, plan.prediction, members)
+        stated = _read_first_stated(STATED_PROBABILITY, probability, members)
+        # A probability alone says nothing: the model is asked then.
+        values["probabilities"] = None if values["predictions"] is None else stated
+        return values | {"rounded": stated not in [members.get(name) for name in STATED_PROBABILITY]}
+
     checked = CheckedFeedback(sent=len(records))
+    _add_records(checked, records, read)
+    return checked
+
+
+def _add_records(checked: Checked, records: Sequence[Any], read: Callable[[Json], dict[str, Any]]) -> None:
+    """Adds the values that `read` gives to the lists that are called as they are."""
     for index, record in enumerate(records):
         try:
-            if isinstance(record, RecordRefused):
-                raise record
-            members = read_members(record, _FEEDBACK_MEMBERS)
-            label = checked_label(label_field, members.get("label"), plan)
-            found_id = read_optional("id", record_id, members)
-            labelled_at = stated_moment("labelled_at", members.get("labelled_at"), moments)
-            features = None if members.get("features") is None else plan.features.cells(members["features"])
-            _require(
-                "features",
-                "is missing; a label needs the features, or the id of a logged payload record",
-                is_given=features is not None or found_id is not None,
-            )
-            meta = None if members.get("meta") is None else plan.meta.cells(members["meta"])
-            prediction = _read_first_stated(STATED_PREDICTION, plan.prediction, members)
-            found_probability = _read_first_stated(STATED_PROBABILITY, probability, members)
+            values = read(record)
         except RecordRefused as refused:
             checked.rejections.append(refused.rejection(index))
             continue
-
+        # Last: a refused record must not leave a value in any of the lists.
         checked.indexes.append(index)
-        checked.ids.append(found_id)
-        checked.predictions.append(prediction)
-        # A probability alone says nothing: the model is asked then.
-        checked.probabilities.append(None if prediction is None else found_probability)
-        checked.rounded += found_probability not in [members.get(name) for name in STATED_PROBABILITY]
-        checked.times.append(labelled_at)
-        checked.features.append(features)
-        checked.meta.append(meta)
-        checked.labels.append(label)
-    return checked
+        checked.rounded += values.pop("rounded")
+        for name, value in values.items():
+            getattr(checked, name).append(value)
 
 
 def stated_moment(where: str, value: Json, moments: StatedTimes) -> datetime | None:
@@ -123,11 +120,6 @@ def read_members(record: Json, members: frozenset[str]) -> Mapping[str, Any]:
     if unknown:
         raise RecordRefused(printable(unknown[0]), f"is not a member of a record; it may have {', '.join(sorted(members))}")
     return record
-
-
-def _require(where: str, reason: str, *, is_given: bool) -> None:
-    if not is_given:
-        raise RecordRefused(where, reason)
 
 
 def _read_first_stated(names: Sequence[str], check: Check, record: Mapping[str, Any]) -> Json:

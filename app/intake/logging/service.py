@@ -4,14 +4,15 @@ import asyncio
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Generic, TypeVar, cast
+from typing import Any, cast
 
-from msgspec import structs
+from sqlalchemy.orm import Session
 
 from ...base.errors import Conflict, InvalidInput, NotFound, ScoringFailed, Unavailable
+from ...base.frozen import frozen
 from ...base.telemetry.prometheus import ingest_records
 from ...base.turns import Turns
 from ...database.engine import Database
@@ -24,10 +25,10 @@ from ..writing.group_commit import GroupCommit
 from ..writing.record_numbers import RecordNumbers
 from ..writing.write_batches import NOTHING_SPECIAL, Batch, NoPartition, RowsRefused, StaleTarget, WriteOutcome
 from ..writing.write_target import Target, read_target
-from .checked_records import Checked, CheckedFeedback, CheckedPayload
+from .checked_records import Checked, CheckedPayload
 from .decode_body import INLINE_BYTES, read_bounded
 from .encode_lines import feedback_batch, payload_batch
-from .ingest_plan import IngestPlan, StatedTimes, plan_for
+from .ingest_plan import MAX_BODY_BYTES, IngestPlan, StatedTimes, plan_for
 from .log_request import LogRequest, read_feedback, read_payload
 from .model_call import Exchange, read_exchange
 from .rejection_counts import RejectionLog, classify_rejection
@@ -46,26 +47,24 @@ _INLINE_CALL_BYTES = 64 * 1024
 _LARGE_AT_ONCE = 2
 """Each body read in a thread may take hundreds of megabytes."""
 
-_C = TypeVar("_C", bound=Checked)
 
-
-@dataclass(frozen=True, kw_only=True)
-class _Kind(Generic[_C]):
+@frozen(kw_only=True)
+class _Kind:
     name: LogKind
-    read: Callable[[LogRequest, IngestPlan, StatedTimes], _C]
-    encode: Callable[[_C, IngestPlan, StatedTimes, list[str], "list[int] | range"], Batch]
+    read: Callable[..., Any]
+    encode: Callable[..., Batch]
     conflict: str
     inline_bytes: int = INLINE_BYTES
     """Larger and compressed bodies are read in a thread."""
 
 
-_PAYLOAD = _Kind[CheckedPayload](
+_PAYLOAD = _Kind(
     name=LogKind.PAYLOAD,
     read=read_payload,
     encode=payload_batch,
     conflict="a record of this id is stored already, with other content",
 )
-_FEEDBACK = _Kind[CheckedFeedback](
+_FEEDBACK = _Kind(
     name=LogKind.FEEDBACK,
     read=read_feedback,
     encode=feedback_batch,
@@ -73,14 +72,15 @@ _FEEDBACK = _Kind[CheckedFeedback](
 )
 
 
-def _read_within(
-    read: Callable[[LogRequest, IngestPlan, StatedTimes], _C], request: LogRequest, plan: IngestPlan, moments: StatedTimes, most_bytes: int
-) -> _C:
-    return read(structs.replace(request, most_bytes=most_bytes), plan, moments)
-
-
-def _read_call(exchange: Exchange, codec: Codec | None, request: LogRequest, plan: IngestPlan, _: StatedTimes) -> CheckedPayload:
-    return read_exchange(exchange, plan, codec, request.most_bytes)
+def _read_call(
+    exchange: Exchange,
+    codec: Codec | None,
+    _request: LogRequest,
+    plan: IngestPlan,
+    _moments: StatedTimes,
+    most_bytes: int = MAX_BODY_BYTES,
+) -> CheckedPayload:
+    return read_exchange(exchange, plan, codec, most_bytes)
 
 
 class Ingestion:
@@ -171,7 +171,7 @@ class Ingestion:
                 outcome = await self._commits.write(batch)
             except NoPartition:
                 self._months.clear()
-                await asyncio.to_thread(_ensure_coming_months, self._database, now)
+                await asyncio.to_thread(_make_partitions, self._database, ensure_coming_months, now)
                 outcome = await self._commits.write(batch)
         except StaleTarget:
             self._plans.pop(plan.target.id, None)
@@ -181,13 +181,13 @@ class Ingestion:
         _count(_PAYLOAD, _receipt(_PAYLOAD, checked, outcome, plan))
         return ids, outcome
 
-    async def _log(self, kind: _Kind[_C], deployment_id: str, request: LogRequest, now: datetime) -> Receipt:
+    async def _log(self, kind: _Kind, deployment_id: str, request: LogRequest, now: datetime) -> Receipt:
         if self._commits.is_saturated:
             raise Unavailable("Too many records are waiting to be written. Send these again in a moment.")
         for _ in range(_ATTEMPTS):
             # Cells of text are read by the monitor, of which a stored plan need not know.
             plan = await (self.current_plan if request.is_csv else self.plan)(deployment_id)
-            sent = (request.historical, request.first_time_counts, request.without_offset_is_utc)
+            sent = (request.historical, request.first_time_counts, request.assume_utc)
             moments = StatedTimes(now, *sent, plan.target.earliest)
             try:
                 return await self._check_and_store(kind, request, plan, moments)
@@ -196,18 +196,18 @@ class Ingestion:
                 await asyncio.sleep(_PAUSE_SECONDS)
             except NoPartition:
                 self._months.clear()
-                await asyncio.to_thread(_ensure_coming_months, self._database, now)
+                await asyncio.to_thread(_make_partitions, self._database, ensure_coming_months, now)
             except RowsRefused as error:
                 raise InvalidInput.of("records", f"the database cannot hold one of them ({error})") from error
         raise Unavailable("The deployment is being changed or deleted. Send the records again in a moment.")
 
-    async def _check_and_store(self, kind: _Kind[_C], request: LogRequest, plan: IngestPlan, moments: StatedTimes) -> Receipt:
+    async def _check_and_store(self, kind: _Kind, request: LogRequest, plan: IngestPlan, moments: StatedTimes) -> Receipt:
         try:
             if len(request.body) < kind.inline_bytes and not request.encoding:
                 checked = kind.read(request, plan, moments)
             else:
                 async with self._large.turn(request.actor):
-                    checked = await asyncio.to_thread(read_bounded, partial(_read_within, kind.read, request, plan, moments))
+                    checked = await asyncio.to_thread(read_bounded, partial(kind.read, request, plan, moments))
         except (InvalidInput, ScoringFailed):
             await self._require_current(plan)
             self.rejections.note(
@@ -220,7 +220,7 @@ class Ingestion:
         if erased:
             reject(checked, erased, field="id")
         outcome = NOTHING_SPECIAL
-        batch = await self._batch(kind, checked, plan, moments) if checked.indexes else None
+        batch = await self._batch(kind, checked, plan, moments)
         if batch is not None:
             outcome = await self._commits.write(batch)
         else:
@@ -234,8 +234,10 @@ class Ingestion:
             self.rejections.note_parts(target.no, rejected, source=checked.source, kind=kind.name, now=moments.now)
         return receipt
 
-    async def _batch(self, kind: _Kind[_C], checked: _C, plan: IngestPlan, moments: StatedTimes) -> Batch | None:
-        """Batch without records that are too large once encoded."""
+    async def _batch(self, kind: _Kind, checked: Checked, plan: IngestPlan, moments: StatedTimes) -> Batch | None:
+        """Batch without records that are too large once encoded; None if there are no others."""
+        if not checked.indexes:
+            return None
         ids = _with_fresh_ids(checked.ids, moments.now)
         numbers = await self._numbers.take(len(ids))
         if moments.historical and kind.name == _PAYLOAD.name:
@@ -245,7 +247,7 @@ class Ingestion:
         if not large:
             return batch
         reject(checked, large)
-        return await self._batch(kind, checked, plan, moments) if checked.indexes else None
+        return await self._batch(kind, checked, plan, moments)
 
     async def current_plan(self, deployment_id: str) -> IngestPlan:
         """Plan of the deployment, read from the database now."""
@@ -274,7 +276,7 @@ class Ingestion:
         times = (time.astimezone(UTC) for time in checked.times if time is not None)
         missing = {(time.year, time.month) for time in times} - self._months
         if missing:
-            await asyncio.to_thread(_ensure_months, self._database, missing)
+            await asyncio.to_thread(_make_partitions, self._database, ensure_months, missing)
             self._months |= missing
 
 
@@ -293,43 +295,30 @@ def _with_fresh_ids(ids: Sequence[str | None], now: datetime) -> list[str]:
     return [prefix + os.urandom(10).hex() if record_id is None else record_id for record_id in ids]
 
 
-def _ensure_months(database: Database, months: set[tuple[int, int]]) -> None:
+def _make_partitions(database: Database, ensure: Callable[[Session, Any], None], months: object) -> None:
     with database.transaction() as session:
-        ensure_months(session, months)
+        ensure(session, months)
 
 
-def _ensure_coming_months(database: Database, now: datetime) -> None:
-    with database.transaction() as session:
-        ensure_coming_months(session, now)
-
-
-def _receipt(kind: _Kind[_C], checked: _C, outcome: WriteOutcome, plan: IngestPlan) -> Receipt:
-    stored, warnings = len(checked.indexes), find_unlisted(checked, plan)
-    if stored == checked.sent and outcome is NOTHING_SPECIAL:
-        return Receipt(stored, 0, 0, (), (), checked.rounded, warnings)
+def _receipt(kind: _Kind, checked: Checked, outcome: WriteOutcome, plan: IngestPlan) -> Receipt:
     conflicts = tuple(
         RecordConflict(checked.indexes[position], checked.ids[position] or "", kind.conflict) for position in outcome.conflicts
     )
     duplicate = len(outcome.duplicates)
     return Receipt(
-        accepted=stored - duplicate - len(conflicts),
+        accepted=len(checked.indexes) - duplicate - len(conflicts),
         duplicate=duplicate,
         rejected=len(checked.rejections) + len(conflicts),
         rejections=tuple(checked.rejections),
         conflicts=conflicts,
         rounded=checked.rounded,
-        warnings=warnings,
+        warnings=find_unlisted(checked, plan),
     )
 
 
 _counters = {kind: {outcome: ingest_records.labels(kind, outcome) for outcome in ("accepted", "duplicate", "rejected")} for kind in LogKind}
 
 
-def _count(kind: _Kind[_C], receipt: Receipt) -> None:
-    counters = _counters[kind.name]
-    if receipt.accepted:
-        counters["accepted"].inc(receipt.accepted)
-    if receipt.duplicate:
-        counters["duplicate"].inc(receipt.duplicate)
-    if receipt.rejected:
-        counters["rejected"].inc(receipt.rejected)
+def _count(kind: _Kind, receipt: Receipt) -> None:
+    for outcome, counter in _counters[kind.name].items():
+        counter.inc(getattr(receipt, outcome))
