@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Self
 
 from ..base.errors import InvalidInput
@@ -55,7 +54,7 @@ FORMS: tuple[Form, ...] = tuple(form for row in PayloadFormat for form in row.co
 FINDABLE: tuple[str, ...] = tuple(row.value for row in PayloadFormat if row is not PayloadFormat.MAPPED)
 """Formats that need no description, so trying finds them."""
 
-_CODECS: Mapping[str, Codec] = MappingProxyType({row.value: row.codec for row in PayloadFormat})
+_CODECS: Mapping[str, Codec] = {row.value: row.codec for row in PayloadFormat}
 
 # Names of members that name their content are looked for first.
 _BY_MEMBER = sorted(FORMS, key=lambda form: form.is_bare)

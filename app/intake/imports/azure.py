@@ -6,16 +6,14 @@ from typing import Any
 
 from .call_halves import Half
 from .import_subject import ImportRow, ImportSubject, InputFile, RowRefused, read_time, shown
-from .logged_calls import join_halves, rows_as_call
+from .logged_calls import join_halves
 
 _INPUTS, _OUTPUTS = ("model_inputs", "inputs", "request"), ("model_outputs", "outputs", "response")
 
 
 def read_azure(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
     """Yields the records of complete events, then a refusal for each half alone."""
-    return join_halves(
-        files, subject, InputFile.json_lines, _read_half, lambda request, answered: rows_as_call(request, answered, subject.outputs)
-    )
+    return join_halves(files, subject, InputFile.json_lines, _read_half)
 
 
 def _read_half(event: dict[str, Any], file: InputFile, line: int, subject: ImportSubject) -> Half:
@@ -30,9 +28,14 @@ def _read_half(event: dict[str, Any], file: InputFile, line: int, subject: Impor
     call = event.get("correlationid") or event.get("xrequestid")
     if not isinstance(call, str):
         raise RowRefused("correlationid", "is missing")
+    is_request = kind in _INPUTS
+    if isinstance(rows, list) and not is_request:
+        # An output of one column is the prediction.
+        name = subject.outputs.prediction
+        rows = [{name: next(iter(row.values()))} if isinstance(row, dict) and len(row) == 1 else row for row in rows]
     return Half(
         call=call,
-        is_request=kind in _INPUTS,
+        is_request=is_request,
         body=json.dumps(rows).encode(),
         file=file.name,
         line=line,

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from ...base.errors import InvalidInput
 from ...base.frozen import frozen
@@ -13,8 +13,8 @@ from ...domain.arrival import LogKind
 from .import_subject import ImportRow, ImportSubject, InputFile, RowRefused, read_time
 from .logged_calls import read_rows
 
-_TYPES: Final = {"numerical": "number", "categorical": "string"}
-_ABSENT: Final = (None, "", "None", "0")
+_TYPES = {"numerical": "number", "categorical": "string"}
+_ABSENT = (None, "", "None", "0")
 """Ids of records that came with no request."""
 
 
@@ -24,7 +24,6 @@ class BentoSchema:
     version: str
     features: tuple[tuple[str, str], ...]
     prediction: str
-    prediction_type: str
     target: str | None
 
     def registration(self, deployment_id: str, problem_type: str) -> dict[str, Any]:
@@ -43,13 +42,12 @@ def read_bento_schema(file: InputFile) -> BentoSchema:
     columns = lines[-1].get("columns") if lines else None
     if not isinstance(columns, list) or not all(isinstance(column, dict) and isinstance(column.get("name"), str) for column in columns):
         raise InvalidInput.of(file.name, "is not a schema file of BentoML's monitor: it has no columns")
-    by_role: dict[str, list[dict[str, Any]]] = {
-        role: [column for column in columns if column.get("role") == role] for role in ("feature", "target")
-    }
-    predictions = [column for column in columns if column.get("role") == "prediction"]
+    features, predictions, targets = (
+        [column for column in columns if column.get("role") == role] for role in ("feature", "prediction", "target")
+    )
     if len(predictions) != 1:
         raise InvalidInput.of(file.name, f"must have one column of the role prediction, found {len(predictions)}")
-    for column in (*by_role["feature"], *predictions):
+    for column in (*features, *predictions):
         if column.get("type") not in _TYPES:
             raise InvalidInput.of(f"{file.name} {column['name']:.50}", f"must be {' or '.join(_TYPES)}, found {column.get('type')!r:.50}")
     about = lines[-1].get("meta_data")
@@ -57,10 +55,9 @@ def read_bento_schema(file: InputFile) -> BentoSchema:
     return BentoSchema(
         bento=str(about.get("bento_name") or ""),
         version=str(about.get("bento_version") or ""),
-        features=tuple((column["name"], _TYPES[column["type"]]) for column in by_role["feature"]),
+        features=tuple((column["name"], _TYPES[column["type"]]) for column in features),
         prediction=predictions[0]["name"],
-        prediction_type=predictions[0]["type"],
-        target=by_role["target"][0]["name"] if by_role["target"] else None,
+        target=targets[0]["name"] if targets else None,
     )
 
 

@@ -1,6 +1,5 @@
 """The report of an import as a body."""
 
-from dataclasses import asdict
 from datetime import datetime
 
 from ...web.body import Out, example
@@ -61,5 +60,4 @@ class ImportReportOut(Out):
 
     @classmethod
     def of(cls, report: ImportReport) -> "ImportReportOut":
-        rejections = [RejectedRowOut(**{k: v for k, v in asdict(row).items() if k != "file"}) for row in report.rejections]
-        return cls.from_object(report, reasons=dict(report.reasons.most_common()), rejections=rejections)
+        return cls.from_object(report, reasons=dict(report.reasons.most_common()))

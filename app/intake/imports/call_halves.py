@@ -11,7 +11,7 @@ from .import_subject import ImportRow
 
 @frozen(kw_only=True)
 class Half:
-    """A request or an answer, and its place. `time` is that of the call, if stated."""
+    """A request or an answer, and its place. `time` is that of the call, if stated; a request's counts first."""
 
     call: str
     is_request: bool

@@ -4,7 +4,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import Any, Final
+from typing import Any
 
 from ...base.errors import InvalidInput
 from ...base.frozen import frozen
@@ -14,15 +14,15 @@ from ...domain.deployment import Column, FieldKind, FieldType, OutputFields, Pro
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.intervals.verdicts import Verdict
 
-_PREFIX: Final = "Clarify "
+_PREFIX = "Clarify "
 
-CLARIFY_KEYS: Final[Mapping[str, str]] = {
+CLARIFY_KEYS: Mapping[str, str] = {
     alias.removeprefix(_PREFIX): key for key, metric in CATALOGUE.items() for alias in metric.aliases if alias.startswith(_PREFIX)
 }
 
-IMPACT: Final = "disparate_impact"
+IMPACT = "disparate_impact"
 
-_RESULTS: Final = ("pre_training_bias_metrics", "post_training_bias_metrics")
+_RESULTS = ("pre_training_bias_metrics", "post_training_bias_metrics")
 
 
 def limits_of_baseline(constraints: object) -> dict[str, dict[str, dict[str, float | None]]]:
@@ -64,12 +64,12 @@ def _list_metrics(constraints: Mapping[str, Any]) -> Iterator[tuple[str, Mapping
                         yield name, metric
 
 
-OPEN_END: Final = 1e9
+OPEN_END = 1e9
 """End of an open range: a monitor's ranges have two ends."""
 
-_HALF: Final = 0.5
+_HALF = 0.5
 
-_METHODS: Final = ("pre_training_bias", "post_training_bias")
+_METHODS = ("pre_training_bias", "post_training_bias")
 
 
 @frozen(kw_only=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -10,7 +10,7 @@ from ...base.values import is_number
 from .import_subject import ImportRow, ImportSubject, InputFile, RowRefused, read_time, shown
 from .logged_calls import LoggedCall, LoggedCallReader, read_bytes, read_rows
 
-_OK: Final = 200
+_OK = 200
 
 
 def read_databricks(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from types import MappingProxyType
-from typing import Any, Final, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from ...base.errors import InvalidInput
 from ...base.strict_json import parse_json
@@ -44,24 +43,17 @@ class ImportLayout(StrEnum):
         return row
 
 
-_OF_MEMBER: Final[Mapping[str, ImportLayout]] = MappingProxyType(
-    {
-        "captureData": ImportLayout.SAGEMAKER,
-        "groundTruthData": ImportLayout.SAGEMAKER,
-        "specversion": ImportLayout.AZURE,
-        "databricks_request_id": ImportLayout.DATABRICKS,
-        "ReqType": ImportLayout.KSERVE,
-        "reqType": ImportLayout.KSERVE,
-        "req_type": ImportLayout.KSERVE,
-        "trace_id": ImportLayout.BENTOML,
-    }
-)
-_OF_FEEDBACK: Final = frozenset(
-    {
-        *(ImportLayout.CSV, ImportLayout.PARQUET, ImportLayout.JSON_LINES, ImportLayout.EVENHAND),
-        *(ImportLayout.SAGEMAKER, ImportLayout.BENTOML),
-    }
-)
+_OF_MEMBER: Mapping[str, ImportLayout] = {
+    "captureData": ImportLayout.SAGEMAKER,
+    "groundTruthData": ImportLayout.SAGEMAKER,
+    "specversion": ImportLayout.AZURE,
+    "databricks_request_id": ImportLayout.DATABRICKS,
+    "ReqType": ImportLayout.KSERVE,
+    "reqType": ImportLayout.KSERVE,
+    "req_type": ImportLayout.KSERVE,
+    "trace_id": ImportLayout.BENTOML,
+}
+_WITHOUT_LABELS = (ImportLayout.AZURE, ImportLayout.DATABRICKS, ImportLayout.KSERVE)
 
 
 def find_layout(files: Sequence[InputFile], chosen: ImportLayout | None, kind: LogKind) -> ImportLayout:
@@ -73,7 +65,7 @@ def find_layout(files: Sequence[InputFile], chosen: ImportLayout | None, kind: L
         other_layout = _detect_layout(file)
         if other_layout is not layout:
             raise InvalidInput.of(file.name, f"is {other_layout.words}, unlike {files[0].name}, which is {layout.words}; import them apart")
-    if kind is LogKind.FEEDBACK and layout not in _OF_FEEDBACK:
+    if kind is LogKind.FEEDBACK and layout in _WITHOUT_LABELS:
         raise InvalidInput.of("layout", f"{layout.value} holds no labels; import it as payload")
     return layout
 

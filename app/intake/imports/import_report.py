@@ -4,13 +4,13 @@ import re
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any
 
 from ...base.frozen import frozen
 
-MAX_LISTED: Final = 1000
+MAX_LISTED = 1000
 
-MAX_REASONS: Final = 200
+MAX_REASONS = 200
 
 _VALUE = re.compile(r"(, found .*|; .*|:? '.*)$", re.DOTALL)
 

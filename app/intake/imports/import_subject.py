@@ -9,7 +9,7 @@ from dataclasses import field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeAlias
 
 import pyarrow as pa
 from msgspec import Struct
@@ -22,6 +22,7 @@ from ...deployments.training.typed_column import ParquetFile
 from ...domain.arrival import LogKind
 from ...domain.deployment import Endpoint, OutputFields, RecordSchema
 from ...domain.record_times import Impossible, TimeRule, TimeTally
+from ..logging.checked_records import RecordRefused
 from ..logging.decode_body import decoded_json, require_decodable
 
 
@@ -79,15 +80,12 @@ class ImportRow(Struct, frozen=True, kw_only=True):
     fraction: float = 1.0
 
 
-class RowRefused(Exception):
-    def __init__(self, where: str, reason: str) -> None:
-        super().__init__(reason)
-        self.field = where
-        self.reason = reason
-
+class RowRefused(RecordRefused):
     def row_at(self, file: str, line: int) -> ImportRow:
         return ImportRow(file=file, line=line, field=self.field, reason=self.reason)
 
+
+NumberedRows: TypeAlias = Iterator[tuple[int, dict[str, Any] | RowRefused]]
 
 MAX_LINE_BYTES = 8 * 2**20
 """Max bytes of a line: memory must not depend on a file without line ends."""
@@ -160,7 +158,7 @@ class InputFile:
                 with suppress(ValueError):
                     text.detach()
 
-    def json_lines(self, *, takes_arrays: bool = False) -> Iterator[tuple[int, dict[str, Any] | RowRefused]]:
+    def json_lines(self, *, takes_arrays: bool = False) -> NumberedRows:
         """Yields the objects of the lines, or of arrays in them, too."""
         for number, line in self.lines():
             if not line.strip():
@@ -178,7 +176,7 @@ class InputFile:
             for document in decoded if takes_arrays and isinstance(decoded, list) else [decoded]:
                 yield number, document if isinstance(document, dict) else RowRefused("line", "must be a JSON object")
 
-    def parquet_rows(self) -> Iterator[tuple[int, dict[str, Any] | RowRefused]]:
+    def parquet_rows(self) -> NumberedRows:
         self.bytes_read = 0
         with self._parquet() as table:
             number, total = 0, max(table.rows, 1)
@@ -213,7 +211,7 @@ class InputFile:
                     raise
                 raise InvalidInput.of(self.name, error.problems[0].message) from error
 
-    def rows(self, *, takes_arrays: bool = False) -> Iterator[tuple[int, dict[str, Any] | RowRefused]]:
+    def rows(self, *, takes_arrays: bool = False) -> NumberedRows:
         return self.parquet_rows() if self.is_parquet else self.json_lines(takes_arrays=takes_arrays)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from .call_halves import Half
 from .import_subject import ImportRow, ImportSubject, InputFile, RowRefused, read_time
-from .logged_calls import LoggedCall, join_halves, read_bytes
+from .logged_calls import join_halves, read_bytes
 
 
 def read_kserve(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
@@ -14,11 +14,7 @@ def read_kserve(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[
 
     The time is that of the file's path, or the given one.
     """
-    return join_halves(files, subject, partial(InputFile.rows, takes_arrays=True), _read_half, _build_call)
-
-
-def _build_call(request: Half, answered: Half) -> LoggedCall:
-    return LoggedCall(id=request.call, time=request.time, request=request.body, response=answered.body)
+    return join_halves(files, subject, partial(InputFile.rows, takes_arrays=True), _read_half)
 
 
 def _read_half(row: dict[str, Any], file: InputFile, line: int, subject: ImportSubject) -> Half:
@@ -30,11 +26,12 @@ def _read_half(row: dict[str, Any], file: InputFile, line: int, subject: ImportS
     call = row.get("id")
     if not isinstance(call, str) or not call:
         raise RowRefused("id", "is missing")
+    is_request, time = kind == "request", read_time(None, "time", file, subject)
     return Half(
         call=call,
-        is_request=kind == "request",
+        is_request=is_request,
         body=read_bytes(row.get("bytes"), "bytes", encoding="BASE64"),
         file=file.name,
         line=line,
-        time=read_time(None, "time", file, subject),
+        time=time if is_request else None,
     )

@@ -2,32 +2,28 @@
 
 import base64
 import binascii
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Any
 
 from ...base.errors import InvalidInput, ScoringFailed, TooLarge
 from ...base.frozen import frozen
 from ...base.strict_json import parse_json
-from ...domain.deployment import OutputFields
 from ...payloads.codec import Codec
 from ...payloads.read_call import CallColumns, read_call
 from ...payloads.registry import FINDABLE, bind_codec, codec_for
 from ..logging.model_call import ids_of_call, require_bounded
 from .call_halves import Half, open_halves
-from .import_subject import ImportRow, ImportSubject, InputFile, RowRefused
+from .import_subject import ImportRow, ImportSubject, InputFile, NumberedRows, RowRefused
 
-_CSV: Final = "text/csv"
-
-_Rows: TypeAlias = Iterable[tuple[int, dict[str, Any] | RowRefused]]
+_CSV = "text/csv"
 
 
 @frozen(kw_only=True)
 class LoggedCall:
     """A request and its answer, as bytes. `id` names the call, `time` is when it was answered (ISO 8601)."""
 
-    id: str | None
+    id: str
     time: str | None
     request: bytes
     response: bytes
@@ -64,12 +60,11 @@ class LoggedCallReader:
         self._codecs.insert(0, decoded.codec)
 
         table = decoded.table
-        ids: Sequence[str | None] = [None] * len(table) if call.id is None else ids_of_call(call.id, len(table))
         records = []
-        for position, cells in enumerate(table.rows):
+        for position, (record_id, cells) in enumerate(zip(ids_of_call(call.id, len(table)), table.rows, strict=True)):
             row = dict(zip(table.fields, cells, strict=True))
             record: dict[str, Any] = {
-                "id": ids[position],
+                "id": record_id,
                 "scored_at": call.time,
                 "features": {name: row[name] for name in subject.feature_names},
                 "prediction": table.predictions[position],
@@ -107,22 +102,7 @@ def read_labels(body: bytes, where: str) -> list[Any]:
     return labels
 
 
-def rows_as_call(request: Half, answered: Half, outputs: OutputFields) -> LoggedCall:
-    """Returns halves of rows of columns as a call; an output of one column is the prediction."""
-    answers = json.loads(answered.body)
-    if isinstance(answers, list):
-        answers = [
-            {outputs.prediction: next(iter(answer.values()))} if isinstance(answer, dict) and len(answer) == 1 else answer
-            for answer in answers
-        ]
-    return LoggedCall(id=request.call, time=request.time or answered.time, request=request.body, response=json.dumps(answers).encode())
-
-
-def read_rows(
-    file: InputFile,
-    rows: _Rows,
-    read: Callable[[dict[str, Any], int], Iterable[dict[str, Any]]],
-) -> Iterator[ImportRow]:
+def read_rows(file: InputFile, rows: NumberedRows, read: Callable[[dict[str, Any], int], Iterable[dict[str, Any]]]) -> Iterator[ImportRow]:
     for number, row in rows:
         try:
             if isinstance(row, RowRefused):
@@ -138,9 +118,8 @@ def read_rows(
 def join_halves(
     files: Sequence[InputFile],
     subject: ImportSubject,
-    rows_of: Callable[[InputFile], _Rows],
+    rows_of: Callable[[InputFile], NumberedRows],
     read_half: Callable[[dict[str, Any], InputFile, int, ImportSubject], Half],
-    join: Callable[[Half, Half], LoggedCall],
 ) -> Iterator[ImportRow]:
     """Yields the records of complete calls, then a refusal for each half alone."""
     reader = LoggedCallReader(subject)
@@ -151,7 +130,9 @@ def join_halves(
             counterpart = halves.match(half)
             if counterpart is None:
                 return []
-            return reader.records(join(half, counterpart) if half.is_request else join(counterpart, half))
+            request, answered = (half, counterpart) if half.is_request else (counterpart, half)
+            time = request.time or answered.time
+            return reader.records(LoggedCall(id=half.call, time=time, request=request.body, response=answered.body))
 
         for file in files:
             yield from read_rows(file, rows_of(file), partial(read, file))

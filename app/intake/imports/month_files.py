@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import msgspec
 import pyarrow as pa
@@ -19,10 +19,10 @@ from ...domain.deployment import OutputFields, ProblemType, RecordSchema, Storag
 from .import_subject import ImportRow, ImportSubject, InputFile, RowRefused, read_time, shown
 from .logged_calls import read_rows
 
-_HEAD: Final = b"evenhand"
-_VALUES: Final = ("prediction", "probability", "label")
-_REGISTERED: Final = ("name", "problem_type", "outputs", "model_revision")
-_INT64: Final = range(-(2**63), 2**63)
+_HEAD = b"evenhand"
+_VALUES = ("prediction", "probability", "label")
+_REGISTERED = ("name", "problem_type", "outputs", "model_revision")
+_INT64 = range(-(2**63), 2**63)
 
 
 class ExportHead(Struct, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from dataclasses import field, replace
 from datetime import datetime
 from functools import partial
 from io import SEEK_END
-from typing import Annotated, Any, BinaryIO, Final
+from typing import Annotated, Any, BinaryIO
 
 from fastapi import APIRouter, Query, Request
 
@@ -37,15 +37,15 @@ from .run_import import Checkpoint, run_import
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/imports", tags=["records"])
 
-MAX_IMPORT_BYTES: Final = 256 * 1024 * 1024
+MAX_IMPORT_BYTES = 256 * 1024 * 1024
 """`evenhand import` takes files of any size."""
 
-MAX_IMPORT_ROWS: Final = 1_000_000
+MAX_IMPORT_ROWS = 1_000_000
 """A Parquet file of a few bytes can hold any number of them."""
 
-MAX_PROBLEMS: Final = 100
+MAX_PROBLEMS = 100
 
-MEDIA_TYPES: Final = ("text/csv", "application/jsonlines", "application/x-ndjson", "application/vnd.apache.parquet")
+MEDIA_TYPES = ("text/csv", "application/jsonlines", "application/x-ndjson", "application/vnd.apache.parquet")
 
 _EXAMPLE = "id,scored_at,Age,Sex,Owner,prediction\na-1,2026-03-01T09:30:00Z,33,female,true,Risk\n"
 _BODY: dict[str, Any] = {

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Protocol
+from typing import Any, BinaryIO, Protocol
 
 from ...base.clock import floor_to_hour
 from ...base.errors import InvalidInput, TooLarge
@@ -88,12 +88,12 @@ class CheckpointFile(Checkpoint):
             self._file.close()
 
 
-BATCH_ROWS: Final = 1000
+BATCH_ROWS = 1000
 
-BATCH_BYTES: Final = 2**20
+BATCH_BYTES = 2**20
 """Bytes after which a request is sent: milliseconds of the service."""
 
-_DIGEST_CHARACTERS: Final = 32
+_DIGEST_CHARACTERS = 32
 
 
 class ImportSink(Protocol):
@@ -150,9 +150,7 @@ def run_import(
         try:
             line = _Line(row, encode_record(row, digests[row.file], subject))
         except RowRefused as refused:
-            rejected = RejectedRow(row.file, row.line, refused.field, refused.reason)
-            _reject(rejected, report, checkpoint)
-            sink.note_unread(rejected)
+            sink.note_unread(_reject(row, refused.field, refused.reason, report, checkpoint))
             continue
         waiting.append(line)
         size += len(line.text)
@@ -231,8 +229,8 @@ def _send(lines: Sequence[_Line], sink: ImportSink, report: ImportReport, checkp
             _send(lines[:middle], sink, report, checkpoint)
             _send(lines[middle:], sink, report, checkpoint)
             return
-        problem, row = error.problems[0], lines[0].row
-        _reject(RejectedRow(row.file, row.line, problem.field, problem.message), report, checkpoint)
+        problem = error.problems[0]
+        _reject(lines[0].row, problem.field, problem.message, report, checkpoint)
         return
     report.accepted += receipt.accepted
     report.duplicate += receipt.duplicate
@@ -241,13 +239,14 @@ def _send(lines: Sequence[_Line], sink: ImportSink, report: ImportReport, checkp
     faults = [(rejection.index, rejection.field, rejection.reason) for rejection in receipt.rejections]
     faults += [(conflict.index, "id", conflict.reason) for conflict in receipt.conflicts]
     for index, field, reason in sorted(faults):
-        row = lines[index].row
-        _reject(RejectedRow(row.file, row.line, field, reason), report, checkpoint)
+        _reject(lines[index].row, field, reason, report, checkpoint)
 
 
-def _reject(row: RejectedRow, report: ImportReport, checkpoint: Checkpoint) -> None:
-    report.reject(row)
-    checkpoint.write_rejection(row)
+def _reject(row: ImportRow, field: str, reason: str, report: ImportReport, checkpoint: Checkpoint) -> RejectedRow:
+    rejected = RejectedRow(row.file, row.line, field, reason)
+    report.reject(rejected)
+    checkpoint.write_rejection(rejected)
+    return rejected
 
 
 class _Sampled:

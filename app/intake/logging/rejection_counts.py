@@ -5,30 +5,30 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Final
 
 import structlog
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from ...base.clock import floor_to_hour
 from ...base.errors import Unavailable
+from ...database.binary_rows import read_row
 from ...database.engine import Database
 from ...domain.arrival import LogKind, RecordSource, RejectionCount, RejectionReason
 from ..volume.arrival_queries import add_rejections
 from ..writing.write_target import Target
 
-MAX_COUNTS: Final = 20_000
+MAX_COUNTS = 20_000
 """Further counts are added to those without a field, or else lost."""
 
-SECONDS_BETWEEN_WRITES: Final = 1.0
+SECONDS_BETWEEN_WRITES = 1.0
 
-_MEMBERS: Final = frozenset(
+_MEMBERS = frozenset(
     {"id", "scored_at", "features", "meta", "prediction", "probability", "label", "labelled_at", "record", "records", "line", "values"}
     | {"scoring_id", "scoring_timestamp", "sample_rate", "body", "request", "response"}
 )
 """Any other field, but for columns of the schema, could be a value of a sender."""
 
-_WORDS: Final = (
+_WORDS = (
     (RejectionReason.CONFLICT, re.compile("(a record|feedback) of this id is stored already")),
     (RejectionReason.ERASED, re.compile("is of a record that was erased")),
     (RejectionReason.ORPHAN, re.compile("is of an? (request|answer) whose")),
@@ -100,7 +100,7 @@ class RejectionLog:
         """`field` must be a name that we know, not a value of the sender."""
         key = _Key(deployment_no, floor_to_hour(now), source, kind, reason, field)
         if key not in self._counts and len(self._counts) >= MAX_COUNTS:
-            key = _Key(deployment_no, floor_to_hour(now), source, kind, reason, "")
+            key = structs.replace(key, field="")
             if key not in self._counts and len(self._counts) >= 2 * MAX_COUNTS:
                 return
         self._counts[key] += records
@@ -119,9 +119,7 @@ class RejectionLog:
             return
         rows = defaultdict[int, list[RejectionCount]](list)
         for key, records in counts.items():
-            rows[key.deployment_no].append(
-                RejectionCount(hour=key.hour, source=key.source, kind=key.kind, reason=key.reason, field=key.field, records=records)
-            )
+            rows[key.deployment_no].append(read_row(RejectionCount, key, records=records))
         try:
             await asyncio.to_thread(self._add, rows)
         except Unavailable as error:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 from sqlalchemy import case, func, or_, select, text
 from sqlalchemy.dialects.postgresql import insert
@@ -17,10 +17,10 @@ from ...domain.check import Span
 from ..gateway.call_outcomes import IntakeCount
 from .missing_records import MissingHour, MissingRecords, MissingTotals
 
-MOST_WAITING: Final = 1000
+MOST_WAITING = 1000
 """Max labels without a record that are counted; more are shown as "more than"."""
 
-MOST_REASONS: Final = 10_000
+MOST_REASONS = 10_000
 
 _IS_ALONE = text("SELECT pg_try_advisory_xact_lock(4540261130)")
 

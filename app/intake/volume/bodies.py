@@ -198,12 +198,11 @@ class IngestionOut(Out):
 
     @classmethod
     def of(cls, view: IngestionView) -> "IngestionOut":
-        return cls(
+        return cls.from_object(
+            view,
             hours=[IngestionHourOut.of(hour) for hour in view.hours],
             rejections=[RejectedOut.of(rejection) for rejection in view.rejections],
-            waiting_labels=view.waiting_labels,
             has_more_waiting_labels=view.is_more,
-            signs=list(view.signs),
         )
 
 

@@ -4,12 +4,10 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from types import MappingProxyType
-from typing import Final
 
 from sqlalchemy.orm import Session
 
-from ...base.clock import HOUR, floor_to_hour
+from ...base.clock import HOUR
 from ...base.frozen import frozen
 from ...domain.arrival import Arrivals, LogKind, RecordSource, RejectionCount, RejectionReason
 from ...domain.check import Span
@@ -17,58 +15,76 @@ from ..gateway.call_outcomes import IntakeCount, IntakeOutcome
 from .arrival_queries import MOST_WAITING, arrivals_in, intake_hours, missing_hours, rejections_in, waiting_labels
 from .missing_records import MissingHour
 
-SOURCE_WORDS: Final[Mapping[RecordSource, str]] = MappingProxyType(
-    {
-        RecordSource.REST: "REST API",
-        RecordSource.CLIENT: "Python client",
-        RecordSource.IMPORT: "import",
-        RecordSource.GATEWAY: "gateway",
-        RecordSource.EVENT: "events",
-    }
-)
+SOURCE_WORDS: Mapping[RecordSource, str] = {
+    RecordSource.REST: "REST API",
+    RecordSource.CLIENT: "Python client",
+    RecordSource.IMPORT: "import",
+    RecordSource.GATEWAY: "gateway",
+    RecordSource.EVENT: "events",
+}
 """Sources in words."""
 
-REASON_WORDS: Final[Mapping[RejectionReason, str]] = MappingProxyType(
-    {
-        RejectionReason.MISSING: "is missing",
-        RejectionReason.UNKNOWN_FIELD: "is not in the schema",
-        RejectionReason.WRONG_TYPE: "is of another type",
-        RejectionReason.OUT_OF_RANGE: "is out of range",
-        RejectionReason.UNUSABLE_TEXT: "is text that cannot be stored",
-        RejectionReason.UNUSABLE_TIME: "is not a usable time",
-        RejectionReason.WRONG_SHAPE: "has another shape",
-        RejectionReason.TOO_LARGE: "is too large",
-        RejectionReason.CONFLICT: "is the id of another record",
-        RejectionReason.ORPHAN: "has only a request or only an answer",
-        RejectionReason.ERASED: "is the id of a record that was erased on request",
-        RejectionReason.UNREADABLE: "could not be read as a whole",
-        RejectionReason.OTHER: "was refused for another reason",
-    }
-)
+REASONS: Mapping[RejectionReason, tuple[str, str]] = {
+    RejectionReason.MISSING: (
+        "is missing",
+        "Send the field with every record; a feature without a value is sent as null.",
+    ),
+    RejectionReason.UNKNOWN_FIELD: (
+        "is not in the schema",
+        "Leave the field out, or add it to the schema of the deployment.",
+    ),
+    RejectionReason.WRONG_TYPE: (
+        "is of another type",
+        "Send the type that the schema says, or change the schema.",
+    ),
+    RejectionReason.OUT_OF_RANGE: (
+        "is out of range",
+        "Send probabilities within [0, 1] and numbers that 64 bits can hold.",
+    ),
+    RejectionReason.UNUSABLE_TEXT: (
+        "is text that cannot be stored",
+        "Shorten the text, and remove control characters.",
+    ),
+    RejectionReason.UNUSABLE_TIME: (
+        "is not a usable time",
+        "Send ISO 8601 with its offset from UTC, and look at the sender's clock.",
+    ),
+    RejectionReason.WRONG_SHAPE: (
+        "has another shape",
+        "Compare what is sent with the examples of the API's description.",
+    ),
+    RejectionReason.TOO_LARGE: (
+        "is too large",
+        "Send fewer or shorter fields; a record may have 256 KiB.",
+    ),
+    RejectionReason.CONFLICT: (
+        "is the id of another record",
+        "Give each record an id of its own. The record that came first stays.",
+    ),
+    RejectionReason.ORPHAN: (
+        "has only a request or only an answer",
+        "Look at the part of your platform that sends requests and answers.",
+    ),
+    RejectionReason.ERASED: (
+        "is the id of a record that was erased on request",
+        "Nothing, if it was sent before the erasure. A new record needs an id of its own.",
+    ),
+    RejectionReason.UNREADABLE: (
+        "could not be read as a whole",
+        "The answer to the request says why. Everything in these requests is missing here.",
+    ),
+    RejectionReason.OTHER: (
+        "was refused for another reason",
+        "The receipt of the request says why.",
+    ),
+}
+"""Reasons in words, and the steps to take."""
 
-REMEDIES: Final[Mapping[RejectionReason, str]] = MappingProxyType(
-    {
-        RejectionReason.MISSING: "Send the field with every record; a feature without a value is sent as null.",
-        RejectionReason.UNKNOWN_FIELD: "Leave the field out, or add it to the schema of the deployment.",
-        RejectionReason.WRONG_TYPE: "Send the type that the schema says, or change the schema.",
-        RejectionReason.OUT_OF_RANGE: "Send probabilities within [0, 1] and numbers that 64 bits can hold.",
-        RejectionReason.UNUSABLE_TEXT: "Shorten the text, and remove control characters.",
-        RejectionReason.UNUSABLE_TIME: "Send ISO 8601 with its offset from UTC, and look at the sender's clock.",
-        RejectionReason.WRONG_SHAPE: "Compare what is sent with the examples of the API's description.",
-        RejectionReason.TOO_LARGE: "Send fewer or shorter fields; a record may have 256 KiB.",
-        RejectionReason.CONFLICT: "Give each record an id of its own. The record that came first stays.",
-        RejectionReason.ORPHAN: "Look at the part of your platform that sends requests and answers.",
-        RejectionReason.ERASED: "Nothing, if it was sent before the erasure. A new record needs an id of its own.",
-        RejectionReason.UNREADABLE: "The answer to the request says why. Everything in these requests is missing here.",
-        RejectionReason.OTHER: "The receipt of the request says why.",
-    }
-)
 
-
-_ANSWERED_BEFORE: Final = frozenset({RecordSource.GATEWAY, RecordSource.EVENT})
+_ANSWERED_BEFORE = frozenset({RecordSource.GATEWAY, RecordSource.EVENT})
 """Callers are answered before their records are read: no answer says what is wrong."""
 
-_REASON_OF_CALLS: Final = (
+_REASON_OF_CALLS = (
     "GET /v1/deployments/{id}/intake-counts has the reason of the last one. Compare the call with the deployment's payload format."
 )
 
@@ -119,12 +135,6 @@ class IngestionView:
         return [source for source in RecordSource if any(source in hour.payload or source in hour.feedback for hour in self.hours)]
 
 
-def read_recent_ingestion(session: Session, deployment_no: int, now: datetime, *, hours: int) -> IngestionView:
-    """`hours` in all, with the present one. Five statements, none of which reads records."""
-    until = floor_to_hour(now) + HOUR
-    return ingestion_in(session, deployment_no, Span(start=until - hours * HOUR, end=until), now)
-
-
 def ingestion_in(session: Session, deployment_no: int, span: Span, now: datetime) -> IngestionView:
     """Whole hours of that time. Five statements, none of which reads records."""
     arrivals = arrivals_in(session, deployment_no, span)
@@ -149,13 +159,13 @@ def ingestion_in(session: Session, deployment_no: int, span: Span, now: datetime
 def describe_rejection(rejection: RejectionCount) -> str:
     """`Age is of another type`."""
     subject = {RejectionReason.ORPHAN: "a record", RejectionReason.UNREADABLE: "a request"}.get(rejection.reason)
-    return f"{subject or rejection.field or 'a field'} {REASON_WORDS[rejection.reason]}"
+    return f"{subject or rejection.field or 'a field'} {REASONS[rejection.reason][0]}"
 
 
 def find_remedy(rejection: RejectionCount) -> str:
     if rejection.reason is RejectionReason.UNREADABLE and rejection.source in _ANSWERED_BEFORE:
         return _REASON_OF_CALLS
-    return REMEDIES[rejection.reason]
+    return REASONS[rejection.reason][1]
 
 
 def _by_hour(

@@ -7,17 +7,18 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query
 
 from ...access.gate.caller import NowIn, Reader, SessionIn
-from ...base.clock import floor_to_hour
+from ...base.clock import HOUR, floor_to_hour
 from ...base.errors import FieldProblem, InvalidInput, refuse
 from ...base.frozen import frozen
 from ...deployments.deployment_in_address import LoggableDeployment, ReadableDeployment
 from ...domain.arrival import KEPT
+from ...domain.check import Span
 from ...domain.record_times import TimeRule
 from ...web.id_and_time import Moment, in_utc, uuid_path
 from ...web.paging import Limit, PlaceCursor, cut_at_place, read_place_cursor
 from .arrival_queries import intake_hours, missing_hours, put_missing
 from .bodies import IngestionOut, IntakeHourOut, IntakeHoursPage, MissingHourOut, MissingHoursPage, MissingRecordsIn
-from .hourly_view import read_recent_ingestion
+from .hourly_view import ingestion_in
 from .missing_records import MissingTotals
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["records"])
@@ -97,7 +98,8 @@ def read_ingestion(deployment: ReadableDeployment, session: SessionIn, *, now: N
 
     Counts are kept for 31 days. Rejected records are counted by the kind of reason and the field; no value of a record is kept.
     """
-    return IngestionOut.of(read_recent_ingestion(session, deployment.no, now, hours=hours))
+    until = floor_to_hour(now) + HOUR
+    return IngestionOut.of(ingestion_in(session, deployment.no, Span(start=until - hours * HOUR, end=until), now))
 
 
 @router.get("/intake-counts")
