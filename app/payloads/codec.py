@@ -61,7 +61,7 @@ class Form(ABC):
     def read_request(self, sent: dict[str, Any]) -> AskedRows: ...
 
     @abstractmethod
-    def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, Any]: ...
+    def write_answer(self, columns: Sequence[str], rows: Rows) -> dict[str, Any]: ...
 
     @abstractmethod
     def request_schema(self, max_rows: int) -> Schema: ...
@@ -123,7 +123,7 @@ class Codec(ABC):
         body = self.write_request(columns, rows, asking=asking)
         return HttpMessage(body, self.request_headers(body))
 
-    def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - see `Asking`
+    def write_request(self, columns: Sequence[str], rows: Rows, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - see `Asking`
         """Writes the body for a page of rows.
 
         Raises:
@@ -139,11 +139,11 @@ class Codec(ABC):
         """Reads a request. `columns` names the columns of a format that does not."""
         return tabulate_rows(self.written.read_request(require_object(decode_request(body), "body")))
 
-    def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
+    def write_answer(self, columns: Sequence[str], rows: Rows) -> bytes:
         """Writes a model's answer with these columns. Raises ScoringFailed."""
         return encode_rows(self.build_answer(columns, rows), rows)
 
-    def build_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> object:
+    def build_answer(self, columns: Sequence[str], rows: Rows) -> object:
         return self.written.write_answer(columns, rows)
 
     @abstractmethod

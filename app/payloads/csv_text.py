@@ -37,7 +37,10 @@ def write_csv(rows: Iterable[Sequence[Any]]) -> bytes:
             # Line breaks in texts are escaped.
             return body[1:-2].replace(b"]\n[", b"\n") + b"\n" if listed else b""
         lines = body.splitlines()
-        written = [_write_row(row) if _is_foreign(line, 1) else line[1:-1] for row, line in zip(listed, lines, strict=True)]
+        written = [
+            ",".join(map(_write_cell, row)).encode() if _is_foreign(line, 1) else line[1:-1]
+            for row, line in zip(listed, lines, strict=True)
+        ]
         return b"".join([line + b"\n" for line in written])
     except UnicodeEncodeError as error:
         raise ScoringFailed("A row to be scored holds text that cannot be written as UTF-8; nothing was sent to the model.") from error
@@ -103,21 +106,15 @@ def read_csv_request(body: bytes) -> list[list[Any]]:
         raise InvalidInput.of(f"body[{error.line - 1}]", str(error)) from error
 
 
-def _write_row(row: Sequence[Any]) -> bytes:
-    return ",".join(map(_write_cell, row)).encode()
-
-
 def _write_cell(cell: object) -> str:
     if cell is None:
         return ""
-    if isinstance(cell, bool):
-        return "true" if cell else "false"
     if isinstance(cell, float) and not math.isfinite(cell):
         raise ScoringFailed(f"A row to be scored holds {cell}, which CSV cannot carry as a number; nothing was sent to the model.")
     if isinstance(cell, float):
         return _encoder.encode(cell).decode()
     if isinstance(cell, int):
-        return repr(cell)
+        return json.dumps(cell)
     text = cell if isinstance(cell, str) else json.dumps(cell)
     return '"' + text.replace('"', '""') + '"'
 

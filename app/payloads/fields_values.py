@@ -28,8 +28,8 @@ from .wire import (
     require_object,
 )
 
-_MEMBERS = frozenset({"fields", "values", "meta"})
-_META_MEMBERS = frozenset({"fields", "values"})
+_MEMBERS = ("fields", "values", "meta")
+_META_MEMBERS = ("fields", "values")
 _INPUT_DATA, _PREDICTIONS = "input_data", "predictions"
 
 
@@ -50,7 +50,7 @@ class _Bare(Form):
         require_members(sent, "", _MEMBERS, next_to=self.member)
         return _read_closed(sent, "")
 
-    def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, Any]:
+    def write_answer(self, columns: Sequence[str], rows: Rows) -> dict[str, Any]:
         return self.write_request(columns, rows)
 
     def request_schema(self, max_rows: int) -> Schema:
@@ -74,10 +74,10 @@ class _InputData(Form):
         return {_INPUT_DATA: [BARE.write_request(columns, rows)]}
 
     def read_request(self, sent: dict[str, Any]) -> Tables:
-        require_members(sent, "", frozenset({_INPUT_DATA}), next_to=_INPUT_DATA)
+        require_members(sent, "", [_INPUT_DATA], next_to=_INPUT_DATA)
         return _read_closed(*_unwrap(sent, "", _INPUT_DATA))
 
-    def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, Any]:
+    def write_answer(self, columns: Sequence[str], rows: Rows) -> dict[str, Any]:
         return {_PREDICTIONS: [BARE.write_answer(columns, rows)]}
 
     def request_schema(self, max_rows: int) -> Schema:
@@ -141,13 +141,20 @@ class FieldsValuesCodec(Codec):
             raise InvalidInput.of(response.values_path, str(error)) from error
         if order is not None:
             response = replace(response, values=[response.values[position] for position in order])
-        predictions, probabilities, labels = _pick_outputs(response, outputs)
+        try:
+            at = find_outputs(response.fields, outputs)
+        except OutputsUnclear as error:
+            raise InvalidInput.of(response.fields_path, str(error)) from error
+        predictions, probabilities, labels = (
+            None if position is None else [row[position] for row in response.values]
+            for position in (at.prediction, at.probability, at.label)
+        )
         return LoggedTable(
             fields=tuple(request.table.fields),
             rows=request.table.values,
             meta_fields=() if request.meta is None else tuple(request.meta.fields),
             meta_rows=None if request.meta is None else request.meta.values,
-            predictions=predictions,
+            predictions=predictions or [],
             probabilities=probabilities,
             labels=labels,
             scoring_id=read_stated(pair, "scoring_id"),
@@ -212,16 +219,6 @@ def _unwrap(document: object, path: str, wrapper: str) -> tuple[dict[str, Any], 
         content = f"{len(inner)} of them" if isinstance(inner, list) else name_kind(inner)
         raise InvalidInput.of(where, f"must be an array of exactly one table, found {content}")
     return require_object(inner[0], f"{where}[0]"), f"{where}[0]"
-
-
-def _pick_outputs(response: Table, outputs: OutputFields) -> tuple[list[Any], list[Any] | None, list[Any] | None]:
-    try:
-        at = find_outputs(response.fields, outputs)
-    except OutputsUnclear as error:
-        raise InvalidInput.of(response.fields_path, str(error)) from error
-    columns = (at.prediction, at.probability, at.label)
-    prediction, probability, label = (None if position is None else [row[position] for row in response.values] for position in columns)
-    return prediction or [], probability, label
 
 
 def _require_one_table(answer: _Answered) -> _AnsweredTable:

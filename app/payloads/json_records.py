@@ -5,7 +5,7 @@ from typing import Any
 
 from ..base.errors import InvalidInput
 from .codec import read_objects
-from .listed_answers import PREDICTIONS, ListedCodec, build_objects
+from .listed_answers import PREDICTIONS, Elements, ListedCodec, build_objects
 from .wire import Rows, Table, decode_answer, decode_request, is_by_column, name_kind, read_by_column
 
 
@@ -26,10 +26,10 @@ class RecordsCodec(ListedCodec):
             raise InvalidInput.of("body", f"must be an array of records, found {name_kind(records)}")
         return read_objects(records, "body")
 
-    def build_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> object:
+    def build_answer(self, columns: Sequence[str], rows: Rows) -> object:
         return build_objects(columns, rows)
 
-    def read_elements(self, body: bytes) -> list[Any] | dict[str, list[Any]]:
-        answer: list[Any] | dict[str, Any] = decode_answer(body, list[Any] | dict[str, Any], expected="[{...}]")  # type: ignore[arg-type]
+    def read_elements(self, body: bytes) -> Elements:
+        answer: Elements = decode_answer(body, list[Any] | dict[str, Any], expected="[{...}]")  # type: ignore[arg-type]
         is_whole = isinstance(answer, list) or (is_by_column(answer) and PREDICTIONS not in answer)
         return answer if is_whole else super().read_elements(body)

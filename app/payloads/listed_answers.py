@@ -1,7 +1,7 @@
 """Answers that list one element a record: `{"predictions": […]}`."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -11,13 +11,17 @@ from ..domain.record import Prediction
 from .codec import Codec
 from .find_outputs import output_names
 from .read_predictions import Answer, read_outputs, require_rows, to_predictions
-from .wire import decode_answer
+from .wire import Rows, decode_answer
 
 PREDICTIONS = "predictions"
 
 
+Elements: TypeAlias = list[Any] | dict[str, list[Any]]
+"""An element a record, or the columns by name."""
+
+
 class _Answer(msgspec.Struct):
-    predictions: list[Any] | dict[str, list[Any]]
+    predictions: Elements
 
 
 class ListedCodec(Codec):
@@ -26,11 +30,11 @@ class ListedCodec(Codec):
     A list without names is the prediction; wider lists could be class probabilities, and are refused unless they are said to be.
     """
 
-    def read_elements(self, body: bytes) -> list[Any] | dict[str, list[Any]]:
+    def read_elements(self, body: bytes) -> Elements:
         """Returns the elements, a record each, or the columns. Raises ScoringFailed."""
         return decode_answer(body, _Answer, expected='{"predictions": [...]}').predictions
 
-    def build_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> object:
+    def build_answer(self, columns: Sequence[str], rows: Rows) -> object:
         return {PREDICTIONS: build_objects(columns, rows)}
 
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
@@ -38,11 +42,11 @@ class ListedCodec(Codec):
         return answer_of_elements(read_columns(self.read_elements(body), expected_rows, outputs), outputs, expected_rows)
 
 
-def build_objects(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
+def build_objects(columns: Sequence[str], rows: Rows) -> list[dict[str, Any]]:
     return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
-def read_columns(elements: list[Any] | dict[str, list[Any]], expected_rows: int, outputs: OutputFields) -> dict[str, list[Any]] | list[Any]:
+def read_columns(elements: Elements, expected_rows: int, outputs: OutputFields) -> Elements:
     """Returns the columns by name, or the cells of one without a name. Raises ScoringFailed."""
     if isinstance(elements, dict):
         return elements
@@ -70,7 +74,7 @@ def read_columns(elements: list[Any] | dict[str, list[Any]], expected_rows: int,
     return [row[0] for row in elements]
 
 
-def answer_of_elements(columns: dict[str, list[Any]] | list[Any], outputs: OutputFields, expected_rows: int) -> Answer:
+def answer_of_elements(columns: Elements, outputs: OutputFields, expected_rows: int) -> Answer:
     predictions = predictions_of_elements(columns, outputs, expected_rows)
     if not isinstance(columns, dict):
         return Answer([outputs.prediction], [[cell] for cell in columns], predictions)
@@ -78,7 +82,7 @@ def answer_of_elements(columns: dict[str, list[Any]] | list[Any], outputs: Outpu
     return Answer(list(full), list(map(list, zip(*full.values(), strict=True))), predictions)
 
 
-def predictions_of_elements(columns: dict[str, list[Any]] | list[Any], outputs: OutputFields, expected_rows: int) -> list[Prediction]:
+def predictions_of_elements(columns: Elements, outputs: OutputFields, expected_rows: int) -> list[Prediction]:
     if isinstance(columns, dict):
         names = list(columns)
 

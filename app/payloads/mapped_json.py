@@ -70,7 +70,7 @@ class MappedCodec(Codec):
                 raise InvalidInput.of(f"body[{position}]", f"a column's path {error}") from error
         return Table("body", "body", list(columns), rows)
 
-    def build_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> object:
+    def build_answer(self, columns: Sequence[str], rows: Rows) -> object:
         if not self._answers.is_of_many and len(rows) != 1:
             raise ScoringFailed("The mapping's answers have no [*], so an answer holds one record; ask about one record at once.")
         paths = [self._outputs.get(name) or member_path(name) for name in columns]

@@ -11,14 +11,14 @@ from .schema_parts import CELLS, NAMES, Schema, build_rows_schema, closed_object
 from .wire import Rows, Table, decode_request, read_by_column, read_table, require_members, require_object
 
 _SPLIT, _RECORDS, _INPUTS = "dataframe_split", "dataframe_records", "inputs"
-_SPLIT_MEMBERS = frozenset({"columns", "data", "index"})
+_SPLIT_MEMBERS = ("columns", "data", "index")
 
 
 class _Dataframe(Form):
     answer_name = "dataframe"
     answer_title = "For MLflow's forms"
 
-    def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, Any]:
+    def write_answer(self, columns: Sequence[str], rows: Rows) -> dict[str, Any]:
         return {PREDICTIONS: build_objects(columns, rows)}
 
     def answer_schema(self) -> dict[str, Schema]:
@@ -36,7 +36,7 @@ class _Split(_Dataframe):
         return {_SPLIT: {"columns": list(columns), "data": rows}}
 
     def read_request(self, sent: dict[str, Any]) -> Tables:
-        require_members(sent, "", frozenset({_SPLIT}), next_to=_SPLIT)
+        require_members(sent, "", [_SPLIT], next_to=_SPLIT)
         table = read_table(sent[_SPLIT], _SPLIT, fields="columns", values="data")
         require_members(sent[_SPLIT], _SPLIT, _SPLIT_MEMBERS, next_to="data")
         return Tables(table)
@@ -57,7 +57,7 @@ class _Records(_Dataframe):
         return {_RECORDS: build_objects(columns, rows)}
 
     def read_request(self, sent: dict[str, Any]) -> Objects:
-        require_members(sent, "", frozenset({_RECORDS}), next_to=_RECORDS)
+        require_members(sent, "", [_RECORDS], next_to=_RECORDS)
         rows = sent[_RECORDS]
         if not isinstance(rows, list):
             raise InvalidInput.of(_RECORDS, "must be an array of records")
@@ -117,7 +117,7 @@ class MlflowCsvCodec(ListedCodec):
     shown_request = "age,sex and a line a record"
     content_type = "text/csv"
 
-    def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
+    def write_request(self, columns: Sequence[str], rows: Rows, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
         return write_csv([columns, *rows])
 
     def read_request(self, body: bytes, columns: Sequence[str]) -> Table:  # noqa: ARG002 - the header names them

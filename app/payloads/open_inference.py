@@ -1,7 +1,7 @@
 """The Open Inference Protocol (KServe v2), in three forms."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from math import prod
 from typing import Any
@@ -25,8 +25,6 @@ _MATRIX = "input-0"
 REQUEST_ID_PREFIX = "evenhand-"
 _BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*+"|[{}\[\]]', re.DOTALL)
 
-_Refuse = Callable[[TensorUnclear], Exception]
-
 
 class OpenInferenceCodec(Codec):
     """Writes one tensor a column, texts as BYTES; reads tensors nested or flat, also binary."""
@@ -34,29 +32,34 @@ class OpenInferenceCodec(Codec):
     label = "Open Inference Protocol v2, a tensor a column"
     shown_request = '{"inputs": [{"name": "age", "shape": [n, 1], "datatype": "INT64", "data": […]}, …]}'
 
-    def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:
+    def write_request(self, columns: Sequence[str], rows: Rows, asking: Asking = NOTHING_KNOWN) -> bytes:
         tensors = _build_tensors(columns, rows, asking.types)
         head = {"id": _new_id(), "parameters": {"content_type": "pd"}}
         document = {**head, _INPUTS: list(map(_write_tensor, tensors)), **_write_wanted(asking)}
-        return encode_rows(document, rows, is_plain=all(tensor.is_plain for tensor in tensors))
+        return encode_rows(document, rows)
 
     def read_request(self, body: bytes, columns: Sequence[str]) -> Table:
-        tensors = _read_tensors(body, _INPUTS, _refuse_request)
-        if len(tensors) == 1 and prod(tensors[0].shape[1:]) == len(columns) and tensors[0].name not in columns:
-            rows = table_rows(tensors, _refuse_request)
-            return Table(_INPUTS, _INPUTS, list(columns), [row[0] if len(columns) > 1 else row for row in rows])
-        return Table(_INPUTS, _INPUTS, [tensor.name for tensor in tensors], table_rows(tensors, _refuse_request))
+        try:
+            tensors = _read_tensors(body, _INPUTS)
+            rows = table_rows(tensors)
+        except TensorUnclear as error:
+            raise InvalidInput.of(printable(error.name), str(error)) from error
+        names = [tensor.name for tensor in tensors]
+        if len(names) == 1 and prod(tensors[0].shape[1:]) == len(columns) and names[0] not in columns:
+            names, rows = list(columns), [row[0] if len(columns) > 1 else row for row in rows]
+        return Table(_INPUTS, _INPUTS, names, rows)
 
-    def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
+    def write_answer(self, columns: Sequence[str], rows: Rows) -> bytes:
         """Writes a tensor a column; arrays of numbers get a column for each."""
         return encode_rows({"model_name": "model", _OUTPUTS: [_write_tensor(tensor) for tensor in _build_outputs(columns, rows)]}, rows)
 
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
-        tensors = _read_tensors(body, _OUTPUTS, _refuse_answer)
         try:
+            tensors = _read_tensors(body, _OUTPUTS)
             columns = [tensor.rows() for tensor in tensors]
         except TensorUnclear as error:
-            raise _refuse_answer(error) from error
+            described = f"{printable(error.name)} {error}"
+            raise ScoringFailed(f"The model's endpoint did not answer in the Open Inference Protocol: {described}.") from error
         for column in columns:
             require_rows(len(column), expected_rows)
         names = [tensor.name for tensor in tensors]
@@ -72,14 +75,14 @@ class OpenInferenceMatrixCodec(OpenInferenceCodec):
     label = "Open Inference Protocol v2, one tensor for all columns"
     shown_request = '{"inputs": [{"name": "input-0", "shape": [n, d], "datatype": "FP64", "data": […]}]}'
 
-    def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:
+    def write_request(self, columns: Sequence[str], rows: Rows, asking: Asking = NOTHING_KNOWN) -> bytes:
         """Writes the cells row by row, as FP64 unless all columns hold whole numbers."""
         flat = list(chain.from_iterable(rows))
         kinds = set(asking.types)
         field_type = asking.types[0] if len(kinds) == 1 else FieldType.NUMBER if kinds == {FieldType.INTEGER, FieldType.NUMBER} else None
         tensor = build_tensor(_MATRIX, flat, field_type, (len(rows), len(columns)))
         document = {"id": _new_id(), _INPUTS: [_write_tensor(tensor)], **_write_wanted(asking)}
-        return encode_rows(document, rows, is_plain=tensor.is_plain)
+        return encode_rows(document, rows)
 
 
 class OpenInferenceBinaryCodec(OpenInferenceCodec):
@@ -93,11 +96,11 @@ class OpenInferenceBinaryCodec(OpenInferenceCodec):
     def request_headers(self, body: bytes) -> list[tuple[bytes, bytes]]:
         return [*super().request_headers(body), (_HEADER_LENGTH, str(_header_length(body)).encode())]
 
-    def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:
+    def write_request(self, columns: Sequence[str], rows: Rows, asking: Asking = NOTHING_KNOWN) -> bytes:
         tensors = _build_tensors(columns, rows, asking.types)
         return _write_binary(_INPUTS, tensors, {"id": _new_id(), "parameters": {"binary_data_output": True}, **_write_wanted(asking)})
 
-    def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
+    def write_answer(self, columns: Sequence[str], rows: Rows) -> bytes:
         return _write_binary(_OUTPUTS, _build_outputs(columns, rows), {"model_name": "model"})
 
 
@@ -109,7 +112,7 @@ def _build_tensors(columns: Sequence[str], rows: Rows, types: Sequence[FieldType
     ]
 
 
-def _build_outputs(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[Tensor]:
+def _build_outputs(columns: Sequence[str], rows: Rows) -> list[Tensor]:
     tensors = []
     for name, cells in by_column(columns, rows).items():
         if cells and all(isinstance(cell, list | tuple) for cell in cells):
@@ -162,33 +165,31 @@ def _header_length(body: bytes) -> int:
     return len(body)
 
 
-def _read_tensors(body: bytes, member: str, refuse: _Refuse) -> list[Tensor]:
+def _read_tensors(body: bytes, member: str) -> list[Tensor]:
+    """Returns the tensors, all of different names. Raises TensorUnclear."""
     end = _header_length(body) if BINARY_SIZE.encode() in body and body[:1] == b"{" else len(body)
     try:
         document = require_object(decode_request(body[:end]), "body")
     except InvalidInput as error:
-        raise refuse(TensorUnclear("body", error.problems[0].message)) from error
+        raise TensorUnclear("body", error.problems[0].message) from error
     described, data = document.get(member), body[end:]
     if not isinstance(described, list) or not described:
-        raise refuse(TensorUnclear(member, f"must be an array of tensors, found {name_kind(described)}"))
+        raise TensorUnclear(member, f"must be an array of tensors, found {name_kind(described)}")
     tensors, at = [], 0
     for position, entry in enumerate(described):
-        try:
-            head = read_head(entry, f"{member}[{position}]")
-            if head.binary_size is None:
-                values = flatten(entry.get("data"), head.name)
-            else:
-                end = at + head.binary_size
-                values, at = unpack(head, data[at:end]), end
-        except TensorUnclear as error:
-            raise refuse(error) from error
+        head = read_head(entry, f"{member}[{position}]")
+        if head.binary_size is None:
+            values = flatten(entry.get("data"), head.name)
+        else:
+            end = at + head.binary_size
+            values, at = unpack(head, data[at:end]), end
         tensors.append(Tensor(name=head.name, datatype=head.datatype, shape=head.shape, values=values))
     names = [tensor.name for tensor in tensors]
     if len(set(names)) < len(names):
         twice = next(name for position, name in enumerate(names) if name in names[:position])
-        raise refuse(TensorUnclear(member, f"name the tensor '{printable(twice)}' a second time"))
+        raise TensorUnclear(member, f"name the tensor '{printable(twice)}' a second time")
     if data[at:].strip():
-        raise refuse(TensorUnclear("body", f"has {len(data) - at} bytes after its tensors"))
+        raise TensorUnclear("body", f"has {len(data) - at} bytes after its tensors")
     return tensors
 
 
@@ -201,11 +202,3 @@ def _predict_alone(column: list[Any], outputs: OutputFields) -> list[Prediction]
             " outputs.probability its name."
         )
     return to_predictions(column, column if outputs.has_only_probabilities else None, None, outputs)
-
-
-def _refuse_request(error: TensorUnclear) -> InvalidInput:
-    return InvalidInput.of(printable(error.name), str(error))
-
-
-def _refuse_answer(error: TensorUnclear) -> ScoringFailed:
-    return ScoringFailed(f"The model's endpoint did not answer in the Open Inference Protocol: {printable(error.name)} {error}.")

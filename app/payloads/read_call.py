@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -73,16 +74,12 @@ def read_call(request: bytes, response: bytes, codecs: Iterable[Codec], columns:
             refusals.append(_Refusal(_ANSWER, error))
     if not refusals:
         raise InvalidInput.of("request", "is in no format that is read here")
-    members = _list_members(request)
-    raise max(refusals, key=lambda refusal: refusal.closeness_with(members)).error
-
-
-def _list_members(request: bytes) -> frozenset[str]:
-    try:
+    members: frozenset[str] = frozenset()
+    with suppress(InvalidInput):
         document = decode_request(request)
-    except InvalidInput:
-        return frozenset()
-    return frozenset(document) if isinstance(document, dict) else frozenset()
+        if isinstance(document, dict):
+            members = frozenset(document)
+    raise max(refusals, key=lambda refusal: refusal.closeness_with(members)).error
 
 
 def join_call(table: Table, answer: Answer, columns: CallColumns) -> LoggedTable:

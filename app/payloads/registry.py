@@ -1,6 +1,6 @@
 """The payload formats: a row each."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from enum import StrEnum
 from typing import Self
 
@@ -54,14 +54,12 @@ FORMS: tuple[Form, ...] = tuple(form for row in PayloadFormat for form in row.co
 FINDABLE: tuple[str, ...] = tuple(row.value for row in PayloadFormat if row is not PayloadFormat.MAPPED)
 """Formats that need no description, so trying finds them."""
 
-_CODECS: Mapping[str, Codec] = {row.value: row.codec for row in PayloadFormat}
-
 # Names of members that name their content are looked for first.
 _BY_MEMBER = sorted(FORMS, key=lambda form: form.is_bare)
 
 
 def codec_for(payload_format: str) -> Codec:
-    return _CODECS[payload_format]
+    return PayloadFormat(payload_format).codec
 
 
 def bind_codec(endpoint: Endpoint) -> Codec:
@@ -70,8 +68,8 @@ def bind_codec(endpoint: Endpoint) -> Codec:
 
 def codec_named(name: str, endpoint: Endpoint | None) -> Codec:
     """Returns the codec that a caller named; a mapping is that of the endpoint."""
-    if name not in _CODECS:
-        raise InvalidInput.of("payload_format", f"must be one of {', '.join(_CODECS)}")
+    if name not in [*PayloadFormat]:
+        raise InvalidInput.of("payload_format", f"must be one of {', '.join(PayloadFormat)}")
     if endpoint is not None and name == endpoint.payload_format:
         return bind_codec(endpoint)
     if name == PayloadFormat.MAPPED:

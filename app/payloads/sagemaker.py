@@ -1,7 +1,6 @@
 """SageMaker's formats: CSV without a header, and JSON lines."""
 
 from collections.abc import Sequence
-from itertools import chain
 from typing import Any
 
 from ..base.errors import InvalidInput, ScoringFailed
@@ -9,9 +8,9 @@ from ..base.strict_json import parse_json
 from ..domain.deployment import OutputFields
 from .codec import NOTHING_KNOWN, Asking, Codec, read_records
 from .csv_text import CsvUnclear, read_csv, read_csv_request, write_csv
-from .listed_answers import ListedCodec, answer_of_elements, build_objects, read_columns
+from .listed_answers import Elements, ListedCodec, answer_of_elements, build_objects, read_columns
 from .read_predictions import Answer, require_rows
-from .wire import Rows, Table, decode_lines, decode_request, decode_text, encode_row_lines, is_by_column, read_matrix
+from .wire import Rows, Table, decode_lines, decode_request, decode_text, encode_rows, is_by_column, read_matrix
 
 _FEATURES = "features"
 _PAGES = (b"<!doctype", b"<html", b"<?xml")
@@ -29,13 +28,13 @@ class SagemakerCsvCodec(Codec):
     content_type = "text/csv"
     accept = "text/csv"
 
-    def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
+    def write_request(self, columns: Sequence[str], rows: Rows, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
         return write_csv(rows)
 
     def read_request(self, body: bytes, columns: Sequence[str]) -> Table:
         return read_matrix(read_csv_request(body), "body", columns)
 
-    def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:  # noqa: ARG002 - without a header
+    def write_answer(self, columns: Sequence[str], rows: Rows) -> bytes:  # noqa: ARG002 - without a header
         return write_csv(rows)
 
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
@@ -45,7 +44,7 @@ class SagemakerCsvCodec(Codec):
         return answer_of_elements(_read_columns(body, outputs, expected_rows), outputs, expected_rows)
 
 
-def _read_columns(body: bytes, outputs: OutputFields, expected_rows: int) -> dict[str, list[Any]] | list[Any]:
+def _read_columns(body: bytes, outputs: OutputFields, expected_rows: int) -> Elements:
     if body.lstrip()[:_LONGEST_BEGINNING].lower().startswith(_PAGES):
         # A log-in page is no prediction.
         raise ScoringFailed("The model's endpoint did not answer CSV, but a page of HTML or XML.")
@@ -57,11 +56,7 @@ def _read_columns(body: bytes, outputs: OutputFields, expected_rows: int) -> dic
         # XGBoost's container answers a page on one line.
         rows = [[cell] for cell in rows[0]]
     require_rows(len(rows), expected_rows)
-    names = outputs.names
-    if outputs.classes is None and set(map(len, rows)) == {len(names)} and str not in set(map(type, chain.from_iterable(rows))):
-        # The quick case of nearly every answer.
-        return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
-    named = [_name_cells(row, names, outputs, position) for position, row in enumerate(rows, start=1)]
+    named = [_name_cells(row, outputs.names, outputs, position) for position, row in enumerate(rows, start=1)]
     return read_columns(named, expected_rows, outputs)
 
 
@@ -73,8 +68,8 @@ class SagemakerLinesCodec(ListedCodec):
     content_type = "application/jsonlines"
     accept = "application/jsonlines"
 
-    def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
-        return encode_row_lines([{_FEATURES: row} for row in rows], rows)
+    def write_request(self, columns: Sequence[str], rows: Rows, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
+        return encode_rows([{_FEATURES: row} for row in rows], rows, is_lines=True)
 
     def read_request(self, body: bytes, columns: Sequence[str]) -> Table:
         lines = [decode_request(line) for line in body.splitlines() if line.strip()]
@@ -82,10 +77,10 @@ class SagemakerLinesCodec(ListedCodec):
             raise InvalidInput.of("body", "is one object of columns, not a record a line")
         return read_records(lines, "body", columns)
 
-    def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
-        return encode_row_lines(build_objects(columns, rows), rows)
+    def write_answer(self, columns: Sequence[str], rows: Rows) -> bytes:
+        return encode_rows(build_objects(columns, rows), rows, is_lines=True)
 
-    def read_elements(self, body: bytes) -> list[Any] | dict[str, list[Any]]:
+    def read_elements(self, body: bytes) -> Elements:
         lines = decode_lines(body)
         if len(lines) == 1 and isinstance(lines[0], dict) and lines[0].keys() == {"predictions"}:
             return super().read_elements(body)

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeAlias, TypeVar
 
@@ -10,10 +10,10 @@ import msgspec
 
 from ..base.errors import FieldProblem, InvalidInput, ScoringFailed
 from ..base.frozen import frozen
-from ..base.values import Scalar, printable
+from ..base.values import printable
 
-Rows: TypeAlias = Sequence[Sequence[Scalar | None]]
-"""Records of one page, in the order of the columns."""
+Rows: TypeAlias = Sequence[Sequence[Any]]
+"""Records of one page, or answers to them, in the order of the columns."""
 
 BOM = b"\xef\xbb\xbf"
 
@@ -22,23 +22,14 @@ _encoder, _decoder = msgspec.json.Encoder(), msgspec.json.Decoder()
 _T = TypeVar("_T")
 
 
-def encode_rows(document: object, rows: Rows, *, is_plain: bool = False) -> bytes:
-    """Returns `document` with its `rows` as bytes; `is_plain`: only finite numbers. Raises ScoringFailed."""
-    return _encode(_encoder.encode, document, () if is_plain else rows)
-
-
-def encode_row_lines(documents: Sequence[object], rows: Rows) -> bytes:
-    """Returns a line for each document of one row. Raises ScoringFailed."""
-    return _encode(_encoder.encode_lines, documents, rows)
-
-
-def _encode(encode: Callable[[Any], bytes], document: object, rows: Rows) -> bytes:
+def encode_rows(document: Any, rows: Rows, *, is_lines: bool = False) -> bytes:  # noqa: ANN401 - any value of JSON
+    """Returns `document` with its `rows` as bytes; `is_lines`: a line for each of its elements. Raises ScoringFailed."""
     try:
-        body = encode(document)
+        body = _encoder.encode_lines(document) if is_lines else _encoder.encode(document)
     except UnicodeEncodeError as error:
         raise ScoringFailed("A row to be scored holds text that cannot be written as UTF-8; nothing was sent to the model.") from error
     # msgspec writes NaN as null, which would send a missing cell instead.
-    if rows and b"null" in body:
+    if b"null" in body:
         for index, row in enumerate(rows):
             for cell in row:
                 if isinstance(cell, float) and not math.isfinite(cell):
@@ -56,7 +47,9 @@ def decode_answer(body: bytes, shape: type[_T], *, expected: str) -> _T:
         reason = str(error).replace("`", "").replace("$", "the answer")
         raise ScoringFailed(f"The model's endpoint did not answer {expected}: {reason}.") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ScoringFailed(_describe_broken_json(body, str(error))) from error
+        if not body:
+            raise ScoringFailed("The model's endpoint answered without a body where JSON was expected.") from error
+        raise ScoringFailed(f"The model's endpoint did not answer JSON ({error}).") from error
     except RecursionError as error:
         raise ScoringFailed("The model's endpoint answered JSON that is nested too deeply to read.") from error
 
@@ -104,12 +97,6 @@ def _decode_json(text: bytes) -> Any:  # noqa: ANN401 - as above
 
 def _holds_non_finite(text: bytes) -> bool:
     return b"NaN" in text or b"Infinity" in text
-
-
-def _describe_broken_json(body: bytes, reason: str) -> str:
-    if not body:
-        return "The model's endpoint answered without a body where JSON was expected."
-    return f"The model's endpoint did not answer JSON ({reason})."
 
 
 _MOST_PROBLEMS = 100
@@ -179,9 +166,9 @@ def require_length(table: Table, request: Table) -> None:
         raise InvalidInput.of(table.values_path, f"has {len(table.values)} rows where {request.values_path} has {len(request.values)}")
 
 
-def require_members(document: Mapping[str, Any], path: str, allowed: frozenset[str], *, next_to: str) -> None:
+def require_members(document: Mapping[str, Any], path: str, allowed: Collection[str], *, next_to: str) -> None:
     """Raises InvalidInput for an unknown member, as a misspelt `meta`; `next_to` is for the message."""
-    unknown = sorted(document.keys() - allowed)
+    unknown = sorted(document.keys() - set(allowed))
     if unknown:
         raise InvalidInput.of(place(path, printable(unknown[0])), f"is not a member that is known next to {next_to}")
 
