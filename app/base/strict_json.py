@@ -2,10 +2,12 @@
 
 import json
 import re
-from typing import Any
+from typing import Any, TypeAlias
 
 from .encodings import locate_fault
 from .errors import InvalidInput
+
+JsonObject: TypeAlias = dict[str, Any]
 
 _SHOWN = 100
 

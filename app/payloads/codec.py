@@ -6,6 +6,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from ..base.errors import FieldProblem, InvalidInput
 from ..base.frozen import frozen
+from ..base.strict_json import JsonObject
 from ..base.values import printable
 from ..domain.deployment import Endpoint, FieldType, OutputFields
 from .read_predictions import Answer
@@ -55,13 +56,13 @@ class Form(ABC):
     """True if the rows lie in the body itself."""
 
     @abstractmethod
-    def write_request(self, columns: Sequence[str], rows: Rows) -> dict[str, Any]: ...
+    def write_request(self, columns: Sequence[str], rows: Rows) -> JsonObject: ...
 
     @abstractmethod
-    def read_request(self, sent: dict[str, Any]) -> AskedRows: ...
+    def read_request(self, sent: JsonObject) -> AskedRows: ...
 
     @abstractmethod
-    def write_answer(self, columns: Sequence[str], rows: Rows) -> dict[str, Any]: ...
+    def write_answer(self, columns: Sequence[str], rows: Rows) -> JsonObject: ...
 
     @abstractmethod
     def request_schema(self, max_rows: int) -> Schema: ...

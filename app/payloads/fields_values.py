@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from ..base.errors import InvalidInput, ScoringFailed
+from ..base.strict_json import JsonObject
 from ..domain.deployment import OutputFields
 from .codec import Codec, Form, Tables
 from .find_outputs import OutputsUnclear, find_outputs
@@ -43,14 +44,14 @@ class _Bare(Form):
     shape = "{fields, values}"
     is_bare = True
 
-    def write_request(self, columns: Sequence[str], rows: Rows) -> dict[str, Any]:
+    def write_request(self, columns: Sequence[str], rows: Rows) -> JsonObject:
         return {"fields": list(columns), "values": rows}
 
-    def read_request(self, sent: dict[str, Any]) -> Tables:
+    def read_request(self, sent: JsonObject) -> Tables:
         require_members(sent, "", _MEMBERS, next_to=self.member)
         return _read_closed(sent, "")
 
-    def write_answer(self, columns: Sequence[str], rows: Rows) -> dict[str, Any]:
+    def write_answer(self, columns: Sequence[str], rows: Rows) -> JsonObject:
         return self.write_request(columns, rows)
 
     def request_schema(self, max_rows: int) -> Schema:
@@ -70,14 +71,14 @@ class _InputData(Form):
     answer_title = "For `input_data`"
     shape = "{input_data: […]}"
 
-    def write_request(self, columns: Sequence[str], rows: Rows) -> dict[str, Any]:
+    def write_request(self, columns: Sequence[str], rows: Rows) -> JsonObject:
         return {_INPUT_DATA: [BARE.write_request(columns, rows)]}
 
-    def read_request(self, sent: dict[str, Any]) -> Tables:
+    def read_request(self, sent: JsonObject) -> Tables:
         require_members(sent, "", [_INPUT_DATA], next_to=_INPUT_DATA)
         return _read_closed(*_unwrap(sent, "", _INPUT_DATA))
 
-    def write_answer(self, columns: Sequence[str], rows: Rows) -> dict[str, Any]:
+    def write_answer(self, columns: Sequence[str], rows: Rows) -> JsonObject:
         return {_PREDICTIONS: [BARE.write_answer(columns, rows)]}
 
     def request_schema(self, max_rows: int) -> Schema:
@@ -161,8 +162,8 @@ class FieldsValuesCodec(Codec):
             scoring_timestamp=read_stated(pair, "scoring_timestamp"),
         )
 
-    def write_pair(self, table: LoggedTable, *, outputs: OutputFields) -> dict[str, Any]:
-        request: dict[str, Any] = BARE.write_request(table.fields, table.rows)
+    def write_pair(self, table: LoggedTable, *, outputs: OutputFields) -> JsonObject:
+        request: JsonObject = BARE.write_request(table.fields, table.rows)
         if table.meta_rows is not None:
             request["meta"] = BARE.write_request(table.meta_fields, table.meta_rows)
         columns = {
@@ -210,7 +211,7 @@ def _read_tables(document: object, path: str) -> Tables:
     return Tables(table, meta)
 
 
-def _unwrap(document: object, path: str, wrapper: str) -> tuple[dict[str, Any], str]:
+def _unwrap(document: object, path: str, wrapper: str) -> tuple[JsonObject, str]:
     table = require_object(document, path)
     if wrapper not in table:
         return table, path

@@ -1,9 +1,10 @@
 """The format of MLflow's scoring server."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ..base.errors import InvalidInput
+from ..base.strict_json import JsonObject
 from .codec import NOTHING_KNOWN, Asking, Form, Objects, Tables, read_records, tabulate_rows
 from .csv_text import read_csv_request, write_csv
 from .listed_answers import PREDICTIONS, ListedCodec, build_objects
@@ -18,7 +19,7 @@ class _Dataframe(Form):
     answer_name = "dataframe"
     answer_title = "For MLflow's forms"
 
-    def write_answer(self, columns: Sequence[str], rows: Rows) -> dict[str, Any]:
+    def write_answer(self, columns: Sequence[str], rows: Rows) -> JsonObject:
         return {PREDICTIONS: build_objects(columns, rows)}
 
     def answer_schema(self) -> dict[str, Schema]:
@@ -32,10 +33,10 @@ class _Split(_Dataframe):
     title = "MLflow"
     shape = "{dataframe_split: {…}}"
 
-    def write_request(self, columns: Sequence[str], rows: Rows) -> dict[str, Any]:
+    def write_request(self, columns: Sequence[str], rows: Rows) -> JsonObject:
         return {_SPLIT: {"columns": list(columns), "data": rows}}
 
-    def read_request(self, sent: dict[str, Any]) -> Tables:
+    def read_request(self, sent: JsonObject) -> Tables:
         require_members(sent, "", [_SPLIT], next_to=_SPLIT)
         table = read_table(sent[_SPLIT], _SPLIT, fields="columns", values="data")
         require_members(sent[_SPLIT], _SPLIT, _SPLIT_MEMBERS, next_to="data")
@@ -53,10 +54,10 @@ class _Records(_Dataframe):
     title = "MLflow, an object a record"
     shape = "{dataframe_records: […]}"
 
-    def write_request(self, columns: Sequence[str], rows: Rows) -> dict[str, Any]:
+    def write_request(self, columns: Sequence[str], rows: Rows) -> JsonObject:
         return {_RECORDS: build_objects(columns, rows)}
 
-    def read_request(self, sent: dict[str, Any]) -> Objects:
+    def read_request(self, sent: JsonObject) -> Objects:
         require_members(sent, "", [_RECORDS], next_to=_RECORDS)
         rows = sent[_RECORDS]
         if not isinstance(rows, list):

@@ -10,6 +10,7 @@ from uuid import uuid4
 import msgspec
 
 from ..base.errors import InvalidInput, ScoringFailed
+from ..base.strict_json import JsonObject
 from ..base.values import printable
 from ..domain.deployment import FieldType, OutputFields
 from ..domain.record import Prediction
@@ -123,7 +124,7 @@ def _build_outputs(columns: Sequence[str], rows: Rows) -> list[Tensor]:
     return tensors
 
 
-def _write_tensor(tensor: Tensor) -> dict[str, Any]:
+def _write_tensor(tensor: Tensor) -> JsonObject:
     kind = {"parameters": {"content_type": "str"}} if tensor.datatype == BYTES else {}
     return {"name": tensor.name, "shape": tensor.shape, "datatype": tensor.datatype, **kind, "data": tensor.values}
 
@@ -133,7 +134,7 @@ def _new_id() -> str:
     return f"{REQUEST_ID_PREFIX}{uuid4().hex}"
 
 
-def _write_wanted(asking: Asking) -> dict[str, Any]:
+def _write_wanted(asking: Asking) -> JsonObject:
     """A server may leave out outputs that nobody asks for."""
     outputs = asking.outputs
     if outputs is None or outputs.probability is None:
@@ -141,7 +142,7 @@ def _write_wanted(asking: Asking) -> dict[str, Any]:
     return {_OUTPUTS: [{"name": name} for name in outputs.names]}
 
 
-def _write_binary(member: str, tensors: Sequence[Tensor], members: dict[str, Any]) -> bytes:
+def _write_binary(member: str, tensors: Sequence[Tensor], members: JsonObject) -> bytes:
     packed = [pack(tensor) for tensor in tensors]
     described = [
         {"name": tensor.name, "shape": tensor.shape, "datatype": tensor.datatype, "parameters": {BINARY_SIZE: len(data)}}

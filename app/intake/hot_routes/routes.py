@@ -25,6 +25,7 @@ from ...base.clock import monotonic_seconds, utc_now
 from ...base.encodings import UTF_8
 from ...base.errors import Conflict, EvenhandError, FieldProblem, InvalidInput, NotFound, UnsupportedMediaType
 from ...base.frozen import frozen
+from ...base.strict_json import JsonObject
 from ...base.telemetry.prometheus import http_requests, http_seconds
 from ...domain.arrival import RecordSource, stated_source
 from ...domain.record import Receipt
@@ -166,7 +167,7 @@ class IngestionRoutes:
         return _write_receipt(receipt, request_id)
 
 
-def receipt_members(receipt: Receipt, stored: str = "accepted") -> dict[str, Any]:
+def receipt_members(receipt: Receipt, stored: str = "accepted") -> JsonObject:
     return {
         "sent": receipt.accepted + receipt.duplicate + receipt.rejected,
         stored: receipt.accepted,
@@ -221,12 +222,12 @@ def _is_csv(route: _Route, headers: Mapping[bytes, bytes]) -> bool:
     return False
 
 
-def _read_options(query: bytes, parameters: Mapping[str, bool]) -> dict[str, Any]:
+def _read_options(query: bytes, parameters: Mapping[str, bool]) -> JsonObject:
     if not query:
         return {}
     sent = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
     require_parameters([name for name, _ in sent], parameters)
-    options: dict[str, Any] = dict(sent)
+    options: JsonObject = dict(sent)
     for name in _SWITCHES:
         if name in options:
             text = options[name].lower()
@@ -250,7 +251,7 @@ def _adopt(response: Response) -> _Answer:
 
 
 _counters: dict[tuple[str, str, int], Any] = {}
-_timers: dict[str, Any] = {}
+_timers: JsonObject = {}
 
 
 def _count_request(route: _Route, method: str, status: int, seconds: float) -> None:

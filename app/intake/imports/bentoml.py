@@ -4,11 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC
 from functools import partial
-from typing import Any
 
 from ...base.errors import InvalidInput
 from ...base.frozen import frozen
-from ...base.strict_json import parse_json
+from ...base.strict_json import JsonObject, parse_json
 from ...domain.arrival import LogKind
 from .import_subject import ImportRow, ImportSubject, InputFile, RowRefused, read_time
 from .logged_calls import read_rows
@@ -26,7 +25,7 @@ class BentoSchema:
     prediction: str
     target: str | None
 
-    def registration(self, deployment_id: str, problem_type: str) -> dict[str, Any]:
+    def registration(self, deployment_id: str, problem_type: str) -> JsonObject:
         return {
             "id": deployment_id,
             "name": self.bento or deployment_id,
@@ -69,7 +68,7 @@ def read_bentoml(files: Sequence[InputFile], subject: ImportSubject) -> Iterator
     subject = replace(subject, times=replace(subject.times, zone=subject.times.zone or UTC))
     last, repeated = "", 0
 
-    def read(file: InputFile, row: dict[str, Any], line: int) -> list[dict[str, Any]]:
+    def read(file: InputFile, row: JsonObject, line: int) -> list[JsonObject]:
         nonlocal last, repeated
         request = row.get("request_id")
         repeated = repeated + 1 if request == last and line > 1 else 1
@@ -81,7 +80,7 @@ def read_bentoml(files: Sequence[InputFile], subject: ImportSubject) -> Iterator
         yield from read_rows(file, file.json_lines(), partial(read, file))
 
 
-def _build_record(row: dict[str, Any], call: str | None, file: InputFile, subject: ImportSubject) -> dict[str, Any]:
+def _build_record(row: JsonObject, call: str | None, file: InputFile, subject: ImportSubject) -> JsonObject:
     time = read_time(row.get("timestamp"), "timestamp", file, subject)
     if subject.kind is LogKind.FEEDBACK:
         name = subject.columns.label or "label"

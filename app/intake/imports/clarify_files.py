@@ -8,6 +8,7 @@ from typing import Any
 
 from ...base.errors import InvalidInput
 from ...base.frozen import frozen
+from ...base.strict_json import JsonObject
 from ...base.values import Scalar, is_number
 from ...domain.check import DataSet, Scope
 from ...domain.deployment import Column, FieldKind, FieldType, OutputFields, ProblemType, RecordSchema
@@ -89,7 +90,7 @@ class ClarifyChoices:
 class TranslatedMonitor:
     """A monitor's definition. Answers are scores of the class 1 from `score_threshold` on, where the outcomes are 1 and 0."""
 
-    body: dict[str, Any]
+    body: JsonObject
     notes: list[str] = field(default_factory=list)
     score_threshold: float | None = None
 
@@ -98,13 +99,13 @@ class ClarifyConfig:
     def __init__(self, config: object) -> None:
         if not isinstance(config, dict):
             raise InvalidInput.of("analysis_config", "must be a JSON object")
-        self._config: dict[str, Any] = config
+        self._config: JsonObject = config
         headers = config.get("headers")
         self._headers: Sequence[Any] = headers if isinstance(headers, list) else ()
         facets = config.get("facet")
         if not isinstance(facets, list) or not facets or not all(isinstance(facet, dict) for facet in facets):
             raise InvalidInput.of("analysis_config.facet", "must be an array of at least one facet")
-        self._facets: list[dict[str, Any]] = facets
+        self._facets: list[JsonObject] = facets
 
     def monitor(
         self, schema: RecordSchema, outputs: OutputFields, problem_type: ProblemType, choices: ClarifyChoices, constraints: object = None
@@ -122,7 +123,7 @@ class ClarifyConfig:
             if name in limits:
                 attribute["metric_limits"] = limits[name]
             attributes.append(attribute)
-        body: dict[str, Any] = {"favourable": favourable, "unfavourable": unfavourable, "attributes": attributes}
+        body: JsonObject = {"favourable": favourable, "unfavourable": unfavourable, "attributes": attributes}
         if self._config.get("group_variable") is not None:
             body["strata"] = self._name(self._config["group_variable"], "group_variable")
         metrics = self._metrics(notes)
@@ -188,7 +189,7 @@ class ClarifyConfig:
         return list(dict.fromkeys([IMPACT, *supported])) if supported else None
 
 
-def list_violations(config: object, measurements: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def list_violations(config: object, measurements: Iterable[Mapping[str, Any]]) -> JsonObject:
     """Returns a check's measurements with the verdict *unfair* as `constraint_violations.json`."""
     ClarifyConfig(config)
     # Of two names the first is the bias monitor's.
@@ -213,7 +214,7 @@ def list_violations(config: object, measurements: Iterable[Mapping[str, Any]]) -
     }
 
 
-def monitored_attribute(column: Column, listed: object, choices: ClarifyChoices, where: str, notes: list[str]) -> dict[str, Any]:
+def monitored_attribute(column: Column, listed: object, choices: ClarifyChoices, where: str, notes: list[str]) -> JsonObject:
     where, name = f"{where}.value_or_threshold", column.name
     if listed is None:
         raise InvalidInput.of(where, "is missing: name the values of the monitored groups")

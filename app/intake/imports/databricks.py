@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
 
 from msgspec.structs import replace
 
+from ...base.strict_json import JsonObject
 from ...base.values import is_number
 from .import_subject import ImportRow, ImportSubject, InputFile, RowRefused, read_time, shown
 from .logged_calls import LoggedCall, LoggedCallReader, read_bytes, read_rows
@@ -21,7 +21,7 @@ def read_databricks(files: Sequence[InputFile], subject: ImportSubject) -> Itera
             yield row if row.record is None else replace(row, fraction=row.record.get("sample_rate", 1.0))
 
 
-def _read_row(reader: LoggedCallReader, file: InputFile, subject: ImportSubject, row: dict[str, Any], _: int) -> list[dict[str, Any]]:
+def _read_row(reader: LoggedCallReader, file: InputFile, subject: ImportSubject, row: JsonObject, _: int) -> list[JsonObject]:
     fraction = 1.0 if row.get("sampling_fraction") is None else row["sampling_fraction"]
     if not is_number(fraction) or not 0 < fraction <= 1:
         raise RowRefused("sampling_fraction", f"must lie within (0, 1], found {shown(fraction)}")

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...base.errors import InvalidInput
 from ...base.spreadsheets import find_separator
+from ...base.strict_json import JsonObject
 from ...base.values import plain_cell, quote_names
 from ...domain.arrival import LogKind
 from ...domain.cells import parse_label, parse_probability, parse_text
@@ -47,10 +48,10 @@ class FlatTable:
             if missing:
                 raise InvalidInput.of(file.name, f"has no column {missing[0]!r:.200}, which is a feature; it has {quote_names(names)}")
 
-    def record(self, row: Mapping[str, Any], cell: Cell, scalar: Callable[[Any], Any]) -> dict[str, Any]:
+    def record(self, row: Mapping[str, Any], cell: Cell, scalar: Callable[[Any], Any]) -> JsonObject:
         """Returns the native record of a row; `scalar` reads labels, `cell` the rest."""
         features = {column.name: cell(row[column.name], column) for column in self._features}
-        record: dict[str, Any] = {"features": features or None}
+        record: JsonObject = {"features": features or None}
         if self._meta:
             record["meta"] = {column.name: cell(row[column.name], column) for column in self._meta}
         if self._id is not None:
@@ -123,7 +124,7 @@ def read_json_lines(files: Sequence[InputFile], subject: ImportSubject) -> Itera
         yield from read_rows(file, file.json_lines(), partial(_convert_row, subject, file))
 
 
-def _convert_row(subject: ImportSubject, file: InputFile, row: dict[str, Any], _: int) -> list[dict[str, Any]]:
+def _convert_row(subject: ImportSubject, file: InputFile, row: JsonObject, _: int) -> list[JsonObject]:
     if isinstance(row.get("features"), dict) or (subject.kind is LogKind.FEEDBACK and row.keys() <= _MEMBERS[subject.kind]):
         name = subject.time_name
         # The service refuses unknown members by name.
@@ -135,7 +136,7 @@ def _convert_row(subject: ImportSubject, file: InputFile, row: dict[str, Any], _
     return [table.record(row, lambda value, _: value, lambda value: value)]
 
 
-def _make_import_row(file: InputFile, number: int, record: Callable[[], dict[str, Any]]) -> ImportRow:
+def _make_import_row(file: InputFile, number: int, record: Callable[[], JsonObject]) -> ImportRow:
     try:
         return ImportRow(file=file.name, line=number, record=record())
     except RowRefused as refused:

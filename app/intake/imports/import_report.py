@@ -4,9 +4,9 @@ import re
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 
 from ...base.frozen import frozen
+from ...base.strict_json import JsonObject
 
 MAX_LISTED = 1000
 
@@ -57,10 +57,10 @@ class ImportReport:
         self.earliest = min(self.earliest or text, text)
         self.latest = max(self.latest or text, text)
 
-    def members(self) -> dict[str, Any]:
+    def members(self) -> JsonObject:
         return vars(self) | {"reasons": dict(self.reasons.most_common()), "rejections": list(map(asdict, self.rejections))}
 
     @classmethod
-    def of(cls, members: dict[str, Any]) -> "ImportReport":
+    def of(cls, members: JsonObject) -> "ImportReport":
         rejections = [RejectedRow(**row) for row in members["rejections"]]
         return cls(**members | {"reasons": Counter(members["reasons"]), "rejections": rejections, "warnings": Counter(members["warnings"])})

@@ -17,6 +17,7 @@ from msgspec import Struct
 from ...base.encodings import UTF_8, decode_parts
 from ...base.errors import InvalidInput, TooLarge
 from ...base.frozen import frozen
+from ...base.strict_json import JsonObject
 from ...base.values import printable
 from ...deployments.training.typed_column import ParquetFile
 from ...domain.arrival import LogKind
@@ -85,7 +86,7 @@ class RowRefused(RecordRefused):
         return ImportRow(file=file, line=line, field=self.field, reason=self.reason)
 
 
-NumberedRows: TypeAlias = Iterator[tuple[int, dict[str, Any] | RowRefused]]
+NumberedRows: TypeAlias = Iterator[tuple[int, JsonObject | RowRefused]]
 
 MAX_LINE_BYTES = 8 * 2**20
 """Max bytes of a line: memory must not depend on a file without line ends."""
@@ -221,14 +222,14 @@ def reopen(file: BinaryIO) -> nullcontext[BinaryIO]:
     return nullcontext(file)
 
 
-def _read_rows(batch: pa.RecordBatch) -> list[dict[str, Any] | RowRefused]:
+def _read_rows(batch: pa.RecordBatch) -> list[JsonObject | RowRefused]:
     """Text that is no UTF-8, or a time beyond any calendar, costs its row alone."""
     try:
         return list(batch.to_pylist())
     except _DAMAGED:
-        rows: list[dict[str, Any] | RowRefused] = []
+        rows: list[JsonObject | RowRefused] = []
     for position in range(batch.num_rows):
-        row: dict[str, Any] = {}
+        row: JsonObject = {}
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
             try:
                 row[name] = column[position].as_py()

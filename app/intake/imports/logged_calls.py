@@ -8,7 +8,7 @@ from typing import Any
 
 from ...base.errors import InvalidInput, ScoringFailed, TooLarge
 from ...base.frozen import frozen
-from ...base.strict_json import parse_json
+from ...base.strict_json import JsonObject, parse_json
 from ...payloads.codec import Codec
 from ...payloads.read_call import CallColumns, read_call
 from ...payloads.registry import FINDABLE, bind_codec, codec_for
@@ -38,7 +38,7 @@ class LoggedCallReader:
         self._codecs: list[Codec] = [*own_codecs, *map(codec_for, FINDABLE)]
         self._columns = CallColumns(subject.schema.features, subject.schema.meta, subject.outputs, may_lack_outputs=True)
 
-    def records(self, call: LoggedCall) -> list[dict[str, Any]]:
+    def records(self, call: LoggedCall) -> list[JsonObject]:
         """Returns the records. A call of one row gives it its id, others `{id}-{n}`."""
         subject = self._subject
         # Of one column any text would be CSV.
@@ -63,7 +63,7 @@ class LoggedCallReader:
         records = []
         for position, (record_id, cells) in enumerate(zip(ids_of_call(call.id, len(table)), table.rows, strict=True)):
             row = dict(zip(table.fields, cells, strict=True))
-            record: dict[str, Any] = {
+            record: JsonObject = {
                 "id": record_id,
                 "scored_at": call.time,
                 "features": {name: row[name] for name in subject.feature_names},
@@ -102,7 +102,7 @@ def read_labels(body: bytes, where: str) -> list[Any]:
     return labels
 
 
-def read_rows(file: InputFile, rows: NumberedRows, read: Callable[[dict[str, Any], int], Iterable[dict[str, Any]]]) -> Iterator[ImportRow]:
+def read_rows(file: InputFile, rows: NumberedRows, read: Callable[[JsonObject, int], Iterable[JsonObject]]) -> Iterator[ImportRow]:
     for number, row in rows:
         try:
             if isinstance(row, RowRefused):
@@ -119,13 +119,13 @@ def join_halves(
     files: Sequence[InputFile],
     subject: ImportSubject,
     rows_of: Callable[[InputFile], NumberedRows],
-    read_half: Callable[[dict[str, Any], InputFile, int, ImportSubject], Half],
+    read_half: Callable[[JsonObject, InputFile, int, ImportSubject], Half],
 ) -> Iterator[ImportRow]:
     """Yields the records of complete calls, then a refusal for each half alone."""
     reader = LoggedCallReader(subject)
     with open_halves() as halves:
 
-        def read(file: InputFile, row: dict[str, Any], line: int) -> list[dict[str, Any]]:
+        def read(file: InputFile, row: JsonObject, line: int) -> list[JsonObject]:
             half = read_half(row, file, line, subject)
             counterpart = halves.match(half)
             if counterpart is None:

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from ...base.durable_files import write_through
 from ...base.errors import InvalidInput, SetupError
+from ...base.strict_json import JsonObject
 from ...domain.arrival import LogKind
 from ...domain.deployment import OutputFields, ProblemType, RecordSchema, StorageKind
 from .import_subject import ImportRow, ImportSubject, InputFile, RowRefused, read_time, shown
@@ -40,8 +41,8 @@ class ExportHead(Struct, frozen=True, kw_only=True):
         # A feature may be called `id`.
         return [f"features.{column.name}" for column in self.schema.features] + [f"meta.{column.name}" for column in self.schema.meta]
 
-    def registration(self, deployment_id: str) -> dict[str, Any]:
-        registered: dict[str, Any] = {name: msgspec.to_builtins(getattr(self, name)) for name in _REGISTERED}
+    def registration(self, deployment_id: str) -> JsonObject:
+        registered: JsonObject = {name: msgspec.to_builtins(getattr(self, name)) for name in _REGISTERED}
         sections = {"features": self.schema.features, "meta": self.schema.meta}
         return {"id": deployment_id, **registered} | {
             section: [{"name": column.name, "type": column.type, "kind": column.kind} for column in columns]
@@ -111,7 +112,7 @@ def _require_fit(head: ExportHead, subject: ImportSubject, file: InputFile) -> N
                 raise InvalidInput.of(file.name, reason)
 
 
-def _convert_row(head: ExportHead, file: InputFile, subject: ImportSubject, row: Mapping[str, Any], _: int) -> list[dict[str, Any]]:
+def _convert_row(head: ExportHead, file: InputFile, subject: ImportSubject, row: Mapping[str, Any], _: int) -> list[JsonObject]:
     time = subject.time_name
     record = {"id": row["id"], time: read_time(row[time], time, file, subject), **{name: _read_json(row, name) for name in _VALUES}}
     for section, columns in (("features", head.schema.features), ("meta", head.schema.meta)):

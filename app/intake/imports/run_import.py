@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, Protocol
 from ...base.clock import floor_to_hour
 from ...base.errors import InvalidInput, TooLarge
 from ...base.frozen import frozen
+from ...base.strict_json import JsonObject
 from ...domain.arrival import LogKind
 from ...domain.record import Receipt
 from ..logging.ingest_plan import MAX_RECORD_BYTES
@@ -196,7 +197,7 @@ def encode_record(row: ImportRow, digest: str, subject: ImportSubject) -> bytes:
     return text
 
 
-def _classify(record: Mapping[str, Any], subject: ImportSubject) -> dict[str, Any]:
+def _classify(record: Mapping[str, Any], subject: ImportSubject) -> JsonObject:
     """Returns the record with the class of a score and the score as its probability."""
     only_scores, threshold = subject.outputs.has_only_probabilities, subject.score_threshold
     score = record.get("probability" if only_scores else "prediction")
@@ -269,7 +270,7 @@ class _Sampled:
             yield rate, {hour: math.floor(count / rate - count + 0.5) for hour, count in records.items()}
 
 
-def subject_members(subject: ImportSubject) -> dict[str, Any]:
+def subject_members(subject: ImportSubject) -> JsonObject:
     """Returns the choices that decide on a file's records, for the identity of an import."""
     columns = subject.columns
     return {

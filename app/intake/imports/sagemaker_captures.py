@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
 
+from ...base.strict_json import JsonObject
 from ...domain.arrival import LogKind
 from ..logging.model_call import ids_of_call
 from .import_subject import ImportRow, ImportSubject, InputFile, RowRefused, read_time
@@ -21,7 +21,7 @@ def read_sagemaker(files: Sequence[InputFile], subject: ImportSubject) -> Iterat
         yield from read_rows(file, file.json_lines(), read)
 
 
-def _read_capture(reader: LoggedCallReader, file: InputFile, subject: ImportSubject, line: dict[str, Any], _: int) -> list[dict[str, Any]]:
+def _read_capture(reader: LoggedCallReader, file: InputFile, subject: ImportSubject, line: JsonObject, _: int) -> list[JsonObject]:
     capture, path = _member(line, _CAPTURE, ""), f"{_CAPTURE}."
     call = LoggedCall(
         id=_read_id(line),
@@ -32,7 +32,7 @@ def _read_capture(reader: LoggedCallReader, file: InputFile, subject: ImportSubj
     return reader.records(call)
 
 
-def _read_truth(file: InputFile, subject: ImportSubject, line: dict[str, Any], _: int) -> list[dict[str, Any]]:
+def _read_truth(file: InputFile, subject: ImportSubject, line: JsonObject, _: int) -> list[JsonObject]:
     labels, call = read_labels(_read_body(line, _TRUTH, ""), f"{_TRUTH}.data"), _read_id(line)
     time = read_time(None, "labelled_at", file, subject)
     return [
@@ -41,7 +41,7 @@ def _read_truth(file: InputFile, subject: ImportSubject, line: dict[str, Any], _
     ]
 
 
-def _read_id(line: dict[str, Any]) -> str:
+def _read_id(line: JsonObject) -> str:
     metadata = _member(line, "eventMetadata", "")
     inference_id = metadata.get("inferenceId") or metadata.get("eventId")
     if not isinstance(inference_id, str):
@@ -49,12 +49,12 @@ def _read_id(line: dict[str, Any]) -> str:
     return inference_id
 
 
-def _read_body(capture: dict[str, Any], name: str, path: str) -> bytes:
+def _read_body(capture: JsonObject, name: str, path: str) -> bytes:
     side = _member(capture, name, path)
     return read_bytes(side.get("data"), f"{path}{name}.data", encoding=str(side.get("encoding", "")).upper())
 
 
-def _member(document: dict[str, Any], name: str, path: str) -> dict[str, Any]:
+def _member(document: JsonObject, name: str, path: str) -> JsonObject:
     member = document.get(name)
     if member is None:
         raise RowRefused(path + name, "is missing")

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from ...base.encodings import UTF_8, decode_parts
 from ...base.errors import InvalidInput, TooLarge
+from ...base.strict_json import JsonObject
 from ...base.values import quote_names
 from ...domain.arrival import RecordSource
 from ...domain.cells import Json, parse_label, parse_probability, parse_text
@@ -172,12 +173,12 @@ def read_lines(text: str) -> list[list[str]]:
     return [header, *filter(None, lines)]
 
 
-def _build_record(row: Mapping[str, Any], plan: IngestPlan, request: LogRequest) -> dict[str, Any]:
+def _build_record(row: Mapping[str, Any], plan: IngestPlan, request: LogRequest) -> JsonObject:
     columns = plan.features.names | plan.meta.names
     id_column, time_column = (
         next((name for name in aliases if name in row and name not in columns), None) for aliases in (_ID_COLUMNS, request.time_columns)
     )
-    record: dict[str, Any] = {
+    record: JsonObject = {
         "features": _pick_columns(row, plan.target.schema.features),
         "meta": _pick_columns(row, plan.target.schema.meta),
         "label": row.get(request.label),
@@ -190,7 +191,7 @@ def _build_record(row: Mapping[str, Any], plan: IngestPlan, request: LogRequest)
     return record
 
 
-def _pick_columns(row: Mapping[str, Any], columns: Sequence[Column]) -> dict[str, Any] | None:
+def _pick_columns(row: Mapping[str, Any], columns: Sequence[Column]) -> JsonObject | None:
     return {column.name: row[column.name] for column in columns if column.name in row} or None
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from ...base.strict_json import JsonObject
 from ...base.values import printable
 from ...domain.cells import Check, Json, moment, probability, record_id, sample_rate, scalar
 from .checked_records import Checked, CheckedFeedback, CheckedPayload, RecordRefused, checked_cell
@@ -18,7 +19,7 @@ _FEEDBACK_MEMBERS = frozenset({"id", "features", "meta", "label", "labelled_at",
 
 
 def check_payload(records: Sequence[Any], plan: IngestPlan, moments: StatedTimes) -> CheckedPayload:
-    def read(record: Json) -> dict[str, Any]:
+    def read(record: Json) -> JsonObject:
         members = read_members(record, _PAYLOAD_MEMBERS)
         values = {
             "ids": read_optional("id", record_id, members),
@@ -44,7 +45,7 @@ def check_payload(records: Sequence[Any], plan: IngestPlan, moments: StatedTimes
 def check_feedback(records: Sequence[Any], plan: IngestPlan, moments: StatedTimes, *, label_field: str = "label") -> CheckedFeedback:
     """`label_field` is the sender's name of the label; a record that could not be read is a RecordRefused."""
 
-    def read(record: Json) -> dict[str, Any]:
+    def read(record: Json) -> JsonObject:
         if isinstance(record, RecordRefused):
             raise record
         members = read_members(record, _FEEDBACK_MEMBERS)
@@ -68,7 +69,7 @@ def check_feedback(records: Sequence[Any], plan: IngestPlan, moments: StatedTime
     return checked
 
 
-def _add_records(checked: Checked, records: Sequence[Any], read: Callable[[Json], dict[str, Any]]) -> None:
+def _add_records(checked: Checked, records: Sequence[Any], read: Callable[[Json], JsonObject]) -> None:
     """Adds the values that `read` gives to the lists that are called as they are."""
     for index, record in enumerate(records):
         try:

@@ -11,6 +11,7 @@ from typing import Any
 
 from ...base.errors import EvenhandError
 from ...base.frozen import frozen
+from ...base.strict_json import JsonObject
 from ...base.values import GroupValue, Range, Scalar
 from ...domain.deployment import Column, Deployment, FieldType, ProblemType
 from ...domain.monitor import Monitor
@@ -52,7 +53,7 @@ class Snippet:
     asks_model: bool = False
 
 
-def example_body(deployment: Deployment, monitor: Monitor | None, newest: NewestRecord | None) -> dict[str, Any]:
+def example_body(deployment: Deployment, monitor: Monitor | None, newest: NewestRecord | None) -> JsonObject:
     return _Example(deployment, monitor, newest).records("example-1")
 
 
@@ -92,8 +93,8 @@ class _Example:
         self._outcome = _choose_outcome(deployment, monitor)
         self._is_regression = deployment.problem_type is ProblemType.REGRESSION
 
-    def records(self, record_id: str) -> dict[str, Any]:
-        record: dict[str, Any] = {"id": record_id, "features": self._features}
+    def records(self, record_id: str) -> JsonObject:
+        record: JsonObject = {"id": record_id, "features": self._features}
         if self._meta:
             record["meta"] = self._meta
         return {"records": [record | self._answer()]}
@@ -101,7 +102,7 @@ class _Example:
     def row(self, record_id: str) -> _Row:
         return _Row(id=record_id, features=self._features, meta=self._meta, answer=self._answer())
 
-    def pair(self, call: str) -> dict[str, Any]:
+    def pair(self, call: str) -> JsonObject:
         answer = self._answer()
         table = LoggedTable(
             fields=tuple(self._features),
@@ -115,16 +116,16 @@ class _Example:
         )
         return PAIRED.write_pair(table, outputs=self._outputs)
 
-    def labels(self, record_id: str) -> dict[str, Any]:
+    def labels(self, record_id: str) -> JsonObject:
         return {"records": [{"id": record_id, "label": self._outcome}]}
 
-    def _answer(self) -> dict[str, Any]:
+    def _answer(self) -> JsonObject:
         if self._real is not None:
             answer = self._real.answer
             members = {"prediction": answer.prediction, "probability": answer.probability, "label": answer.label}
             return {name: value for name, value in members.items() if value is not None}
         decoded = self._outputs.label is not None
-        named: dict[str, Any] = {"prediction": 1 if decoded and not self._is_regression else self._outcome}
+        named: JsonObject = {"prediction": 1 if decoded and not self._is_regression else self._outcome}
         if self._outputs.probability is not None:
             named["probability"] = 0.9
         if decoded:
