@@ -14,7 +14,7 @@ from .find_outputs import OutputsUnclear, find_outputs
 from .read_predictions import Answer, read_outputs, require_rows
 from .repeated_inputs import find_order
 from .request_pairs import LoggedTable, read_stated
-from .schema_parts import NAMES, TABLE, Schema, build_rows_schema, closed_object, open_object
+from .schema_parts import NAMES, TABLE, Schema, array_of, build_rows_schema, closed_object, complete_object, open_object
 from .wire import (
     Rows,
     Table,
@@ -56,11 +56,11 @@ class _Bare(Form):
 
     def request_schema(self, max_rows: int) -> Schema:
         rows = build_rows_schema(max_rows)
-        meta = closed_object(["fields", "values"], fields=NAMES, values=rows)
+        meta = complete_object(fields=NAMES, values=rows)
         return closed_object(["fields", "values"], fields=NAMES, values=rows, meta=meta)
 
     def answer_schema(self) -> dict[str, Schema]:
-        return {"fields": NAMES, "values": {"type": "array", "items": {"type": "array"}}}
+        return {"fields": NAMES, "values": array_of({"type": "array"})}
 
 
 class _InputData(Form):
@@ -82,12 +82,11 @@ class _InputData(Form):
         return {_PREDICTIONS: [BARE.write_answer(columns, rows)]}
 
     def request_schema(self, max_rows: int) -> Schema:
-        tables = {"type": "array", "minItems": 1, "maxItems": 1, "items": BARE.request_schema(max_rows)}
-        return closed_object([_INPUT_DATA], input_data=tables)
+        return complete_object(input_data=array_of(BARE.request_schema(max_rows), minItems=1, maxItems=1))
 
     def answer_schema(self) -> dict[str, Schema]:
         members = BARE.answer_schema()
-        return {_PREDICTIONS: {"type": "array", "items": open_object(list(members), **members)}}
+        return {_PREDICTIONS: array_of(open_object(list(members), **members))}
 
 
 BARE, INPUT_DATA = _Bare(), _InputData()
@@ -177,7 +176,7 @@ class FieldsValuesCodec(Codec):
         return {member: text for member, text in stated.items() if text is not None} | {"request": request, "response": response}
 
     def pair_schemas(self) -> dict[str, Schema]:
-        wrapped = {"type": "array", "minItems": 1, "maxItems": 1, "items": TABLE}
+        wrapped = array_of(TABLE, minItems=1, maxItems=1)
         return {
             "request": {"anyOf": [TABLE, open_object([_INPUT_DATA], input_data=wrapped)]},
             "response": {"anyOf": [TABLE, open_object([_PREDICTIONS], predictions=wrapped)]},

@@ -8,7 +8,7 @@ from ..base.strict_json import JsonObject
 from .codec import NOTHING_KNOWN, Asking, Form, Objects, Tables, read_records, tabulate_rows
 from .csv_text import read_csv_request, write_csv
 from .listed_answers import PREDICTIONS, ListedCodec, build_objects
-from .schema_parts import CELLS, NAMES, Schema, build_rows_schema, closed_object
+from .schema_parts import CELLS, NAMES, Schema, array_of, build_rows_schema, closed_object, complete_object
 from .wire import Rows, Table, decode_request, read_by_column, read_table, require_members, require_object
 
 _SPLIT, _RECORDS, _INPUTS = "dataframe_split", "dataframe_records", "inputs"
@@ -23,7 +23,7 @@ class _Dataframe(Form):
         return {PREDICTIONS: build_objects(columns, rows)}
 
     def answer_schema(self) -> dict[str, Schema]:
-        return {PREDICTIONS: {"type": "array", "items": {"type": "object"}}}
+        return {PREDICTIONS: array_of({"type": "object"})}
 
 
 class _Split(_Dataframe):
@@ -44,7 +44,7 @@ class _Split(_Dataframe):
 
     def request_schema(self, max_rows: int) -> Schema:
         frame = closed_object(["columns", "data"], columns=NAMES, data=build_rows_schema(max_rows), index={"type": "array"})
-        return closed_object([_SPLIT], dataframe_split=frame)
+        return complete_object(dataframe_split=frame)
 
 
 class _Records(_Dataframe):
@@ -65,7 +65,7 @@ class _Records(_Dataframe):
         return Objects(_RECORDS, rows)
 
     def request_schema(self, max_rows: int) -> Schema:
-        return closed_object([_RECORDS], dataframe_records={"type": "array", "minItems": 1, "maxItems": max_rows, "items": CELLS})
+        return complete_object(dataframe_records=array_of(CELLS, minItems=1, maxItems=max_rows))
 
 
 SPLIT, RECORDS = _Split(), _Records()

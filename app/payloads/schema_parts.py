@@ -7,7 +7,8 @@ Schema: TypeAlias = dict[str, Any]
 CELL: Schema = {"type": ["string", "number", "boolean", "null"]}
 CELLS: Schema = {"type": "object", "additionalProperties": CELL}
 SCALAR: Schema = {"type": ["string", "number", "boolean"]}
-NAMES: Schema = {"type": "array", "items": {"type": "string"}}
+TEXT: Schema = {"type": "string"}
+COUNT: Schema = {"type": "integer", "minimum": 0}
 
 
 def open_object(required: list[str], **properties: Any) -> Schema:  # noqa: ANN401 - schemas are of any shape
@@ -18,9 +19,20 @@ def closed_object(required: list[str], **properties: Any) -> Schema:  # noqa: AN
     return open_object(required, **properties) | {"additionalProperties": False}
 
 
+def complete_object(**properties: Any) -> Schema:  # noqa: ANN401 - schemas are of any shape
+    """Returns the schema of an object that has all these members and no others."""
+    return closed_object(list(properties), **properties)
+
+
+def array_of(items: Schema, **limits: int) -> Schema:
+    return {"type": "array", **limits, "items": items}
+
+
 def build_rows_schema(max_rows: int) -> Schema:
-    return {"type": "array", "minItems": 1, "maxItems": max_rows, "items": {"type": "array", "items": CELL}}
+    return array_of(array_of(CELL), minItems=1, maxItems=max_rows)
 
 
-TABLE: Schema = open_object(["fields", "values"], fields=NAMES, values={"type": "array", "items": {"type": "array", "items": {}}})
+NAMES: Schema = array_of(TEXT)
+
+TABLE: Schema = open_object(["fields", "values"], fields=NAMES, values=array_of(array_of({})))
 """Any cells: rows that do not fit are refused one by one."""

@@ -1,13 +1,11 @@
 """The OpenAPI entries of the gateway and of events."""
 
-from typing import Any
-
 from ...base.errors import CallLoop, Conflict, EndpointRefused, NotFound, ScoringFailed, TooLarge
 from ...base.values import Scalar
 from ...payloads.registry import FORMS
-from ...payloads.schema_parts import closed_object
-from ...web.id_and_time import ID_PATTERN
+from ...payloads.schema_parts import COUNT, NAMES, Schema, complete_object
 from ...web.problem_answers import problems
+from ..hot_routes.openapi_entries import DEPLOYMENT
 from ..hot_routes.routes import PREFIX
 from ..logging.ingest_plan import MAX_BODY_BYTES
 from .call_events import BATCH, STRUCTURED
@@ -17,7 +15,6 @@ from .routes import MAX_LOGGED_ANSWER_BYTES, PREDICTIONS
 _FIELDS = ["Age", "Sex", "Owner"]
 _VALUES: list[list[Scalar]] = [[33, "female", True]]
 _ID = {"type": "string", "pattern": "^[A-Za-z0-9._:-]{1,128}$"}
-_DEPLOYMENT = {"name": "deployment_id", "in": "path", "required": True, "schema": {"type": "string", "pattern": ID_PATTERN}}
 
 _PREDICT = f"""The request goes to the deployment's endpoint as it is: body, content type, and the headers `Accept`, `Accept-Language`,
 `Content-Encoding`, `Inference-Header-Content-Length`, `X-Request-Id`, `traceparent`, `tracestate` and `baggage`, with the endpoint's own
@@ -51,15 +48,15 @@ _LOG_AZURE = """The address that the `azureml-ai-monitoring` package calls. Set 
 `POST /v1/deployments/{deployment_id}/events`."""
 
 
-def gateway_paths() -> dict[str, Any]:
+def gateway_paths() -> Schema:
     return {
         f"{PREFIX}{{deployment_id}}/{PREDICTIONS}": {"post": _describe_predictions()},
-        f"{PREFIX}{{deployment_id}}/{EVENTS}": {"post": _describe_events("logEvents", "Log calls by events", _LOG_EVENTS, [_DEPLOYMENT])},
+        f"{PREFIX}{{deployment_id}}/{EVENTS}": {"post": _describe_events("logEvents", "Log calls by events", _LOG_EVENTS, [DEPLOYMENT])},
         AZURE_PATH: {"post": _describe_events("logAzureModelData", "Log what Azure's collector collects", _LOG_AZURE, [])},
     }
 
 
-def _describe_predictions() -> dict[str, Any]:
+def _describe_predictions() -> Schema:
     examples = {form.name: {"summary": form.title, "value": form.write_request(_FIELDS, _VALUES)} for form in FORMS}
     answers = {form.answer_name: {"summary": form.answer_title, "value": form.write_answer(["prediction"], [[1]])} for form in FORMS}
     identity = {"description": "The id of the call's record.", "schema": _ID}
@@ -74,7 +71,7 @@ def _describe_predictions() -> dict[str, Any]:
         "operationId": "predict",
         "summary": "Call the model, and log the call",
         "description": _PREDICT,
-        "parameters": [_DEPLOYMENT, {"name": "Evenhand-Record-Id", "in": "header", "schema": _ID}],
+        "parameters": [DEPLOYMENT, {"name": "Evenhand-Record-Id", "in": "header", "schema": _ID}],
         "requestBody": {"required": True, "content": {"application/json": {"schema": {}, "examples": examples}}},
         "responses": {
             "200": {"description": "The model's own answer", **answer},
@@ -84,7 +81,7 @@ def _describe_predictions() -> dict[str, Any]:
     }
 
 
-def _describe_events(operation_id: str, summary: str, description: str, parameters: list[dict[str, Any]]) -> dict[str, Any]:
+def _describe_events(operation_id: str, summary: str, description: str, parameters: list[Schema]) -> Schema:
     data = FORMS[-1].write_request(_FIELDS, _VALUES)
     event = {
         "specversion": "1.0",
@@ -93,10 +90,7 @@ def _describe_events(operation_id: str, summary: str, description: str, paramete
         "type": "org.kubeflow.serving.inference.request",
         "data": data,
     }
-    count = {"type": "integer", "minimum": 0}
-    document = closed_object(
-        ["received", "ignored", "reasons"], received=count, ignored=count, reasons={"type": "array", "items": {"type": "string"}}
-    )
+    document = complete_object(received=COUNT, ignored=COUNT, reasons=NAMES)
     return {
         "tags": ["records"],
         "operationId": operation_id,

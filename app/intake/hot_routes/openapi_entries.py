@@ -1,7 +1,5 @@
 """The OpenAPI entries of the ingestion routes."""
 
-from typing import Any
-
 from ...base.errors import Conflict, NotFound, QuotaReached, RateReached, TooLarge, UnsupportedMediaType
 from ...base.values import MAX_TEXT
 from ...domain.arrival import STATED_SOURCES
@@ -9,7 +7,7 @@ from ...domain.cells import LEAST_SAMPLE_RATE, MAX_ID_CHARACTERS
 from ...domain.deployment import OutputFields
 from ...payloads.registry import PAIRED, PayloadFormat
 from ...payloads.request_pairs import LoggedTable
-from ...payloads.schema_parts import CELL, CELLS, SCALAR, TABLE, Schema, closed_object, open_object
+from ...payloads.schema_parts import CELL, CELLS, COUNT, SCALAR, TABLE, TEXT, Schema, array_of, closed_object, complete_object, open_object
 from ...web.id_and_time import ID_PATTERN
 from ...web.problem_answers import PROBLEM_SCHEMA, problems
 from ...web.problems import MEDIA_TYPE
@@ -28,10 +26,11 @@ a problem (422, or 409 where all are conflicts) that holds the same receipt.
 **Send ids.** A record whose id is stored already counts as a duplicate, so a request that was not answered may be sent again; with
 other content it is a conflict, and the stored record stays. Records without an id get one, and are stored again each time."""
 
+DEPLOYMENT = {"name": "deployment_id", "in": "path", "required": True, "schema": TEXT | {"pattern": ID_PATTERN}}
 _ID = {"type": ["string", "null"], "minLength": 1, "maxLength": MAX_ID_CHARACTERS}
 _TIME = {"type": ["string", "null"], "format": "date-time"}
 _SHARE = {"type": "number", "minimum": 0, "maximum": 1}
-_PROBABILITY: Schema = {"anyOf": [_SHARE, {"type": "array", "items": _SHARE}, {"type": "null"}]}
+_PROBABILITY: Schema = {"anyOf": [_SHARE, array_of(_SHARE), {"type": "null"}]}
 _SAMPLE_RATE = {
     "type": ["number", "null"],
     "minimum": LEAST_SAMPLE_RATE,
@@ -57,21 +56,21 @@ _OWN_PAIR: Schema = {
 }
 
 
-def ingestion_paths() -> dict[str, Any]:
+def ingestion_paths() -> Schema:
     return {
         f"{PREFIX}{{deployment_id}}/{PAYLOAD}": {"post": _describe_payload()},
         f"{PREFIX}{{deployment_id}}/{FEEDBACK}": {"post": _describe_feedback()},
     }
 
 
-def _describe_payload() -> dict[str, Any]:
+def _describe_payload() -> Schema:
     named = {"type": ["string", "null"], "enum": [*PayloadFormat, None]}
     bodies: list[dict[str, Schema]] = [PAIRED.pair_schemas(), {"payload_format": named}]
     pairs = [
         open_object(["request", "response"], **body, scoring_id=_ID, scoring_timestamp=_TIME, sample_rate=_SAMPLE_RATE) for body in bodies
     ]
     pairs[-1] |= _OWN_PAIR
-    schemas = [schema for pair in pairs for schema in (pair, {"type": "array", "minItems": 1, "items": pair})]
+    schemas = [schema for pair in pairs for schema in (pair, array_of(pair, minItems=1))]
     native = closed_object(
         ["features", "prediction"],
         id=_ID,
@@ -101,19 +100,19 @@ def _describe_payload() -> dict[str, Any]:
     )
 
 
-def _describe_feedback() -> dict[str, Any]:
-    objects = {"type": "array", "minItems": 1, "items": {"type": "object", "additionalProperties": CELL}}
+def _describe_feedback() -> Schema:
+    objects = array_of(CELLS, minItems=1)
     cells = {**CELLS, "type": ["object", "null"]}
     answer = {name: {"anyOf": [SCALAR, {"type": "null"}]} for name in STATED_PREDICTION} | dict.fromkeys(STATED_PROBABILITY, _PROBABILITY)
     native = closed_object(["label"], id=_ID, features=cells, meta=cells, label=SCALAR, labelled_at=_TIME, **answer)
-    schema = {"anyOf": [*_native_schemas(native), TABLE, {"type": "array", "minItems": 1, "items": TABLE}, objects]}
+    schema = {"anyOf": [*_native_schemas(native), TABLE, array_of(TABLE, minItems=1), objects]}
     records = [{"id": "a-1", "label": "Risk"}, {"features": _FEATURES, "label": "No Risk", "prediction": "No Risk"}]
     examples = {
         "native": {"summary": "A label for a logged record, and one with its features", "value": {"records": records}},
         "objects": {"summary": "Objects of columns", "value": [{**_FEATURES, "label": "Risk"}]},
         "tables": {"summary": "Fields and values", "value": [{"fields": [*_FEATURES, "label"], "values": [[33, "female", True, "Risk"]]}]},
     }
-    text = {"schema": {"type": "string"}, "example": "Age,Sex,Owner,label\n33,female,true,Risk\n"}
+    text = {"schema": TEXT, "example": "Age,Sex,Owner,label\n33,female,true,Risk\n"}
     column = {"name": "label", "in": "query", "schema": {"type": "string", "default": "label"}}
     column["description"] = (
         "The label's column in the forms that name columns; refused with native records, whose label is called `label`. Columns that"
@@ -129,14 +128,11 @@ def _describe_feedback() -> dict[str, Any]:
     )
 
 
-def _describe_operation(
-    operation_id: str, summary: str, description: str, query: list[dict[str, Any]], content: dict[str, Any]
-) -> dict[str, Any]:
-    deployment = {"name": "deployment_id", "in": "path", "required": True, "schema": {"type": "string", "pattern": ID_PATTERN}}
+def _describe_operation(operation_id: str, summary: str, description: str, query: list[Schema], content: Schema) -> Schema:
     source = {"name": "Evenhand-Source", "in": "header", "schema": {"type": "string", "enum": sorted(STATED_SOURCES)}}
     source["description"] = "The kind of program that sends the records, for the counts of the ingestion page; without it `rest`."
     encoding = {"name": "Content-Encoding", "in": "header", "schema": {"type": "string", "enum": ["gzip", "identity", ""]}}
-    answers: dict[str, Any] = {
+    answers: Schema = {
         str(status): answer
         for status, answer in problems(NotFound, TooLarge, UnsupportedMediaType, Conflict, RateReached, QuotaReached).items()
     }
@@ -153,13 +149,13 @@ def _describe_operation(
         "operationId": operation_id,
         "summary": summary,
         "description": description,
-        "parameters": [deployment, *query, encoding, source],
+        "parameters": [DEPLOYMENT, *query, encoding, source],
         "requestBody": {"required": True, "content": content},
         "responses": dict(sorted(answers.items())),
     }
 
 
-def _switches(time: str) -> list[dict[str, Any]]:
+def _switches(time: str) -> list[Schema]:
     described = {
         "historical": f"Place each record in the hour that its `{time}` says (required then) instead of the hour in which it is received.",
         "first_time_counts": f"A record that is sent again with another `{time}` is a duplicate, whose stored time stays, and no conflict.",
@@ -172,24 +168,23 @@ def _switches(time: str) -> list[dict[str, Any]]:
 
 
 def _native_schemas(record: Schema) -> list[Schema]:
-    records = {"type": "array", "minItems": 1, "maxItems": MAX_RECORDS, "items": record}
-    return [closed_object(["records"], records=records), records]
+    records = array_of(record, minItems=1, maxItems=MAX_RECORDS)
+    return [complete_object(records=records), records]
 
 
 def _receipt_schema() -> Schema:
-    count = {"type": "integer", "minimum": 0}
-    index = {"type": "integer", "minimum": 0, "description": "The record's position in the request, from 0."}
-    rejection = closed_object(["index", "field", "reason"], index=index, field={"type": "string"}, reason={"type": "string"})
-    conflict = closed_object(["index", "id", "reason"], index=index, id={"type": "string"}, reason={"type": "string"})
-    warning = closed_object(["field", "records", "message"], field={"type": "string"}, records=count, message={"type": "string"})
+    index = COUNT | {"description": "The record's position in the request, from 0."}
+    rejection = complete_object(index=index, field=TEXT, reason=TEXT)
+    conflict = complete_object(index=index, id=TEXT, reason=TEXT)
+    warning = complete_object(field=TEXT, records=COUNT, message=TEXT)
     return open_object(
         ["sent", "accepted", "duplicate", "rejected", "rejections", "conflicts"],
-        sent=count,
-        accepted=count,
-        duplicate=count,
-        rejected=count | {"description": "Conflicts are among them, and listed apart."},
-        rejections={"type": "array", "items": rejection},
-        conflicts={"type": "array", "items": conflict},
-        rounded_probabilities=count | {"description": "Records whose probability lies within 0.000001 of [0, 1] and is stored as 0 or 1."},
-        warnings={"type": "array", "items": warning, "description": "Stored labels and predictions that are in no outcome list."},
+        sent=COUNT,
+        accepted=COUNT,
+        duplicate=COUNT,
+        rejected=COUNT | {"description": "Conflicts are among them, and listed apart."},
+        rejections=array_of(rejection),
+        conflicts=array_of(conflict),
+        rounded_probabilities=COUNT | {"description": "Records whose probability lies within 0.000001 of [0, 1] and is stored as 0 or 1."},
+        warnings=array_of(warning) | {"description": "Stored labels and predictions that are in no outcome list."},
     )
