@@ -7,10 +7,9 @@ import msgspec
 
 from ..base.errors import ScoringFailed
 from ..domain.deployment import OutputFields
-from ..domain.record import Prediction
 from .codec import Codec
 from .find_outputs import output_names
-from .read_predictions import Answer, read_outputs, require_rows, to_predictions
+from .read_predictions import Answer, predict_alone, read_outputs, require_rows
 from .wire import Rows, decode_answer
 
 PREDICTIONS = "predictions"
@@ -75,24 +74,18 @@ def read_columns(elements: Elements, expected_rows: int, outputs: OutputFields) 
 
 
 def answer_of_elements(columns: Elements, outputs: OutputFields, expected_rows: int) -> Answer:
-    predictions = predictions_of_elements(columns, outputs, expected_rows)
     if not isinstance(columns, dict):
-        return Answer([outputs.prediction], [[cell] for cell in columns], predictions)
+        # An empty page has no names.
+        if outputs.label is not None and columns:
+            raise ScoringFailed(f"The model's endpoint answered predictions without names, so without the label column '{outputs.label}'.")
+        return Answer([outputs.prediction], [[cell] for cell in columns], predict_alone(columns, outputs))
+    names = list(columns)
+
+    def column(position: int) -> list[Any]:
+        cells = columns[names[position]]
+        require_rows(len(cells), expected_rows)
+        return cells
+
+    predictions = read_outputs(names, column, outputs)
     full = {name: column for name, column in columns.items() if len(column) == expected_rows}
     return Answer(list(full), list(map(list, zip(*full.values(), strict=True))), predictions)
-
-
-def predictions_of_elements(columns: Elements, outputs: OutputFields, expected_rows: int) -> list[Prediction]:
-    if isinstance(columns, dict):
-        names = list(columns)
-
-        def column(position: int) -> list[Any]:
-            cells = columns[names[position]]
-            require_rows(len(cells), expected_rows)
-            return cells
-
-        return read_outputs(names, column, outputs)
-    # An empty page has no names.
-    if outputs.label is not None and columns:
-        raise ScoringFailed(f"The model's endpoint answered predictions without names, so without the label column '{outputs.label}'.")
-    return to_predictions(columns, columns if outputs.has_only_probabilities else None, None, outputs)

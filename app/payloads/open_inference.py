@@ -4,7 +4,6 @@ import re
 from collections.abc import Sequence
 from itertools import chain
 from math import prod
-from typing import Any
 from uuid import uuid4
 
 import msgspec
@@ -13,9 +12,8 @@ from ..base.errors import InvalidInput, ScoringFailed
 from ..base.strict_json import JsonObject
 from ..base.values import printable
 from ..domain.deployment import FieldType, OutputFields
-from ..domain.record import Prediction
 from .codec import NOTHING_KNOWN, Asking, Codec
-from .read_predictions import Answer, read_outputs, require_rows, to_predictions
+from .read_predictions import Answer, predict_alone, read_outputs, require_rows
 from .tensors import BINARY_SIZE, BYTES, FP64, Tensor, TensorUnclear, build_tensor, by_column, flatten, pack, read_head, table_rows, unpack
 from .wire import Rows, Table, decode_request, encode_rows, name_kind, require_object
 
@@ -66,7 +64,14 @@ class OpenInferenceCodec(Codec):
         names = [tensor.name for tensor in tensors]
         rows = list(map(list, zip(*columns, strict=True)))
         if len(names) == 1 and outputs.label is None and outputs.prediction not in names:
-            return Answer([outputs.prediction], rows, _predict_alone(columns[0], outputs))
+            # The name of a single tensor is the server's own.
+            if any(isinstance(cell, list) for cell in columns[0]) and not outputs.has_only_probabilities:
+                raise ScoringFailed(
+                    f"The model's endpoint gave one tensor with {len(columns[0][0])} values a row, and no tensor"
+                    f" '{outputs.prediction}'. If they are the probabilities of the classes, list those in outputs.classes, and give"
+                    " outputs.prediction and outputs.probability its name."
+                )
+            return Answer([outputs.prediction], rows, predict_alone(columns[0], outputs))
         return Answer(names, rows, read_outputs(names, columns.__getitem__, outputs))
 
 
@@ -192,14 +197,3 @@ def _read_tensors(body: bytes, member: str) -> list[Tensor]:
     if data[at:].strip():
         raise TensorUnclear("body", f"has {len(data) - at} bytes after its tensors")
     return tensors
-
-
-def _predict_alone(column: list[Any], outputs: OutputFields) -> list[Prediction]:
-    """The name of a single tensor is the server's own."""
-    if any(isinstance(cell, list) for cell in column) and not outputs.has_only_probabilities:
-        raise ScoringFailed(
-            f"The model's endpoint gave one tensor with {len(column[0])} values a row, and no tensor '{outputs.prediction}'."
-            " If they are the probabilities of the classes, list those in outputs.classes, and give outputs.prediction and"
-            " outputs.probability its name."
-        )
-    return to_predictions(column, column if outputs.has_only_probabilities else None, None, outputs)

@@ -55,6 +55,11 @@ def read_outputs(fields: Sequence[str], column: Callable[[int], Sequence[object]
     )
 
 
+def predict_alone(column: Sequence[object], outputs: OutputFields) -> list[Prediction]:
+    """Returns the predictions of the only column of an answer. Raises ScoringFailed."""
+    return to_predictions(column, column if outputs.has_only_probabilities else None, None, outputs)
+
+
 def to_predictions(
     predictions: Sequence[object], probabilities: Sequence[object] | None, labels: Sequence[object] | None, outputs: OutputFields
 ) -> list[Prediction]:

@@ -9,7 +9,7 @@ import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -69,7 +69,6 @@ _encode = msgspec.json.Encoder().encode
 
 @frozen
 class _Route:
-    name: str
     template: str
     log: Callable[..., Awaitable[Receipt]]
     parameters: Mapping[str, bool]
@@ -92,7 +91,7 @@ class IngestionRoutes:
         self._ingestion = ingestion
         self._bodies = Bodies()
         self._routes = {
-            name: _Route(name, f"{PREFIX}{{deployment_id}}/{name}", function, PARAMETERS[name], name == FEEDBACK)
+            name: _Route(f"{PREFIX}{{deployment_id}}/{name}", function, PARAMETERS[name], name == FEEDBACK)
             for name, function in ((PAYLOAD, ingestion.log_payload), (FEEDBACK, ingestion.log_feedback))
         }
 
@@ -130,7 +129,8 @@ class IngestionRoutes:
             answer_headers += _FIXED_HEADERS  # nothing that a browser could misread, and each header costs time
         await send({"type": "http.response.start", "status": answer.status, "headers": answer_headers})
         await send({"type": "http.response.body", "body": answer.body})
-        _count_request(route, scope["method"], answer.status, monotonic_seconds() - began)
+        http_requests.labels("POST", route.template, str(answer.status)).inc()
+        http_seconds.labels(route.template).observe(monotonic_seconds() - began)
 
     async def _answer(
         self, route: _Route, deployment_id: str, scope: Scope, headers: dict[bytes, bytes], receive: Receive, request_id: str
@@ -180,13 +180,8 @@ def receipt_members(receipt: Receipt, stored: str = "accepted") -> JsonObject:
     }
 
 
-_ALL_ACCEPTED = b'{"sent":%d,"accepted":%d,"duplicate":0,"rejected":0,"rejections":[],"conflicts":[]}'
-
-
 def _write_receipt(receipt: Receipt, request_id: str) -> _Answer:
     """A wholly refused request must never look like a success."""
-    if receipt.accepted and not (receipt.duplicate or receipt.rejected or receipt.rounded or receipt.warnings):
-        return _Answer(200, _ALL_ACCEPTED % (receipt.accepted, receipt.accepted))
     if receipt.accepted or receipt.duplicate:
         return _Answer(200, _encode(receipt_members(receipt)))
     return _adopt(refuse_all(InvalidInput if receipt.rejections else Conflict, receipt, request_id))
@@ -210,9 +205,6 @@ def refuse_all(
 
 
 def _is_csv(route: _Route, headers: Mapping[bytes, bytes]) -> bool:
-    sent = headers.get(b"content-type")
-    if sent == b"application/json":
-        return False
     media_type = _read_header(headers, b"content-type").partition(";")[0].strip()
     if route.takes_csv and media_type == _CSV:
         return True
@@ -248,17 +240,3 @@ _FIXED_HEADERS = tuple((name.encode(), value.encode()) for name, value in SAFE_H
 def _adopt(response: Response) -> _Answer:
     extra = tuple((name, value) for name, value in response.raw_headers if name not in (b"content-length", b"content-type"))
     return _Answer(response.status_code, bytes(response.body), MEDIA_TYPE.encode(), extra)
-
-
-_counters: dict[tuple[str, str, int], Any] = {}
-_timers: JsonObject = {}
-
-
-def _count_request(route: _Route, method: str, status: int, seconds: float) -> None:
-    # Looking up a labelled counter costs more than counting.
-    counter = _counters.get((route.name, method, status))
-    if counter is None:
-        counter = _counters[route.name, method, status] = http_requests.labels(method, route.template, str(status))
-        _timers[route.name] = http_seconds.labels(route.template)
-    counter.inc()
-    _timers[route.name].observe(seconds)

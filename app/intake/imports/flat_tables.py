@@ -1,7 +1,7 @@
 """Tables with a column for each field, as CSV, Parquet or JSON lines (also native records)."""
 
 import csv
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,21 +12,20 @@ from ...base.values import plain_cell, quote_names
 from ...domain.arrival import LogKind
 from ...domain.cells import parse_label, parse_probability, parse_text
 from ...domain.deployment import Column
-from .import_subject import MAX_LINE_BYTES, ImportRow, ImportSubject, InputFile, RowRefused, read_time
+from .import_subject import MAX_LINE_BYTES, ImportRow, ImportSubject, InputFile, NumberedRows, RowRefused, read_time
 from .logged_calls import read_rows
 
 _IDS = ("id", "record_id")
-_MEMBERS = {
-    LogKind.PAYLOAD: frozenset({"id", "scored_at", "features", "meta", "prediction", "probability", "label"}),
-    LogKind.FEEDBACK: frozenset({"id", "labelled_at", "features", "meta", "label"}),
-}
+_FEEDBACK_MEMBERS = frozenset({"id", "labelled_at", "features", "meta", "label"})
 
 Cell = Callable[[Any, Column], Any]
 
 
 class FlatTable:
-    def __init__(self, names: Sequence[str], subject: ImportSubject, file: InputFile) -> None:
-        self._subject, self._file = subject, file
+    """Rows of columns; `scalar` reads labels, `cell` the rest."""
+
+    def __init__(self, names: Sequence[str], subject: ImportSubject, file: InputFile, cell: Cell, scalar: Callable[[Any], Any]) -> None:
+        self._subject, self._file, self._cell, self._scalar = subject, file, cell, scalar
         schema, outputs, column_names = subject.schema, subject.outputs, subject.columns
         columns = {column.name for column in (*schema.features, *schema.meta)}
         self._names = frozenset(names)
@@ -48,8 +47,9 @@ class FlatTable:
             if missing:
                 raise InvalidInput.of(file.name, f"has no column {missing[0]!r:.200}, which is a feature; it has {quote_names(names)}")
 
-    def record(self, row: Mapping[str, Any], cell: Cell, scalar: Callable[[Any], Any]) -> JsonObject:
-        """Returns the native record of a row; `scalar` reads labels, `cell` the rest."""
+    def records(self, row: JsonObject, _: int) -> list[JsonObject]:
+        """Returns the native record of a row."""
+        cell, scalar = self._cell, self._scalar
         features = {column.name: cell(row[column.name], column) for column in self._features}
         record: JsonObject = {"features": features or None}
         if self._meta:
@@ -65,7 +65,7 @@ class FlatTable:
             record["prediction"] = scalar(row[self._prediction])
             if self._probability is not None:
                 record["probability"] = _read_probability(row[self._probability])
-        return record
+        return [record]
 
     def _pick(self, chosen: str | None, usual: Sequence[str], free: Sequence[str]) -> str | None:
         if chosen is not None:
@@ -82,29 +82,27 @@ class FlatTable:
 
 def read_csv(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
     columns = [subject.columns.label or "label"] if subject.kind is LogKind.FEEDBACK else subject.feature_names
+    read_label = partial(parse_label, is_text=subject.lists_texts)
     for file in files:
         reader = _Numbered(file)
-        read_label = partial(parse_label, is_text=subject.lists_texts)
         lines = csv.reader(reader, delimiter=find_separator(partial(_Numbered, file), columns), strict=True)
         try:
             header = next(lines, [])
             if len(set(header)) < len(header):
                 raise InvalidInput.of(file.name, "names a column twice in its header")
-            table = FlatTable(header, subject, file)
-            for cells in lines:
-                reader.record_bytes = 0
-                if not cells:
-                    continue
-                if len(cells) != len(header):
-                    reason = f"has {len(cells)} values under {len(header)} columns"
-                    yield ImportRow(file=file.name, line=reader.number, field="line", reason=reason)
-                    continue
-                row = dict(zip(header, cells, strict=True))
-                yield _make_import_row(
-                    file, reader.number, partial(table.record, row, lambda text, column: parse_text(text, column.sent), read_label)
-                )
+            table = FlatTable(header, subject, file, lambda text, column: parse_text(text, column.sent), read_label)
+            yield from read_rows(file, _read_lines(reader, lines, header), table.records)
         except csv.Error as error:
             raise InvalidInput.of(f"{file.name} line {reader.number}", f"is not CSV ({error})") from error
+
+
+def _read_lines(reader: "_Numbered", lines: Iterable[list[str]], header: list[str]) -> NumberedRows:
+    for cells in lines:
+        reader.record_bytes = 0
+        if len(cells) == len(header):
+            yield reader.number, dict(zip(header, cells, strict=True))
+        elif cells:
+            yield reader.number, RowRefused("line", f"has {len(cells)} values under {len(header)} columns")
 
 
 def read_parquet(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
@@ -114,8 +112,8 @@ def read_parquet(files: Sequence[InputFile], subject: ImportSubject) -> Iterator
             if isinstance(row, RowRefused):
                 yield row.row_at(file.name, number)
                 continue
-            table = table or FlatTable(list(row), subject, file)
-            yield _make_import_row(file, number, partial(table.record, row, lambda value, _: plain_cell(value), plain_cell))
+            table = table or FlatTable(list(row), subject, file, lambda value, _: plain_cell(value), plain_cell)
+            yield from read_rows(file, iter([(number, row)]), table.records)
 
 
 def read_json_lines(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
@@ -124,23 +122,16 @@ def read_json_lines(files: Sequence[InputFile], subject: ImportSubject) -> Itera
         yield from read_rows(file, file.json_lines(), partial(_convert_row, subject, file))
 
 
-def _convert_row(subject: ImportSubject, file: InputFile, row: JsonObject, _: int) -> list[JsonObject]:
-    if isinstance(row.get("features"), dict) or (subject.kind is LogKind.FEEDBACK and row.keys() <= _MEMBERS[subject.kind]):
+def _convert_row(subject: ImportSubject, file: InputFile, row: JsonObject, number: int) -> list[JsonObject]:
+    if isinstance(row.get("features"), dict) or (subject.kind is LogKind.FEEDBACK and row.keys() <= _FEEDBACK_MEMBERS):
         name = subject.time_name
         # The service refuses unknown members by name.
         return [{**row, name: read_time(row.get(name), name, file, subject)}]
     try:
-        table = FlatTable(list(row), subject, file)
+        table = FlatTable(list(row), subject, file, lambda value, _: value, lambda value: value)
     except InvalidInput as error:
         raise RowRefused("line", error.problems[0].message) from error
-    return [table.record(row, lambda value, _: value, lambda value: value)]
-
-
-def _make_import_row(file: InputFile, number: int, record: Callable[[], JsonObject]) -> ImportRow:
-    try:
-        return ImportRow(file=file.name, line=number, record=record())
-    except RowRefused as refused:
-        return refused.row_at(file.name, number)
+    return table.records(row, number)
 
 
 class _Numbered:

@@ -19,21 +19,16 @@ def payload_batch(
 ) -> PayloadBatch:
     """`ids` and `numbers` (ascending) have one per record; absent times become the receipt's."""
     target, no = plan.target, plan.target.no
-    id_cells = _write_ids(ids)
+    id_cells = list(map(copy_text, ids))
     times = _write_moments(checked.times, moments.now)
 
     placed: Iterable[str] = [f"\t{time}\n" for time in times] if moments.historical else repeat("\n")
     rates: Iterable[str] = [NULL if rate is None else repr(rate) for rate in checked.sample_rates] or repeat(NULL)
     mitigated: Iterable[str] = json_lines(checked.debiased) if checked.debiased else repeat(NULL)
-    if checked.debiased or checked.sample_rates or moments.historical:
-        ends: Iterable[str] = [f"\t{cell}\t{rate}{end}" for _, cell, rate, end in zip(ids, mitigated, rates, placed, strict=False)]
-    else:
-        ends = repeat(f"\t{NULL}\t{NULL}\n")
-
     constant = f"\t{target.schema.version}\t{copy_text(target.model_revision)}\t"
     lines = [
-        f"{no}\t{number}\t{record_id}{constant}{time}\t{features}\t{meta}\t{prediction}\t{probability}\t{label}{end}"
-        for number, record_id, time, features, meta, prediction, probability, label, end in zip(
+        f"{no}\t{number}\t{record_id}{constant}{time}\t{features}\t{meta}\t{prediction}\t{probability}\t{label}\t{debiased}\t{rate}{end}"
+        for number, record_id, time, features, meta, prediction, probability, label, debiased, rate, end in zip(
             numbers,
             id_cells,
             times,
@@ -42,7 +37,9 @@ def payload_batch(
             json_lines(checked.predictions),
             _write_optional(checked.probabilities),
             _write_optional(checked.labels),
-            ends,
+            mitigated,
+            rates,
+            placed,
             strict=False,  # the end of an ordinary line is repeated without end
         )
     ]
@@ -75,7 +72,7 @@ def feedback_batch(
         f"\t{NULL if prediction == NULL else revision}{end}"
         for number, feedback_id, features, meta, label, prediction, probability, end in zip(
             numbers,
-            _write_ids(ids),
+            map(copy_text, ids),
             _write_optional(checked.features),
             _write_optional(checked.meta),
             json_lines(checked.labels),
@@ -98,10 +95,6 @@ def feedback_batch(
 def _count_minutes(times: Sequence[datetime | None], now: datetime) -> Mapping[datetime, int]:
     minutes = Counter(floor_to_minute(time or now) for time in times)
     return {minute: records for minute, records in minutes.items() if is_counted(minute, now)}
-
-
-def _write_ids(ids: Sequence[str]) -> Sequence[str]:
-    return [copy_text(text) if "\\" in text else text for text in ids]
 
 
 def _write_optional(values: list[Any]) -> list[str]:

@@ -116,11 +116,12 @@ class FastReader:
         # A list: the builtins take twice as long over a generator.
         if not all([record_id is None or record_id.isprintable() for record_id in ids]):  # noqa: C419
             return None
-        if not _are_plausible(scored_at, moments):
+        earliest, latest = moments.rule.earliest, moments.rule.latest
+        if not all(not moments.historical if time is None else earliest <= time <= latest for time in scored_at):
             return None
         if meta.count(None) < len(meta):
             rows = [None if row is None else members.column(structs.astuple(row)) for row in meta]
-            meta = [row and [tidy(cell) if type(cell) is float else cell for cell in row] for row in rows]
+            meta = [row and list(map(_tidy, row)) for row in rows]
         count = len(records)
         if not is_evidently_strict(body, members.count, count - scored_at.count(None)):
             return None
@@ -131,9 +132,9 @@ class FastReader:
             times=scored_at,
             features=_tidy_rows(map(attrgetter("features"), records), self._pick_numbers),
             meta=meta,
-            predictions=[tidy(value) if type(value) is float else value for value in map(attrgetter("prediction"), records)],
-            probabilities=[_tidy_probability(value) for value in probabilities],
-            labels=[tidy(value) if type(value) is float else value for value in labels],
+            predictions=list(map(_tidy, map(attrgetter("prediction"), records))),
+            probabilities=list(map(_tidy, probabilities)),
+            labels=list(map(_tidy, labels)),
             sample_rates=[] if rates.count(None) == count else [None if rate == 1 else rate for rate in rates],
         )
 
@@ -195,28 +196,15 @@ def _tidy_rows(values: Json, pick_numbers: _Pick | None) -> list[Any]:
         for position, row in enumerate(rows):
             for value in pick_numbers(row):
                 if value is not None and value.is_integer():
-                    rows[position] = tuple(tidy(cell) if type(cell) is float else cell for cell in row)
+                    rows[position] = tuple(map(_tidy, row))
                     break
     return rows
 
 
-def _are_plausible(times: list[datetime | None], moments: StatedTimes) -> bool:
-    rule, may_be_absent = moments.rule, not moments.historical
-    for time in times:
-        if time is None:
-            if not may_be_absent:
-                return False
-        elif not rule.earliest <= time <= rule.latest:
-            return False
-    return True
-
-
-def _tidy_probability(value: Json) -> Json:
+def _tidy(value: Json) -> Json:
     if type(value) is float:
         return tidy(value)
-    if value is None:
-        return None
-    return [tidy(share) if share.is_integer() else share for share in value]
+    return list(map(tidy, value)) if isinstance(value, list) else value
 
 
 _MOST_NAMES = 5

@@ -175,15 +175,16 @@ def read_lines(text: str) -> list[list[str]]:
 
 def _build_record(row: Mapping[str, Any], plan: IngestPlan, request: LogRequest) -> JsonObject:
     columns = plan.features.names | plan.meta.names
-    id_column, time_column = (
-        next((name for name in aliases if name in row and name not in columns), None) for aliases in (_ID_COLUMNS, request.time_columns)
+    record_id, time = (
+        next((row[name] for name in aliases if name in row and name not in columns), None)
+        for aliases in (_ID_COLUMNS, request.time_columns)
     )
     record: JsonObject = {
         "features": _pick_columns(row, plan.target.schema.features),
         "meta": _pick_columns(row, plan.target.schema.meta),
         "label": row.get(request.label),
-        "id": row[id_column] if id_column else None,
-        "labelled_at": row[time_column] if time_column else None,
+        "id": record_id,
+        "labelled_at": time,
     }
     for name in (_PREDICTION, _PROBABILITY):
         if name not in columns:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from operator import itemgetter
 from typing import Any
 
 from ...base.values import EXACT, MAX_TEXT, tidy
@@ -33,9 +32,6 @@ def pick_columns(rows: list[list[Any]], names: Sequence[str], columns: Sequence[
         return rows
     at = {name: position for position, name in enumerate(names)}
     positions = [at.get(column.name) for column in columns]
-    present = [position for position in positions if position is not None]
-    if len(present) == len(columns) > 1:
-        return list(map(list, map(itemgetter(*present), rows)))
     return [[None if position is None else row[position] for position in positions] for row in rows]
 
 

@@ -36,15 +36,7 @@ _MARKS: Mapping[str, float] = {"prediction": 0.8125390625, "probability": 0.1875
 """Exact in binary, so that no format changes them."""
 
 
-@frozen(kw_only=True)
-class _Row:
-    id: str
-    features: Mapping[str, Scalar]
-    meta: Mapping[str, Scalar]
-    answer: Mapping[str, Any]
-
-
-@frozen(kw_only=True)
+@frozen
 class Snippet:
     logs: str
     form: str
@@ -62,21 +54,20 @@ def write_snippets(deployment: Deployment, monitor: Monitor | None, newest: Newe
 
     The values are those of `newest`, if it has the present columns.
     """
-    root = f"{base_url.rstrip('/')}/v1/deployments/{deployment.id}"
+    base_url = base_url.rstrip("/")
+    root = f"{base_url}/v1/deployments/{deployment.id}"
     payload, feedback = f"{root}/payload-records", f"{root}/feedback-records"
     example = _Example(deployment, monitor, newest)
-    asking = _write_asking(deployment, example.row("example-asked-1"), base_url=base_url.rstrip("/"))
+    asking = _write_asking(deployment, example, "example-asked-1", base_url=base_url)
     return [
-        Snippet(
-            logs="payload", form=CLIENT, language="python", code=_write_client(base_url, deployment.id, example.row("example-client-1"))
-        ),
+        Snippet("payload", CLIENT, "python", _write_client(base_url, deployment.id, example, "example-client-1")),
         *([] if asking is None else [asking]),
-        Snippet(logs="payload", form=RECORDS, language="sh", code=_write_curl(payload, example.records("example-curl-1"))),
-        Snippet(logs="payload", form=PAIR_FORMAT, language="sh", code=_write_curl(payload, example.pair("example-call"))),
-        Snippet(logs="payload", form=RECORDS, language="python", code=_write_python(payload, example.records("example-python-1"))),
-        Snippet(logs="payload", form=PAIR_FORMAT, language="python", code=_write_python(payload, example.pair("example-python-call"))),
-        Snippet(logs="feedback", form=RECORDS, language="sh", code=_write_curl(feedback, example.labels("example-curl-1"))),
-        Snippet(logs="feedback", form=RECORDS, language="python", code=_write_python(feedback, example.labels("example-python-1"))),
+        Snippet("payload", RECORDS, "sh", _write_curl(payload, example.records("example-curl-1"))),
+        Snippet("payload", PAIR_FORMAT, "sh", _write_curl(payload, example.pair("example-call"))),
+        Snippet("payload", RECORDS, "python", _write_python(payload, example.records("example-python-1"))),
+        Snippet("payload", PAIR_FORMAT, "python", _write_python(payload, example.pair("example-python-call"))),
+        Snippet("feedback", RECORDS, "sh", _write_curl(feedback, example.labels("example-curl-1"))),
+        Snippet("feedback", RECORDS, "python", _write_python(feedback, example.labels("example-python-1"))),
     ]
 
 
@@ -84,31 +75,28 @@ class _Example:
     def __init__(self, deployment: Deployment, monitor: Monitor | None, newest: NewestRecord | None) -> None:
         self._outputs = deployment.outputs
         self._real = newest if newest is not None and newest.has_columns_of(deployment) else None
-        self._features = _choose_cells(deployment.schema.features, monitor)
+        self.features = _choose_cells(deployment.schema.features, monitor)
         if self._real is not None:
             names = (column.name for column in deployment.schema.features)
             real = dict(zip(names, self._real.features, strict=True))
-            self._features |= {name: value for name, value in real.items() if value is not None}
-        self._meta = _choose_cells(deployment.schema.meta, monitor)
+            self.features |= {name: value for name, value in real.items() if value is not None}
+        self.meta = _choose_cells(deployment.schema.meta, monitor)
         self._outcome = _choose_outcome(deployment, monitor)
         self._is_regression = deployment.problem_type is ProblemType.REGRESSION
 
     def records(self, record_id: str) -> JsonObject:
-        record: JsonObject = {"id": record_id, "features": self._features}
-        if self._meta:
-            record["meta"] = self._meta
-        return {"records": [record | self._answer()]}
-
-    def row(self, record_id: str) -> _Row:
-        return _Row(id=record_id, features=self._features, meta=self._meta, answer=self._answer())
+        record: JsonObject = {"id": record_id, "features": self.features}
+        if self.meta:
+            record["meta"] = self.meta
+        return {"records": [record | self.answer()]}
 
     def pair(self, call: str) -> JsonObject:
-        answer = self._answer()
+        answer = self.answer()
         table = LoggedTable(
-            fields=tuple(self._features),
-            rows=[list(self._features.values())],
-            meta_fields=tuple(self._meta),
-            meta_rows=[list(self._meta.values())] if self._meta else None,
+            fields=tuple(self.features),
+            rows=[list(self.features.values())],
+            meta_fields=tuple(self.meta),
+            meta_rows=[list(self.meta.values())] if self.meta else None,
             predictions=[answer["prediction"]],
             probabilities=[answer["probability"]] if "probability" in answer else None,
             labels=[answer["label"]] if "label" in answer else None,
@@ -119,7 +107,7 @@ class _Example:
     def labels(self, record_id: str) -> JsonObject:
         return {"records": [{"id": record_id, "label": self._outcome}]}
 
-    def _answer(self) -> JsonObject:
+    def answer(self) -> JsonObject:
         if self._real is not None:
             answer = self._real.answer
             members = {"prediction": answer.prediction, "probability": answer.probability, "label": answer.label}
@@ -187,13 +175,13 @@ def _write_python(address: str, body: Mapping[str, Any]) -> str:
     )
 
 
-def _write_client(base_url: str, deployment_id: str, row: _Row) -> str:
-    named = [*row.answer.items(), *([("meta", row.meta)] if row.meta else []), ("id", row.id)]
+def _write_client(base_url: str, deployment_id: str, example: _Example, record_id: str) -> str:
+    named = [*example.answer().items(), *([("meta", example.meta)] if example.meta else []), ("id", record_id)]
     options = "".join(f"    {name}={_write_python_value(value)},\n" for name, value in named)
     return (
         "import os\n\nfrom evenhand_client import Evenhand\n\n"
-        f"evenhand = Evenhand({base_url.rstrip('/')!r}, os.environ[{KEY!r}], {deployment_id!r})\n"
-        f"evenhand.log(\n    {_write_python_value(row.features)},\n{options})\n"
+        f"evenhand = Evenhand({base_url!r}, os.environ[{KEY!r}], {deployment_id!r})\n"
+        f"evenhand.log(\n    {_write_python_value(example.features)},\n{options})\n"
         "print(evenhand.flush())\n"
     )
 
@@ -224,7 +212,7 @@ def _write_value(value: Any, spell: Callable[[Scalar], str], indent: str = "") -
     return f"{opening}\n{lines}\n{indent}{closing}"
 
 
-def _write_asking(deployment: Deployment, row: _Row, *, base_url: str) -> Snippet | None:
+def _write_asking(deployment: Deployment, example: _Example, record_id: str, *, base_url: str) -> Snippet | None:
     """None without an endpoint, and for formats whose bodies are not JSON or cannot carry the row."""
     endpoint, outputs = deployment.endpoint, deployment.outputs
     if endpoint is None or not endpoint.url or outputs.has_only_probabilities:
@@ -235,7 +223,7 @@ def _write_asking(deployment: Deployment, row: _Row, *, base_url: str) -> Snippe
     named = {"prediction": outputs.prediction} | ({"probability": outputs.probability} if outputs.probability is not None else {})
     asking = Asking(outputs=outputs, types=tuple(column.type for column in deployment.schema.features))
     try:
-        request = json.loads(codec.write_request(list(row.features), [list(row.features.values())], asking=asking))
+        request = json.loads(codec.write_request(list(example.features), [list(example.features.values())], asking))
         answer = json.loads(codec.write_answer(list(named.values()), [[_MARKS[output] for output in named]]))
     except (EvenhandError, ValueError):
         return None
@@ -244,19 +232,19 @@ def _write_asking(deployment: Deployment, row: _Row, *, base_url: str) -> Snippe
     if path_of["prediction"] is None:
         return None
     options = "".join(f"    {output}=answer{path},\n" for output, path in path_of.items() if path is not None)
-    meta = f"    meta={_write_python_value(dict(row.meta))},\n" if row.meta else ""
+    meta = f"    meta={_write_python_value(example.meta)},\n" if example.meta else ""
     code = (
         "import os\n\nimport httpx\nfrom evenhand_client import Evenhand\n\n"
         f"evenhand = Evenhand({base_url!r}, os.environ[{KEY!r}], {deployment.id!r})\n"
-        f"features = {_write_python_value(dict(row.features))}\n"
+        f"features = {_write_python_value(example.features)}\n"
         f"request = {_write_python_value(request)}\n"
         "# Add the credentials that the model asks for, if any.\n"
         f"answer = httpx.post({endpoint.url!r}, json=request).raise_for_status().json()\n"
         "# The places of the outputs in an answer of this format: compare them with an answer of your model.\n"
-        f"evenhand.log(\n    features,\n{options}{meta}    id={row.id!r},\n)\n"
+        f"evenhand.log(\n    features,\n{options}{meta}    id={record_id!r},\n)\n"
         "print(evenhand.flush())\n"
     )
-    return Snippet(logs="payload", form=endpoint.payload_format, language="python", code=code, asks_model=True)
+    return Snippet("payload", endpoint.payload_format, "python", code, asks_model=True)
 
 
 def _places_in(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - any value of JSON

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import case, func, or_, select, text
 from sqlalchemy.dialects.postgresql import insert
@@ -145,6 +144,7 @@ def intake_hours(
 
 
 _RATE = case((MissingRecordRow.left_out > 0, MissingRecordRow.sample_rate))
+# Sums of 64 bits are numerics to the database.
 _SUMS = (
     func.coalesce(func.sum(MissingRecordRow.not_received), 0).label("not_received"),
     func.coalesce(func.sum(MissingRecordRow.left_out), 0).label("left_out"),
@@ -174,7 +174,7 @@ def missing_in(session: Session, deployment_no: int, hours: Span) -> MissingReco
     row = session.execute(
         select(*_SUMS).where(MissingRecordRow.deployment_no == deployment_no, *within(MissingRecordRow.hour, hours.start, hours.end))
     ).one()
-    return MissingRecords(**_members(row))
+    return read_row(MissingRecords, row, not_received=int(row.not_received), left_out=int(row.left_out))
 
 
 def missing_hours(
@@ -184,14 +184,4 @@ def missing_hours(
     statement = select(MissingRecordRow.hour, func.count().label("senders"), *_SUMS)
     missing = statement.where(MissingRecordRow.deployment_no == deployment_no, *within(MissingRecordRow.hour, since, until))
     rows = session.execute(missing.group_by(MissingRecordRow.hour).order_by(MissingRecordRow.hour.desc()).limit(limit))
-    return [MissingHour(hour=row.hour, senders=row.senders, **_members(row)) for row in rows]
-
-
-def _members(row: Any) -> dict[str, Any]:  # noqa: ANN401 - a row of the sums
-    return {
-        # Sums of 64 bits are numerics to the database.
-        "not_received": int(row.not_received),
-        "left_out": int(row.left_out),
-        "lowest_rate": row.lowest_rate,
-        "highest_rate": row.highest_rate,
-    }
+    return [read_row(MissingHour, row, not_received=int(row.not_received), left_out=int(row.left_out)) for row in rows]

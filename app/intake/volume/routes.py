@@ -58,7 +58,20 @@ def put_missing_records(
     `evenhand-client` sends them by itself. Checks show them next to the figures of these hours.
     """
     totals = [hour.read_as(MissingTotals) for hour in body.hours]
-    _require_hours(totals, TimeRule.at(now, deployment.earliest))
+    rule, hours = TimeRule.at(now, deployment.earliest), Counter(hour_totals.hour for hour_totals in totals)
+    problems = []
+    # Hours must be whole, plausible, and there once.
+    for index, hour in enumerate(hour_totals.hour for hour_totals in totals):
+        problem = None
+        if not rule.earliest <= hour <= rule.latest:
+            problem = f"must be between {rule.earliest:%Y-%m-%dT%H:%M:%SZ} and {rule.latest:%Y-%m-%dT%H:%M:%SZ}"
+        elif hour != floor_to_hour(hour):
+            problem = "must be the beginning of an hour"
+        elif hours[hour] > 1:
+            problem = "must be there once"
+        if problem is not None:
+            problems.append(FieldProblem(f"hours[{index}].hour", problem))
+    refuse(problems)
     put_missing(session, deployment.no, sender_id, body.sample_rate, totals)
 
 
@@ -68,23 +81,6 @@ def list_missing_records(deployment: ReadableDeployment, session: SessionIn, per
     missing = missing_hours(session, deployment.no, since=period.since, until=period.until, limit=period.limit)
     page, next_cursor = cut_at_place(missing, period.limit - 1, lambda hour: hour.hour.astimezone(UTC))
     return MissingHoursPage(hours=[MissingHourOut.from_object(hour) for hour in page], next_cursor=next_cursor)
-
-
-def _require_hours(totals: list[MissingTotals], rule: TimeRule) -> None:
-    """Refuses hours that are not whole, plausible, and there once."""
-    hours = Counter(hour_totals.hour for hour_totals in totals)
-    problems = []
-    for index, hour_totals in enumerate(totals):
-        problem = None
-        if not rule.earliest <= hour_totals.hour <= rule.latest:
-            problem = f"must be between {rule.earliest:%Y-%m-%dT%H:%M:%SZ} and {rule.latest:%Y-%m-%dT%H:%M:%SZ}"
-        elif hour_totals.hour != floor_to_hour(hour_totals.hour):
-            problem = "must be the beginning of an hour"
-        elif hours[hour_totals.hour] > 1:
-            problem = "must be there once"
-        if problem is not None:
-            problems.append(FieldProblem(f"hours[{index}].hour", problem))
-    refuse(problems)
 
 
 MAX_HOURS = KEPT.days * 24

@@ -51,7 +51,7 @@ ROW_VERSION = "xmin"
 
 def read_target(database: Database, deployment_id: str, sealer: Sealer | None = None) -> Target | None:
     """Returns the deployment; without a sealer, without the key of its protected columns. Raises Unavailable."""
-    if "\0" in deployment_id or not deployment_id.isprintable():
+    if not deployment_id.isprintable():
         return None  # Postgres could not even be asked
     version = literal_column(f"deployments.{ROW_VERSION}::text", String)
     statement = (
