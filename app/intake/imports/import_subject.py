@@ -166,7 +166,7 @@ class InputFile:
                 continue
             try:
                 require_decodable(line)
-                decoded = decoded_json(line).value
+                decoded = decoded_json(line)
             except InvalidInput as error:
                 problem = error.problems[0]
                 yield number, RowRefused("line" if problem.field == "body" else problem.field[:_SHOWN], problem.message)

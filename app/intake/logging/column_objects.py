@@ -8,12 +8,12 @@ from .ingest_plan import Columns
 from .named_rows import Refusals, check_rows
 
 
-def check_objects(objects: Sequence[Json], columns: Columns, refusals: Refusals, *, is_plain: bool) -> list[Cells]:
-    """Cells in schema order; those of a refused object must not be used. `is_plain` as in `Decoded`."""
+def check_objects(objects: Sequence[Json], columns: Columns, refusals: Refusals) -> list[Cells]:
+    """Cells in schema order; those of a refused object must not be used."""
     names = [column.name for column in columns.columns]
     if all(isinstance(row, dict) and len(row) == len(names) and columns.names.issuperset(row) for row in objects):
         rows = [[row[name] for name in names] for row in objects]
-        check_rows(rows, columns.columns, columns.checks, refusals, is_plain=is_plain, prefix=f"{columns.kind}.")
+        check_rows(rows, columns.columns, columns.checks, refusals, prefix=f"{columns.kind}.")
         return list(rows)
     checked: list[Cells] = []
     for position, row in enumerate(objects):

@@ -9,7 +9,6 @@ import msgspec
 
 from ...base.apart import Apart
 from ...base.errors import InvalidInput, TooLarge, UnsupportedMediaType
-from ...base.frozen import frozen
 from ...base.strict_json import require_strict
 from .ingest_plan import MAX_BODY_BYTES, MAX_COMMAS, MAX_CONTAINERS
 from .strict_body import require_strict_body
@@ -24,14 +23,6 @@ INLINE_BYTES = 2 * 1024 * 1024
 _DECODER = msgspec.json.Decoder()
 
 _T = TypeVar("_T")
-
-
-@frozen
-class Decoded:
-    """A body's JSON. `is_plain`: no text in it can hold a NUL or half a surrogate pair."""
-
-    value: Any
-    is_plain: bool
 
 
 def too_large() -> TooLarge:
@@ -85,15 +76,13 @@ def decompressed(body: bytes, encoding: str, most_bytes: int = MAX_BODY_BYTES) -
 
 def require_decodable(body: bytes) -> None:
     """Refuses JSON that would decode into far more memory than honest records."""
-    if len(body) <= MAX_CONTAINERS:
-        return
     if body.count(b"[") + body.count(b"{") > MAX_CONTAINERS:
         raise TooLarge(f"The body holds more than {MAX_CONTAINERS:,} arrays and objects (`[` and `{{`). Send fewer records at once.")
     if body.count(b",") > MAX_COMMAS:
         raise TooLarge(f"The body holds more than {MAX_COMMAS:,} values (commas). Send fewer records at once.")
 
 
-def decoded_json(body: bytes) -> Decoded:
+def decoded_json(body: bytes) -> Any:  # noqa: ANN401 - any value of JSON
     """`NaN`, `Infinity` and lone surrogates are let through, to be refused record by record."""
     try:
         value = _DECODER.decode(body)
@@ -101,11 +90,11 @@ def decoded_json(body: bytes) -> Decoded:
         require_strict(body)
     else:
         require_strict_body(body, value)
-        return Decoded(value, is_plain=b"\\u0000" not in body)
+        return value
 
     # Also reads what Python's writers add: NaN, lone surrogates, a byte order mark.
     try:
-        return Decoded(json.loads(body.decode("utf-8-sig")), is_plain=False)
+        return json.loads(body.decode("utf-8-sig"))
     except RecursionError as error:
         raise InvalidInput.of("body", "is nested too deeply") from error
     except ValueError as error:

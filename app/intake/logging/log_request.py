@@ -72,17 +72,17 @@ def read_payload(request: LogRequest, plan: IngestPlan, moments: StatedTimes, mo
     require_decodable(body)
     checked = plan.fast.read(body, moments) if plan.fast else None
     if checked is None:
-        decoded = decoded_json(body)
-        records = _native_records(decoded.value)
+        value = decoded_json(body)
+        records = _native_records(value)
         if records is not None:
             _check_count(len(records))
             checked = check_payload(records, plan, moments)
         else:
-            pairs = decoded.value if isinstance(decoded.value, list) else [decoded.value]
+            pairs = value if isinstance(value, list) else [value]
             _check_count(len(pairs))
             if not isinstance(pairs[0], dict) or pairs[0].keys().isdisjoint(("request", "response")):
                 raise InvalidInput.of("body", _PAYLOAD_FORMS)
-            checked = check_pairs(pairs, plan, moments, is_plain=decoded.is_plain)
+            checked = check_pairs(pairs, plan, moments)
     # Again, because one pair holds many records.
     _check_count(checked.sent)
     require_times(checked)
@@ -93,7 +93,7 @@ def read_feedback(request: LogRequest, plan: IngestPlan, moments: StatedTimes, m
     body = decompressed(request.body, request.encoding, most_bytes)
     if not request.is_csv:
         require_decodable(body)
-        value = decoded_json(body).value
+        value = decoded_json(body)
     if request.is_csv:
         header, *lines = read_lines("".join(decode_parts([body], request.charset, "body")))
         if request.label not in header:

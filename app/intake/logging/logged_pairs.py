@@ -26,7 +26,7 @@ from .native_records import read_optional, stated_moment
 _BINARY = "application/octet-stream"
 
 
-def check_pairs(pairs: Sequence[Any], plan: IngestPlan, moments: StatedTimes, *, is_plain: bool) -> CheckedPayload:
+def check_pairs(pairs: Sequence[Any], plan: IngestPlan, moments: StatedTimes) -> CheckedPayload:
     """Records of all pairs, numbered through from the first row of the first."""
     tables: list[LoggedTable] = []
     rates: list[float | None] = []
@@ -44,8 +44,6 @@ def check_pairs(pairs: Sequence[Any], plan: IngestPlan, moments: StatedTimes, *,
         except RecordRefused as refused:
             raise InvalidInput.of(f"{where}.{refused.field}", refused.reason) from refused
 
-    # A NUL can hide in base64, and in a text that is JSON itself.
-    is_plain = is_plain and not any(isinstance(pair[member], str) for pair in pairs for member in ("request", "response") if member in pair)
     sent = sum(map(len, tables))
     if sent > MAX_RECORDS:
         raise TooLarge(f"The request holds {sent:,} records; at most {MAX_RECORDS:,} are taken at once.")
@@ -53,13 +51,13 @@ def check_pairs(pairs: Sequence[Any], plan: IngestPlan, moments: StatedTimes, *,
     checked = CheckedPayload(sent=sent)
     first = 0
     for table, rate in zip(tables, rates, strict=True):
-        _add_table(checked, first, table, plan, moments, is_plain=is_plain)
+        _add_table(checked, first, table, plan, moments)
         checked.sample_rates += [rate] * (len(checked.indexes) - len(checked.sample_rates))
         first += len(table)
     return checked
 
 
-def _add_table(checked: CheckedPayload, first: int, table: LoggedTable, plan: IngestPlan, moments: StatedTimes, *, is_plain: bool) -> None:
+def _add_table(checked: CheckedPayload, first: int, table: LoggedTable, plan: IngestPlan, moments: StatedTimes) -> None:
     rows, refusals = len(table), Refusals()
     _check_names(table, plan, refusals)
     scored_at: datetime | None = None
@@ -75,7 +73,7 @@ def _add_table(checked: CheckedPayload, first: int, table: LoggedTable, plan: In
             record_id(f"{call}-{rows}")
         except CellRefused as error:
             refusals.add_all(rows, "scoring_id", str(error))
-    add_rows(checked, table, plan, ids, scored_at, refusals, first=first, is_plain=is_plain)
+    add_rows(checked, table, plan, ids, scored_at, refusals, first=first)
 
 
 def add_rows(
@@ -87,19 +85,18 @@ def add_rows(
     refusals: Refusals,
     *,
     first: int = 0,
-    is_plain: bool,
 ) -> None:
     """Adds the rows that can be stored, and why others cannot; the first of the rows is record `first` of the request."""
     rows = len(table)
     features = pick_columns(table.rows, table.fields, plan.target.schema.features)
-    check_rows(features, plan.features.columns, plan.features.checks, refusals, is_plain=is_plain)
-    meta = _check_meta(table, plan, refusals, is_plain=is_plain)
+    check_rows(features, plan.features.columns, plan.features.checks, refusals)
+    meta = _check_meta(table, plan, refusals)
     outputs = plan.target.outputs
     require_values(table.predictions, outputs.prediction, refusals)
-    predictions = check_values(table.predictions, plan.prediction, outputs.prediction, refusals, is_plain=is_plain)
+    predictions = check_values(table.predictions, plan.prediction, outputs.prediction, refusals)
     nothing = [None] * rows
-    probabilities = check_values(table.probabilities or nothing, probability, outputs.probability or "", refusals, is_plain=is_plain)
-    labels = check_values(table.labels or nothing, scalar, outputs.label or "", refusals, is_plain=is_plain)
+    probabilities = check_values(table.probabilities or nothing, probability, outputs.probability or "", refusals)
+    labels = check_values(table.labels or nothing, scalar, outputs.label or "", refusals)
 
     good = [position for position in range(rows) if position not in refusals.found] if refusals.found else range(rows)
     lists = {
@@ -110,7 +107,7 @@ def add_rows(
         "probabilities": probabilities,
         "labels": labels,
     }
-    if table.probabilities is not None and probabilities is not table.probabilities:
+    if table.probabilities is not None:
         checked.rounded += sum(probabilities[position] != table.probabilities[position] for position in good)
     for name, values in lists.items():
         getattr(checked, name).extend(values[position] for position in good)
@@ -131,7 +128,7 @@ def _check_names(table: LoggedTable, plan: IngestPlan, refusals: Refusals) -> No
             refusals.add_all(len(table), printable(name), "is not a meta field of the schema")
 
 
-def _check_meta(table: LoggedTable, plan: IngestPlan, refusals: Refusals, *, is_plain: bool) -> list[Any]:
+def _check_meta(table: LoggedTable, plan: IngestPlan, refusals: Refusals) -> list[Any]:
     """Some senders put meta fields among the features."""
     columns = plan.target.schema.meta
     names, rows = table.meta_fields, table.meta_rows
@@ -140,7 +137,7 @@ def _check_meta(table: LoggedTable, plan: IngestPlan, refusals: Refusals, *, is_
             return [None] * len(table)
         names, rows = table.fields, [list(row) for row in table.rows]
     picked = pick_columns(rows, names, columns)
-    check_rows(picked, columns, plan.meta.checks, refusals, is_plain=is_plain)
+    check_rows(picked, columns, plan.meta.checks, refusals)
     return picked
 
 

@@ -73,5 +73,5 @@ def read_exchange(exchange: Exchange, plan: IngestPlan, codec: Codec | None, mos
         except CellRefused as error:
             refusals.add(index, "id", str(error))
     checked = CheckedPayload(sent=rows)
-    add_rows(checked, logged, plan, ids, exchange.scored_at, refusals, is_plain=False)
+    add_rows(checked, logged, plan, ids, exchange.scored_at, refusals)
     return checked

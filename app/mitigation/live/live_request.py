@@ -11,7 +11,7 @@ from ...domain.cells import record_id
 from ...domain.deployment import Endpoint
 from ...intake.logging.checked_records import Cells, RecordRefused
 from ...intake.logging.column_objects import check_objects
-from ...intake.logging.decode_body import Decoded, decoded_json, decompressed, require_decodable
+from ...intake.logging.decode_body import decoded_json, decompressed, require_decodable
 from ...intake.logging.ingest_plan import MAX_BODY_BYTES, MAX_RECORD_BYTES, IngestPlan
 from ...intake.logging.named_rows import Refusals
 from ...intake.logging.native_records import read_members, read_optional
@@ -81,8 +81,7 @@ def read_asked(
     body = decompressed(body, encoding, most_bytes)
     require_decodable(body)
     codec = None if payload_format is None else codec_named(payload_format, endpoint)
-    decoded, form = _decode(body, codec or bind_codec(endpoint)), None
-    value = decoded.value
+    value, form = _decode(body, codec or bind_codec(endpoint)), None
     if codec is None and isinstance(value, dict) and _RECORDS in value:
         require_members(value, "", frozenset({_RECORDS}), next_to=_RECORDS)
         sent = _read_records(value[_RECORDS])
@@ -98,9 +97,9 @@ def read_asked(
         sent = _read_tables(Tables(table), plan)
 
     refusals, meta_refusals = Refusals(), Refusals()
-    features = check_objects(sent.features, plan.features, refusals, is_plain=decoded.is_plain)
+    features = check_objects(sent.features, plan.features, refusals)
     with_meta = [index for index, row in enumerate(sent.meta) if row is not None]
-    checked = check_objects([sent.meta[index] for index in with_meta], plan.meta, meta_refusals, is_plain=decoded.is_plain)
+    checked = check_objects([sent.meta[index] for index in with_meta], plan.meta, meta_refusals)
     meta = dict(zip(with_meta, checked, strict=True))
     faults = [(index, sent.features_path, "features", *fault) for index, fault in refusals.found.items()]
     faults += [(with_meta[index], sent.meta_path, "meta", *fault) for index, fault in meta_refusals.found.items()]
@@ -120,14 +119,14 @@ def read_asked(
     return asked_records
 
 
-def _decode(body: bytes, codec: Codec) -> Decoded:
+def _decode(body: bytes, codec: Codec) -> Any:  # noqa: ANN401 - any value of JSON
     """Returns the body's JSON; nothing of a body that is none, if it may be of a format that is none."""
     try:
         return decoded_json(body)
     except InvalidInput:
         if codec.content_type == JSON:
             raise
-        return Decoded(None, is_plain=False)
+        return None
 
 
 def _read_records(records: Any) -> _Sent:  # noqa: ANN401 - a decoded JSON value of which nothing is known yet

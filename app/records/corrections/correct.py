@@ -49,7 +49,7 @@ def read_corrections(body: bytes, charset: str | None, plan: IngestPlan) -> Sequ
         corrections: Json = [_read_line(header, line, plan) for line in lines]
     else:
         require_decodable(body)
-        sent = decoded_json(body).value
+        sent = decoded_json(body)
         corrections = sent["corrections"] if isinstance(sent, dict) and sent.keys() == {"corrections"} else sent
     if not isinstance(corrections, list) or not 1 <= len(corrections) <= MAX_RECORDS:
         raise InvalidInput.of("corrections", f"must be a list of 1 to {MAX_RECORDS:,}, as the only member of the body or as the body")

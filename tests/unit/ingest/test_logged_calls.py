@@ -66,7 +66,7 @@ def imported(request: bytes, answer: bytes, outputs: OutputFields = OUTPUTS) -> 
 def test_booleans_as_one_and_zero_are_the_same_records_by_every_way(payload_format: str) -> None:
     request, answer = bodies(payload_format)
     pair = {"request": json.loads(request), "response": json.loads(answer), "payload_format": payload_format, "scoring_id": "c"}
-    by_gateway, by_pair = exchanged(request, answer), check_pairs([pair], PLAN, MOMENTS, is_plain=True)
+    by_gateway, by_pair = exchanged(request, answer), check_pairs([pair], PLAN, MOMENTS)
 
     for checked in (by_gateway, by_pair):
         assert checked.rejections == []

@@ -35,10 +35,9 @@ GOOD: dict[str, Any] = {"sex": "female", "age": 40.0}
         None,
     ],
 )
-@pytest.mark.parametrize("is_plain", [True, False])
-def test_many_objects_are_checked_as_each_by_itself(other: object, is_plain: bool) -> None:  # noqa: FBT001
+def test_many_objects_are_checked_as_each_by_itself(other: object) -> None:
     refusals, expected = Refusals(), Refusals()
-    found = check_objects([GOOD, other], COLUMNS, refusals, is_plain=is_plain)
+    found = check_objects([GOOD, other], COLUMNS, refusals)
     alone: object = None
     try:
         alone = COLUMNS.cells(other)

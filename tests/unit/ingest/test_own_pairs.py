@@ -68,8 +68,8 @@ def test_a_pair_in_any_format_is_read(payload_format: str) -> None:
     types, rows = (WHOLE, WHOLE_ROWS) if payload_format == "open_inference_matrix" else (TYPES, ROWS)
     pair = pair_of(payload_format, types, rows)
 
-    by_name = check_pairs([{**pair, "payload_format": payload_format}], plan_of(payload_format, types), MOMENTS, is_plain=True)
-    by_endpoint = check_pairs([pair], plan_of(payload_format, types), MOMENTS, is_plain=True)
+    by_name = check_pairs([{**pair, "payload_format": payload_format}], plan_of(payload_format, types), MOMENTS)
+    by_endpoint = check_pairs([pair], plan_of(payload_format, types), MOMENTS)
 
     assert by_name.rejections == []
     assert [json.loads(json.dumps(list(one))) for one in by_name.features] == rows
@@ -96,7 +96,7 @@ def test_a_pair_in_any_format_is_read(payload_format: str) -> None:
 )
 def test_a_pair_that_cannot_be_read_names_the_part(pair: dict[str, Any], field: str) -> None:
     with pytest.raises(InvalidInput) as refused:
-        check_pairs([pair], plan_of(None), MOMENTS, is_plain=False)
+        check_pairs([pair], plan_of(None), MOMENTS)
 
     assert [one.field for one in refused.value.problems] == [field]
 
@@ -104,7 +104,7 @@ def test_a_pair_that_cannot_be_read_names_the_part(pair: dict[str, Any], field: 
 def test_a_nul_that_base64_hides_is_refused() -> None:
     pair = pair_of("open_inference_binary", TYPES, [["a\0b", 1.0, 33, True], ROWS[1]])
 
-    checked = check_pairs([pair], plan_of("open_inference_binary"), MOMENTS, is_plain=True)
+    checked = check_pairs([pair], plan_of("open_inference_binary"), MOMENTS)
 
     assert [(one.index, one.field) for one in checked.rejections] == [(0, "sex")]
     assert len(checked.ids) == 1
@@ -132,7 +132,7 @@ ANSWERS = [{"prediction": 0, "probability": 0.25}, {"prediction": 1, "probabilit
 def test_a_pair_in_any_form_of_mlflow_or_its_clouds_needs_no_name(payload_format: str | None, request_body: dict[str, Any]) -> None:
     pair = {"request": request_body, "response": {"predictions": ANSWERS}, "scoring_id": "call"}
 
-    checked = check_pairs([pair], plan_of(payload_format), MOMENTS, is_plain=True)
+    checked = check_pairs([pair], plan_of(payload_format), MOMENTS)
 
     assert (checked.rejections, [list(one) for one in checked.features]) == ([], ROWS)
     assert (checked.predictions, checked.probabilities, checked.ids) == ([0, 1], [0.25, 0.75], ["call-1", "call-2"])
@@ -151,6 +151,6 @@ def test_a_pair_of_no_form_is_refused_by_the_closest(
     request_body: dict[str, Any], answers: list[dict[str, Any]], problem: tuple[str, str]
 ) -> None:
     with pytest.raises(InvalidInput) as refused:
-        check_pairs([{"request": request_body, "response": {"predictions": answers}}], plan_of(None), MOMENTS, is_plain=True)
+        check_pairs([{"request": request_body, "response": {"predictions": answers}}], plan_of(None), MOMENTS)
 
     assert [(one.field, one.message) for one in refused.value.problems] == [problem]
