@@ -1,13 +1,10 @@
 """The classes of a model in the order of its probabilities."""
 
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
 
 from ..base.values import Scalar, exact_number, spelled
 
 _HALF = 0.5
-
-_Key: TypeAlias = tuple[str, str]
 
 
 class ClassesUnclear(ValueError):
@@ -60,7 +57,7 @@ class Classes:
         return chosen
 
 
-def make_class_key(value: Scalar) -> _Key:
+def make_class_key(value: Scalar) -> tuple[str, str]:
     if isinstance(value, bool):
         return ("bool", str(value).lower())
     number = exact_number(value)

@@ -142,18 +142,14 @@ def pack(tensor: Tensor) -> bytes:
     """Returns the values' bytes, little-endian. Raises PageRefused and ScoringFailed."""
     values = tensor.values
     is_real = tensor.datatype in {FP64, "FP32"}
-    if None in values:
-        if not is_real:
-            row = values.index(None) + 1
-            raise PageRefused(
-                f"Row {row} of a page holds null in {tensor.name}, which a binary tensor of {tensor.datatype} cannot carry;"
-                " nothing was sent.",
-                answer=f"null in the {tensor.datatype} tensor '{tensor.name}'",
-            )
-        present: Sequence[Any] = [value for value in values if value is not None]
-        values = [float("nan") if value is None else value for value in values]
-    else:
-        present = values
+    if None in values and not is_real:
+        row = values.index(None) + 1
+        raise PageRefused(
+            f"Row {row} of a page holds null in {tensor.name}, which a binary tensor of {tensor.datatype} cannot carry; nothing was sent.",
+            answer=f"null in the {tensor.datatype} tensor '{tensor.name}'",
+        )
+    present = [value for value in values if value is not None]
+    values = [float("nan") if value is None else value for value in values]
     try:
         if is_real and not all(map(isfinite, present)):
             raise ScoringFailed(

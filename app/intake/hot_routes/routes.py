@@ -30,7 +30,7 @@ from ...base.telemetry.prometheus import http_requests, http_seconds
 from ...domain.arrival import RecordSource, stated_source
 from ...domain.record import Receipt
 from ...web.middleware import SAFE_HEADERS, SANE_REQUEST_ID
-from ...web.problems import KINDS, MEDIA_TYPE, build_problem_response, problem_response, unexpected_response
+from ...web.problems import KINDS, build_problem_response, problem_response, unexpected_response
 from ...web.query_parameters import require_parameters
 from ...web.uploads import parse_content_type
 from ..logging.log_request import LogRequest
@@ -75,14 +75,6 @@ class _Route:
     takes_csv: bool
 
 
-@frozen
-class _Answer:
-    status: int
-    body: bytes
-    media_type: bytes = b"application/json"
-    headers: tuple[tuple[bytes, bytes], ...] = ()
-
-
 class IngestionRoutes:
     def __init__(self, app: ASGIApp, services: Services, ingestion: Ingestion) -> None:
         self._limits = services.limits
@@ -113,28 +105,22 @@ class IngestionRoutes:
         try:
             answer = await self._answer(route, deployment_id, scope, headers, receive, request_id)
         except EvenhandError as error:
-            answer = _adopt(problem_response(error, request_id))
+            answer = problem_response(error, request_id)
         except ClientGone:
             return
         except Exception:  # an unforeseen error is logged once, and answered
             log.exception("request failed", method=scope["method"], route=route.template, request_id=request_id)
-            answer = _adopt(unexpected_response(request_id))
-        answer_headers = [
-            (b"content-type", answer.media_type),
-            (b"content-length", b"%d" % len(answer.body)),
-            (b"x-request-id", request_id.encode("latin-1")),
-            *answer.headers,
-        ]
-        if answer.status != HTTPStatus.OK:
-            answer_headers += _FIXED_HEADERS  # nothing that a browser could misread, and each header costs time
-        await send({"type": "http.response.start", "status": answer.status, "headers": answer_headers})
-        await send({"type": "http.response.body", "body": answer.body})
-        http_requests.labels("POST", route.template, str(answer.status)).inc()
+            answer = unexpected_response(request_id)
+        answer.headers["x-request-id"] = request_id
+        if answer.status_code != HTTPStatus.OK:
+            answer.headers.update(SAFE_HEADERS)  # nothing that a browser could misread, and each header costs time
+        await answer(scope, receive, send)
+        http_requests.labels("POST", route.template, str(answer.status_code)).inc()
         http_seconds.labels(route.template).observe(monotonic_seconds() - began)
 
     async def _answer(
         self, route: _Route, deployment_id: str, scope: Scope, headers: dict[bytes, bytes], receive: Receive, request_id: str
-    ) -> _Answer:
+    ) -> Response:
         sent = headers.get(b"authorization")
         authorization = sent.decode("latin-1") if sent else None
         require_own_page(scope, authorization)
@@ -180,11 +166,11 @@ def receipt_members(receipt: Receipt, stored: str = "accepted") -> JsonObject:
     }
 
 
-def _write_receipt(receipt: Receipt, request_id: str) -> _Answer:
+def _write_receipt(receipt: Receipt, request_id: str) -> Response:
     """A wholly refused request must never look like a success."""
     if receipt.accepted or receipt.duplicate:
-        return _Answer(200, _encode(receipt_members(receipt)))
-    return _adopt(refuse_all(InvalidInput if receipt.rejections else Conflict, receipt, request_id))
+        return Response(_encode(receipt_members(receipt)), media_type="application/json")
+    return refuse_all(InvalidInput if receipt.rejections else Conflict, receipt, request_id)
 
 
 def refuse_all(
@@ -232,11 +218,3 @@ def _read_options(query: bytes, parameters: Mapping[str, bool]) -> JsonObject:
 def _read_header(headers: Mapping[bytes, bytes], name: bytes) -> str:
     sent = headers.get(name)
     return sent.decode("latin-1").strip().lower() if sent else ""
-
-
-_FIXED_HEADERS = tuple((name.encode(), value.encode()) for name, value in SAFE_HEADERS.items())
-
-
-def _adopt(response: Response) -> _Answer:
-    extra = tuple((name, value) for name, value in response.raw_headers if name not in (b"content-length", b"content-type"))
-    return _Answer(response.status_code, bytes(response.body), MEDIA_TYPE.encode(), extra)

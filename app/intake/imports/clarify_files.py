@@ -4,7 +4,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import Any
+from typing import Any, TypeVar
 
 from ...base.errors import InvalidInput
 from ...base.frozen import frozen
@@ -17,9 +17,11 @@ from ...statistics.intervals.verdicts import Verdict
 
 _PREFIX = "Clarify "
 
-CLARIFY_KEYS: Mapping[str, str] = {
+CLARIFY_KEYS = {
     alias.removeprefix(_PREFIX): key for key, metric in CATALOGUE.items() for alias in metric.aliases if alias.startswith(_PREFIX)
 }
+
+_T = TypeVar("_T", list[Any], JsonObject)
 
 IMPACT = "disparate_impact"
 
@@ -37,32 +39,33 @@ def limits_of_baseline(constraints: object) -> dict[str, dict[str, dict[str, flo
     distances = defaultdict[str, dict[str, float]](dict)
     for facet, metric in _list_metrics(constraints):
         key, value = CLARIFY_KEYS.get(str(metric.get("name"))), metric.get("value")
-        if key is None or not is_number(value) or not math.isfinite(value):
-            continue
-        if key == IMPACT and value <= 0:
+        if key is None or not is_number(value) or not math.isfinite(value) or (key == IMPACT and value <= 0):
             continue
         distance = max(value, 1 / value) if key == IMPACT else abs(value)
         distances[facet][key] = max(distances[facet].get(key, 0.0), distance)
 
-    limits: dict[str, dict[str, dict[str, float | None]]] = {}
-    for facet, of_facet in distances.items():
-        limits[facet] = {
+    return {
+        facet: {
             key: {"lower": 1 / distance if key == IMPACT else None if CATALOGUE[key].lowest == 0 else -distance, "upper": distance}
             for key, distance in of_facet.items()
         }
-    return limits
+        for facet, of_facet in distances.items()
+    }
 
 
-def _list_metrics(constraints: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _list_metrics(constraints: JsonObject) -> Iterator[tuple[str, JsonObject]]:
     for section in _RESULTS:
-        results = constraints.get(section)
-        facets = results.get("facets") if isinstance(results, dict) else None
-        for name, values in facets.items() if isinstance(facets, dict) else ():
+        for name, values in _read_member(_read_member(constraints, section, dict), "facets", dict).items():
             for entry in values if isinstance(values, list) else ():
-                metrics = entry.get("metrics") if isinstance(entry, dict) else None
-                for metric in metrics if isinstance(metrics, list) else ():
+                for metric in _read_member(entry, "metrics", list):
                     if isinstance(metric, dict):
                         yield name, metric
+
+
+def _read_member(document: object, name: str, kind: type[_T]) -> _T:
+    """Returns the member, or an empty one where there is none of its kind."""
+    member = document.get(name) if isinstance(document, dict) else None
+    return member if isinstance(member, kind) else kind()
 
 
 OPEN_END = 1e9
@@ -100,8 +103,7 @@ class ClarifyConfig:
         if not isinstance(config, dict):
             raise InvalidInput.of("analysis_config", "must be a JSON object")
         self._config: JsonObject = config
-        headers = config.get("headers")
-        self._headers: Sequence[Any] = headers if isinstance(headers, list) else ()
+        self._headers = _read_member(config, "headers", list)
         facets = config.get("facet")
         if not isinstance(facets, list) or not facets or not all(isinstance(facet, dict) for facet in facets):
             raise InvalidInput.of("analysis_config.facet", "must be an array of at least one facet")
@@ -174,14 +176,12 @@ class ClarifyConfig:
 
     def _metrics(self, notes: list[str]) -> list[str] | None:
         """None: all metrics."""
-        methods = self._config.get("methods")
-        requested: list[str] = []
+        methods, requested = _read_member(self._config, "methods", dict), list[str]()
         for name in _METHODS:
-            method = methods.get(name) if isinstance(methods, dict) else None
-            names = method.get("methods") if isinstance(method, dict) else None
-            if names == "all":
+            method = _read_member(methods, name, dict)
+            if method.get("methods") == "all":
                 return None
-            requested += [str(key) for key in names] if isinstance(names, list) else []
+            requested += map(str, _read_member(method, "methods", list))
         unknown = [key for key in requested if key not in CLARIFY_KEYS]
         if unknown:
             notes.append(f"Not measured, because Evenhand has no such metric: {', '.join(unknown)}.")
@@ -193,7 +193,7 @@ def list_violations(config: object, measurements: Iterable[Mapping[str, Any]]) -
     """Returns a check's measurements with the verdict *unfair* as `constraint_violations.json`."""
     ClarifyConfig(config)
     # Of two names the first is the bias monitor's.
-    names = {key: name for name, key in reversed(list(CLARIFY_KEYS.items()))}
+    names = {key: name for name, key in reversed(CLARIFY_KEYS.items())}
     data = {DataSet.PAYLOAD.value, DataSet.FEEDBACK.value, DataSet.TRAINING.value}
     return {
         "version": "1.0",

@@ -181,12 +181,9 @@ def _struct(name: str, columns: Sequence[Column], *, required: bool) -> Json:
     fields: list[Any] = []
     for position, column in enumerate(columns):
         # The column's own name need not be an identifier of Python.
-        attribute, kind = f"column_{position}", _TYPES[column.type] | None
-        fields.append(
-            (attribute, kind, msgspec.field(name=column.name))
-            if required
-            else (attribute, kind | UnsetType, msgspec.field(name=column.name, default=UNSET))
-        )
+        kind = _TYPES[column.type] | None
+        field = msgspec.field(name=column.name) if required else msgspec.field(name=column.name, default=UNSET)
+        fields.append((f"column_{position}", kind if required else kind | UnsetType, field))
     return msgspec.defstruct(name, fields, forbid_unknown_fields=True, gc=False)
 
 

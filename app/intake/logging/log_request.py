@@ -22,9 +22,6 @@ from .native_records import check_feedback, check_payload
 
 LABEL = "label"
 
-_NATIVE = frozenset({"records"})
-_PAYLOAD_FORMS = "must be records {features: {…}, prediction: …}, or logged pairs {request, response}"
-_FEEDBACK_FORMS = "must be {records: […]}, an array of objects of columns, or {fields, values} or an array of them"
 
 # Python's own limit would refuse a whole file for one long value.
 csv.field_size_limit(MAX_BODY_BYTES)
@@ -81,7 +78,7 @@ def read_payload(request: LogRequest, plan: IngestPlan, moments: StatedTimes, mo
             pairs = value if isinstance(value, list) else [value]
             _check_count(len(pairs))
             if not isinstance(pairs[0], dict) or pairs[0].keys().isdisjoint(("request", "response")):
-                raise InvalidInput.of("body", _PAYLOAD_FORMS)
+                raise InvalidInput.of("body", "must be records {features: {…}, prediction: …}, or logged pairs {request, response}")
             checked = check_pairs(pairs, plan, moments)
     # Again, because one pair holds many records.
     _check_count(checked.sent)
@@ -106,7 +103,7 @@ def read_feedback(request: LogRequest, plan: IngestPlan, moments: StatedTimes, m
     else:
         rows = [value] if _is_table(value) else value
         if not isinstance(rows, list):
-            raise InvalidInput.of("body", _FEEDBACK_FORMS)
+            raise InvalidInput.of("body", "must be {records: […]}, an array of objects of columns, or {fields, values} or an array of them")
         if rows and all(map(_is_table, rows)):
             records = _records_of_tables(rows, plan, request)
         else:
@@ -126,7 +123,7 @@ def _native_records(value: Json) -> list[Any] | None:
     records = value["records"]
     if not isinstance(records, list):
         raise InvalidInput.of("records", "must be an array of records")
-    unknown = sorted(value.keys() - _NATIVE)
+    unknown = sorted(value.keys() - {"records"})
     if unknown:
         raise InvalidInput.of(ascii(unknown[0])[1:-1], "is not a member that is known here; send only records")
     return records

@@ -23,7 +23,7 @@ class Batch(Struct, frozen=True, kw_only=True, eq=False):
     source: RecordSource = RecordSource.REST
 
 
-class PayloadBatch(Batch, kw_only=True):
+class PayloadBatch(Batch, frozen=True, kw_only=True):
     """Payload records.
 
     `keys` and `lines` are in the columns of `payload_writer`, in one order.
@@ -37,7 +37,7 @@ class PayloadBatch(Batch, kw_only=True):
     minutes: Mapping[datetime, int] = {}
 
 
-class FeedbackBatch(Batch):
+class FeedbackBatch(Batch, frozen=True):
     """Feedback; the columns of `lines` are in `writer`."""
 
 
