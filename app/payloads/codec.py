@@ -11,7 +11,7 @@ from ..base.values import printable
 from ..domain.deployment import Endpoint, FieldType, OutputFields
 from .read_predictions import Answer
 from .schema_parts import Schema
-from .wire import Rows, Table, decode_request, encode_rows, name_kind, read_matrix, require_object
+from .wire import Names, Rows, Table, decode_request, encode_rows, name_kind, read_matrix, require_object
 
 
 @frozen
@@ -56,13 +56,13 @@ class Form(ABC):
     """True if the rows lie in the body itself."""
 
     @abstractmethod
-    def write_request(self, columns: Sequence[str], rows: Rows) -> JsonObject: ...
+    def write_request(self, columns: Names, rows: Rows) -> JsonObject: ...
 
     @abstractmethod
     def read_request(self, sent: JsonObject) -> AskedRows: ...
 
     @abstractmethod
-    def write_answer(self, columns: Sequence[str], rows: Rows) -> JsonObject: ...
+    def write_answer(self, columns: Names, rows: Rows) -> JsonObject: ...
 
     @abstractmethod
     def request_schema(self, max_rows: int) -> Schema: ...
@@ -113,18 +113,18 @@ class Codec(ABC):
     def bound(self, endpoint: Endpoint) -> "Codec":  # noqa: ARG002 - for formats that an endpoint describes
         return self
 
-    def mapping_problems(self, endpoint: Endpoint, columns: Sequence[str]) -> list[FieldProblem]:  # noqa: ARG002 - as above
+    def mapping_problems(self, endpoint: Endpoint, columns: Names) -> list[FieldProblem]:  # noqa: ARG002 - as above
         return [] if endpoint.mapping is None else [FieldProblem("endpoint.mapping", "is not used by this format; leave it out")]
 
     def request_headers(self, body: bytes) -> list[tuple[bytes, bytes]]:  # noqa: ARG002 - formats of several parts look at it
         return [(b"Content-Type", self.content_type.encode()), (b"Accept", self.accept.encode())]
 
-    def write_message(self, columns: Sequence[str], rows: Rows, *, asking: Asking) -> HttpMessage:
+    def write_message(self, columns: Names, rows: Rows, *, asking: Asking) -> HttpMessage:
         """Writes the request for a page of rows. Raises PageRefused and ScoringFailed."""
         body = self.write_request(columns, rows, asking=asking)
         return HttpMessage(body, self.request_headers(body))
 
-    def write_request(self, columns: Sequence[str], rows: Rows, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - see `Asking`
+    def write_request(self, columns: Names, rows: Rows, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - see `Asking`
         """Writes the body for a page of rows.
 
         Raises:
@@ -133,18 +133,18 @@ class Codec(ABC):
         """
         return encode_rows(self.build_request(columns, rows), rows)
 
-    def build_request(self, columns: Sequence[str], rows: Rows) -> object:
+    def build_request(self, columns: Names, rows: Rows) -> object:
         return self.written.write_request(columns, rows)
 
-    def read_request(self, body: bytes, columns: Sequence[str]) -> Table:  # noqa: ARG002 - most requests name them
+    def read_request(self, body: bytes, columns: Names) -> Table:  # noqa: ARG002 - most requests name them
         """Reads a request. `columns` names the columns of a format that does not."""
         return tabulate_rows(self.written.read_request(require_object(decode_request(body), "body")))
 
-    def write_answer(self, columns: Sequence[str], rows: Rows) -> bytes:
+    def write_answer(self, columns: Names, rows: Rows) -> bytes:
         """Writes a model's answer with these columns. Raises ScoringFailed."""
         return encode_rows(self.build_answer(columns, rows), rows)
 
-    def build_answer(self, columns: Sequence[str], rows: Rows) -> object:
+    def build_answer(self, columns: Names, rows: Rows) -> object:
         return self.written.write_answer(columns, rows)
 
     @abstractmethod
@@ -153,12 +153,10 @@ class Codec(ABC):
 
 
 def tabulate_rows(sent: AskedRows) -> Table:
-    if not isinstance(sent, Objects):
-        return sent.table
-    return read_objects(sent.rows, sent.path)
+    return read_objects(sent.rows, sent.path) if isinstance(sent, Objects) else sent.table
 
 
-def read_records(rows: object, path: str, columns: Sequence[str]) -> Table:
+def read_records(rows: object, path: str, columns: Names) -> Table:
     """Returns records as a table: objects, arrays in the order of `columns`, or SageMaker's dense forms of these."""
     if not isinstance(rows, list):
         raise InvalidInput.of(path, f"must be an array of records, found {name_kind(rows)}")

@@ -1,6 +1,5 @@
 """The `fields`/`values` format of OpenScale's custom providers."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -16,6 +15,7 @@ from .repeated_inputs import find_order
 from .request_pairs import LoggedTable, read_stated
 from .schema_parts import NAMES, TABLE, Schema, array_of, build_rows_schema, closed_object, complete_object, open_object
 from .wire import (
+    Names,
     Rows,
     Table,
     decode_answer,
@@ -44,14 +44,14 @@ class _Bare(Form):
     shape = "{fields, values}"
     is_bare = True
 
-    def write_request(self, columns: Sequence[str], rows: Rows) -> JsonObject:
+    def write_request(self, columns: Names, rows: Rows) -> JsonObject:
         return {"fields": list(columns), "values": rows}
 
     def read_request(self, sent: JsonObject) -> Tables:
         require_members(sent, "", _MEMBERS, next_to=self.member)
         return _read_closed(sent, "")
 
-    def write_answer(self, columns: Sequence[str], rows: Rows) -> JsonObject:
+    def write_answer(self, columns: Names, rows: Rows) -> JsonObject:
         return self.write_request(columns, rows)
 
     def request_schema(self, max_rows: int) -> Schema:
@@ -71,14 +71,14 @@ class _InputData(Form):
     answer_title = "For `input_data`"
     shape = "{input_data: […]}"
 
-    def write_request(self, columns: Sequence[str], rows: Rows) -> JsonObject:
+    def write_request(self, columns: Names, rows: Rows) -> JsonObject:
         return {_INPUT_DATA: [BARE.write_request(columns, rows)]}
 
     def read_request(self, sent: JsonObject) -> Tables:
         require_members(sent, "", [_INPUT_DATA], next_to=_INPUT_DATA)
         return _read_closed(*_unwrap(sent, "", _INPUT_DATA))
 
-    def write_answer(self, columns: Sequence[str], rows: Rows) -> JsonObject:
+    def write_answer(self, columns: Names, rows: Rows) -> JsonObject:
         return {_PREDICTIONS: [BARE.write_answer(columns, rows)]}
 
     def request_schema(self, max_rows: int) -> Schema:
@@ -122,11 +122,11 @@ class FieldsValuesCodec(Codec):
         predictions = read_outputs(table.fields, lambda position: [row[position] for row in table.values], outputs)
         return Answer(table.fields, table.values, predictions)
 
-    def read_request(self, body: bytes, columns: Sequence[str]) -> Table:  # noqa: ARG002 - the request names them
+    def read_request(self, body: bytes, columns: Names) -> Table:  # noqa: ARG002 - the request names them
         document, path = _unwrap(require_object(decode_request(body), "body"), "", _INPUT_DATA)
         return _read_tables(document, path).table
 
-    def read_pair(self, pair: Mapping[str, Any], *, outputs: OutputFields) -> LoggedTable:
+    def read_pair(self, pair: JsonObject, *, outputs: OutputFields) -> LoggedTable:
         """Reads a decoded pair; unknown members are ignored."""
         request = _read_tables(*_unwrap(pair.get("request"), "request", _INPUT_DATA))
         # Answers may name a column twice that is no output.
@@ -192,17 +192,17 @@ class InputDataCodec(FieldsValuesCodec):
     written = INPUT_DATA
 
 
-def _read_closed(document: object, path: str) -> Tables:
-    tables, sent = _read_tables(document, path), require_object(document, path)
-    require_members(sent, path, _MEMBERS, next_to="values")
+def _read_closed(document: JsonObject, path: str) -> Tables:
+    tables = _read_tables(document, path)
+    require_members(document, path, _MEMBERS, next_to="values")
     if tables.meta is not None:
-        require_members(sent["meta"], place(path, "meta"), _META_MEMBERS, next_to="values")
+        require_members(document["meta"], place(path, "meta"), _META_MEMBERS, next_to="values")
     return tables
 
 
-def _read_tables(document: object, path: str) -> Tables:
+def _read_tables(document: JsonObject, path: str) -> Tables:
     table = read_table(document, path)
-    sent_meta = require_object(document, path).get("meta")
+    sent_meta = document.get("meta")
     if sent_meta is None:
         return Tables(table)
     meta = read_table(sent_meta, place(path, "meta"))

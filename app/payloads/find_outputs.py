@@ -1,9 +1,8 @@
 """Finds the outputs among an answer's columns, by names only."""
 
-from collections.abc import Sequence
-
 from ..base.frozen import frozen
 from ..domain.deployment import OutputFields
+from .wire import Names
 
 FALLBACKS = ("prediction", "predictedLabel", "predicted_label")
 """Used when the configured column is absent and exactly one of these is there:
@@ -30,7 +29,7 @@ class OutputPositions:
     label: int | None
 
 
-def find_outputs(fields: Sequence[str], outputs: OutputFields) -> OutputPositions:
+def find_outputs(fields: Names, outputs: OutputFields) -> OutputPositions:
     """Returns the positions of the outputs among `fields`. Raises OutputsUnclear."""
     return OutputPositions(
         prediction=_find_prediction(fields, outputs),
@@ -39,7 +38,7 @@ def find_outputs(fields: Sequence[str], outputs: OutputFields) -> OutputPosition
     )
 
 
-def listed(fields: Sequence[str]) -> str:
+def listed(fields: Names) -> str:
     """Returns the first dozen names for a message."""
     if not fields:
         return "no column at all"
@@ -47,7 +46,7 @@ def listed(fields: Sequence[str]) -> str:
     return ", ".join(f"'{field}'" for field in fields[:_SHOWN_COLUMNS]) + remainder
 
 
-def _find_prediction(fields: Sequence[str], outputs: OutputFields) -> int:
+def _find_prediction(fields: Names, outputs: OutputFields) -> int:
     if outputs.prediction in fields:
         return _find_one(fields, outputs.prediction)
     reserved = (outputs.probability, outputs.label)
@@ -63,11 +62,11 @@ def _find_prediction(fields: Sequence[str], outputs: OutputFields) -> int:
     return _find_one(fields, candidates[0])
 
 
-def _find_optional(fields: Sequence[str], name: str | None) -> int | None:
+def _find_optional(fields: Names, name: str | None) -> int | None:
     return None if name is None or name not in fields else _find_one(fields, name)
 
 
-def _find_one(fields: Sequence[str], name: str) -> int:
+def _find_one(fields: Names, name: str) -> int:
     if fields.count(name) > 1:
         raise OutputsUnclear(f"names the column '{name}' more than once")
     return fields.index(name)

@@ -1,12 +1,11 @@
 """Plain JSON records: arrays of objects or values."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from ..base.errors import InvalidInput
 from .codec import read_objects
 from .listed_answers import PREDICTIONS, Elements, ListedCodec, build_objects
-from .wire import Rows, Table, decode_answer, decode_request, is_by_column, name_kind, read_by_column
+from .wire import Names, Rows, Table, decode_answer, decode_request, is_by_column, name_kind, read_by_column
 
 
 class RecordsCodec(ListedCodec):
@@ -15,10 +14,10 @@ class RecordsCodec(ListedCodec):
     label = "JSON records"
     shown_request = "[{…}]"
 
-    def build_request(self, columns: Sequence[str], rows: Rows) -> object:
+    def build_request(self, columns: Names, rows: Rows) -> object:
         return build_objects(columns, rows)
 
-    def read_request(self, body: bytes, columns: Sequence[str]) -> Table:  # noqa: ARG002 - the records name them
+    def read_request(self, body: bytes, columns: Names) -> Table:  # noqa: ARG002 - the records name them
         records = decode_request(body)
         if is_by_column(records):
             return read_by_column(records, "body")
@@ -26,7 +25,7 @@ class RecordsCodec(ListedCodec):
             raise InvalidInput.of("body", f"must be an array of records, found {name_kind(records)}")
         return read_objects(records, "body")
 
-    def build_answer(self, columns: Sequence[str], rows: Rows) -> object:
+    def build_answer(self, columns: Names, rows: Rows) -> object:
         return build_objects(columns, rows)
 
     def read_elements(self, body: bytes) -> Elements:

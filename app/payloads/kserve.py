@@ -1,10 +1,8 @@
 """KServe v1 and TensorFlow Serving: `instances` in, `predictions` out."""
 
-from collections.abc import Sequence
-
 from .codec import read_records
 from .listed_answers import ListedCodec, build_objects
-from .wire import Rows, Table, decode_request, require_object
+from .wire import Names, Rows, Table, decode_request, require_object
 
 _INSTANCES = "instances"
 
@@ -15,10 +13,10 @@ class KserveCodec(ListedCodec):
     label = "KServe v1, an array a record"
     shown_request = '{"instances": [[…]]}'
 
-    def build_request(self, columns: Sequence[str], rows: Rows) -> object:  # noqa: ARG002 - in the order of the features
+    def build_request(self, columns: Names, rows: Rows) -> object:  # noqa: ARG002 - in the order of the features
         return {_INSTANCES: rows}
 
-    def read_request(self, body: bytes, columns: Sequence[str]) -> Table:
+    def read_request(self, body: bytes, columns: Names) -> Table:
         return read_records(require_object(decode_request(body), "body").get(_INSTANCES), _INSTANCES, columns)
 
 
@@ -28,5 +26,5 @@ class InstancesCodec(KserveCodec):
     label = "instances, an object a record (MLflow, Vertex AI, KServe v1)"
     shown_request = '{"instances": [{…}]}'
 
-    def build_request(self, columns: Sequence[str], rows: Rows) -> object:
+    def build_request(self, columns: Names, rows: Rows) -> object:
         return {_INSTANCES: build_objects(columns, rows)}

@@ -1,6 +1,5 @@
 """Answers that list one element a record: `{"predictions": […]}`."""
 
-from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import msgspec
@@ -10,7 +9,7 @@ from ..domain.deployment import OutputFields
 from .codec import Codec
 from .find_outputs import output_names
 from .read_predictions import Answer, predict_alone, read_outputs, require_rows
-from .wire import Rows, decode_answer
+from .wire import Names, Rows, decode_answer
 
 PREDICTIONS = "predictions"
 
@@ -33,7 +32,7 @@ class ListedCodec(Codec):
         """Returns the elements, a record each, or the columns. Raises ScoringFailed."""
         return decode_answer(body, _Answer, expected='{"predictions": [...]}').predictions
 
-    def build_answer(self, columns: Sequence[str], rows: Rows) -> object:
+    def build_answer(self, columns: Names, rows: Rows) -> object:
         return {PREDICTIONS: build_objects(columns, rows)}
 
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
@@ -41,7 +40,7 @@ class ListedCodec(Codec):
         return answer_of_elements(read_columns(self.read_elements(body), expected_rows, outputs), outputs, expected_rows)
 
 
-def build_objects(columns: Sequence[str], rows: Rows) -> list[dict[str, Any]]:
+def build_objects(columns: Names, rows: Rows) -> list[dict[str, Any]]:
     return [dict(zip(columns, row, strict=True)) for row in rows]
 
 

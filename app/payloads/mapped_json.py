@@ -1,6 +1,6 @@
 """A format of the deployment's own: JSON with places given as JSONPath."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..base.errors import FieldProblem, InvalidInput, ScoringFailed
@@ -10,7 +10,7 @@ from .codec import Codec
 from .json_paths import JsonPath, PathUnclear, PlacedValue, build_document, member_path, parse_path
 from .listed_answers import answer_of_elements, read_columns
 from .read_predictions import Answer
-from .wire import Rows, Table, decode_answer, decode_request
+from .wire import Names, Rows, Table, decode_answer, decode_request
 
 _MAPPING = "endpoint.mapping"
 
@@ -31,7 +31,7 @@ class MappedCodec(Codec):
     def bound(self, endpoint: Endpoint) -> Codec:
         return self if endpoint.mapping is None else MappedCodec(endpoint.mapping)
 
-    def mapping_problems(self, endpoint: Endpoint, columns: Sequence[str]) -> list[FieldProblem]:
+    def mapping_problems(self, endpoint: Endpoint, columns: Names) -> list[FieldProblem]:
         mapping = endpoint.mapping
         if mapping is None:
             return [FieldProblem(_MAPPING, "is required for this format: it says where records and answers are")]
@@ -52,12 +52,12 @@ class MappedCodec(Codec):
                 problems.append(FieldProblem(f"{_MAPPING}.{member}", str(error)))
         return problems
 
-    def build_request(self, columns: Sequence[str], rows: Rows) -> object:
+    def build_request(self, columns: Names, rows: Rows) -> object:
         if not self._records.is_of_many and len(rows) != 1:
             raise ScoringFailed("The mapping's records have no [*], so a request holds one record; set the endpoint's page_size to 1.")
         return self._build(columns, rows)
 
-    def read_request(self, body: bytes, columns: Sequence[str]) -> Table:
+    def read_request(self, body: bytes, columns: Names) -> Table:
         rows = []
         try:
             records = self._records.find(decode_request(body))
@@ -70,7 +70,7 @@ class MappedCodec(Codec):
                 raise InvalidInput.of(f"body[{position}]", f"a column's path {error}") from error
         return Table("body", "body", list(columns), rows)
 
-    def build_answer(self, columns: Sequence[str], rows: Rows) -> object:
+    def build_answer(self, columns: Names, rows: Rows) -> object:
         if not self._answers.is_of_many and len(rows) != 1:
             raise ScoringFailed("The mapping's answers have no [*], so an answer holds one record; ask about one record at once.")
         paths = [self._outputs.get(name) or member_path(name) for name in columns]
@@ -98,7 +98,7 @@ class MappedCodec(Codec):
     def _path_of(self, column: str) -> JsonPath:
         return self._columns.get(column) or member_path(column)
 
-    def _build(self, columns: Sequence[str], rows: Rows) -> object:
+    def _build(self, columns: Names, rows: Rows) -> object:
         paths = [self._path_of(name) for name in columns]
         records = [build_document(map(PlacedValue, paths, row)) for row in rows]
         return build_document([PlacedValue(self._records, records if self._records.is_of_many else records[0]), *self._constants])
@@ -116,7 +116,7 @@ def _read_outputs(element: object, paths: Mapping[str, JsonPath], row: int) -> d
     return outputs
 
 
-def _path_problems(mapping: BodyMapping, columns: Sequence[str]) -> Iterator[FieldProblem]:
+def _path_problems(mapping: BodyMapping, columns: Names) -> Iterator[FieldProblem]:
     paths = {
         "records": mapping.records,
         "answers": mapping.answers,

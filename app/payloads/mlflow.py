@@ -1,6 +1,5 @@
 """The format of MLflow's scoring server."""
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 from ..base.errors import InvalidInput
@@ -9,7 +8,7 @@ from .codec import NOTHING_KNOWN, Asking, Form, Objects, Tables, read_records, t
 from .csv_text import read_csv_request, write_csv
 from .listed_answers import PREDICTIONS, ListedCodec, build_objects
 from .schema_parts import CELLS, NAMES, Schema, array_of, build_rows_schema, closed_object, complete_object
-from .wire import Rows, Table, decode_request, read_by_column, read_table, require_members, require_object
+from .wire import Names, Rows, Table, decode_request, read_by_column, read_table, require_members, require_object
 
 _SPLIT, _RECORDS, _INPUTS = "dataframe_split", "dataframe_records", "inputs"
 _SPLIT_MEMBERS = ("columns", "data", "index")
@@ -19,7 +18,7 @@ class _Dataframe(Form):
     answer_name = "dataframe"
     answer_title = "For MLflow's forms"
 
-    def write_answer(self, columns: Sequence[str], rows: Rows) -> JsonObject:
+    def write_answer(self, columns: Names, rows: Rows) -> JsonObject:
         return {PREDICTIONS: build_objects(columns, rows)}
 
     def answer_schema(self) -> dict[str, Schema]:
@@ -33,7 +32,7 @@ class _Split(_Dataframe):
     title = "MLflow"
     shape = "{dataframe_split: {…}}"
 
-    def write_request(self, columns: Sequence[str], rows: Rows) -> JsonObject:
+    def write_request(self, columns: Names, rows: Rows) -> JsonObject:
         return {_SPLIT: {"columns": list(columns), "data": rows}}
 
     def read_request(self, sent: JsonObject) -> Tables:
@@ -54,7 +53,7 @@ class _Records(_Dataframe):
     title = "MLflow, an object a record"
     shape = "{dataframe_records: […]}"
 
-    def write_request(self, columns: Sequence[str], rows: Rows) -> JsonObject:
+    def write_request(self, columns: Names, rows: Rows) -> JsonObject:
         return {_RECORDS: build_objects(columns, rows)}
 
     def read_request(self, sent: JsonObject) -> Objects:
@@ -79,7 +78,7 @@ class MlflowCodec(ListedCodec):
     forms: ClassVar[tuple[Form, ...]] = (SPLIT, RECORDS)
     written: ClassVar[Form] = SPLIT
 
-    def read_request(self, body: bytes, columns: Sequence[str]) -> Table:  # noqa: ARG002 - the request names them
+    def read_request(self, body: bytes, columns: Names) -> Table:  # noqa: ARG002 - the request names them
         sent = require_object(decode_request(body), "body")
         form = RECORDS if _RECORDS in sent else SPLIT
         if form.member not in sent:
@@ -103,10 +102,10 @@ class MlflowInputsCodec(ListedCodec):
     label = "MLflow, named inputs"
     shown_request = '{"inputs": {"age": […], "sex": […]}}'
 
-    def build_request(self, columns: Sequence[str], rows: Rows) -> object:
+    def build_request(self, columns: Names, rows: Rows) -> object:
         return {_INPUTS: {name: [row[position] for row in rows] for position, name in enumerate(columns)}}
 
-    def read_request(self, body: bytes, columns: Sequence[str]) -> Table:
+    def read_request(self, body: bytes, columns: Names) -> Table:
         sent = require_object(decode_request(body), "body").get(_INPUTS)
         return read_records(sent, _INPUTS, columns) if isinstance(sent, list) else read_by_column(sent, _INPUTS)
 
@@ -118,10 +117,10 @@ class MlflowCsvCodec(ListedCodec):
     shown_request = "age,sex and a line a record"
     content_type = "text/csv"
 
-    def write_request(self, columns: Sequence[str], rows: Rows, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
+    def write_request(self, columns: Names, rows: Rows, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
         return write_csv([columns, *rows])
 
-    def read_request(self, body: bytes, columns: Sequence[str]) -> Table:  # noqa: ARG002 - the header names them
+    def read_request(self, body: bytes, columns: Names) -> Table:  # noqa: ARG002 - the header names them
         names, *rows = read_csv_request(body) or [[]]
         # A bare name may read as a number.
         return read_table(

@@ -15,7 +15,7 @@ from ..domain.deployment import FieldType, OutputFields
 from .codec import NOTHING_KNOWN, Asking, Codec
 from .read_predictions import Answer, predict_alone, read_outputs, require_rows
 from .tensors import BINARY_SIZE, BYTES, FP64, Tensor, TensorUnclear, build_tensor, by_column, flatten, pack, read_head, table_rows, unpack
-from .wire import Rows, Table, decode_request, encode_rows, name_kind, require_object
+from .wire import Names, Rows, Table, decode_request, encode_rows, name_kind, require_object
 
 _INPUTS, _OUTPUTS = "inputs", "outputs"
 _HEADER_LENGTH = b"Inference-Header-Content-Length"
@@ -31,13 +31,13 @@ class OpenInferenceCodec(Codec):
     label = "Open Inference Protocol v2, a tensor a column"
     shown_request = '{"inputs": [{"name": "age", "shape": [n, 1], "datatype": "INT64", "data": […]}, …]}'
 
-    def write_request(self, columns: Sequence[str], rows: Rows, asking: Asking = NOTHING_KNOWN) -> bytes:
+    def write_request(self, columns: Names, rows: Rows, asking: Asking = NOTHING_KNOWN) -> bytes:
         tensors = _build_tensors(columns, rows, asking.types)
         head = {"id": _new_id(), "parameters": {"content_type": "pd"}}
         document = {**head, _INPUTS: list(map(_write_tensor, tensors)), **_write_wanted(asking)}
         return encode_rows(document, rows)
 
-    def read_request(self, body: bytes, columns: Sequence[str]) -> Table:
+    def read_request(self, body: bytes, columns: Names) -> Table:
         try:
             tensors = _read_tensors(body, _INPUTS)
             rows = table_rows(tensors)
@@ -48,7 +48,7 @@ class OpenInferenceCodec(Codec):
             names, rows = list(columns), [row[0] if len(columns) > 1 else row for row in rows]
         return Table(_INPUTS, _INPUTS, names, rows)
 
-    def write_answer(self, columns: Sequence[str], rows: Rows) -> bytes:
+    def write_answer(self, columns: Names, rows: Rows) -> bytes:
         """Writes a tensor a column; arrays of numbers get a column for each."""
         return encode_rows({"model_name": "model", _OUTPUTS: [_write_tensor(tensor) for tensor in _build_outputs(columns, rows)]}, rows)
 
@@ -81,7 +81,7 @@ class OpenInferenceMatrixCodec(OpenInferenceCodec):
     label = "Open Inference Protocol v2, one tensor for all columns"
     shown_request = '{"inputs": [{"name": "input-0", "shape": [n, d], "datatype": "FP64", "data": […]}]}'
 
-    def write_request(self, columns: Sequence[str], rows: Rows, asking: Asking = NOTHING_KNOWN) -> bytes:
+    def write_request(self, columns: Names, rows: Rows, asking: Asking = NOTHING_KNOWN) -> bytes:
         """Writes the cells row by row, as FP64 unless all columns hold whole numbers."""
         flat = list(chain.from_iterable(rows))
         kinds = set(asking.types)
@@ -102,15 +102,15 @@ class OpenInferenceBinaryCodec(OpenInferenceCodec):
     def request_headers(self, body: bytes) -> list[tuple[bytes, bytes]]:
         return [*super().request_headers(body), (_HEADER_LENGTH, str(_header_length(body)).encode())]
 
-    def write_request(self, columns: Sequence[str], rows: Rows, asking: Asking = NOTHING_KNOWN) -> bytes:
+    def write_request(self, columns: Names, rows: Rows, asking: Asking = NOTHING_KNOWN) -> bytes:
         tensors = _build_tensors(columns, rows, asking.types)
         return _write_binary(_INPUTS, tensors, {"id": _new_id(), "parameters": {"binary_data_output": True}, **_write_wanted(asking)})
 
-    def write_answer(self, columns: Sequence[str], rows: Rows) -> bytes:
+    def write_answer(self, columns: Names, rows: Rows) -> bytes:
         return _write_binary(_OUTPUTS, _build_outputs(columns, rows), {"model_name": "model"})
 
 
-def _build_tensors(columns: Sequence[str], rows: Rows, types: Sequence[FieldType]) -> list[Tensor]:
+def _build_tensors(columns: Names, rows: Rows, types: Sequence[FieldType]) -> list[Tensor]:
     field_types = types or (None,) * len(columns)
     return [
         build_tensor(name, cells, field_type, (len(rows), 1))
@@ -118,7 +118,7 @@ def _build_tensors(columns: Sequence[str], rows: Rows, types: Sequence[FieldType
     ]
 
 
-def _build_outputs(columns: Sequence[str], rows: Rows) -> list[Tensor]:
+def _build_outputs(columns: Names, rows: Rows) -> list[Tensor]:
     tensors = []
     for name, cells in by_column(columns, rows).items():
         if cells and all(isinstance(cell, list | tuple) for cell in cells):

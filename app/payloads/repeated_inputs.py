@@ -10,12 +10,12 @@ from ..base.values import canonical, exact_number
 from ..domain.deployment import OutputFields
 from .find_outputs import output_names
 from .read_predictions import Answer
-from .wire import Rows
+from .wire import Names, Rows
 
 _BOOLEANS = {"true": 1, "false": 0}
 
 
-def put_in_order(answer: Answer, fields: Sequence[str], rows: Rows, outputs: OutputFields) -> Answer:
+def put_in_order(answer: Answer, fields: Names, rows: Rows, outputs: OutputFields) -> Answer:
     """Returns the answer in the order of the rows that were asked. Raises ScoringFailed."""
     order = find_order(fields, rows, answer.fields, answer.rows, outputs)
     if order is None:
@@ -23,7 +23,7 @@ def put_in_order(answer: Answer, fields: Sequence[str], rows: Rows, outputs: Out
     return Answer(answer.fields, [answer.rows[position] for position in order], [answer.predictions[position] for position in order])
 
 
-def find_order(fields: Sequence[str], rows: Rows, answered: Sequence[str], answers: Rows, outputs: OutputFields) -> list[int] | None:
+def find_order(fields: Names, rows: Rows, answered: Names, answers: Rows, outputs: OutputFields) -> list[int] | None:
     """Returns the place of the answer to each row; None where the answers are in order, or repeat no inputs.
 
     Values that differ in type or rounding are the same, and a value that was missing may be any. Raises ScoringFailed.

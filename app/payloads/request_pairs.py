@@ -1,10 +1,10 @@
 """Requests logged with their answers: `{request, response, scoring_id?, scoring_timestamp?}`."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen
+from ..base.strict_json import JsonObject
 from .wire import name_kind
 
 
@@ -26,7 +26,7 @@ class LoggedTable:
         return len(self.rows)
 
 
-def read_stated(pair: Mapping[str, Any], member: str) -> str | None:
+def read_stated(pair: JsonObject, member: str) -> str | None:
     """Reads a text that a pair may state. Raises InvalidInput for anything else."""
     value = pair.get(member)
     if value is not None and not isinstance(value, str):

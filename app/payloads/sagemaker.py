@@ -1,6 +1,5 @@
 """SageMaker's formats: CSV without a header, and JSON lines."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from ..base.errors import InvalidInput, ScoringFailed
@@ -10,7 +9,7 @@ from .codec import NOTHING_KNOWN, Asking, Codec, read_records
 from .csv_text import CsvUnclear, read_csv, read_csv_request, write_csv
 from .listed_answers import Elements, ListedCodec, answer_of_elements, build_objects, read_columns
 from .read_predictions import Answer, require_rows
-from .wire import Rows, Table, decode_lines, decode_request, decode_text, encode_rows, is_by_column, read_matrix
+from .wire import Names, Rows, Table, decode_lines, decode_request, decode_text, encode_rows, is_by_column, read_matrix
 
 _FEATURES = "features"
 _PAGES = (b"<!doctype", b"<html", b"<?xml")
@@ -28,36 +27,32 @@ class SagemakerCsvCodec(Codec):
     content_type = "text/csv"
     accept = "text/csv"
 
-    def write_request(self, columns: Sequence[str], rows: Rows, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
+    def write_request(self, columns: Names, rows: Rows, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
         return write_csv(rows)
 
-    def read_request(self, body: bytes, columns: Sequence[str]) -> Table:
+    def read_request(self, body: bytes, columns: Names) -> Table:
         return read_matrix(read_csv_request(body), "body", columns)
 
-    def write_answer(self, columns: Sequence[str], rows: Rows) -> bytes:  # noqa: ARG002 - without a header
+    def write_answer(self, columns: Names, rows: Rows) -> bytes:  # noqa: ARG002 - without a header
         return write_csv(rows)
 
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
         # Some containers answer JSON to CSV.
         if body.lstrip()[:1] in {b"{", b"["}:
             return ListedCodec().read_answer(body, outputs=outputs, expected_rows=expected_rows)
-        return answer_of_elements(_read_columns(body, outputs, expected_rows), outputs, expected_rows)
-
-
-def _read_columns(body: bytes, outputs: OutputFields, expected_rows: int) -> Elements:
-    if body.lstrip()[:_LONGEST_BEGINNING].lower().startswith(_PAGES):
-        # A log-in page is no prediction.
-        raise ScoringFailed("The model's endpoint did not answer CSV, but a page of HTML or XML.")
-    try:
-        rows = list(read_csv(decode_text(body)))
-    except CsvUnclear as error:
-        raise ScoringFailed(f"The model's endpoint did not answer CSV: line {error.line} {error}.") from error
-    if len(rows) == 1 and len(rows[0]) == expected_rows > 1:
-        # XGBoost's container answers a page on one line.
-        rows = [[cell] for cell in rows[0]]
-    require_rows(len(rows), expected_rows)
-    named = [_name_cells(row, outputs.names, outputs, position) for position, row in enumerate(rows, start=1)]
-    return read_columns(named, expected_rows, outputs)
+        if body.lstrip()[:_LONGEST_BEGINNING].lower().startswith(_PAGES):
+            # A log-in page is no prediction.
+            raise ScoringFailed("The model's endpoint did not answer CSV, but a page of HTML or XML.")
+        try:
+            rows = list(read_csv(decode_text(body)))
+        except CsvUnclear as error:
+            raise ScoringFailed(f"The model's endpoint did not answer CSV: line {error.line} {error}.") from error
+        if len(rows) == 1 and len(rows[0]) == expected_rows > 1:
+            # XGBoost's container answers a page on one line.
+            rows = [[cell] for cell in rows[0]]
+        require_rows(len(rows), expected_rows)
+        named = [_name_cells(row, outputs.names, outputs, position) for position, row in enumerate(rows, start=1)]
+        return answer_of_elements(read_columns(named, expected_rows, outputs), outputs, expected_rows)
 
 
 class SagemakerLinesCodec(ListedCodec):
@@ -68,16 +63,16 @@ class SagemakerLinesCodec(ListedCodec):
     content_type = "application/jsonlines"
     accept = "application/jsonlines"
 
-    def write_request(self, columns: Sequence[str], rows: Rows, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
+    def write_request(self, columns: Names, rows: Rows, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
         return encode_rows([{_FEATURES: row} for row in rows], rows, is_lines=True)
 
-    def read_request(self, body: bytes, columns: Sequence[str]) -> Table:
+    def read_request(self, body: bytes, columns: Names) -> Table:
         lines = [decode_request(line) for line in body.splitlines() if line.strip()]
         if len(lines) == 1 and is_by_column(lines[0]) and lines[0].keys() != {_FEATURES}:
             raise InvalidInput.of("body", "is one object of columns, not a record a line")
         return read_records(lines, "body", columns)
 
-    def write_answer(self, columns: Sequence[str], rows: Rows) -> bytes:
+    def write_answer(self, columns: Names, rows: Rows) -> bytes:
         return encode_rows(build_objects(columns, rows), rows, is_lines=True)
 
     def read_elements(self, body: bytes) -> Elements:

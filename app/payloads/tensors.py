@@ -11,7 +11,7 @@ import numpy as np
 from ..base.errors import PageRefused, ScoringFailed
 from ..base.frozen import frozen
 from ..domain.deployment import FieldType
-from .wire import Rows, name_kind
+from .wire import Names, Rows, name_kind
 
 BYTES, BOOL, INT64, UINT64, FP64 = "BYTES", "BOOL", "INT64", "UINT64", "FP64"
 
@@ -200,7 +200,7 @@ def unpack_texts(name: str, data: bytes) -> list[str]:
     return texts
 
 
-def by_column(columns: Sequence[str], rows: Rows) -> dict[str, tuple[Any, ...]]:
+def by_column(columns: Names, rows: Rows) -> dict[str, tuple[Any, ...]]:
     if not rows:
         return dict.fromkeys(columns, ())
     return dict(zip(columns, zip(*rows, strict=True), strict=True))

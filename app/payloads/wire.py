@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from typing import Any, TypeAlias, TypeVar
 
@@ -10,7 +10,11 @@ import msgspec
 
 from ..base.errors import FieldProblem, InvalidInput, ScoringFailed
 from ..base.frozen import frozen
+from ..base.strict_json import JsonObject
 from ..base.values import printable
+
+Names: TypeAlias = Sequence[str]
+"""Names of columns."""
 
 Rows: TypeAlias = Sequence[Sequence[Any]]
 """Records of one page, or answers to them, in the order of the columns."""
@@ -140,7 +144,7 @@ def read_repeating_table(document: object, path: str, *, fields: str = "fields",
     return Table(fields_path, values_path, names, rows)
 
 
-def read_matrix(rows: object, path: str, columns: Sequence[str]) -> Table:
+def read_matrix(rows: object, path: str, columns: Names) -> Table:
     return read_repeating_table({"columns": list(columns), path: rows}, "", fields="columns", values=path)
 
 
@@ -166,14 +170,14 @@ def require_length(table: Table, request: Table) -> None:
         raise InvalidInput.of(table.values_path, f"has {len(table.values)} rows where {request.values_path} has {len(request.values)}")
 
 
-def require_members(document: Mapping[str, Any], path: str, allowed: Collection[str], *, next_to: str) -> None:
+def require_members(document: JsonObject, path: str, allowed: Collection[str], *, next_to: str) -> None:
     """Raises InvalidInput for an unknown member, as a misspelt `meta`; `next_to` is for the message."""
     unknown = sorted(document.keys() - set(allowed))
     if unknown:
         raise InvalidInput.of(place(path, printable(unknown[0])), f"is not a member that is known next to {next_to}")
 
 
-def require_object(document: object, path: str) -> dict[str, Any]:
+def require_object(document: object, path: str) -> JsonObject:
     if not isinstance(document, dict):
         raise InvalidInput.of(path, f"must be an object, found {name_kind(document)}")
     return document

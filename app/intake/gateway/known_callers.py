@@ -47,7 +47,7 @@ class KnownCallerRoutes:
         return principal
 
     async def _find_plan(self, principal: Principal, deployment_id: str) -> CallPlan:
-        plan = await self._gateway.plan(deployment_id)
+        plan = await self._gateway.plans.current(deployment_id)
         if not principal.sees(plan.deployment.no):
             raise NotFound("deployment", deployment_id)  # the same words as for an id that does not exist
         return plan

@@ -143,10 +143,10 @@ class Gateway:
     def __init__(
         self, database: Database, sealer: Sealer, ingestion: Ingestion, policy: EgressPolicy, *, data_dir: Path, spool_bytes: int
     ) -> None:
-        self._plans = CallPlans(database, sealer, policy)
+        self.plans = CallPlans(database, sealer, policy)
         self._spool = Spool(data_dir / SPOOL_FOLDER, max_bytes=spool_bytes)
         self._losses = Losses(self._spool.root)
-        self._store = CallStore(database, ingestion, self._plans)
+        self._store = CallStore(database, ingestion, self.plans)
         self._delivery = Delivery(self._spool, self._store, self._losses, database)
 
     async def start(self) -> None:
@@ -155,11 +155,7 @@ class Gateway:
 
     async def stop(self) -> None:
         await self._delivery.stop()
-        await self._plans.stop()
-
-    async def plan(self, deployment_id: str) -> CallPlan:
-        """Deployment and its model; raises as `CallPlans.current`."""
-        return await self._plans.current(deployment_id)
+        await self.plans.stop()
 
     async def keep(self, entry: Entry, plan: CallPlan) -> bool:
         """Keeps an entry, which survives this process; False and counted as lost where there is no room."""

@@ -19,6 +19,7 @@ from ...database.sealer import Sealer
 from ...deployments.queries import Deployments
 from ...domain.arrival import LogKind, RecordSource, RejectionReason
 from ..logging.model_call import CapturedBody, Exchange
+from ..logging.rejection_counts import RejectedPart
 from ..logging.service import Ingestion
 from ..volume.arrival_queries import add_counts
 from .call_outcomes import IntakeCount, IntakeOutcome
@@ -145,14 +146,9 @@ class CallStore:
                 self.counts.add(total)
             raise
         for total in expired:
-            self._ingestion.rejections.note(
-                total.deployment_no,
-                RejectionReason.ORPHAN,
-                source=RecordSource.EVENT,
-                kind=LogKind.PAYLOAD,
-                now=total.hour,
-                records=total.count,
-            )
+            orphans = {RejectedPart(RejectionReason.ORPHAN): total.count}
+            source, kind = RecordSource.EVENT, LogKind.PAYLOAD
+            self._ingestion.rejections.note(total.deployment_no, orphans, source=source, kind=kind, now=total.hour)
 
     async def _store_call(self, call: CompleteCall) -> None:
         def count(outcome: IntakeOutcome, records: int, reason: str | None = None) -> None:

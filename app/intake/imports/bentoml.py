@@ -74,20 +74,15 @@ def read_bentoml(files: Sequence[InputFile], subject: ImportSubject) -> Iterator
         repeated = repeated + 1 if request == last and line > 1 else 1
         last = str(request)
         call = None if request in _ABSENT else last if repeated == 1 else f"{last}-{repeated}"
-        return [_build_record(row, call, file, subject)]
+        time = read_time(row.get("timestamp"), "timestamp", file, subject)
+        if subject.kind is LogKind.FEEDBACK:
+            return [{"id": call, "label": row.get(subject.columns.label or "label"), "labelled_at": time}]
+        features = {column.name: row[column.name] for column in subject.schema.features if column.name in row}
+        prediction = row.get(subject.outputs.prediction)
+        return [{"id": call, "scored_at": time, "features": features, "prediction": prediction}]
 
     for file in files:
         yield from read_rows(file, file.json_lines(), partial(read, file))
-
-
-def _build_record(row: JsonObject, call: str | None, file: InputFile, subject: ImportSubject) -> JsonObject:
-    time = read_time(row.get("timestamp"), "timestamp", file, subject)
-    if subject.kind is LogKind.FEEDBACK:
-        name = subject.columns.label or "label"
-        return {"id": call, "label": row.get(name), "labelled_at": time}
-    features = {column.name: row[column.name] for column in subject.schema.features if column.name in row}
-    prediction = row.get(subject.outputs.prediction)
-    return {"id": call, "scored_at": time, "features": features, "prediction": prediction}
 
 
 def is_bento_schema(file: InputFile) -> bool:

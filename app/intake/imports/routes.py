@@ -110,7 +110,7 @@ async def import_records(
         read = (SentFile(file), sent.encoding, layout, subject, _Sink(target), MAX_IMPORT_ROWS)
         child = Apart(_import, *read, host=storing)
         report, unread = await read_apart(request, child)
-    ingestion.rejections.note_parts(target.no, unread, source=RecordSource.IMPORT, kind=kind, now=now)
+    ingestion.rejections.note(target.no, unread, source=RecordSource.IMPORT, kind=kind, now=now)
     if report.rejected and not report.accepted + report.duplicate:
         raise InvalidInput([FieldProblem(f"line {row.line}, {row.field}", row.reason) for row in report.rejections[:MAX_PROBLEMS]])
     return ImportReportOut.of(report)

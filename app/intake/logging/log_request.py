@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -27,7 +27,6 @@ LABEL = "label"
 csv.field_size_limit(MAX_BODY_BYTES)
 
 _ID_COLUMNS = ("id", "record_id")
-_TIME_COLUMN, _OPENSCALE_TIME_COLUMN = "labelled_at", "record_timestamp"
 _PREDICTION, _PROBABILITY = "_original_prediction", "_original_probability"
 
 
@@ -48,11 +47,6 @@ class LogRequest(Struct, frozen=True, kw_only=True):
     first_time_counts: bool = False
     assume_utc: bool = False
     source: RecordSource = RecordSource.REST
-
-    @property
-    def time_columns(self) -> Sequence[str]:
-        """Names under which a label's time may be; the first one that is there counts. OpenScale's is of historical imports only."""
-        return (_TIME_COLUMN, _OPENSCALE_TIME_COLUMN) if self.historical else (_TIME_COLUMN,)
 
 
 def read_payload(request: LogRequest, plan: IngestPlan, moments: StatedTimes, most_bytes: int = MAX_BODY_BYTES) -> CheckedPayload:
@@ -107,7 +101,7 @@ def read_feedback(request: LogRequest, plan: IngestPlan, moments: StatedTimes, m
         if rows and all(map(_is_table, rows)):
             records = _records_of_tables(rows, plan, request)
         else:
-            records = [_build_record(row, plan, request) if isinstance(row, Mapping) else row for row in rows]
+            records = [_build_record(row, plan, request) if isinstance(row, dict) else row for row in rows]
     _check_count(len(records))
     checked = check_feedback(records, plan, moments, label_field=request.label)
     require_times(checked)
@@ -139,12 +133,10 @@ def _check_count(count: int) -> None:
 def _records_of_tables(tables: Iterable[Any], plan: IngestPlan, request: LogRequest) -> list[Any]:
     records: list[Any] = []
     for position, table in enumerate(tables):
-        fields, values = table.get("fields"), table.get("values")
-        if not isinstance(fields, list) or not all(isinstance(name, str) for name in fields):
+        fields = table["fields"]
+        if not all(isinstance(name, str) for name in fields):
             raise InvalidInput.of(f"[{position}].fields", "must be an array of column names")
-        if not isinstance(values, list):
-            raise InvalidInput.of(f"[{position}].values", "must be an array of rows")
-        for row in values:
+        for row in table["values"]:
             if not isinstance(row, list):
                 records.append(RecordRefused("values", "must be an array"))
             elif len(row) != len(fields):
@@ -156,7 +148,7 @@ def _records_of_tables(tables: Iterable[Any], plan: IngestPlan, request: LogRequ
 
 def _is_table(value: Json) -> bool:
     """Whether a value is `{fields, values}`, and not columns that happen to be called so."""
-    return isinstance(value, Mapping) and isinstance(value.get("fields"), list) and isinstance(value.get("values"), list)
+    return isinstance(value, dict) and isinstance(value.get("fields"), list) and isinstance(value.get("values"), list)
 
 
 def read_lines(text: str) -> list[list[str]]:
@@ -170,15 +162,16 @@ def read_lines(text: str) -> list[list[str]]:
     return [header, *filter(None, lines)]
 
 
-def _build_record(row: Mapping[str, Any], plan: IngestPlan, request: LogRequest) -> JsonObject:
+def _build_record(row: JsonObject, plan: IngestPlan, request: LogRequest) -> JsonObject:
     columns = plan.features.names | plan.meta.names
+    # OpenScale's name of the time is of historical imports only.
+    time_columns = ("labelled_at", "record_timestamp") if request.historical else ("labelled_at",)
     record_id, time = (
-        next((row[name] for name in aliases if name in row and name not in columns), None)
-        for aliases in (_ID_COLUMNS, request.time_columns)
+        next((row[name] for name in aliases if name in row and name not in columns), None) for aliases in (_ID_COLUMNS, time_columns)
     )
     record: JsonObject = {
-        "features": _pick_columns(row, plan.target.schema.features),
-        "meta": _pick_columns(row, plan.target.schema.meta),
+        "features": _pick_columns(row, plan.features.columns),
+        "meta": _pick_columns(row, plan.meta.columns),
         "label": row.get(request.label),
         "id": record_id,
         "labelled_at": time,
@@ -189,7 +182,7 @@ def _build_record(row: Mapping[str, Any], plan: IngestPlan, request: LogRequest)
     return record
 
 
-def _pick_columns(row: Mapping[str, Any], columns: Sequence[Column]) -> JsonObject | None:
+def _pick_columns(row: JsonObject, columns: Sequence[Column]) -> JsonObject | None:
     return {column.name: row[column.name] for column in columns if column.name in row} or None
 
 
@@ -200,7 +193,7 @@ def _build_csv_record(header: list[str], line: list[str], plan: IngestPlan, requ
     record["label"] = parse_label(record["label"] or "", is_text=plan.target.lists_texts)
     record[_PREDICTION] = parse_label(record.get(_PREDICTION) or "", is_text=plan.target.lists_texts)
     record[_PROBABILITY] = parse_probability(record.get(_PROBABILITY) or "")
-    for kind, columns in (("features", plan.target.schema.features), ("meta", plan.target.schema.meta)):
+    for kind, columns in (("features", plan.features.columns), ("meta", plan.meta.columns)):
         values = record[kind]
         if values is not None:
             record[kind] = {c.name: parse_text(values[c.name] or "", c.sent) for c in columns if c.name in values}

@@ -3,13 +3,14 @@
 import base64
 import binascii
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from ...base.errors import FieldProblem, InvalidInput, ScoringFailed, TooLarge
+from ...base.strict_json import JsonObject
 from ...base.values import printable
 from ...domain.cells import CellRefused, probability, record_id, sample_rate, scalar
 from ...domain.record import Rejection
@@ -20,7 +21,7 @@ from ...payloads.request_pairs import LoggedTable, read_stated
 from ...payloads.wire import name_kind
 from .checked_records import CheckedPayload, RecordRefused
 from .ingest_plan import MAX_RECORDS, IngestPlan, StatedTimes, describe_missing
-from .named_rows import Refusals, check_rows, check_values, pick_columns, require_values
+from .named_rows import Refusals, check_rows, check_values, pick_columns
 from .native_records import read_optional, stated_moment
 
 _BINARY = "application/octet-stream"
@@ -88,11 +89,13 @@ def add_rows(
 ) -> None:
     """Adds the rows that can be stored, and why others cannot; the first of the rows is record `first` of the request."""
     rows = len(table)
-    features = pick_columns(table.rows, table.fields, plan.target.schema.features)
+    features = pick_columns(table.rows, table.fields, plan.features.columns)
     check_rows(features, plan.features.columns, plan.features.checks, refusals)
     meta = _check_meta(table, plan, refusals)
     outputs = plan.target.outputs
-    require_values(table.predictions, outputs.prediction, refusals)
+    for index, value in enumerate(table.predictions):
+        if value is None:
+            refusals.add(index, outputs.prediction, "is missing")
     predictions = check_values(table.predictions, plan.prediction, outputs.prediction, refusals)
     nothing = [None] * rows
     probabilities = check_values(table.probabilities or nothing, probability, outputs.probability or "", refusals)
@@ -130,7 +133,7 @@ def _check_names(table: LoggedTable, plan: IngestPlan, refusals: Refusals) -> No
 
 def _check_meta(table: LoggedTable, plan: IngestPlan, refusals: Refusals) -> list[Any]:
     """Some senders put meta fields among the features."""
-    columns = plan.target.schema.meta
+    columns = plan.meta.columns
     names, rows = table.meta_fields, table.meta_rows
     if rows is None:
         if not columns or not plan.meta.names.intersection(table.fields):
@@ -141,12 +144,12 @@ def _check_meta(table: LoggedTable, plan: IngestPlan, refusals: Refusals) -> lis
     return picked
 
 
-def _read_pair(pair: Mapping[str, Any], plan: IngestPlan) -> LoggedTable:
+def _read_pair(pair: JsonObject, plan: IngestPlan) -> LoggedTable:
     """Rows of a decoded pair; bodies that are not JSON are texts or base64."""
     columns, codec = plan.call_columns, _find_codec(pair, plan)
     if codec is PAIRED:
         return PAIRED.read_pair(pair, outputs=columns.outputs)
-    stated: dict[str, Any] = {member: read_stated(pair, member) for member in ("scoring_id", "scoring_timestamp")}
+    stated: JsonObject = {member: read_stated(pair, member) for member in ("scoring_id", "scoring_timestamp")}
     request, response = _read_body(pair, "request", codec.content_type), _read_body(pair, "response", codec.accept)
     with _name_parts():
         table = codec.read_request(request, [column.name for column in columns.features])
@@ -158,7 +161,7 @@ def _read_pair(pair: Mapping[str, Any], plan: IngestPlan) -> LoggedTable:
     return replace(logged, **stated)
 
 
-def _find_codec(pair: Mapping[str, Any], plan: IngestPlan) -> Codec:
+def _find_codec(pair: JsonObject, plan: IngestPlan) -> Codec:
     named, endpoint = read_stated(pair, "payload_format"), plan.target.endpoint
     if named is not None:
         return codec_named(named, endpoint)
@@ -183,7 +186,7 @@ def _name_parts() -> Iterator[None]:
         raise InvalidInput.of("response", f"cannot be read: {error}") from error
 
 
-def _read_body(pair: Mapping[str, Any], member: str, media: str) -> bytes:
+def _read_body(pair: JsonObject, member: str, media: str) -> bytes:
     """`media` is the part's type on the wire, or several."""
     content = pair.get(member)
     if content is None:

@@ -49,9 +49,3 @@ def check_values(values: list[Any], check: Check, where: str, refusals: Refusals
             except CellRefused as error:
                 refusals.add(index, where, str(error))
     return checked
-
-
-def require_values(values: list[Any], where: str, refusals: Refusals) -> None:
-    for index, value in enumerate(values):
-        if value is None:
-            refusals.add(index, where, "is missing")

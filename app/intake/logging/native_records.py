@@ -1,6 +1,6 @@
 """Checks native records one by one and gives the reason for each refusal."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -109,13 +109,13 @@ def checked_label(where: str, value: Json, plan: IngestPlan) -> Json:
     return checked_cell(where, plan.prediction, value)
 
 
-def read_members(record: Json, members: frozenset[str]) -> Mapping[str, Any]:
+def read_members(record: Json, members: frozenset[str]) -> JsonObject:
     """Members of a record.
 
     Raises:
         RecordRefused: it is not an object, or has an unknown member.
     """
-    if not isinstance(record, Mapping):
+    if not isinstance(record, dict):
         raise RecordRefused("record", "must be an object")
     unknown = [name for name in record if name not in members]
     if unknown:
@@ -123,11 +123,11 @@ def read_members(record: Json, members: frozenset[str]) -> Mapping[str, Any]:
     return record
 
 
-def _read_first_stated(names: Sequence[str], check: Check, record: Mapping[str, Any]) -> Json:
+def _read_first_stated(names: Sequence[str], check: Check, record: JsonObject) -> Json:
     return next((cell for name in names if (cell := read_optional(name, check, record)) is not None), None)
 
 
-def read_optional(name: str, check: Check, record: Mapping[str, Any]) -> Json:
+def read_optional(name: str, check: Check, record: JsonObject) -> Json:
     """A member as it is stored; None where it is missing or null.
 
     Raises:

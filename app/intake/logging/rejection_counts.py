@@ -50,8 +50,10 @@ log = structlog.get_logger(__name__)
 
 
 class RejectedPart(Struct, frozen=True):
+    """A `field` must be a name that we know, not a value of the sender."""
+
     reason: RejectionReason
-    field: str
+    field: str = ""
 
 
 class _Key(Struct, frozen=True):
@@ -86,32 +88,16 @@ class RejectionLog:
         self._counts: Counter[_Key] = Counter()
         self._task: asyncio.Task[None] | None = None
 
-    def note(
-        self,
-        deployment_no: int,
-        reason: RejectionReason,
-        *,
-        source: RecordSource,
-        kind: LogKind,
-        now: datetime,
-        field: str = "",
-        records: int = 1,
-    ) -> None:
-        """`field` must be a name that we know, not a value of the sender."""
-        key = _Key(deployment_no, floor_to_hour(now), source, kind, reason, field)
-        if key not in self._counts and len(self._counts) >= MAX_COUNTS:
-            key = structs.replace(key, field="")
-            if key not in self._counts and len(self._counts) >= 2 * MAX_COUNTS:
-                return
-        self._counts[key] += records
-        if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._store_soon())
-
-    def note_parts(
-        self, deployment_no: int, rejected: Mapping[RejectedPart, int], *, source: RecordSource, kind: LogKind, now: datetime
-    ) -> None:
-        for rejected_part, records in rejected.items():
-            self.note(deployment_no, rejected_part.reason, source=source, kind=kind, now=now, field=rejected_part.field, records=records)
+    def note(self, deployment_no: int, rejected: Mapping[RejectedPart, int], *, source: RecordSource, kind: LogKind, now: datetime) -> None:
+        for part, records in rejected.items():
+            key = _Key(deployment_no, floor_to_hour(now), source, kind, part.reason, part.field)
+            if key not in self._counts and len(self._counts) >= MAX_COUNTS:
+                key = structs.replace(key, field="")
+                if key not in self._counts and len(self._counts) >= 2 * MAX_COUNTS:
+                    continue
+            self._counts[key] += records
+            if self._task is None or self._task.done():
+                self._task = asyncio.create_task(self._store_soon())
 
     async def store(self) -> None:
         counts, self._counts = self._counts, Counter()

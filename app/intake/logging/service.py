@@ -31,7 +31,7 @@ from .encode_lines import feedback_batch, payload_batch
 from .ingest_plan import MAX_BODY_BYTES, IngestPlan, StatedTimes, plan_for
 from .log_request import LogRequest, read_feedback, read_payload
 from .model_call import Exchange, read_exchange
-from .rejection_counts import RejectionLog, classify_rejection
+from .rejection_counts import RejectedPart, RejectionLog, classify_rejection
 from .size_check import find_large, reject
 from .unlisted_groups import find_unlisted
 
@@ -210,9 +210,8 @@ class Ingestion:
                     checked = await asyncio.to_thread(read_bounded, partial(kind.read, request, plan, moments))
         except (InvalidInput, ScoringFailed):
             await self._require_current(plan)
-            self.rejections.note(
-                plan.target.no, RejectionReason.UNREADABLE, source=request.source, kind=kind.name, now=moments.now, field="body"
-            )
+            unread = {RejectedPart(RejectionReason.UNREADABLE, "body"): 1}
+            self.rejections.note(plan.target.no, unread, source=request.source, kind=kind.name, now=moments.now)
             raise
         checked.source = request.source
         # Sent before its erasure, for example from the spool of a client.
@@ -231,7 +230,7 @@ class Ingestion:
             target = plan.target
             rejected = Counter(classify_rejection(rejection.field, rejection.reason, target) for rejection in receipt.rejections)
             rejected.update(classify_rejection("id", conflict.reason, target) for conflict in receipt.conflicts)
-            self.rejections.note_parts(target.no, rejected, source=checked.source, kind=kind.name, now=moments.now)
+            self.rejections.note(target.no, rejected, source=checked.source, kind=kind.name, now=moments.now)
         return receipt
 
     async def _batch(self, kind: _Kind, checked: Checked, plan: IngestPlan, moments: StatedTimes) -> Batch | None:

@@ -154,7 +154,7 @@ def _choose_outcome(deployment: Deployment, monitor: Monitor | None) -> Scalar:
     return favourable.hi if isinstance(favourable, Range) else favourable
 
 
-def _write_curl(address: str, body: Mapping[str, Any]) -> str:
+def _write_curl(address: str, body: JsonObject) -> str:
     return (
         f"curl --silent --fail-with-body {shlex.quote(address)} \\\n"
         f'  --header "Authorization: Bearer ${KEY}" \\\n'
@@ -164,7 +164,7 @@ def _write_curl(address: str, body: Mapping[str, Any]) -> str:
     )
 
 
-def _write_python(address: str, body: Mapping[str, Any]) -> str:
+def _write_python(address: str, body: JsonObject) -> str:
     return (
         "import os\n\nimport httpx\n\n"
         f"body = {_write_value(body, repr)}\n"
