@@ -86,10 +86,13 @@ class Asking:
 NOTHING_KNOWN = Asking()
 
 
+Headers: TypeAlias = list[tuple[bytes, bytes]]
+
+
 @frozen
 class HttpMessage:
     body: bytes
-    headers: list[tuple[bytes, bytes]]
+    headers: Headers
 
 
 class Codec(ABC):
@@ -116,7 +119,7 @@ class Codec(ABC):
     def mapping_problems(self, endpoint: Endpoint, columns: Names) -> list[FieldProblem]:  # noqa: ARG002 - as above
         return [] if endpoint.mapping is None else [FieldProblem("endpoint.mapping", "is not used by this format; leave it out")]
 
-    def request_headers(self, body: bytes) -> list[tuple[bytes, bytes]]:  # noqa: ARG002 - formats of several parts look at it
+    def request_headers(self, body: bytes) -> Headers:  # noqa: ARG002 - formats of several parts look at it
         return [(b"Content-Type", self.content_type.encode()), (b"Accept", self.accept.encode())]
 
     def write_message(self, columns: Names, rows: Rows, *, asking: Asking) -> HttpMessage:

@@ -47,12 +47,11 @@ class _Bare(Form):
     def write_request(self, columns: Names, rows: Rows) -> JsonObject:
         return {"fields": list(columns), "values": rows}
 
+    write_answer = write_request
+
     def read_request(self, sent: JsonObject) -> Tables:
         require_members(sent, "", _MEMBERS, next_to=self.member)
         return _read_closed(sent, "")
-
-    def write_answer(self, columns: Names, rows: Rows) -> JsonObject:
-        return self.write_request(columns, rows)
 
     def request_schema(self, max_rows: int) -> Schema:
         rows = build_rows_schema(max_rows)

@@ -32,9 +32,9 @@ class OutputPositions:
 def find_outputs(fields: Names, outputs: OutputFields) -> OutputPositions:
     """Returns the positions of the outputs among `fields`. Raises OutputsUnclear."""
     return OutputPositions(
-        prediction=_find_prediction(fields, outputs),
-        probability=_find_optional(fields, outputs.probability),
-        label=_find_optional(fields, outputs.label),
+        _find_prediction(fields, outputs),
+        _find_optional(fields, outputs.probability),
+        _find_optional(fields, outputs.label),
     )
 
 

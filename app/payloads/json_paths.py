@@ -88,20 +88,17 @@ def build_document(placed: Iterable[PlacedValue]) -> Any:  # noqa: ANN401 - any 
     PathUnclear: two values have one place, one lies within another, or more than MOST_EMPTY elements would be null.
     """
     root: dict[Step, Any] = {}
-    has_elements = False
     for placed_value in placed:
         at: Any = root
         for step in ("", *placed_value.path.steps[:-1]) if placed_value.path.steps else ():
-            has_elements |= step.__class__ is int
             at = at.setdefault(step, _Branch())
             if not isinstance(at, _Branch):
                 raise PathUnclear(f"lies within another value, at {spell_path(placed_value.path.steps)}")
         last = placed_value.path.steps[-1] if placed_value.path.steps else ""
-        has_elements |= last.__class__ is int
         if last in at:
             raise PathUnclear(f"has the place of another value, {spell_path(placed_value.path.steps)}")
         at[last] = placed_value.value
-    empty = _count_empty(root.get("")) if has_elements else 0
+    empty = _count_empty(root.get(""))
     if empty > MOST_EMPTY:
         raise PathUnclear(f"leaves {empty:,} elements of arrays without a value; at most {MOST_EMPTY:,} are written as null")
     return _close(root.get(""))

@@ -17,6 +17,8 @@ class RecordsCodec(ListedCodec):
     def build_request(self, columns: Names, rows: Rows) -> object:
         return build_objects(columns, rows)
 
+    build_answer = build_request
+
     def read_request(self, body: bytes, columns: Names) -> Table:  # noqa: ARG002 - the records name them
         records = decode_request(body)
         if is_by_column(records):
@@ -24,9 +26,6 @@ class RecordsCodec(ListedCodec):
         if not isinstance(records, list):
             raise InvalidInput.of("body", f"must be an array of records, found {name_kind(records)}")
         return read_objects(records, "body")
-
-    def build_answer(self, columns: Names, rows: Rows) -> object:
-        return build_objects(columns, rows)
 
     def read_elements(self, body: bytes) -> Elements:
         answer: Elements = decode_answer(body, list[Any] | dict[str, Any], expected="[{...}]")  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ from ..base.errors import InvalidInput, ScoringFailed
 from ..base.strict_json import JsonObject
 from ..base.values import printable
 from ..domain.deployment import FieldType, OutputFields
-from .codec import NOTHING_KNOWN, Asking, Codec
+from .codec import NOTHING_KNOWN, Asking, Codec, Headers
 from .read_predictions import Answer, predict_alone, read_outputs, require_rows
 from .tensors import BINARY_SIZE, BYTES, FP64, Tensor, TensorUnclear, build_tensor, by_column, flatten, pack, read_head, table_rows, unpack
 from .wire import Names, Rows, Table, decode_request, encode_rows, name_kind, require_object
@@ -99,7 +99,7 @@ class OpenInferenceBinaryCodec(OpenInferenceCodec):
     content_type = "application/octet-stream"
     accept = "application/octet-stream, application/json"
 
-    def request_headers(self, body: bytes) -> list[tuple[bytes, bytes]]:
+    def request_headers(self, body: bytes) -> Headers:
         return [*super().request_headers(body), (_HEADER_LENGTH, str(_header_length(body)).encode())]
 
     def write_request(self, columns: Names, rows: Rows, asking: Asking = NOTHING_KNOWN) -> bytes:

@@ -16,12 +16,12 @@ from ..domain.deployment import OutputFields
 from ..domain.record import Prediction, round_probability
 from .find_outputs import OutputsUnclear, find_outputs
 from .model_classes import Classes, ClassesUnclear
+from .wire import name_kind
 
 _SCALARS = frozenset((str, int, float, bool))
 _NUMBERS = frozenset((int, float))
 _FLOATS = list[float]
 _LARGEST_INTEGER = 2**63
-_JSON_NAMES = {type(None): "null", list: "an array", dict: "an object", str: "text", bool: "true or false"}
 
 
 @frozen
@@ -147,6 +147,6 @@ def fit_probability(prediction: Prediction) -> Prediction:
 def _refuse_type(role: str, values: Sequence[object], expected: str, allowed: frozenset[type] = _SCALARS) -> NoReturn:
     for index, value in enumerate(values):
         if type(value) not in allowed or value == []:
-            kind = _JSON_NAMES.get(type(value), "a number")
+            kind = "null" if value is None else name_kind(value)
             raise ScoringFailed(f"The model's endpoint gave {kind} as the {role} of row {index + 1}, where {expected} was expected.")
     raise ScoringFailed(f"The model's endpoint mixed kinds of {role}, where {expected} was expected.")

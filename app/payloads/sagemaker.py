@@ -13,7 +13,6 @@ from .wire import Names, Rows, Table, decode_lines, decode_request, decode_text,
 
 _FEATURES = "features"
 _PAGES = (b"<!doctype", b"<html", b"<?xml")
-_LONGEST_BEGINNING = max(map(len, _PAGES))
 
 
 class SagemakerCsvCodec(Codec):
@@ -30,17 +29,16 @@ class SagemakerCsvCodec(Codec):
     def write_request(self, columns: Names, rows: Rows, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
         return write_csv(rows)
 
+    write_answer = write_request
+
     def read_request(self, body: bytes, columns: Names) -> Table:
         return read_matrix(read_csv_request(body), "body", columns)
-
-    def write_answer(self, columns: Names, rows: Rows) -> bytes:  # noqa: ARG002 - without a header
-        return write_csv(rows)
 
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
         # Some containers answer JSON to CSV.
         if body.lstrip()[:1] in {b"{", b"["}:
             return ListedCodec().read_answer(body, outputs=outputs, expected_rows=expected_rows)
-        if body.lstrip()[:_LONGEST_BEGINNING].lower().startswith(_PAGES):
+        if body.lstrip().lower().startswith(_PAGES):
             # A log-in page is no prediction.
             raise ScoringFailed("The model's endpoint did not answer CSV, but a page of HTML or XML.")
         try:

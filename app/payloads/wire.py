@@ -154,14 +154,13 @@ def is_by_column(document: object) -> bool:
 
 def read_by_column(document: object, path: str) -> Table:
     members = require_object(document, path)
-    count: int | None = None
+    first: Any = next(iter(members.values()), [])
     for name, cells in members.items():
         where = place(path, printable(name))
         if not isinstance(cells, list):
             raise InvalidInput.of(where, f"must be an array of values, found {name_kind(cells)}")
-        count = len(cells) if count is None else count
-        if len(cells) != count:
-            raise InvalidInput.of(where, f"has {len(cells)} values where the first column has {count}")
+        if len(cells) != len(first):
+            raise InvalidInput.of(where, f"has {len(cells)} values where the first column has {len(first)}")
     return Table(path, path, list(members), list(map(list, zip(*members.values(), strict=True))))
 
 

@@ -1,7 +1,6 @@
 """Events about calls of models: CloudEvents of KServe and Seldon, and those of Azure's collector."""
 
 import base64
-import binascii
 import json
 from collections.abc import Mapping
 from dataclasses import replace
@@ -86,7 +85,7 @@ def _try_structured(event: object, now: datetime) -> ReportedHalf | EventUnclear
             body = base64.b64decode(event["data_base64"], validate=True)
         else:  # text that is not JSON is the data itself
             body = (data if isinstance(data, str) and "json" not in content_type else json.dumps(data)).encode()
-    except (binascii.Error, ValueError, TypeError) as error:
+    except (ValueError, TypeError) as error:
         return EventUnclear(f"data_base64 cannot be read: {error}")
     return _try_half(attributes, CapturedBody(body, content_type), now)
 

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from http import HTTPStatus
-from typing import TypeAlias
 
 import httpx
 
@@ -18,8 +17,7 @@ from ...calls.egress_policy import EgressPolicy, parse_url
 from ...calls.pinned_transport import PinnedTransport
 from ...calls.token_source import TokenSource
 from ...domain.deployment import Endpoint
-
-Headers: TypeAlias = list[tuple[bytes, bytes]]
+from ...payloads.codec import Headers
 
 CONNECTIONS = 256
 """Max connections to one model; the endpoint's `concurrency` is for checks."""

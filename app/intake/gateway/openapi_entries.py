@@ -65,7 +65,6 @@ def _describe_predictions() -> Schema:
         "content": {"application/json": {"schema": {}, "examples": answers}, "*/*": {"schema": {}}},
     }
     refusals = problems(NotFound, Conflict, TooLarge, EndpointRefused, ScoringFailed, CallLoop)
-    responses = {str(status): refusal for status, refusal in refusals.items()}
     return {
         "tags": ["records"],
         "operationId": "predict",
@@ -75,7 +74,7 @@ def _describe_predictions() -> Schema:
         "requestBody": {"required": True, "content": {"application/json": {"schema": {}, "examples": examples}}},
         "responses": {
             "200": {"description": "The model's own answer", **answer},
-            **dict(sorted(responses.items())),
+            **{str(status): refusal for status, refusal in sorted(refusals.items())},
             "default": {"description": "The model's own answer of any other status", "content": {"*/*": {"schema": {}}}},
         },
     }

@@ -14,13 +14,14 @@ from ...base.clock import monotonic_seconds, utc_now
 from ...base.errors import EvenhandError, InvalidInput, QuotaReached
 from ...base.telemetry.prometheus import http_requests, http_seconds
 from ...calls.call_failures import slow
+from ...payloads.codec import Headers
 from ...web.middleware import SAFE_HEADERS, SANE_REQUEST_ID
 from ...web.problems import only_post, problem_response, unexpected_response
 from ..hot_routes.body_bounds import ClientGone
 from ..hot_routes.routes import PREFIX
 from ..logging.model_call import CapturedBody, Exchange
 from .call_plans import CallPlan
-from .forward import PASSED_ON, Headers, hold_answer, pick_answer_headers
+from .forward import PASSED_ON, hold_answer, pick_answer_headers
 from .known_callers import KnownCallerRoutes, read_header
 from .spool_entries import CallSource, CompleteCall
 
@@ -33,8 +34,7 @@ MAX_LOGGED_ANSWER_BYTES = 32 * 2**20
 """A larger answer is passed on as it comes, and counted as not received."""
 
 _TEMPLATE = f"{PREFIX}{{deployment_id}}/{PREDICTIONS}"
-_SUCCESS = range(200, 300)
-_WITHOUT_BODY = frozenset({204, 304})
+_WITHOUT_BODY = (204, 304)
 _SAFE: Headers = [(name.encode(), value.encode()) for name, value in SAFE_HEADERS.items()]
 
 _PROCESS = os.urandom(8).hex()
@@ -102,7 +102,7 @@ class GatewayRoute(KnownCallerRoutes):
                 held, is_whole = await hold_answer(chunks, MAX_LOGGED_ANSWER_BYTES)
                 clock.reschedule(None)  # the limit is the model's, not the caller's
                 headers = pick_answer_headers(response.headers.raw)
-                if response.status_code in _SUCCESS:
+                if response.is_success:
                     exchange = Exchange(
                         call_id=record_id, scored_at=utc_now(), request=_capture(sent, body), answer=_capture(headers, held)
                     )

@@ -134,9 +134,6 @@ class Delivery:
             await asyncio.wait_for(self._closing.wait(), seconds)
 
 
-SPOOL_FOLDER = "spool"
-
-
 class Gateway:
     """Keeps calls until they are stored. Belongs to one event loop."""
 
@@ -144,7 +141,7 @@ class Gateway:
         self, database: Database, sealer: Sealer, ingestion: Ingestion, policy: EgressPolicy, *, data_dir: Path, spool_bytes: int
     ) -> None:
         self.plans = CallPlans(database, sealer, policy)
-        self._spool = Spool(data_dir / SPOOL_FOLDER, max_bytes=spool_bytes)
+        self._spool = Spool(data_dir / "spool", max_bytes=spool_bytes)
         self._losses = Losses(self._spool.root)
         self._store = CallStore(database, ingestion, self.plans)
         self._delivery = Delivery(self._spool, self._store, self._losses, database)

@@ -49,10 +49,6 @@ class IntakeCounts:
     def collected(self) -> list[IntakeCount]:
         return [replace(key, count=count, reason=self._reasons.get(key)) for key, count in self._counts.items()]
 
-    def clear(self) -> None:
-        self._counts.clear()
-        self._reasons.clear()
-
 
 LANES = 16
 """Entries at once, which share commits."""
@@ -126,9 +122,8 @@ class CallStore:
             Unavailable: the database does not answer.
         """
         self._new_halves = 0
-        counts = self.counts.collected()
         # Counts that come meanwhile, on the event loop, belong to the next time.
-        self.counts.clear()
+        counts, self.counts = self.counts.collected(), IntakeCounts()
 
         def sweep_database() -> list[IntakeCount]:
             with self._database.transaction() as session:

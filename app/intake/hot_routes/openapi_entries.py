@@ -47,7 +47,6 @@ _LOGGED = LoggedTable(
     scoring_id="b1946ac9",
     scoring_timestamp="2030-01-31T12:00:00Z",
 )
-_LOGGED_OUTPUTS = OutputFields(probability="probability")
 
 
 _OWN_PAIR: Schema = {
@@ -88,7 +87,7 @@ def _describe_payload() -> Schema:
         "native": {"summary": "Native records", "value": {"records": [record]}},
         "pairs": {
             "summary": "OpenScale's request and response; ids become `{scoring_id}-{n}`",
-            "value": [PAIRED.write_pair(_LOGGED, outputs=_LOGGED_OUTPUTS)],
+            "value": [PAIRED.write_pair(_LOGGED, outputs=OutputFields(probability="probability"))],
         },
     }
     return _describe_operation(

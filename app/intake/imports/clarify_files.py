@@ -3,7 +3,6 @@
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
 from typing import Any, TypeVar
 
 from ...base.errors import InvalidInput
@@ -94,8 +93,8 @@ class TranslatedMonitor:
     """A monitor's definition. Answers are scores of the class 1 from `score_threshold` on, where the outcomes are 1 and 0."""
 
     body: JsonObject
-    notes: list[str] = field(default_factory=list)
-    score_threshold: float | None = None
+    notes: list[str]
+    score_threshold: float | None
 
 
 class ClarifyConfig:

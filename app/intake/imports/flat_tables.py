@@ -16,7 +16,7 @@ from .import_subject import MAX_LINE_BYTES, ImportRow, ImportSubject, InputFile,
 from .logged_calls import read_rows
 
 _IDS = ("id", "record_id")
-_FEEDBACK_MEMBERS = frozenset({"id", "labelled_at", "features", "meta", "label"})
+_FEEDBACK_MEMBERS = {"id", "labelled_at", "features", "meta", "label"}
 
 Cell = Callable[[Any, Column], Any]
 

@@ -16,8 +16,9 @@ def read_sagemaker(files: Sequence[InputFile], subject: ImportSubject) -> Iterat
     """Yields records of captures, or labels of ground truth."""
     reader = LoggedCallReader(subject)
     for file in files:
-        is_payload = subject.kind is LogKind.PAYLOAD
-        read = partial(_read_capture, reader, file, subject) if is_payload else partial(_read_truth, file, subject)
+        read = partial(_read_truth, file, subject)
+        if subject.kind is LogKind.PAYLOAD:
+            read = partial(_read_capture, reader, file, subject)
         yield from read_rows(file, file.json_lines(), read)
 
 

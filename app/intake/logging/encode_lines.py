@@ -1,7 +1,7 @@
 """Checked records as lines to copy into the database."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from itertools import repeat
 from typing import Any
@@ -45,6 +45,8 @@ def payload_batch(
     ]
     keys = [f"{no}\t{record_id}\t{number}{end}" for record_id, number, end in zip(id_cells, numbers, placed, strict=False)]
 
+    stated = checked.times if moments.historical else []
+    minutes = Counter(floor_to_minute(time or moments.now) for time in stated)
     return PayloadBatch(
         deployment_no=no,
         row_version=target.row_version,
@@ -54,8 +56,8 @@ def payload_batch(
         scored_at_sent=[time is not None and not moments.first_counts for time in checked.times],
         historical=moments.historical,
         # Their hours may have been counted already.
-        hours=sorted({floor_to_hour(time or moments.now) for time in checked.times}) if moments.historical else (),
-        minutes=_count_minutes(checked.times, moments.now) if moments.historical else {},
+        hours=sorted({floor_to_hour(time or moments.now) for time in stated}),
+        minutes={minute: records for minute, records in minutes.items() if is_counted(minute, moments.now)},
         source=checked.source,
     )
 
@@ -90,11 +92,6 @@ def feedback_batch(
         historical=moments.historical,
         source=checked.source,
     )
-
-
-def _count_minutes(times: Sequence[datetime | None], now: datetime) -> Mapping[datetime, int]:
-    minutes = Counter(floor_to_minute(time or now) for time in times)
-    return {minute: records for minute, records in minutes.items() if is_counted(minute, now)}
 
 
 def _write_optional(values: list[Any]) -> list[str]:

@@ -1,6 +1,7 @@
 """A deployment's schema compiled for checking."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
@@ -92,14 +93,6 @@ class FastReader:
         # A slice gives a tuple where a single position would give the bare value.
         positions = numbers if len(numbers) > 1 else [slice(position, position + 1) for position in numbers]
         self._pick_numbers: _Pick | None = itemgetter(*positions) if positions else None
-
-    @classmethod
-    def of(cls, target: Target) -> "FastReader | None":
-        """A reader, or None where a column's name needs escapes in JSON."""
-        try:
-            return cls(target)
-        except (ValueError, TypeError):
-            return None
 
     def read(self, body: bytes, moments: StatedTimes) -> CheckedPayload | None:
         """Records; None if any is invalid or unusual, for the exact way to decide."""
@@ -280,12 +273,17 @@ def plan_for(target: Target) -> IngestPlan:
     schema = target.schema
     classes = target.outputs.classes
     prediction = number if target.problem_type is ProblemType.REGRESSION else scalar
+    fast: FastReader | None = None
+    if classes is None and not has_protected(schema.features, schema.meta):
+        # A column's name may need escapes in JSON.
+        with suppress(ValueError, TypeError):
+            fast = FastReader(target)
     return IngestPlan(
         target=target,
         features=Columns.of("features", schema.features, required=True, key=target.column_key),
         meta=Columns.of("meta", schema.meta, required=False, key=target.column_key),
         prediction=prediction if classes is None else _as_listed(Classes(classes)),
-        fast=FastReader.of(target) if classes is None and not has_protected(schema.features, schema.meta) else None,
+        fast=fast,
         classify=None if target.outcomes is None else OutcomeClassifier(target.outcomes),
     )
 

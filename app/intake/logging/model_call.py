@@ -18,8 +18,6 @@ from .named_rows import Refusals
 MAX_LINES = 1_000_000
 """A line of CSV is a row, however short it is."""
 
-_CSV = "csv"
-
 
 class CapturedBody(Struct, frozen=True, array_like=True):
     """A body as it was sent; its content type and content encoding may be empty."""
@@ -63,7 +61,7 @@ def read_exchange(exchange: Exchange, plan: IngestPlan, codec: Codec | None, mos
     request, answer = exchange.request.read(most_bytes), exchange.answer.read(most_bytes)
     require_bounded(request)
     require_bounded(answer)
-    codecs = candidates(codec, is_csv=_CSV in exchange.request.content_type.lower())
+    codecs = candidates(codec, is_csv="csv" in exchange.request.content_type.lower())
     logged = read_call(request, answer, codecs, plan.call_columns).table
     rows, refusals = len(logged), Refusals()
     ids = ids_of_call(exchange.call_id, rows)

@@ -111,8 +111,7 @@ def add_counts(session: Session, counts: Sequence[IntakeCount]) -> None:
     """Adds to the counts, without deployments that were deleted."""
     if not counts:
         return
-    numbers = {count.deployment_no for count in counts}
-    present = find_numbers(session, numbers)
+    present = find_numbers(session, {count.deployment_no for count in counts})
     # Processes lock rows in one order.
     ordered = sorted(counts, key=lambda count: (count.deployment_no, count.hour, count.source, count.outcome))
     rows = [list_column_values(count) for count in ordered if count.deployment_no in present]

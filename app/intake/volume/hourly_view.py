@@ -81,7 +81,7 @@ REASONS: Mapping[RejectionReason, tuple[str, str]] = {
 """Reasons in words, and the steps to take."""
 
 
-_ANSWERED_BEFORE = frozenset({RecordSource.GATEWAY, RecordSource.EVENT})
+_ANSWERED_BEFORE = (RecordSource.GATEWAY, RecordSource.EVENT)
 """Callers are answered before their records are read: no answer says what is wrong."""
 
 _REASON_OF_CALLS = (

@@ -1,6 +1,7 @@
 """Routes of what came in for a deployment: records and calls by hour, and records that Evenhand did not get."""
 
 from collections import Counter
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -78,7 +79,7 @@ def put_missing_records(
 @router.get("/missing-records")
 def list_missing_records(deployment: ReadableDeployment, session: SessionIn, period: WantedHours) -> MissingHoursPage:
     """Returns the hours in which records are missing, newest first, `since` <= hour < `until`."""
-    missing = missing_hours(session, deployment.no, since=period.since, until=period.until, limit=period.limit)
+    missing = missing_hours(session, deployment.no, **asdict(period))
     page, next_cursor = cut_at_place(missing, period.limit - 1, lambda hour: hour.hour.astimezone(UTC))
     return MissingHoursPage(hours=[MissingHourOut.from_object(hour) for hour in page], next_cursor=next_cursor)
 
@@ -104,7 +105,7 @@ def list_intake_counts(principal: Reader, deployment: ReadableDeployment, sessio
 
     Counts appear within ten seconds. Records that were lost before they could be kept are in `missing-records` instead.
     """
-    counts = intake_hours(session, deployment.no, since=period.since, until=period.until, limit=period.limit)
+    counts = intake_hours(session, deployment.no, **asdict(period))
     page, next_cursor = cut_at_place(list(counts), period.limit - 1, lambda hour: hour.astimezone(UTC))
     hours = [IntakeHourOut.of(hour, counts[hour], shows_reasons=principal.may_read_records) for hour in page]
     return IntakeHoursPage(hours=hours, next_cursor=next_cursor)
