@@ -41,7 +41,7 @@ class _Refusal:
     closeness: int
     error: InvalidInput | ScoringFailed
 
-    def closeness_with(self, members: frozenset[str]) -> tuple[int, int]:
+    def closeness_with(self, members: set[str]) -> tuple[int, int]:
         """Returns the closeness, if the request has these members, and the depth of the fault."""
         if self.closeness != _MEMBER or not isinstance(self.error, InvalidInput):
             return self.closeness, 0
@@ -74,11 +74,11 @@ def read_call(request: bytes, response: bytes, codecs: Iterable[Codec], columns:
             refusals.append(_Refusal(_ANSWER, error))
     if not refusals:
         raise InvalidInput.of("request", "is in no format that is read here")
-    members: frozenset[str] = frozenset()
+    members: set[str] = set()
     with suppress(InvalidInput):
         document = decode_request(request)
         if isinstance(document, dict):
-            members = frozenset(document)
+            members = set(document)
     raise max(refusals, key=lambda refusal: refusal.closeness_with(members)).error
 
 

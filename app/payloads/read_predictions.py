@@ -121,7 +121,7 @@ def _require_probabilities(values: Sequence[object], classes: Classes | None) ->
         expected = "a number or a filled array of numbers, alike in every row"
         if dict in kinds and classes is None:
             expected += " (for an object of classes, list them in outputs.classes)"
-        _refuse_type("probability", values, expected, frozenset((*_NUMBERS, list)))
+        _refuse_type("probability", values, expected, _NUMBERS | {list})
     try:
         return list(map(tuple, msgspec.convert(arrays, list[_FLOATS])))
     except msgspec.ValidationError:

@@ -14,7 +14,7 @@ class MissingTotals:
     left_out: int
 
 
-@frozen(kw_only=True)
+@frozen
 class MissingRecords:
     """Missing records of all senders together, with the sample rates of those that left records out."""
 
@@ -24,7 +24,7 @@ class MissingRecords:
     highest_rate: float | None
 
 
-@frozen(kw_only=True)
+@frozen
 class MissingHour(MissingRecords):
     """Missing records of one hour, by the clocks of the `senders` that counted them."""
 
