@@ -13,7 +13,7 @@ import numpy as np
 from ..base.clock import HOUR
 from ..base.frozen import frozen
 from ..domain.check import Span
-from ..statistics.e_values.betting import Past, look_back, weigh_against_fairness, weigh_against_unfairness
+from ..statistics.e_values.betting import Past, look_back, weigh_claims
 from ..statistics.e_values.confidence import RunningInterval, add_hours
 from ..statistics.e_values.follow import FindOnset, Follower, WeighedHour
 from ..statistics.e_values.nulls import FloatArray, Hours, Limit, Side, UnfairSide, join_hours
@@ -24,8 +24,7 @@ from ..statistics.e_values.paired_bets import (
     PairedHours,
     RunningPairedInterval,
     pair_hours,
-    weigh_pairs_against_fairness,
-    weigh_pairs_against_unfairness,
+    weigh_pairs,
 )
 from .queries.hour_counts import Cells
 from .watched_figures import RateDefinition, WatchedMetric
@@ -82,6 +81,11 @@ class PairSeries:
         """Sums of outcomes of these hours, as if the sides' records were different ones."""
         return self.pairs(start, end).sums()
 
+    def weigh(self, limit: Limit, start: int, end: int) -> tuple[FloatArray, FloatArray]:
+        blocks = [weigh_pairs(self.pairs(at, min(at + BLOCK, end)), limit) for at in range(start, end, BLOCK)]
+        unfair, fair = (np.concatenate(logs) for logs in zip(*blocks, strict=True))
+        return unfair, fair
+
 
 Series: TypeAlias = RateSeries | PairSeries
 
@@ -121,26 +125,11 @@ def weigh_series(several: Sequence[Series], limit: Limit, start: int, end: int) 
     """
     rates = [series for series in several if isinstance(series, RateSeries)]
     if not rates:
-        return [_weigh_pairs(series, limit, start, end) for series in several if isinstance(series, PairSeries)]
-    hours = [rate.between(start, end) for rate in rates]
-    pasts = [rate.past.since(start - rate.first) for rate in rates]
-    together = join_hours(hours)
-    size = end - start
-    past = Past(
-        np.concatenate([past.reference[:size] for past in pasts]),
-        np.concatenate([past.divisor[:size] for past in pasts]),
-    )
-    unfair, fair = weigh_against_fairness(together, limit, past), weigh_against_unfairness(together, limit, past)
-    return list(zip(*(weighed.reshape(len(rates), size, weighed.shape[-1]) for weighed in (unfair, fair)), strict=True))
-
-
-def _weigh_pairs(series: PairSeries, limit: Limit, start: int, end: int) -> tuple[FloatArray, FloatArray]:
-    blocks = [series.pairs(at, min(at + BLOCK, end)) for at in range(start, end, BLOCK)]
-    unfair, fair = (
-        np.concatenate([weigh(block, limit.value, limit.direction) for block in blocks])
-        for weigh in (weigh_pairs_against_fairness, weigh_pairs_against_unfairness)
-    )
-    return unfair, fair
+        return [series.weigh(limit, start, end) for series in several if isinstance(series, PairSeries)]
+    hours = join_hours([rate.between(start, end) for rate in rates])
+    pasts = ([column[start - rate.first : end - rate.first] for column in rate.past] for rate in rates)
+    weighed = weigh_claims(hours, limit, Past(*map(np.concatenate, zip(*pasts, strict=True))))
+    return list(zip(*(np.split(logs, len(rates)) for logs in weighed), strict=True))
 
 
 Interval: TypeAlias = RunningInterval | RunningPairedInterval
@@ -171,29 +160,20 @@ class FigureState:
 
     @classmethod
     def starting(cls, watched: WatchedMetric, hour: int) -> "FigureState":
-        is_paired = watched.definition.is_paired
-        interval: Interval = RunningPairedInterval.empty() if is_paired else RunningInterval.empty(watched.definition.scale)
         # If the limits are close, some alternatives inside one are beyond the other and left out.
-        followers = []
-        for limit in watched.limits:
-            counts = (len(STAKES), len(STAKES)) if is_paired else (limit.bets_outside, limit.bets_inside)
-            followers.append(Follower.starting(hour, *counts))
-        return cls(followers, interval, hour)
+        bets = ((len(STAKES), len(STAKES)) if watched.definition.is_paired else limit.bets for limit in watched.limits)
+        return cls([Follower.starting(hour, *numbers) for numbers in bets], _begin_interval(watched), hour)
 
     def begin_chapter(self, watched: WatchedMetric) -> None:
         """Begins the interval again if an alarm on either side, or its end, has begun a chapter."""
         chapter = max(follower.chapter for follower in self.followers)
         if chapter > self.chapter:
-            self.chapter = chapter
-            is_paired = watched.definition.is_paired
-            self.interval = RunningPairedInterval.empty() if is_paired else RunningInterval.empty(watched.definition.scale)
+            self.chapter, self.interval = chapter, _begin_interval(watched)
 
     def encode(self) -> bytes:
         """State as bytes, without rounding."""
-        arrays = [self.interval.below, self.interval.above]
-        arrays += [self.interval.counts] if isinstance(self.interval, RunningInterval) else []
         # Evidence that a figure is below a value is 0 for small values, above for large ones: together they are as long as one.
-        flat = [np.ascontiguousarray(array, "<f8").ravel() for array in arrays]
+        flat = [np.ascontiguousarray(array, "<f8").ravel() for array in _list_arrays(self.interval)]
         filled = [np.flatnonzero(array) for array in flat]
         starts, ends = ([int(at[end]) + offset if len(at) else 0 for at in filled] for end, offset in ((0, 0), (-1, 1)))
         trimmed = [array[start:end].tobytes() for array, start, end in zip(flat, starts, ends, strict=True)]
@@ -202,14 +182,20 @@ class FigureState:
     @classmethod
     def decode(cls, stored: bytes, watched: WatchedMetric) -> "FigureState":
         decoded = msgspec.msgpack.decode(stored, type=_Stored)
-        is_paired = watched.definition.is_paired
-        interval: Interval = RunningPairedInterval.empty() if is_paired else RunningInterval.empty(watched.definition.scale)
-        arrays = [interval.below, interval.above]
-        arrays += [interval.counts] if isinstance(interval, RunningInterval) else []
+        interval = _begin_interval(watched)
+        arrays = _list_arrays(interval)
         # States of the release before have all numbers.
         for array, trimmed, start in zip(arrays, decoded.interval, decoded.starts or [0] * len(arrays), strict=True):
             array.ravel()[start : start + len(trimmed) // array.itemsize] = np.frombuffer(trimmed, "<f8")
         return cls(decoded.followers, interval, decoded.chapter)
+
+
+def _begin_interval(watched: WatchedMetric) -> Interval:
+    return RunningPairedInterval.empty() if watched.definition.is_paired else RunningInterval.empty(watched.definition.scale)
+
+
+def _list_arrays(interval: Interval) -> list[FloatArray]:
+    return [interval.below, interval.above, *([interval.counts] if isinstance(interval, RunningInterval) else [])]
 
 
 class _Stored(msgspec.Struct, array_like=True):
@@ -252,7 +238,7 @@ def weigh_hours(courses: Sequence[Course], limit: Limit, start: int, end: int, l
     weighed_hours = []
     for course, (unfair, fair) in zip(courses, weighed, strict=True):
         closed = course.closed.get(limit.direction, ())
-        is_closed = [hour in closed for hour in numbers] if closed else [False] * len(numbers)
+        is_closed = [hour in closed for hour in numbers]
         weighed_hours.append(list(map(WeighedHour, numbers, months, unfair.tolist(), fair.tolist(), levels, is_closed)))
     return weighed_hours
 
@@ -270,20 +256,16 @@ def advance(courses: Sequence[Course], watched: WatchedMetric, start: int, end: 
                 follower.close(end)
     for course in courses:
         course.state.begin_chapter(watched)
-    _extend_intervals(courses, [max(course.state.chapter, start) for course in courses], end)
-
-
-def _extend_intervals(courses: Sequence[Course], begins: Sequence[int], end: int) -> None:
-    together: list[tuple[RunningInterval, int, Course]] = []
-    for course, begin in zip(courses, begins, strict=True):
-        interval, series = course.state.interval, course.series
+    together: list[tuple[RunningInterval, Hours]] = []
+    for course in courses:
+        interval, series, begin = course.state.interval, course.series, max(course.state.chapter, start)
         if isinstance(interval, RunningPairedInterval):
             assert isinstance(series, PairSeries), "counts of pairs"  # noqa: S101 - made for one another
             for at in range(begin, end, BLOCK):
                 interval.add(series.pairs(at, min(at + BLOCK, end)))
         elif end - begin <= MOST_TOGETHER:
-            together.append((interval, begin, course))
+            together.append((interval, series.between(begin, end)))
         else:
             for at in range(begin, end, LONG_BLOCK):
                 add_hours([interval], [series.between(at, min(at + LONG_BLOCK, end))])
-    add_hours([interval for interval, _, _ in together], [course.series.between(begin, end) for _, begin, course in together])
+    add_hours([interval for interval, _ in together], [hours for _, hours in together])

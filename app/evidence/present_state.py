@@ -305,7 +305,7 @@ def _expect_more(at: _FigureAtLimit, start: int, end: int, recent: Series) -> in
         case RateSeries():
             return expect_more_hours(at.limit, recent.between(start, end), progress)
         case PairSeries():
-            return expect_more_paired_hours(at.limit.value, at.limit.direction, recent.pairs(start, end), progress)
+            return expect_more_paired_hours(at.limit, recent.pairs(start, end), progress)
 
 
 def rename_state(names: GroupWords, state: ComparisonState) -> ComparisonState:

@@ -82,7 +82,7 @@ def replay_figure(session: Session, deployment_no: int, figure_id: str) -> list[
     lives: list[list[EvidenceOfHour]] = []
     for limit, follower in zip(watched.limits, course.state.followers, strict=True):
         (weighed,) = weigh_hours([course], limit, start, end, lambda hour: budget.log_threshold(hour + lag))
-        life = record_life(follower, weighed, course.find(limit), follower.log_threshold)
+        life = record_life(follower, weighed, course.find(limit))
         lives.append(
             [
                 EvidenceOfHour(

@@ -12,7 +12,7 @@ from app.statistics.e_values.betting import log_e_values
 from app.statistics.e_values.change_detector import HOURS_OF_A_YEAR, Detector
 from app.statistics.e_values.confidence import follow_interval
 from app.statistics.e_values.nulls import SMALLEST_RATE, Hours, Limit, Scale, Side, UnfairSide
-from app.statistics.e_values.paired_bets import PairedHours, weigh_pairs_against_fairness
+from app.statistics.e_values.paired_bets import PairedHours, weigh_pairs
 from tests.builders.evidence_hours import ABOVE, BELOW, follow_months, simulate
 from tests.builders.exact_e_values import exact_terms
 from tests.builders.hours import count_hours
@@ -195,7 +195,7 @@ def _await_alarm(ratios: list[float], seed: int, since: int = 0) -> float:
     counts = np.vstack([rng.multinomial(300, row) for row in chances]).astype(float)
     hours = PairedHours(np.array([1.0, 1.0, 0.0, 0.0]), np.array([1.0, 0.0, 1.0, 0.0]), counts)
     detector = Detector(5)
-    for hour, logs in enumerate(weigh_pairs_against_fairness(hours, 0.8, UnfairSide.BELOW).tolist()):
+    for hour, logs in enumerate(weigh_pairs(hours, Limit(Scale.RATIO, UnfairSide.BELOW, 0.8))[0].tolist()):
         detector.add(logs)
         if hour >= since and detector.alarms(math.log(HOURS_OF_A_YEAR)):
             return hour - since + 1

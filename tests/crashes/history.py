@@ -21,7 +21,7 @@ from app.base.errors import Unavailable
 from app.database.engine import Database
 from app.database.partitions import ensure_months
 from app.sources.stored.noted_hours import note_changed_hours
-from app.statistics.e_values.betting import look_back
+from app.statistics.e_values.betting import Past, look_back
 from app.statistics.e_values.follow import Followed, follow
 from app.statistics.e_values.nulls import Hours, Limit, Scale, UnfairSide
 from tests.builders.hours import count_hours
@@ -254,7 +254,7 @@ def _follow(row: dict[str, Any], found: dict[str, Any], counts: Counter[tuple[da
         # All begin in the same hour, so that their number is the same in every hour.
         comparisons=round(math.exp(row["log_threshold"]) / found["false_alarm_hours"]),
         months=[hour.year * 12 + hour.month for hour in hours],
-        past=look_back(sides(every)).since(len(every) - len(hours)),
+        past=Past(*(column[len(every) - len(hours) :] for column in look_back(sides(every)))),
     )
     return followed, first
 

@@ -3,10 +3,9 @@
 In shapes, H are the hours and A the alternatives.
 """
 
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from .nulls import SMALLEST_RATE, FloatArray, Hours, Limit, Lines, Null
 from .unsteadiness import measure_unsteadiness
@@ -27,37 +26,30 @@ SMALLEST_STEP = 1e-9
 """Newton's step of a logit after which a search ends; the remaining error is of the order of its square."""
 
 
-_Places: TypeAlias = npt.NDArray[np.bool_]
-
-
 class Past(NamedTuple):
     """Knowledge before each hour: the reference rate [H], NaN with too few records, and the divisor [H] of ln E."""
 
     reference: FloatArray
     divisor: FloatArray
 
-    def since(self, hour: int) -> "Past":
-        return Past(self.reference[hour:], self.divisor[hour:])
-
 
 def look_back(hours: Hours) -> Past:
     """Past of each hour, from at most `UNSTEADINESS_HOURS` before it."""
-    return Past(_estimate_reference(hours), measure_unsteadiness(hours))
+    records = _sum_before(hours.reference.records)
+    rates = (_sum_before(hours.reference.favourable) + 0.5) / (records + 1)
+    clipped = np.clip(rates, SMALLEST_RATE, 1 - SMALLEST_RATE)
+    return Past(np.where(records < MIN_RECENT_REFERENCE_RECORDS, np.nan, clipped), measure_unsteadiness(hours))
 
 
-def weigh_against_fairness(hours: Hours, limit: Limit, past: Past | None = None) -> FloatArray:
-    """Ln E [H, A] against the claim that the comparison is inside the limit; NaN for a skipped hour.
+def weigh_claims(hours: Hours, limit: Limit, past: Past | None = None) -> tuple[FloatArray, FloatArray]:
+    """Ln E [H, A] against the claim that the comparison is inside the limit, and that it is at the limit or beyond.
 
-    Without `past`, it is that of `hours`.
+    NaN for a skipped hour. Without `past`, it is that of `hours`.
     """
-    history = look_back(hours) if past is None else past
-    return _weigh(hours, limit.inside, limit.bet_outside(history.reference), history)
-
-
-def weigh_against_unfairness(hours: Hours, limit: Limit, past: Past | None = None) -> FloatArray:
-    """Ln E [H, A] against the claim that the comparison is at the limit or beyond; NaN for a skipped hour."""
-    history = look_back(hours) if past is None else past
-    return _weigh(hours, limit.outside, limit.bet_inside(history.reference), history)
+    rates, divisor = past or look_back(hours)
+    unfair = log_e_values(hours, limit.inside, limit.bet_outside(rates), rates[:, None])
+    fair = log_e_values(hours, limit.outside, limit.bet_inside(rates), rates[:, None])
+    return unfair / divisor[:, None], fair / divisor[:, None]
 
 
 def log_e_values(hours: Hours, null: Null, monitored: FloatArray, reference: FloatArray) -> FloatArray:
@@ -80,8 +72,8 @@ def compare_with_line(hours: Hours, line: Null | Lines, monitored: FloatArray, r
 
     With several lines [G] the rates are [H, 1] and the result [H, G].
     """
-    sides = (hours.monitored, hours.reference) if line.monitored_first else (hours.reference, hours.monitored)
-    bets = np.broadcast_arrays(*((monitored, reference) if line.monitored_first else (reference, monitored)))
+    order = 1 if line.monitored_first else -1
+    sides, bets = hours.sides[::order], np.broadcast_arrays(monitored, reference)[::order]
     with np.errstate(divide="ignore", invalid="ignore"):
         projected = project(line, *bets, *(side.records[:, None] for side in sides))
         terms = [
@@ -106,11 +98,8 @@ def project(null: Null | Lines, a: FloatArray, b: FloatArray, n_a: FloatArray, n
         return _project_on_ratio(slope, a, b, n_a, n_b)
     low, high = np.maximum(0.0, slack / slope), np.minimum(1.0, (1 + slack) / slope)
     # At an end of the line a rate is exactly 0 or 1, which a difference of doubles would miss.
-    edges = (
-        PreciseRate(np.where(low > 0, 0.0, -slack), np.where(high < 1, 0.0, 1 - slope + slack)),
-        PreciseRate(low, 1 - high),
-    )
-    line = _Line(slope, slack, low, high, *edges[0], *edges[1])
+    lowest, rest = np.where(low > 0, 0.0, -slack), np.where(high < 1, 0.0, 1 - slope + slack)
+    line = _Line(slope, slack, low, high, lowest, rest, low, 1 - high)
     return line.place(_find_logits(line, _Bets(a, b, n_a, n_b)))
 
 
@@ -136,18 +125,12 @@ class _Line(NamedTuple):
         up = odds * down
         return PreciseRate(self.a + self.slope * up, self.rest_a + self.slope * down), PreciseRate(self.b + up, self.rest_b + down)
 
-    def take(self, chosen: _Places) -> "_Line":
-        return _Line(*(np.broadcast_to(column, chosen.shape)[chosen] for column in self))
-
 
 class _Bets(NamedTuple):
     a: FloatArray
     b: FloatArray
     n_a: FloatArray
     n_b: FloatArray
-
-    def take(self, chosen: _Places) -> "_Bets":
-        return _Bets(*(np.broadcast_to(column, chosen.shape)[chosen] for column in self))
 
 
 def _find_logits(line: _Line, bets: _Bets) -> FloatArray:
@@ -170,8 +153,9 @@ def _find_logits(line: _Line, bets: _Bets) -> FloatArray:
         is_open = np.asarray(~is_found & (top > bottom))
         if not is_open.any():
             break
-        positions, line, bets = positions[is_open.ravel()], line.take(is_open), bets.take(is_open)
-        bottom, top, logit = bottom[is_open], top[is_open], logit[is_open]
+        columns = [np.broadcast_to(column, is_open.shape)[is_open] for column in (*line, *bets)]
+        line, bets = _Line(*columns[: len(line)]), _Bets(*columns[len(line) :])
+        positions, bottom, top, logit = positions[is_open.ravel()], bottom[is_open], top[is_open], logit[is_open]
     return solution
 
 
@@ -215,13 +199,9 @@ def _project_on_ratio(slope: FloatArray, a: FloatArray, b: FloatArray, n_a: Floa
     if is_steep.all():
         return _project_below(1 / slope, b, a, n_b, n_a)[::-1]
     flat, steep = _project_below(slope[~is_steep], a, b, n_a, n_b), _project_below(1 / slope[is_steep], b, a, n_b, n_a)[::-1]
-    rates = []
-    for of_flat, of_steep in zip(flat, steep, strict=True):
-        rate, complement = np.empty((2, len(a), len(slope)))
-        for every, of_flat_side, of_steep_side in ((rate, of_flat.rate, of_steep.rate), (complement, of_flat.rest, of_steep.rest)):
-            every[:, ~is_steep], every[:, is_steep] = of_flat_side, of_steep_side
-        rates.append(PreciseRate(rate, complement))
-    return rates[0], rates[1]
+    rates = np.empty((2, 2, len(a), len(slope)))
+    rates[..., ~is_steep], rates[..., is_steep] = flat, steep
+    return PreciseRate(*rates[0]), PreciseRate(*rates[1])
 
 
 def _project_below(slope: FloatArray, a: FloatArray, b: FloatArray, n_a: FloatArray, n_b: FloatArray) -> tuple[PreciseRate, PreciseRate]:
@@ -238,18 +218,8 @@ def _project_below(slope: FloatArray, a: FloatArray, b: FloatArray, n_a: FloatAr
     return PreciseRate(slope * at_b, 1 - slope + slope * complement), PreciseRate(at_b, complement)
 
 
-def _estimate_reference(hours: Hours) -> FloatArray:
-    records = _sum_before(hours.reference.records)
-    rates = (_sum_before(hours.reference.favourable) + 0.5) / (records + 1)
-    return np.where(records < MIN_RECENT_REFERENCE_RECORDS, np.nan, np.clip(rates, SMALLEST_RATE, 1 - SMALLEST_RATE))
-
-
 def _sum_before(values: FloatArray) -> FloatArray:
     """For each hour the sum over the `RATE_HOURS` before it, fewer at the start."""
     sums = np.concatenate([[0.0], np.cumsum(values)])
     ends = np.arange(len(values))
     return np.asarray(sums[ends] - sums[np.maximum(ends - RATE_HOURS, 0)])
-
-
-def _weigh(hours: Hours, null: Null, monitored: FloatArray, past: Past) -> FloatArray:
-    return log_e_values(hours, null, monitored, past.reference[:, None]) / past.divisor[:, None]

@@ -1,9 +1,8 @@
 """Detector of a change at an unknown hour, with a bound on false alarms."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import exp, isnan, log1p
+from math import exp, fsum, inf, isnan, log, log1p
 
 HOURS_OF_A_YEAR = 8760.0
 
@@ -28,8 +27,7 @@ class Detector:
             self.restart()
 
     def restart(self) -> None:
-        self.sums = [-math.inf] * self.alternatives
-        self.bests = [-math.inf] * self.alternatives
+        self.sums, self.bests = [-inf] * self.alternatives, [-inf] * self.alternatives
 
     def add(self, log_e_values: Sequence[float]) -> None:
         """Adds an hour: ln E of each alternative, NaN where skipped."""
@@ -58,16 +56,14 @@ class Detector:
 
 
 def mean_reaches(logs: Sequence[float], level: float) -> bool:
-    largest = max(logs) if logs else -math.inf
+    largest = max(logs, default=-inf)
     # Most hours end here, at a tenth of the cost of the logarithms: a mean lies between the largest number and its share of the sum.
     if not largest >= level:
         return False
-    return largest >= level + math.log(len(logs)) + ROUNDING or log_mean(logs) >= level
+    return largest >= level + log(len(logs)) + ROUNDING or log_mean(logs) >= level
 
 
 def log_mean(logs: Sequence[float]) -> float:
     """Ln of the mean of numbers given as logarithms."""
-    largest = max(logs, default=-math.inf)
-    if largest == -math.inf:
-        return -math.inf
-    return largest + math.log(math.fsum(math.exp(log - largest) for log in logs) / len(logs))
+    largest = max(logs, default=-inf)
+    return largest if largest == -inf else largest + log(fsum(exp(number - largest) for number in logs) / len(logs))

@@ -10,9 +10,7 @@ from .betting import compare_with_line
 from .nulls import FloatArray, Hours, Lines, Scale, join_hours
 
 ALPHA = 0.05
-RATIOS = np.geomspace(0.2, 5.0, 801)
-DIFFERENCES = np.linspace(-1.0, 1.0, 201)[1:-1]
-GRIDS = {Scale.RATIO: RATIOS, Scale.DIFFERENCE: DIFFERENCES}
+GRIDS = {Scale.RATIO: np.geomspace(0.2, 5.0, 801), Scale.DIFFERENCE: np.linspace(-1.0, 1.0, 201)[1:-1]}
 MIN_REFERENCE_RECORDS = 50
 MIN_MONITORED_RECORDS = 20
 """Min earlier records on each side; with fewer the hour says nothing."""
@@ -46,13 +44,12 @@ class RunningInterval:
 
     def ends(self) -> tuple[float | None, float | None]:
         """Both ends; None if open."""
-        lower, upper = (float(end[0]) for end in _find_ends(self.below[None], self.above[None], self.scale))
-        return (None if math.isnan(lower) else lower, None if math.isnan(upper) else upper)
+        return find_ends(self.below, self.above, GRIDS[self.scale])
 
 
 def add_hours(intervals: Sequence[RunningInterval], hours: Sequence[Hours]) -> None:
     """Adds the next hours of its chapter to each interval; one scale."""
-    counts = [np.column_stack(_parts(series)) for series in hours]
+    counts = [_stack(series) for series in hours]
     weighed = _weigh([interval.counts for interval in intervals], counts, hours, intervals[0].scale) if intervals else []
     for interval, added, (below, above) in zip(intervals, counts, weighed, strict=True):
         # Hour by hour as in `follow_interval`: the same sums to the last digit.
@@ -62,7 +59,7 @@ def add_hours(intervals: Sequence[RunningInterval], hours: Sequence[Hours]) -> N
 
 
 def _add_rows(start: FloatArray, rows: FloatArray) -> FloatArray:
-    return start + rows[0] if len(rows) == 1 else np.asarray(np.add.reduce(np.vstack([start, rows]), axis=0))
+    return np.asarray(np.add.reduce(np.vstack([start, rows]), axis=0))
 
 
 def follow_interval(hours: Hours, scale: Scale) -> tuple[FloatArray, FloatArray]:
@@ -71,8 +68,8 @@ def follow_interval(hours: Hours, scale: Scale) -> tuple[FloatArray, FloatArray]
     With 95 % probability they contain an unchanged figure after every hour at once. If it changes, the lower end is at most the highest and
     the upper end at least the lowest hourly figure; a lower end above the upper one shows a change.
     """
-    ((below, above),) = _weigh([np.zeros(4)], [np.column_stack(_parts(hours))], [hours], scale)
-    return _find_ends(np.cumsum(below, axis=0), np.cumsum(above, axis=0), scale)
+    ((below, above),) = _weigh([np.zeros(4)], [_stack(hours)], [hours], scale)
+    return find_crossings(np.cumsum(below, axis=0), np.cumsum(above, axis=0), GRIDS[scale])
 
 
 def find_crossings(below: FloatArray, above: FloatArray, grid: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -85,8 +82,10 @@ def find_crossings(below: FloatArray, above: FloatArray, grid: FloatArray) -> tu
     return lower, upper
 
 
-def _find_ends(below: FloatArray, above: FloatArray, scale: Scale) -> tuple[FloatArray, FloatArray]:
-    return find_crossings(below, above, GRIDS[scale])
+def find_ends(below: FloatArray, above: FloatArray, grid: FloatArray) -> tuple[float | None, float | None]:
+    """Both ends [] from evidence [G]; None if open."""
+    lower, upper = (float(end[0]) for end in find_crossings(below[None], above[None], grid))
+    return None if math.isnan(lower) else lower, None if math.isnan(upper) else upper
 
 
 def _weigh(
@@ -96,13 +95,11 @@ def _weigh(
 
     `counts` [H, 4] are its own, `before` [4] those of earlier hours.
     """
-    grid, sizes = GRIDS[scale], [len(hours) for hours in series]
-    together = join_hours(series)
-    # Earlier hours only, so that the rates are chosen before the hour.
+    grid, together = GRIDS[scale], join_hours(series)
+    # Earlier hours only, so that the rates are chosen before the hour. A series may have no hours.
     earlier = np.concatenate(
         [
-            # A series may have no hours.
-            start[None] if len(hour_counts) == 1 else np.add.accumulate(np.vstack([start, hour_counts[:-1]]), axis=0)[: len(hour_counts)]
+            np.add.accumulate(np.vstack([start, hour_counts[:-1]]), axis=0)[: len(hour_counts)]
             for start, hour_counts in zip(before, counts, strict=True)
         ]
     )
@@ -110,7 +107,7 @@ def _weigh(
     early = (earlier[:, 1] < MIN_MONITORED_RECORDS) | (earlier[:, 3] < MIN_REFERENCE_RECORDS)
     monitored = np.where(early, np.nan, monitored)[:, None]
     lines = Lines.of(grid, scale)
-    below, above = np.empty((len(together), len(grid))), np.empty((len(together), len(grid)))
+    below, above = np.empty((2, len(together), len(grid)))
     for start in range(0, len(together), MOST_ROWS):
         rows = slice(start, start + MOST_ROWS)
         logs = compare_with_line(together.between(start, start + MOST_ROWS), lines, monitored[rows], reference[rows, None])
@@ -118,9 +115,9 @@ def _weigh(
         is_below = monitored[rows] < lines.slope * reference[rows, None] - lines.slack
         increments = np.where(np.isnan(logs), 0.0, logs)
         below[rows], above[rows] = np.where(is_below, increments, 0.0), np.where(is_below, 0.0, increments)
-    ends = np.cumsum(sizes)[:-1]
+    ends = np.cumsum([len(hours) for hours in series])[:-1]
     return list(zip(np.split(below, ends), np.split(above, ends), strict=True))
 
 
-def _parts(hours: Hours) -> list[FloatArray]:
-    return [counts for side in (hours.monitored, hours.reference) for counts in (side.favourable, side.records)]
+def _stack(hours: Hours) -> FloatArray:
+    return np.column_stack([counts for side in hours.sides for counts in (side.favourable, side.records)])

@@ -29,7 +29,7 @@ def simulate_delay(limit: Limit, traffic: Traffic, monitored_rate: float, thresh
 
     Records are Poisson numbers; the reference rate does not change.
     """
-    if expect_growth(limit.inside, traffic, monitored_rate) * MAX_HOURS < math.log(threshold) / 2:
+    if expect_growth(limit.inside, traffic, monitored_rate)[0] * MAX_HOURS < math.log(threshold) / 2:
         return None
     rng = np.random.default_rng(0)
     past = np.zeros((2, RATE_HOURS, RUNS))

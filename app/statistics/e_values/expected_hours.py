@@ -7,9 +7,9 @@ from scipy.special import ndtri
 
 from ...base.frozen import frozen
 from .betting import project
-from .nulls import Hours, Limit, Null, UnfairSide
-from .paired_bets import PairedHours, weigh_pairs_against_fairness, weigh_pairs_against_unfairness
-from .proof_of_fairness import SHOWN_FAIR
+from .nulls import Hours, Limit, Null
+from .paired_bets import PairedHours, weigh_pairs
+from .proof_of_fairness import LOG_SHOWN_FAIR
 
 FURTHEST_HOURS = 87_600.0
 """Max hours that are shown."""
@@ -31,18 +31,9 @@ def expect_delay_within(limit: Limit, traffic: Traffic, monitored_rate: float, t
     Within about 25 % of `delays.simulate_delay`. None where the rate is inside the limit, or growth too slow for the formula or
     FURTHEST_HOURS.
     """
-    growth = expect_growth(limit.inside, traffic, monitored_rate)
+    growth, variance = expect_growth(limit.inside, traffic, monitored_rate)
     if threshold * growth < MIN_STRENGTH:
         return None
-    rates, records = (monitored_rate, traffic.rate), (traffic.monitored, traffic.reference)
-    if not limit.inside.monitored_first:
-        rates, records = rates[::-1], records[::-1]
-    projected = project(limit.inside, *(np.array(number) for number in (*rates, *records)))
-    # Of a Poisson number of terms the variance is the number times the mean square.
-    variance = sum(
-        n * sum(x * math.log(x / y) ** 2 for x, y in ((p, float(q.rate)), (1 - p, float(q.rest))) if x > 0)
-        for n, p, q in zip(records, rates, projected, strict=True)
-    )
     spread = float(ndtri(probability)) * math.sqrt(variance)
     root = (spread + math.sqrt(spread**2 + 4 * growth * math.log(threshold * growth))) / (2 * growth)
     hours = 0.5 + root**2
@@ -63,23 +54,21 @@ def expect_more_hours(limit: Limit, recent: Hours, progress: EvidenceProgress) -
 
     None where a side has no records, or no evidence grows.
     """
-    monitored, reference = (float(side.records.sum()) for side in (recent.monitored, recent.reference))
-    if not len(recent) or not monitored or not reference:
+    monitored, reference = (float(side.records.sum()) for side in recent.sides)
+    if not monitored or not reference:
         return None
-    rates = [float(side.favourable.sum() + 0.5) / float(side.records.sum() + 1) for side in (recent.monitored, recent.reference)]
+    rates = [float(side.favourable.sum() + 0.5) / float(side.records.sum() + 1) for side in recent.sides]
     traffic = Traffic(monitored / len(recent), reference / len(recent), rates[1])
-    unfair, fair = (expect_growth(null, traffic, rates[0]) for null in (limit.inside, limit.outside))
+    unfair, fair = (expect_growth(null, traffic, rates[0])[0] for null in (limit.inside, limit.outside))
     return _hours_until(unfair, fair, progress)
 
 
-def expect_more_paired_hours(limit: float, direction: UnfairSide, recent: PairedHours, progress: EvidenceProgress) -> int | None:
+def expect_more_paired_hours(limit: Limit, recent: PairedHours, progress: EvidenceProgress) -> int | None:
     """`expect_more_hours` for a balanced ratio, by the best stake."""
     if not recent.records.sum():
         return None
     together = PairedHours(recent.monitored, recent.reference, recent.records.sum(axis=0, keepdims=True) / len(recent))
-    unfair, fair = (
-        max(float(weigh(together, limit, direction).max()), 0.0) for weigh in (weigh_pairs_against_fairness, weigh_pairs_against_unfairness)
-    )
+    unfair, fair = (max(float(logs.max()), 0.0) for logs in weigh_pairs(together, limit))
     return _hours_until(unfair, fair, progress)
 
 
@@ -87,23 +76,24 @@ def _hours_until(unfair: float, fair: float, progress: EvidenceProgress) -> int 
     if unfair > 0:
         missing, growth = progress.log_threshold + math.log(min(unfair, 1.0)) - progress.log_evidence, unfair
     elif fair > 0:
-        missing, growth = math.log(SHOWN_FAIR) - progress.log_fairness, fair
+        missing, growth = LOG_SHOWN_FAIR - progress.log_fairness, fair
     else:
         return None
     hours = max(missing, 0.0) / growth
     return max(1, math.ceil(hours)) if hours < FURTHEST_HOURS else None
 
 
-def expect_growth(null: Null, traffic: Traffic, monitored_rate: float) -> float:
-    """Mean gain of ln E in an hour against the null; 0 within it."""
+def expect_growth(null: Null, traffic: Traffic, monitored_rate: float) -> tuple[float, float]:
+    """Mean gain of ln E in an hour against the null, and its variance; 0 within it."""
     rates, records = (monitored_rate, traffic.rate), (traffic.monitored, traffic.reference)
     if not null.monitored_first:
         rates, records = rates[::-1], records[::-1]
     if rates[0] >= null.slope * rates[1] - null.slack or min(records) <= 0:
-        return 0.0
+        return 0.0, 0.0
     projected = project(null, *(np.array(number) for number in (*rates, *records)))
-    return sum(n * _relative_entropy(p, float(q.rate)) for n, p, q in zip(records, rates, projected, strict=True))
-
-
-def _relative_entropy(p: float, q: float) -> float:
-    return sum(x * math.log(x / y) for x, y in ((p, q), (1 - p, 1 - q)) if x > 0)
+    growth = variance = 0.0
+    for n, p, (rate, rest) in zip(records, rates, projected, strict=True):
+        growth += n * sum(x * math.log(x / y) for x, y in ((p, float(rate)), (1 - p, 1 - float(rate))) if x > 0)
+        # Of a Poisson number of terms the variance is the number times the mean square.
+        variance += n * sum(x * math.log(x / y) ** 2 for x, y in ((p, float(rate)), (1 - p, float(rest))) if x > 0)
+    return growth, variance

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from ...base.frozen import frozen
-from .betting import Past, weigh_against_fairness, weigh_against_unfairness
+from .betting import Past, weigh_claims
 from .change_detector import HOURS_OF_A_YEAR, Detector
 from .nulls import FloatArray, Hours, Limit
 from .onset import Onset, find_onset
@@ -45,7 +45,8 @@ class Followed:
     """Comparison followed over its hours.
 
     `log_evidence` [H] is ln Q, at least 0, while an episode is open that of its alarm; `log_fairness` [H] against unfairness, at least 0;
-    `log_threshold` ln A of the alarm. `shown_since` is the hour since which it is shown fair at the end; else None.
+    `log_threshold` ln A of the alarm. `shown_since` is the hour since which it is shown fair at the end; else None. `open_episode` and
+    `chapter` are those at the end.
     """
 
     episodes: tuple[Episode, ...]
@@ -54,19 +55,8 @@ class Followed:
     log_threshold: float
     shown_fair: tuple[bool, ...]
     shown_since: int | None
-
-    @property
-    def open_episode(self) -> Episode | None:
-        return self.episodes[-1] if self.episodes and self.episodes[-1].is_open else None
-
-    @property
-    def chapter(self) -> int:
-        if not self.episodes:
-            return 0
-        last = self.episodes[-1]
-        if last.closed is not None:
-            return last.closed
-        return (last.alarm if last.resolved is None else last.resolved) + 1
+    open_episode: Episode | None
+    chapter: int
 
 
 FindOnset: TypeAlias = Callable[[int, int, bool], Onset]
@@ -128,8 +118,7 @@ class Follower:
         if opened is not None:
             self.returning.add(weighed.fair)
             if self.returning.alarms(_LOG_YEAR):
-                back = find(opened.since.hour, hour + 1, False)
-                self.episodes[-1] = Episode(opened.alarm, opened.since, opened.log_evidence, hour, back)
+                self.episodes[-1] = replace(opened, resolved=hour, fair_since=find(opened.since.hour, hour + 1, False))
                 self.chapter = hour + 1
                 self.watching.restart()
                 self.proof.restart()
@@ -137,8 +126,7 @@ class Follower:
         # This detector gets no hours while an episode is open, and starts from nothing at its end.
         self.watching.add(weighed.unfair)
         if self.watching.alarms(weighed.log_threshold):
-            since = find(self.chapter, hour + 1, True)
-            self.episodes.append(Episode(hour, since, self.watching.log_best))
+            self.episodes.append(Episode(hour, find(self.chapter, hour + 1, True), self.watching.log_best))
             self.chapter = hour + 1
             self.returning.restart()
             self.proof.restart()
@@ -172,24 +160,32 @@ def follow(
     before the first hour; absent: that of `hours`.
     """
     log_threshold = math.log(budget_hours * comparisons)
-    unfair, fair = weigh_against_fairness(hours, limit, past), weigh_against_unfairness(hours, limit, past)
+    unfair, fair = weigh_claims(hours, limit, past)
     follower = Follower.starting(0, unfair.shape[1], fair.shape[1])
+    follower.log_threshold = log_threshold
     weighed = [
-        WeighedHour(hour=hour, month=months[hour], unfair=against, fair=for_it, log_threshold=log_threshold)
+        WeighedHour(hour, months[hour], against, for_it, log_threshold)
         for hour, (against, for_it) in enumerate(zip(unfair.tolist(), fair.tolist(), strict=True))
     ]
-    return record_life(
-        follower, weighed, lambda start, end, leaves: find_onset(hours, limit, start=start, end=end, leaves=leaves), log_threshold
-    )
+    return record_life(follower, weighed, lambda start, end, leaves: find_onset(hours, limit, start=start, end=end, leaves=leaves))
 
 
-def record_life(follower: Follower, weighed: Sequence[WeighedHour], find: FindOnset, log_threshold: float) -> Followed:
-    """Adds the hours to the follower; evidence after each. `log_threshold` is the last hour's."""
-    log_evidence, log_fairness, shown = np.zeros(len(weighed)), np.zeros(len(weighed)), []
+def record_life(follower: Follower, weighed: Sequence[WeighedHour], find: FindOnset) -> Followed:
+    """Adds the hours to the follower; evidence after each."""
+    (log_evidence, log_fairness), shown = np.zeros((2, len(weighed))), []
     for index, hour in enumerate(weighed):
         is_open = follower.open_episode is not None and not hour.is_closed
         follower.add(hour, find)
         log_evidence[index] = follower.episodes[-1].log_evidence if is_open else follower.log_evidence
         log_fairness[index] = follower.log_fairness
         shown.append(follower.proof.since is not None)
-    return Followed(tuple(follower.episodes), log_evidence, log_fairness, log_threshold, tuple(shown), follower.proof.since)
+    return Followed(
+        tuple(follower.episodes),
+        log_evidence,
+        log_fairness,
+        follower.log_threshold,
+        tuple(shown),
+        follower.proof.since,
+        follower.open_episode,
+        follower.chapter,
+    )

@@ -49,18 +49,21 @@ class Hours:
     def __len__(self) -> int:
         return len(self.monitored.records)
 
+    @property
+    def sides(self) -> tuple[Side, Side]:
+        return self.monitored, self.reference
+
     def between(self, start: int, end: int) -> "Hours":
         """Hours from `start` to `end`, exclusive."""
-        return Hours(
-            *(Side(side.favourable[start:end], side.records[start:end], are_checked=True) for side in (self.monitored, self.reference))
-        )
+        return Hours(*(Side(side.favourable[start:end], side.records[start:end], are_checked=True) for side in self.sides))
 
 
 def join_hours(several: Sequence[Hours]) -> Hours:
-    def join(sides: list[Side]) -> Side:
-        return Side(np.concatenate([side.favourable for side in sides]), np.concatenate([side.records for side in sides]), are_checked=True)
-
-    return Hours(join([hours.monitored for hours in several]), join([hours.reference for hours in several]))
+    joined = []
+    for sides in zip(*(hours.sides for hours in several), strict=True):
+        favourable, records = (np.concatenate(counts) for counts in zip(*((side.favourable, side.records) for side in sides), strict=True))
+        joined.append(Side(favourable, records, are_checked=True))
+    return Hours(*joined)
 
 
 RATIO_FACTORS = (0.975, 0.9, 0.8125, 0.6875, 0.5)
@@ -111,8 +114,7 @@ class Lines:
 
     @classmethod
     def of(cls, values: FloatArray, scale: Scale) -> "Lines":
-        is_ratio = scale is Scale.RATIO
-        return cls(values if is_ratio else np.ones(len(values)), np.zeros(len(values)) if is_ratio else -values)
+        return cls(values, np.zeros(len(values))) if scale is Scale.RATIO else cls(np.ones(len(values)), -values)
 
 
 @frozen
@@ -136,26 +138,22 @@ class Limit:
     @property
     def inside(self) -> Null:
         """Claim of being inside the limit; evidence against it says `unfair`."""
-        below = self.direction is UnfairSide.BELOW
-        if self.scale is Scale.RATIO:
-            return Null(below, self.value if below else 1 / self.value)
-        return Null(below, 1.0, -self.value if below else self.value)
+        return self._claim(at_least=self.direction is UnfairSide.BELOW)
 
     @property
     def outside(self) -> Null:
         """Claim of being at or beyond the limit; evidence against it says `shown fair`."""
-        below = self.direction is UnfairSide.BELOW
+        return self._claim(at_least=self.direction is UnfairSide.ABOVE)
+
+    def _claim(self, *, at_least: bool) -> Null:
         if self.scale is Scale.RATIO:
-            return Null(not below, 1 / self.value if below else self.value)
-        return Null(not below, 1.0, self.value if below else -self.value)
+            return Null(at_least, self.value if at_least else 1 / self.value)
+        return Null(at_least, 1.0, -self.value if at_least else self.value)
 
     @property
-    def bets_outside(self) -> int:
-        return len(RATIO_FACTORS if self.scale is Scale.RATIO else DIFFERENCE_STEPS)
-
-    @property
-    def bets_inside(self) -> int:
-        return len(self._figures_inside())
+    def bets(self) -> tuple[int, int]:
+        """Numbers of alternatives outside the limit and inside it."""
+        return len(RATIO_FACTORS if self.scale is Scale.RATIO else DIFFERENCE_STEPS), len(self._figures_inside())
 
     def bet_outside(self, reference: FloatArray) -> FloatArray:
         """Monitored rates [H, A] outside the limit for reference rates [H]; NaN where there is none."""
@@ -171,8 +169,8 @@ class Limit:
 
     def bet_inside(self, reference: FloatArray) -> FloatArray:
         """Monitored rates [H, A] inside both limits, for reference rates [H]."""
-        figures, rates = self._figures_inside(), reference[:, None]
-        return _clip(rates * figures if self.scale is Scale.RATIO else rates + figures)
+        combine = np.multiply if self.scale is Scale.RATIO else np.add
+        return _clip(combine(reference[:, None], self._figures_inside()))
 
     def _figures_inside(self) -> FloatArray:
         below = self.direction is UnfairSide.BELOW

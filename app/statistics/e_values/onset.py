@@ -9,8 +9,7 @@ from .nulls import FloatArray, Hours, Limit, Lines, Scale, UnfairSide
 ONSET_HOURS = 720
 """Hours that are searched, up to the alarm."""
 
-RATIOS = np.geomspace(0.2, 2.0, 93)
-DIFFERENCES = np.linspace(-0.6, 0.6, 97)
+GRIDS = {Scale.RATIO: np.geomspace(0.2, 2.0, 93), Scale.DIFFERENCE: np.linspace(-0.6, 0.6, 97)}
 TOLERANCE = 3.0
 """Distance from the best log-likelihood of hours in the range."""
 
@@ -30,8 +29,8 @@ def find_onset(hours: Hours, limit: Limit, *, start: int, end: int, leaves: bool
     within = hours.between(first, end)
     # In an hour without records of both nothing can have changed.
     has_both = (within.monitored.records > 0) & (within.reference.records > 0)
-    likelihoods = np.where(has_both[:, None], _log_likelihoods(within, limit.scale), 0.0)
-    grid = RATIOS if limit.scale is Scale.RATIO else DIFFERENCES
+    grid = GRIDS[limit.scale]
+    likelihoods = np.where(has_both[:, None], _log_likelihoods(within, Lines.of(grid, limit.scale)), 0.0)
     outside = grid < limit.value if limit.direction is UnfairSide.BELOW else grid > limit.value
     before, after = (likelihoods[:, side] for side in ((~outside, outside) if leaves else (outside, ~outside)))
     up_to = np.vstack([np.zeros(before.shape[1]), np.cumsum(before, axis=0)])[:-1].max(axis=1)
@@ -41,9 +40,8 @@ def find_onset(hours: Hours, limit: Limit, *, start: int, end: int, leaves: bool
     return Onset(first + int(scores.argmax()), first + int(near[0]), first + int(near[-1]))
 
 
-def _log_likelihoods(hours: Hours, scale: Scale) -> FloatArray:
-    lines = Lines.of(RATIOS if scale is Scale.RATIO else DIFFERENCES, scale)
-    sides = (hours.monitored, hours.reference)
+def _log_likelihoods(hours: Hours, lines: Lines) -> FloatArray:
+    sides = hours.sides
     with np.errstate(divide="ignore", invalid="ignore"):
         rates = [(side.favourable / side.records)[:, None] for side in sides]
         projected = project(lines, *rates, *(side.records[:, None] for side in sides))

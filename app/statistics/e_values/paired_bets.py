@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...base.frozen import frozen
-from .confidence import find_crossings
-from .nulls import FloatArray, Hours, Side, UnfairSide
+from .confidence import find_ends
+from .nulls import FloatArray, Hours, Limit, Side, UnfairSide
 
 STAKES = np.array([0.05, 0.1, 0.2, 0.4, 0.7])
 """Shares of the capital that one record can lose at most; each is an alternative."""
@@ -55,18 +55,11 @@ def pair_hours(kinds: Sequence[Sequence[Kind]]) -> PairedHours:
     return PairedHours(figures[:, 0], figures[:, 1], records)
 
 
-def weigh_pairs_against_fairness(hours: PairedHours, limit: float, direction: UnfairSide) -> FloatArray:
-    """Ln E [H, A] against a balanced ratio inside the limit."""
-    if direction is UnfairSide.BELOW:
-        return _bet(hours.records, limit * hours.reference - hours.monitored)
-    return _bet(hours.records, hours.monitored / limit - hours.reference)
-
-
-def weigh_pairs_against_unfairness(hours: PairedHours, limit: float, direction: UnfairSide) -> FloatArray:
-    """Ln E [H, A] against a balanced ratio at the limit or beyond."""
-    if direction is UnfairSide.BELOW:
-        return _bet(hours.records, hours.monitored / limit - hours.reference)
-    return _bet(hours.records, hours.reference * limit - hours.monitored)
+def weigh_pairs(hours: PairedHours, limit: Limit) -> tuple[FloatArray, FloatArray]:
+    """Ln E [H, A] against a balanced ratio inside the limit, and against one at the limit or beyond."""
+    below = _bet(hours.records, limit.value * hours.reference - hours.monitored)
+    above = _bet(hours.records, hours.monitored / limit.value - hours.reference)
+    return (below, above) if limit.direction is UnfairSide.BELOW else (above, below)
 
 
 PAIRED_RATIOS = np.geomspace(0.2, 5.0, 201)
@@ -98,9 +91,8 @@ class RunningPairedInterval:
 
     def ends(self) -> tuple[float | None, float | None]:
         """Both ends; None if open."""
-        below, above = ((np.logaddexp.reduce(sums, axis=1) - math.log(len(STAKES)))[None] for sums in (self.below, self.above))
-        lower, upper = (float(end[0]) for end in find_crossings(below, above, PAIRED_RATIOS))
-        return (None if math.isnan(lower) else lower, None if math.isnan(upper) else upper)
+        below, above = (np.logaddexp.reduce(sums, axis=1) - math.log(len(STAKES)) for sums in (self.below, self.above))
+        return find_ends(below, above, PAIRED_RATIOS)
 
 
 def _sum_bets(hours: PairedHours, gains: FloatArray) -> FloatArray:

@@ -1,16 +1,13 @@
 """Evidence that a comparison is inside its limit, and how long it counts as shown fair."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import isnan
+from math import isnan, log
 
 from .change_detector import log_mean, mean_reaches
 
-SHOWN_FAIR = 20.0
-"""Min evidence (a factor) against unfairness for being shown fair."""
-
-_LOG_SHOWN_FAIR = math.log(SHOWN_FAIR)
+LOG_SHOWN_FAIR = log(20.0)
+"""Ln of the min evidence (a factor) against unfairness for being shown fair."""
 
 
 @dataclass(slots=True)
@@ -57,5 +54,5 @@ class FairnessProof:
             self.shown = None
         self.start = hour if self.start is None else self.start
         self.products = [product + (0.0 if isnan(log_e) else log_e) for product, log_e in zip(self.products, log_e_values, strict=True)]
-        if mean_reaches(self.products, _LOG_SHOWN_FAIR) and not is_doubted:
+        if mean_reaches(self.products, LOG_SHOWN_FAIR) and not is_doubted:
             self.shown = (self.start if self.shown is None else self.shown[0], month)

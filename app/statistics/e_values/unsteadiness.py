@@ -26,12 +26,11 @@ def measure_unsteadiness(hours: Hours) -> FloatArray:
     A power below 1 of an e-value is an e-value, so a divisor known before the hour keeps the bound.
     """
     divisors = np.ones(len(hours))
-    favourable = [side.favourable for side in (hours.monitored, hours.reference)]
-    usable = np.flatnonzero((favourable[0] >= MIN_FAVOURABLE) & (favourable[1] >= MIN_FAVOURABLE))
+    usable = np.flatnonzero(np.all([side.favourable >= MIN_FAVOURABLE for side in hours.sides], axis=0))
     if len(usable) <= MIN_TERMS:
         return divisors
-    logs, variances = np.zeros(len(usable)), np.zeros(len(usable))
-    for side, sign in ((hours.monitored, 1), (hours.reference, -1)):
+    logs, variances = np.zeros((2, len(usable)))
+    for side, sign in zip(hours.sides, (1, -1), strict=True):
         counted, records = side.favourable[usable] + 0.5, side.records[usable] + 1
         logs += sign * np.log(counted / records)
         variances += 1 / counted - 1 / records

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from app.statistics.e_values.betting import log_e_values, project, weigh_against_fairness, weigh_against_unfairness
+from app.statistics.e_values.betting import log_e_values, project, weigh_claims
 from app.statistics.e_values.nulls import SMALLEST_RATE, Hours, Limit, Null, Scale, Side, UnfairSide
 from tests.builders.evidence_hours import ABOVE, BELOW, simulate
 from tests.builders.exact_e_values import exact_terms
@@ -87,13 +87,13 @@ def test_an_hour_does_not_choose_its_own_bet() -> None:
     hours = simulate([0.9] * 100, seed=1)
     changed = Hours(*(Side(side.favourable.copy(), side.records.copy()) for side in (hours.monitored, hours.reference)))
     changed.reference.favourable[60:] = 0
-    for weigh in (weigh_against_fairness, weigh_against_unfairness):
-        assert np.array_equal(weigh(hours, BELOW)[:60], weigh(changed, BELOW)[:60], equal_nan=True)
+    for logs, of_changed in zip(weigh_claims(hours, BELOW), weigh_claims(changed, BELOW), strict=True):
+        assert np.array_equal(logs[:60], of_changed[:60], equal_nan=True)
 
 
 def test_nothing_is_said_before_fifty_reference_records_or_without_records() -> None:
     hours = count_hours([(5, 10)] * 5 + [(0, 0)] * 2, [(10, 20)] * 5 + [(10, 20), (0, 0)])
-    logs = weigh_against_fairness(hours, BELOW)
+    logs = weigh_claims(hours, BELOW)[0]
 
     assert np.isnan(logs[:3]).all()
     assert not np.isnan(logs[3:5]).any()
@@ -101,7 +101,7 @@ def test_nothing_is_said_before_fifty_reference_records_or_without_records() -> 
 
 
 def test_an_upper_limit_that_no_rate_can_exceed_says_nothing() -> None:
-    assert np.isnan(weigh_against_fairness(simulate([1.05] * 100, seed=2, base=0.9), ABOVE)).all()
+    assert np.isnan(weigh_claims(simulate([1.05] * 100, seed=2, base=0.9), ABOVE)[0]).all()
 
 
 def _chance(successes: int, trials: int, rate: float) -> float:

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from app.statistics.e_values.betting import weigh_against_fairness
+from app.statistics.e_values.betting import weigh_claims
 from app.statistics.e_values.change_detector import Detector
 from app.statistics.e_values.confidence import follow_interval
 from app.statistics.e_values.follow import follow
@@ -165,7 +165,7 @@ def test_an_interval_without_records_is_open() -> None:
 
 
 def test_evidence_grows_only_where_the_figure_is_outside() -> None:
-    inside, outside = (np.nansum(weigh_against_fairness(simulate([ratio] * 100, 3), BELOW), axis=0).max() for ratio in (0.95, 0.6))
+    inside, outside = (np.nansum(weigh_claims(simulate([ratio] * 100, 3), BELOW)[0], axis=0).max() for ratio in (0.95, 0.6))
 
     assert inside < 0 < outside
 
