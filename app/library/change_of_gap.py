@@ -9,7 +9,7 @@ import pandas as pd
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen
 from ..domain.record_times import parse_moment
-from ..statistics.attribution.change_of_gap import BeforeAndAfter, GapChange, explain_change_of_gap
+from ..statistics.attribution.change_of_gap import GapChange, explain_change_of_gap
 from ..statistics.attribution.feature_bins import MIN_BINS, count_cells
 from ..statistics.group_labels import IntArray
 from .compared_rates import ComparedRecords, check_bins, read_compared
@@ -101,7 +101,7 @@ def _explain_group(records: ComparedRecords, position: int, sides: IntArray, bin
     for feature in records.features if None not in rates else ():
         # All four in one division into bins, else their cells could not be compared.
         counts = count_cells(feature.places, records.favourable, populations, bins)
-        features.append(FeatureChange(feature.name, explain_change_of_gap(BeforeAndAfter(*counts[:2]), BeforeAndAfter(*counts[2:]))))
+        features.append(FeatureChange(feature.name, explain_change_of_gap(*counts)))
     return ExplainedChange(
         group=records.grouping.groups[position].label,
         reference=records.grouping.reference_label,

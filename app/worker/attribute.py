@@ -49,7 +49,7 @@ from ..evidence.attribution.model_questions import attribution_seed, plan_attrib
 from ..evidence.attribution.queries import finish_attribution, note_cost
 from ..evidence.attribution.words import say_change
 from ..sources.stored.window_queries import newest_payload
-from ..statistics.attribution.change_of_gap import BeforeAndAfter, explain_change_of_gap
+from ..statistics.attribution.change_of_gap import explain_change_of_gap
 from ..statistics.attribution.feature_bins import count_cells
 from ..statistics.attribution.pair_intervals import MIN_UNITS
 from ..statistics.group_labels import IntArray
@@ -98,7 +98,7 @@ def explain_alert(reader: ArrowReader, deployment: Deployment, monitor: Monitor,
     for column, content in features if before.gap is not None and after.gap is not None else ():
         # All four in one division into bins, else their cells could not be compared.
         counts = count_cells(content, records.is_favourable, (early[0], late[0], early[1], late[1]))
-        change = explain_change_of_gap(BeforeAndAfter(*counts[:2]), BeforeAndAfter(*counts[2:]))
+        change = explain_change_of_gap(*counts)
         rates, ratio = change.of_difference, change.of_log_ratio
         if rates is not None:
             changes.append(

@@ -5,11 +5,13 @@ a tool to decompose wage gaps, Review of Economics and Statistics 90, 290-299: t
 a counterpart. Equal rates in all cells leave all parts at 0.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ...base.frozen import frozen
+from ..group_labels import FloatArray, divide_or
 from .pair_intervals import LEVEL, Ends
-from .sampled_pairs import FloatArray
 
 
 @frozen(eq=False)
@@ -26,11 +28,10 @@ class CellCounts:
     @property
     def rate(self) -> FloatArray:
         """Share of favourable records in all cells [...]; NaN without a record."""
-        return _divide(self.favourable.sum(axis=-1), self.records.sum(axis=-1))
+        return divide_or(self.favourable.sum(axis=-1), self.records.sum(axis=-1), np.nan)
 
 
-@frozen(eq=False)
-class DifferenceParts:
+class DifferenceParts(NamedTuple):
     """Difference of two rates and its three parts, which sum to it [...]; NaN where a side has no record.
 
     `who` comes from different shares of the cells, `how` from different rates within a cell.
@@ -43,7 +44,7 @@ class DifferenceParts:
 
     def stacked(self) -> FloatArray:
         """The three parts [..., 3]."""
-        return np.stack([self.who, self.how, self.no_counterpart], axis=-1)
+        return np.stack(self[1:], axis=-1)
 
 
 def divide_difference(first: CellCounts, second: CellCounts) -> DifferenceParts:
@@ -54,8 +55,8 @@ def divide_difference(first: CellCounts, second: CellCounts) -> DifferenceParts:
     for side in (first, second):
         # Shares of all records would leave a part where all rates are equal.
         within = np.where(common, side.records, 0.0)
-        shares.append(np.nan_to_num(_divide(within, within.sum(axis=-1, keepdims=True))))
-        rates.append(np.where(common, np.nan_to_num(_divide(side.favourable, side.records)), 0.0))
+        shares.append(divide_or(within, within.sum(axis=-1, keepdims=True), 0.0))
+        rates.append(np.where(common, divide_or(side.favourable, side.records, 0.0), 0.0))
     who = ((shares[0] - shares[1]) * (rates[0] + rates[1]) / 2).sum(axis=-1)
     how = ((rates[0] - rates[1]) * (shares[0] + shares[1]) / 2).sum(axis=-1)
     # Without a common cell both would be 0 even where a side has no record.
@@ -67,22 +68,15 @@ def divide_difference(first: CellCounts, second: CellCounts) -> DifferenceParts:
 def resample_parts(first: CellCounts, second: CellCounts, rng: np.random.Generator, draws: int = 2000) -> Ends:
     """95 % intervals of the parts in the order of `stacked`, by resampling the records of each side."""
     divisions = divide_difference(*(_resample(side, rng, draws) for side in (first, second))).stacked()
-    low, high = np.quantile(divisions, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
-    return Ends(low, high)
+    return Ends(*np.quantile(divisions, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0))
 
 
 def _resample(side: CellCounts, rng: np.random.Generator, draws: int) -> CellCounts:
     counts = np.concatenate([side.favourable, side.records - side.favourable])
     total = counts.sum()
     if total == 0:
-        return CellCounts(*(np.zeros((draws, side.records.size)) for _ in range(2)))
+        return CellCounts(*np.zeros((2, draws, side.records.size)))
     # Cell and outcome at once: who applies varies by chance as well.
     drawn = rng.multinomial(int(total), counts / total, draws).astype(np.float64)
     favourable, unfavourable = np.split(drawn, 2, axis=1)
     return CellCounts(favourable, favourable + unfavourable)
-
-
-def _divide(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
-    return np.asarray(
-        np.divide(numerator, denominator, out=np.full(np.broadcast(numerator, denominator).shape, np.nan), where=denominator > 0)
-    )

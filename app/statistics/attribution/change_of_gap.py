@@ -5,6 +5,8 @@ Descriptive only: the part after an alarm was selected by the alarm, so that its
 
 from math import log1p
 
+import numpy as np
+
 from ...base.frozen import frozen
 from .cell_parts import CellCounts, divide_difference
 
@@ -27,39 +29,20 @@ class GapChange:
     of_log_ratio: ChangeParts | None
 
 
-@frozen(eq=False)
-class BeforeAndAfter:
-    before: CellCounts
-    after: CellCounts
-
-
-def explain_change_of_gap(monitored: BeforeAndAfter, reference: BeforeAndAfter) -> GapChange:
-    rates = [float(counts.rate) for side in (monitored, reference) for counts in (side.before, side.after)]
-    if any(rate != rate for rate in rates):  # noqa: PLR0124 - NaN, a side without a record
+def explain_change_of_gap(before: CellCounts, after: CellCounts, reference_before: CellCounts, reference_after: CellCounts) -> GapChange:
+    sides = ((before, after), (reference_before, reference_after))
+    rates = [[float(counts.rate) for counts in side] for side in sides]
+    if np.isnan(rates).any():
         return GapChange(None, None)
-    has_ratio = min(rates) > 0
-    return GapChange(
-        _subtract(_measure_change(monitored), _measure_change(reference)),
-        _subtract(_measure_change(monitored, is_log=True), _measure_change(reference, is_log=True)) if has_ratio else None,
-    )
-
-
-def _measure_change(side: BeforeAndAfter, *, is_log: bool = False) -> ChangeParts:
-    division = divide_difference(side.after, side.before)
-    scale = _logarithmic_mean(float(side.after.rate), float(side.before.rate)) if is_log else 1.0
-    return ChangeParts(*(float(share) / scale for share in (division.difference, division.who, division.how, division.no_counterpart)))
+    monitored, reference = (np.array(divide_difference(late, early)) for early, late in sides)
+    of_difference = ChangeParts(*(monitored - reference).tolist())
+    if not np.all(rates):
+        return GapChange(of_difference, None)
+    mean, reference_mean = (_logarithmic_mean(late, early) for early, late in rates)
+    return GapChange(of_difference, ChangeParts(*(monitored / mean - reference / reference_mean).tolist()))
 
 
 def _logarithmic_mean(first: float, second: float) -> float:
     """(first - second) / ln(first / second), which turns a difference into one of logarithms."""
     # For equal rates the quotient is 0 / 0; its limit is the rate.
     return first if first == second else (first - second) / log1p((first - second) / second)
-
-
-def _subtract(first: ChangeParts, second: ChangeParts) -> ChangeParts:
-    return ChangeParts(
-        first.change - second.change,
-        first.who_asked - second.who_asked,
-        first.how_answered - second.how_answered,
-        first.no_counterpart - second.no_counterpart,
-    )

@@ -3,9 +3,10 @@
 import numpy as np
 
 from ...base.frozen import frozen
+from ..group_labels import FloatArray
 from .hybrid_values import Answered, HybridPlan
 from .pair_intervals import Ends, resample_means
-from .sampled_pairs import FloatArray, RecordPairs
+from .sampled_pairs import RecordPairs
 
 SUM_TOLERANCE = 1e-12
 """Max difference between the sum of all shares and the gap of the pairs."""

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from ..group_labels import FloatArray, IntArray
 from .cell_parts import CellCounts
-from .sampled_pairs import FloatArray, IntArray
 
 MIN_BINS = 10
 """Min bins of numbers. Differences within a wide bin count as treatment: with 2 bins .041 of a gap of .149 did, with 10 bins .002."""

@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ...base.frozen import frozen
-from .sampled_pairs import FloatArray, IntArray
+from ..group_labels import FloatArray, IntArray
 
 MAX_EXACT_PLAYERS = 6
 """Max players whose hybrids are all computed: 62 a pair."""

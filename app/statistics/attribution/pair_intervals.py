@@ -3,7 +3,7 @@
 import numpy as np
 
 from ...base.frozen import frozen
-from .sampled_pairs import FloatArray, IntArray
+from ..group_labels import FloatArray, IntArray
 
 MIN_UNITS = 20
 """Min resampled units; with fewer the interval would be too narrow."""
@@ -31,7 +31,7 @@ def resample_means(values: FloatArray, units: IntArray, rng: np.random.Generator
     distinct, positions = np.unique(units, return_inverse=True)
     count, players = len(distinct), values.shape[1]
     if count < MIN_UNITS:
-        return Ends(np.full(players, np.nan), np.full(players, np.nan))
+        return Ends(*np.full((2, players), np.nan))
     sizes = np.bincount(positions, minlength=count).astype(np.float64)
     sums = np.column_stack([np.bincount(positions, column, minlength=count) for column in values.T])
     means = np.empty((draws, players))
@@ -40,5 +40,4 @@ def resample_means(values: FloatArray, units: IntArray, rng: np.random.Generator
         drawn = rng.multinomial(count, np.full(count, 1 / count), size).astype(np.float64)
         means[start : start + size] = (drawn @ sums) / (drawn @ sizes)[:, None]
     centre = values.mean(axis=0)
-    low, high = centre + (np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0) - centre) * np.sqrt(count / (count - 1))
-    return Ends(low, high)
+    return Ends(*(centre + (np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0) - centre) * np.sqrt(count / (count - 1))))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .sampled_pairs import FloatArray
+from ..group_labels import FloatArray
 
 TOGETHER_FROM = 0.5
 """Strength of association from which two features are one player, as a hybrid would be a record that hardly exists.

@@ -1,12 +1,9 @@
 """Pairs of one monitored and one reference record each."""
 
 import numpy as np
-import numpy.typing as npt
 
 from ...base.frozen import frozen
-
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
+from ..group_labels import IntArray
 
 
 @frozen(eq=False)
