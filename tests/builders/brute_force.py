@@ -11,7 +11,7 @@ LOG_ODDS = np.linspace(-6, 0, 4_001)
 
 def score_every_subgroup(cells: CellTable, penalty: float) -> float:
     """Returns the highest score of all subgroups with enough records; the multiplier is searched on a fine grid."""
-    strata = np.eye(cells.strata_count)[cells.strata]
+    strata = cells.is_of_stratum
     expected = (cells.favourable @ strata) / (cells.records @ strata)
     best = -np.inf
     for chosen in product(*([some for count in range(1, size + 1) for some in combinations(range(size), count)] for size in cells.sizes)):

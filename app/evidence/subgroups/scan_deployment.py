@@ -109,7 +109,7 @@ def _run(database: Database, scan: SubgroupScan) -> None:
             state="succeeded",
             span_start=span.start,
             span_end=span.end,
-            bins=[binned.to_json() for binned in bins],
+            bins=bins,
             result=msgspec.to_builtins(result) | {"counted": reduce(CountedRecords.plus, [batch.records for batch in batches]).to_json()},
         )
 
@@ -126,7 +126,8 @@ def _read(database: Database, scan: SubgroupScan) -> tuple[Span, list[str], list
         names = scan.features or _default_features(followed)
         people = None if followed.monitor.evidence.person is None else FirstRecords(session, followed.era.no, remembers=False)
         batches = list(read_features(reader, followed, names, span, people))
-        return span, names, batches, {binned["feature"]: Bins.from_json(binned) for binned in last_bins(session, scan.deployment_no)}
+        stored = msgspec.convert(last_bins(session, scan.deployment_no), list[Bins])
+        return span, names, batches, {binned.feature: binned for binned in stored}
 
 
 def encode(bins: Bins, column: pa.ChunkedArray) -> Codes:

@@ -42,10 +42,6 @@ class Hours:
     monitored: Side
     reference: Side
 
-    def __post_init__(self) -> None:
-        if self.monitored.records.shape != self.reference.records.shape:
-            raise ValueError("both sides must have the same hours")
-
     def __len__(self) -> int:
         return len(self.monitored.records)
 

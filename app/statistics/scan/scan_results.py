@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -62,22 +62,16 @@ class Bins:
         often = sorted(texts, key=lambda text: (-texts[text], text))[: MAX_VALUES - 2]
         return cls(feature, kept=tuple(sorted(text for text in often if texts[text] >= MIN_RECORDS)))
 
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> "Bins":
-        return cls(stored["feature"], tuple(stored["edges"]), tuple(stored["kept"]))
-
-    def to_json(self) -> dict[str, Any]:
-        return {"feature": self.feature, "edges": list(self.edges), "kept": list(self.kept)}
-
     @property
     def missing(self) -> int:
         """Position of records without a value."""
         return len(self.edges or self.kept) + 1
 
     def describe(self, positions: Sequence[int]) -> Condition:
-        chosen, or_missing = sorted(set(positions) - {self.missing}), self.missing in positions
+        chosen = sorted(set(positions) - {self.missing})
+        form = partial(Condition, feature=self.feature, or_missing=self.missing in positions)
         if len(chosen) == self.missing:
-            return Condition(feature=self.feature, excluded=(), or_missing=or_missing)
+            return form(excluded=())
         if self.edges:
             intervals: list[NumberInterval] = []
             for position in chosen:
@@ -85,11 +79,10 @@ class Bins:
                 if intervals and intervals[-1].up_to == above:
                     above = intervals.pop().above
                 intervals.append(NumberInterval(above=above, up_to=up_to))
-            return Condition(feature=self.feature, intervals=tuple(intervals), or_missing=or_missing)
+            return form(intervals=tuple(intervals))
         if len(self.kept) in chosen:
-            excluded = tuple(value for position, value in enumerate(self.kept) if position not in chosen)
-            return Condition(feature=self.feature, excluded=excluded, or_missing=or_missing)
-        return Condition(feature=self.feature, values=tuple(self.kept[position] for position in chosen), or_missing=or_missing)
+            return form(excluded=tuple(value for position, value in enumerate(self.kept) if position not in chosen))
+        return form(values=tuple(self.kept[position] for position in chosen))
 
     def encode_numbers(self, numbers: FloatArray) -> Codes:
         """Position [N] of each number among the ranges; NaN is missing."""
@@ -109,21 +102,15 @@ PENALTY = 1.0
 
 
 @frozen
-class Subgroup:
-    """For each feature the positions of the subgroup's values, or None for all."""
-
-    values: tuple[tuple[int, ...] | None, ...]
-
-
-@frozen
 class Scan:
     """Result of a scan of `subsets` subgroups.
 
-    `subgroup` is None where none is beyond what is expected, or if it or the rest has fewer than MIN_RECORDS records and must not be shown.
-    `p_value` is the share of scans with at least this `score`, among those of random tables and this one.
+    `subgroup` has for each feature the positions of its values, or None for all. It is None where none is beyond what is expected, or if it
+    or the rest has fewer than MIN_RECORDS records and must not be shown. `p_value` is the share of scans with at least this `score`, among
+    those of random tables and this one.
     """
 
-    subgroup: Subgroup | None
+    subgroup: tuple[tuple[int, ...] | None, ...] | None
     score: float
     p_value: float
     subsets: int
@@ -145,7 +132,7 @@ def scan_cells(
     Above: falling short of unfavourable outcomes, as odds multiplied by q are the other outcome's divided by q. Expected is the rate of the
     stratum; it is estimated again in each random table.
     """
-    strata = np.eye(cells.strata_count)[cells.strata]
+    strata = cells.is_of_stratum
     counted = cells.favourable if direction is UnfairSide.BELOW else cells.records - cells.favourable
     rates = (counted @ strata) / np.maximum(cells.records @ strata, 1)
     rng = np.random.default_rng([seed, 0])
@@ -155,11 +142,8 @@ def scan_cells(
     score = float(best.scores[0])
     p_value = (1 + int((best.scores[1:] >= score - GAIN).sum())) / (bootstraps + 1)
     chosen = [included[0] for included in best.included]
-    subgroup = Subgroup(tuple(None if values.all() else tuple(np.flatnonzero(values).tolist()) for values in chosen))
-    inside = np.ones(len(cells.codes), dtype=np.bool_)
-    for feature, values in enumerate(subgroup.values):
-        if values is not None:
-            inside &= np.isin(cells.codes[:, feature], values)
+    subgroup = tuple(None if values.all() else tuple(np.flatnonzero(values).tolist()) for values in chosen)
+    inside = np.all([values[codes] for values, codes in zip(chosen, cells.codes.T, strict=True)], axis=0)
     records, favourable = int(cells.records[inside].sum()), int(cells.favourable[inside].sum())
     may_be_shown = MIN_RECORDS <= records <= int(cells.records.sum()) - MIN_RECORDS
     return Scan(subgroup if may_be_shown and score > 0 else None, score, p_value, count_subsets(cells.sizes), records, favourable)
@@ -217,8 +201,10 @@ def search_groups(
     records, of_all = len(favourable), int(favourable.sum())
     group = None
     if scan.subgroup is not None and scan.p_value <= MAX_P_VALUE:
+        chosen = zip(bins, used, scan.subgroup, strict=True)
+        conditions = (binned.describe(values[list(places)].tolist()) for binned, values, places in chosen if places is not None)
         group = FoundGroup(
-            rule=_describe(bins, used, scan.subgroup),
+            rule=GroupRule((tuple(conditions),)),
             records=scan.records,
             favourable=scan.favourable,
             others_records=records - scan.records,
@@ -251,16 +237,3 @@ def say_search(result: SearchResult, *, left_out: Sequence[str] = ()) -> str:
         too_few = f"it, or all others together, has fewer than {MIN_RECORDS} records"
         return f"{searched}. The one that {does_most} ({p_value}) is not shown: {too_few}."
     return f"{searched}. None {does} by more than chance explains ({p_value})."
-
-
-def _describe(bins: Sequence[Bins], used: Sequence[IntArray], subgroup: Subgroup) -> GroupRule:
-    chosen = zip(bins, used, subgroup.values, strict=True)
-    return GroupRule(
-        (
-            tuple(
-                feature_bins.describe(used_positions[list(positions)].tolist())
-                for feature_bins, used_positions, positions in chosen
-                if positions is not None
-            ),
-        )
-    )

@@ -1,6 +1,5 @@
 """Search for the subgroup that falls short most: one feature at a time, from many starts, in many tables at once."""
 
-import math
 from collections.abc import Sequence
 from itertools import product
 from math import prod
@@ -9,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...base.frozen import frozen
+from ..group_labels import FloatArray
 
-FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.signedinteger]
 BoolArray = npt.NDArray[np.bool_]
 
@@ -39,25 +38,24 @@ class CellTable:
             raise ValueError("favourable must be between 0 and records")
 
     @property
-    def strata_count(self) -> int:
-        return int(self.strata.max(initial=0)) + 1
+    def is_of_stratum(self) -> FloatArray:
+        """1 [C, S] where the cell is of that stratum, else 0."""
+        return np.eye(int(self.strata.max(initial=0)) + 1)[self.strata]
 
 
 def count_subsets(sizes: Sequence[int]) -> int:
     """Subgroups that features of these sizes describe, by at least one value of each."""
     # Python's integers: eight features of ten values exceed 64 bits.
-    return math.prod(2 ** int(size) - 1 for size in sizes)
+    return prod(2 ** int(size) - 1 for size in sizes)
 
 
 def count_cells(codes: IntArray, sizes: tuple[int, ...], favourable: BoolArray, strata: IntArray | None = None) -> CellTable:
     """Table of records with these `codes` [N, F], outcomes [N] and strata [N], else one stratum."""
-    of_records = np.zeros(len(codes), np.int64) if strata is None else strata
-    keys = np.column_stack([codes, of_records])
+    keys = np.column_stack([codes, np.zeros(len(codes), np.int64) if strata is None else strata])
     cells, cell_of_record = np.unique(keys, axis=0, return_inverse=True)
-    cell_of_record = cell_of_record.reshape(-1)
-    records = np.bincount(cell_of_record, minlength=len(cells)).astype(np.float64)
-    of_favourable = np.bincount(cell_of_record[favourable], minlength=len(cells)).astype(np.float64)
-    return CellTable(cells[:, :-1], sizes, cells[:, -1], of_favourable, records)
+    of_records = cell_of_record.reshape(-1)
+    counts = (np.bincount(of_cells, minlength=len(cells)).astype(np.float64) for of_cells in (of_records[favourable], of_records))
+    return CellTable(cells[:, :-1], sizes, cells[:, -1], *counts)
 
 
 LOWEST = -30.0
@@ -167,7 +165,7 @@ def search_tables(cells: CellTable, favourable: FloatArray, *, penalty: float, s
     for start in range(0, len(favourable), rows):
         rng = np.random.default_rng([seed, start])
         bests.append(_Search(cells, favourable[start : start + rows], penalty, restarts, rng).run())
-    included = tuple(np.concatenate([best.included[feature] for best in bests]) for feature in range(len(cells.sizes)))
+    included = tuple(map(np.concatenate, zip(*(best.included for best in bests), strict=True)))
     return Best(np.concatenate([best.scores for best in bests]), included)
 
 
@@ -187,16 +185,14 @@ class _Search:
         self._cells, self._penalty, self._rng = cells, penalty, rng
         everywhere = list_all_starts(cells.sizes, restarts)
         self._restarts = restarts = restarts if everywhere is None else len(everywhere[0])
-        strata = np.eye(cells.strata_count)[cells.strata]
+        strata = cells.is_of_stratum
         sizes = cells.records @ strata
         rates = np.divide(favourable @ strata, sizes, out=np.zeros((len(favourable), len(sizes))), where=sizes > 0)
         self._favourable = np.repeat(favourable, restarts, axis=0)
         self._expected = np.repeat(rates, restarts, axis=0)
-        indicators = [np.eye(size)[cells.codes[:, feature]] for feature, size in enumerate(cells.sizes)]
-        self._values = indicators
+        self._values = [np.eye(size)[codes] for size, codes in zip(cells.sizes, cells.codes.T, strict=True)]
         self._value_records = [
-            ((cells.records[:, None] * indicator)[:, :, None] * strata[:, None, :]).reshape(len(cells.records), -1)
-            for indicator in indicators
+            ((cells.records[:, None] * values)[:, :, None] * strata[:, None, :]).reshape(len(cells.records), -1) for values in self._values
         ]
         if everywhere is None:
             self._included = [self._start(size) for size in cells.sizes]
@@ -237,38 +233,26 @@ class _Search:
                 chosen = included[rows]
                 inside &= chosen[:, self._cells.codes[:, index]]
                 restricted += np.where(chosen.all(axis=1), 0, chosen.sum(axis=1))
-        size, strata = self._cells.sizes[feature], self._expected.shape[1]
         favourable = (self._favourable[rows] * inside) @ self._values[feature]
-        records = (inside.astype(np.float64) @ self._value_records[feature]).reshape(len(rows), size, strata)
-        sets = self._list_sets(favourable, records, self._expected[rows])
-        scores = self._score_sets(sets, favourable, records, self._expected[rows]) - self._penalty * restricted[:, None]
+        expected = self._expected[rows, None]
+        records = (inside.astype(np.float64) @ self._value_records[feature]).reshape(*favourable.shape, expected.shape[2])
+        # For a given multiplier the best set is that of all values whose likelihood exceeds the penalty, or the best one alone. Each value
+        # does so in one range of multipliers, so the set changes only at the ends of ranges. Tried are all, each alone, one for each end.
+        left, right, exceeds = find_range(favourable, records, expected, self._penalty)
+        ends = np.concatenate([left, right], axis=1)[:, :, None]
+        at_ends = exceeds[:, None, :] & (left[:, None, :] <= ends) & (ends < right[:, None, :])
+        alone = np.broadcast_to(np.eye(at_ends.shape[2], dtype=np.bool_), (len(rows), *at_ends.shape[2:] * 2))
+        sets = np.concatenate([np.ones_like(at_ends[:, :1]), alone, at_ends], axis=1)
+        weights = sets.astype(np.float64)
+        of_favourable, of_records = np.einsum("mjv,mv->mj", weights, favourable), np.einsum("mjv,mvs->mjs", weights, records)
+        log_odds = fit_multiplier(of_favourable, of_records, expected)
+        named = np.where(sets.all(axis=2), 0, sets.sum(axis=2))
+        scores = log_likelihood(of_favourable, of_records, expected, log_odds) - self._penalty * named
+        # Few records could not be shown.
+        scores = np.where((of_records.sum(axis=2) >= MIN_RECORDS) & sets.any(axis=2), scores, -np.inf) - self._penalty * restricted[:, None]
         # Everybody is no subgroup; equal scores of 0 would have no rank.
         scores[(restricted == 0)[:, None] & sets.all(axis=2)] = -np.inf
-        best = scores.argmax(axis=1)
-        every = np.arange(len(rows))
-        best_scores = scores[every, best]
-        is_better = best_scores > self._scores[rows]
-        self._included[feature][rows[is_better]] = sets[every, best][is_better]
-        self._scores[rows[is_better]] = best_scores[is_better]
-
-    def _list_sets(self, favourable: FloatArray, records: FloatArray, expected: FloatArray) -> BoolArray:
-        """Sets of values [M, 1 + 3V, V] with the best one among them: all, each alone, one for each end of a value's range.
-
-        For a given multiplier the best set is that of all values whose likelihood exceeds the penalty, or the best one alone. Each value
-        does so in one range of multipliers, so the set changes only at the ends of ranges.
-        """
-        left, right, exceeds = find_range(favourable, records, expected[:, None, :], self._penalty)
-        ends = np.concatenate([left, right], axis=1)[:, :, None]
-        sets = exceeds[:, None, :] & (left[:, None, :] <= ends) & (ends < right[:, None, :])
-        alone = np.broadcast_to(np.eye(sets.shape[2], dtype=np.bool_), (len(sets), sets.shape[2], sets.shape[2]))
-        return np.concatenate([np.ones_like(sets[:, :1]), alone, sets], axis=1)
-
-    def _score_sets(self, sets: BoolArray, favourable: FloatArray, records: FloatArray, expected: FloatArray) -> FloatArray:
-        weights = sets.astype(np.float64)
-        of_favourable = np.einsum("mjv,mv->mj", weights, favourable)
-        of_records = np.einsum("mjv,mvs->mjs", weights, records)
-        log_odds = fit_multiplier(of_favourable, of_records, expected[:, None, :])
-        named = np.where(sets.all(axis=2), 0, sets.sum(axis=2))
-        scores = log_likelihood(of_favourable, of_records, expected[:, None, :], log_odds) - self._penalty * named
-        # Few records could not be shown.
-        return np.where((of_records.sum(axis=2) >= MIN_RECORDS) & sets.any(axis=2), scores, -np.inf)
+        best = np.arange(len(rows)), scores.argmax(axis=1)
+        is_better = scores[best] > self._scores[rows]
+        self._included[feature][rows[is_better]] = sets[best][is_better]
+        self._scores[rows[is_better]] = scores[best][is_better]

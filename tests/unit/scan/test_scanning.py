@@ -50,7 +50,7 @@ def test_a_planted_subgroup_is_found_as_it_was_planted() -> None:
     scan = scan_cells(draw_table(3, records=6000, planted={0: (1, 2), 2: (0,)}, ratio=0.6))
 
     assert scan.subgroup is not None
-    assert scan.subgroup.values == ((1, 2), None, (0,))
+    assert scan.subgroup == ((1, 2), None, (0,))
     assert scan.p_value == 1 / 200
     assert scan.subsets == 15 * 7 * 7
 
@@ -61,7 +61,7 @@ def test_a_favoured_subgroup_is_found_in_the_other_direction_only() -> None:
     above, below = scan_cells(cells, direction=UnfairSide.ABOVE), scan_cells(cells)
 
     assert above.subgroup is not None
-    assert above.subgroup.values == ((1, 2), None, (0,))
+    assert above.subgroup == ((1, 2), None, (0,))
     assert above.p_value == 1 / 200
     assert above.favourable / above.records > 0.5
     assert above.score > below.score
@@ -117,7 +117,7 @@ def test_a_subgroup_outside_which_there_are_just_enough_may_be_shown() -> None:
     scan = scan_cells(count_cells(codes, (2, 3, 3), codes[:, 0] == 1))
 
     assert scan.subgroup is not None
-    assert scan.subgroup.values == ((0,), None, None)
+    assert scan.subgroup == ((0,), None, None)
 
 
 def test_nothing_is_found_where_every_record_is_favourable_or_none() -> None:
