@@ -1,9 +1,10 @@
 """People by category, with outcome, controls and scores; alike people added up."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,9 @@ from ...base.frozen import frozen
 from ...domain.monitor import Outcome
 from ..group_labels import MISSING, Codes, FloatArray, IntArray, cross
 from .selection_categories import Category
+
+Json: TypeAlias = dict[str, Any]
+Rows: TypeAlias = npt.NDArray[np.bool_]
 
 MOST_CONTROL_VALUES = 20
 """Max different values of a numeric control that is not divided into fifths."""
@@ -56,19 +60,19 @@ class CountedPeople:
     controls: tuple[Control, ...]
     scores: FloatArray | None
     no_scores: str
-    bounds: tuple[dict[str, Any], ...] = ()
+    bounds: tuple[Json, ...] = ()
 
-    def count(self, chosen: npt.NDArray[np.bool_]) -> int:
+    def count(self, chosen: Rows) -> int:
         return int(np.dot(self.records, chosen))
 
     @cached_property
-    def is_assessed(self) -> npt.NDArray[np.bool_]:
+    def is_assessed(self) -> Rows:
         """Per row, whether the outcome is in one of the monitor's lists."""
-        return np.asarray(self.outcomes != int(Outcome.UNCLASSIFIED), dtype=np.bool_)
+        return np.asarray(self.outcomes != Outcome.UNCLASSIFIED)
 
     @cached_property
-    def is_selected(self) -> npt.NDArray[np.bool_]:
-        return np.asarray(self.outcomes == int(Outcome.FAVOURABLE), dtype=np.bool_)
+    def is_selected(self) -> Rows:
+        return np.asarray(self.outcomes == Outcome.FAVOURABLE)
 
 
 def divide_numbers(name: str, numbers: FloatArray, records: IntArray) -> Control:
@@ -87,20 +91,28 @@ def has_many_numbers(numbers: FloatArray | None) -> bool:
     return numbers is not None and np.unique(numbers[~np.isnan(numbers)]).size > MOST_CONTROL_VALUES
 
 
-def reference_rows(attribute: AttributeCategories) -> npt.NDArray[np.bool_]:
-    is_reference = np.array([role == "reference" for role in attribute.roles] + [False], dtype=np.bool_)
+def reference_rows(attribute: AttributeCategories) -> Rows:
     # MISSING is -1, and so the place at the end.
-    return np.asarray(is_reference[attribute.codes], dtype=np.bool_)
+    return np.array([*(role == "reference" for role in attribute.roles), False])[attribute.codes]
 
 
 def name_reference(attribute: AttributeCategories) -> str:
     return ", ".join(label for label, role in zip(attribute.labels, attribute.roles, strict=True) if role == "reference")
 
 
-def count_category(people: CountedPeople, label: str, chosen: npt.NDArray[np.bool_]) -> Category:
+def count_category(people: CountedPeople, label: str, chosen: Rows) -> Category:
     """Assessed people of these rows."""
-    selected = people.count(chosen & people.is_selected)
-    return Category((label,), people.count(chosen & people.is_assessed), selected)
+    return Category((label,), people.count(chosen & people.is_assessed), people.count(chosen & people.is_selected))
+
+
+def compare_categories(people: CountedPeople, attribute: AttributeCategories) -> Iterator[tuple[Rows, Category, Category]]:
+    """Yields each category's rows, the category and the reference, if both have assessed people."""
+    reference = count_category(people, name_reference(attribute), reference_rows(attribute))
+    for position, (label, role) in enumerate(zip(attribute.labels, attribute.roles, strict=True)):
+        chosen = attribute.codes == position
+        category = count_category(people, label, chosen)
+        if role != "reference" and category.applicants and reference.applicants:
+            yield chosen, category, reference
 
 
 def combine_controls(people: CountedPeople) -> Codes:

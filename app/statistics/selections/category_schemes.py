@@ -1,7 +1,7 @@
 """Schemes of categories that rules name, and mappings to them; as read in November 2026, not legal advice."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from types import MappingProxyType
 from typing import Any
@@ -51,44 +51,37 @@ class CategoryMapping:
     reference: str | None = None
 
 
-def mapping_problems(mappings: Sequence[CategoryMapping]) -> list[FieldProblem]:
-    problems = []
+def require_mappings(mappings: Sequence[CategoryMapping]) -> None:
+    refuse(list(_find_problems(mappings)))
+
+
+def _find_problems(mappings: Sequence[CategoryMapping]) -> Iterator[FieldProblem]:
     if len(mappings) > MAX_MAPPINGS:
-        problems.append(FieldProblem("categories", f"must map at most {MAX_MAPPINGS} attributes, found {len(mappings)}"))
+        yield FieldProblem("categories", f"must map at most {MAX_MAPPINGS} attributes, found {len(mappings)}")
     names = [mapping.attribute for mapping in mappings]
     for mapping in mappings:
         field = f"categories.{mapping.attribute}"
         if names.count(mapping.attribute) > 1:
-            problems.append(FieldProblem(field, "is mapped twice"))
+            yield FieldProblem(field, "is mapped twice")
         if bool(mapping.values) == bool(mapping.weights):
-            problems.append(FieldProblem(field, "must have `values`, a category for each value, or `weights`, one for each column"))
+            yield FieldProblem(field, "must have `values`, a category for each value, or `weights`, one for each column")
         if max(len(mapping.values), len(mapping.weights)) > MAX_VALUES:
-            problems.append(FieldProblem(field, f"must have at most {MAX_VALUES} values or columns"))
+            yield FieldProblem(field, f"must have at most {MAX_VALUES} values or columns")
         if mapping.scheme is not None and mapping.scheme not in SCHEMES:
-            problems.append(FieldProblem(f"{field}.scheme", f"must be one of {', '.join(SCHEMES)}, found {mapping.scheme!r:.100}"))
+            yield FieldProblem(f"{field}.scheme", f"must be one of {', '.join(SCHEMES)}, found {mapping.scheme!r:.100}")
             continue
-        scheme_categories = None if mapping.scheme is None else SCHEMES[mapping.scheme]
         categories = [*mapping.values.values(), *mapping.weights.values()]
-        problems += [
-            FieldProblem(field, f"{category!r:.100} is not a category of {mapping.scheme}, which has {', '.join(scheme_categories or ())}")
-            for category in dict.fromkeys(categories)
-            if scheme_categories is not None and category not in scheme_categories
-        ]
+        allowed = categories if mapping.scheme is None else SCHEMES[mapping.scheme]
+        for category in dict.fromkeys(categories):
+            if category not in allowed:
+                yield FieldProblem(field, f"{category!r:.100} is not a category of {mapping.scheme}, which has {', '.join(allowed)}")
         if any(not category.strip() for category in categories):
-            problems.append(FieldProblem(field, "has a category without a name; leave out values whose category is unknown"))
+            yield FieldProblem(field, "has a category without a name; leave out values whose category is unknown")
         if len(set(mapping.weights.values())) < len(mapping.weights):
-            problems.append(FieldProblem(field, "has two columns of weights for one category"))
+            yield FieldProblem(field, "has two columns of weights for one category")
         if mapping.reference is not None and mapping.reference not in mapping.weights.values():
             named = ", ".join(mapping.weights.values()) or "none"
-            problems.append(
-                FieldProblem(f"{field}.reference", f"must be a category that has weights ({named}), found {mapping.reference!r:.100}")
-            )
-    return problems
-
-
-def require_mappings(mappings: Sequence[CategoryMapping]) -> None:
-    problems = mapping_problems(mappings)
-    refuse(problems)
+            yield FieldProblem(f"{field}.reference", f"must be a category that has weights ({named}), found {mapping.reference!r:.100}")
 
 
 def parse_mappings(text: str) -> tuple[CategoryMapping, ...]:

@@ -1,20 +1,19 @@
 """Controls sheet as data, unrounded."""
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import chdtrc, expit
 
 from ...base.frozen import frozen
 from ..formulas.conditional_disparity import StrataOutcomes
 from ..formulas.strata_odds import common_odds_limits, common_odds_ratio, measure_homogeneity
-from ..group_labels import MISSING, FloatArray
+from ..group_labels import MISSING, FloatArray, IntArray
 from ..intervals.intervals import Z
-from .category_people import AttributeCategories, CountedPeople, combine_controls, count_category, name_reference, reference_rows
+from .category_people import CountedPeople, Json, Rows, combine_controls, compare_categories, name_reference, reference_rows
 from .four_fifths import ImpactRow, OddsRatio
 from .selection_categories import Category
 
@@ -53,65 +52,54 @@ def adjusted_odds(category: Category, reference: Category, counts: Sequence[Cont
     used = drop_uninformative([count for count in counts if count.selected + count.rejected])
     people = sum(count.selected + count.rejected for count in used)
     if not used:
-        return AdjustedOdds(OddsRatio(None, None, None, NOBODY), 0, everybody)
+        return AdjustedOdds(OddsRatio(reason=NOBODY), 0, everybody)
     design = design_terms(used)
-    selected = np.array([count.selected for count in used], dtype=np.float64)
-    rejected = np.array([count.rejected for count in used], dtype=np.float64)
+    selected, rejected = np.array([(count.selected, count.rejected) for count in used], dtype=np.float64).T
     if is_separated(design, selected, rejected):
-        return AdjustedOdds(OddsRatio(None, None, None, f"{SEPARATED} ({category.label}, {reference.label})"), people, everybody - people)
+        return AdjustedOdds(OddsRatio(reason=f"{SEPARATED} ({category.label}, {reference.label})"), people, everybody - people)
     value, half = _fit(design, selected, selected + rejected)
     return AdjustedOdds(OddsRatio(math.exp(value), math.exp(value - half), math.exp(value + half)), people, everybody - people)
 
 
 def drop_uninformative(counts: Sequence[ControlledCount]) -> list[ControlledCount]:
     """Counts without values of a control that hold one outcome or one side only; leaving some out may empty others."""
-    used = list(counts)
-    while used:
-        keys = [(control, count.controls[control]) for count in used for control in range(len(count.controls))]
-        held = {key: np.zeros(4, dtype=np.int64) for key in keys}
-        for count in used:
-            people = count.selected + count.rejected
-            sums = (count.selected, count.rejected, people * count.is_category, people * (not count.is_category))
-            for control, value in enumerate(count.controls):
-                held[control, value] += sums
-        informative = [count for count in used if all(held[control, value].all() for control, value in enumerate(count.controls))]
-        if len(informative) == len(used):
-            break
-        used = informative
-    return used
+    held: defaultdict[tuple[int, str], IntArray] = defaultdict(lambda: np.zeros(4, dtype=np.int64))
+    for count in counts:
+        people = count.selected + count.rejected
+        for place in enumerate(count.controls):
+            held[place] += (count.selected, count.rejected, people * count.is_category, people * (not count.is_category))
+    informative = [count for count in counts if all(held[place].all() for place in enumerate(count.controls))]
+    return informative if len(informative) == len(counts) else drop_uninformative(informative)
 
 
 def design_terms(used: Sequence[ControlledCount]) -> FloatArray:
     """Terms [counts, terms]: the category, one for all, and values of each control, without those that follow from others."""
-    columns = [np.array([count.is_category for count in used], dtype=np.float64), np.ones(len(used))]
-    for control in range(len(used[0].controls)):
-        values = sorted({count.controls[control] for count in used})
-        columns += [np.array([count.controls[control] == value for count in used], dtype=np.float64) for value in values[1:]]
-    chosen = columns[:1]
-    for column in columns[1:]:
-        tried = np.column_stack([*chosen, column])
+    columns = [[count.is_category for count in used], [True] * len(used)]
+    for values in zip(*(count.controls for count in used), strict=True):
+        columns += [[value == other for value in values] for other in sorted(set(values))[1:]]
+    design = np.empty((len(used), 0))
+    for column in columns:
+        tried = np.column_stack([design, column])
         if np.linalg.matrix_rank(tried) == tried.shape[1]:
-            chosen.append(column)
-    return np.column_stack(chosen)
+            design = tried
+    return design
 
 
-def _fit(design: FloatArray, selected: npt.NDArray[np.float64], people: npt.NDArray[np.float64]) -> tuple[float, float]:
+def _fit(design: FloatArray, selected: FloatArray, people: FloatArray) -> tuple[float, float]:
     """First coefficient, by Newton's method, and half the width of its interval."""
-    weights = np.zeros(design.shape[1])
-    for _ in range(_MOST_ROUNDS):
+    weights, step = np.zeros(design.shape[1]), np.full(design.shape[1], np.inf)
+    for rounds_left in range(_MOST_ROUNDS, -1, -1):
         rates = expit(design @ weights)
         information = design.T @ (design * (people * rates * (1 - rates))[:, None])
+        if not rounds_left or float(np.abs(step).max()) < _TOLERANCE:
+            break
         step = np.linalg.solve(information, design.T @ (selected - people * rates))
         # A long step can jump over the maximum and never return.
         weights += step * min(1.0, _LONGEST_STEP / float(np.abs(step).max(initial=_LONGEST_STEP)))
-        if float(np.abs(step).max()) < _TOLERANCE:
-            break
-    rates = expit(design @ weights)
-    information = design.T @ (design * (people * rates * (1 - rates))[:, None])
     return float(weights[0]), Z * math.sqrt(float(np.linalg.inv(information)[0, 0]))
 
 
-def is_separated(design: FloatArray, selected: npt.NDArray[np.float64], rejected: npt.NDArray[np.float64]) -> bool:
+def is_separated(design: FloatArray, selected: FloatArray, rejected: FloatArray) -> bool:
     """Whether some weights of the terms divide the selected from the others: the likelihood has no maximum (Albert and Anderson 1984)."""
     # Where counts with both outcomes have every term, no weights divide, and the programme (fifty times as long) is not needed.
     mixed = design[(selected > 0) & (rejected > 0)]
@@ -131,29 +119,12 @@ ZERO = "within every stratum nobody of {one} was selected or everybody of {other
 
 
 @frozen
-class Stratum:
-    """People of two categories with the same value of the control; either may be empty."""
-
-    selected: int
-    rejected: int
-    others_selected: int
-    others_rejected: int
-
-    @property
-    def is_informative(self) -> bool:
-        """Whether it has both categories and both outcomes; another says nothing about the odds ratio."""
-        sides = (self.selected + self.rejected, self.others_selected + self.others_rejected)
-        outcomes = (self.selected + self.others_selected, self.rejected + self.others_rejected)
-        return all((*sides, *outcomes))
-
-
-@frozen
 class StratumTest:
     """Chi-squared statistic with degrees of freedom and p-value; all None where there is none."""
 
-    statistic: float | None
-    degrees: int | None
-    p_value: float | None
+    statistic: float | None = None
+    degrees: int | None = None
+    p_value: float | None = None
     reason: str | None = None
 
 
@@ -175,56 +146,41 @@ class StratifiedOdds:
     left_out: int
 
 
-def stratified_odds(category: Category, reference: Category, strata: Sequence[Stratum]) -> StratifiedOdds:
-    used = [stratum for stratum in strata if stratum.is_informative]
-    people = sum(stratum.selected + stratum.rejected + stratum.others_selected + stratum.others_rejected for stratum in strata)
-    if not used:
-        absent = StratumTest(None, None, None, NO_STRATUM)
-        return StratifiedOdds(None, None, None, NO_STRATUM, absent, absent, 0, people)
-    cells = np.array(
-        [(stratum.selected, stratum.rejected, stratum.others_selected, stratum.others_rejected) for stratum in used], dtype=np.float64
-    ).T
-    value, lower, upper, reason = pool_strata(cells, category.label, reference.label)
-    left_out = people - int(cells.sum())
-    return StratifiedOdds(value, lower, upper, reason, association_test(cells), homogeneity_test(cells, reason), len(used), left_out)
+def stratified_odds(category: Category, reference: Category, cells: IntArray) -> StratifiedOdds:
+    """Odds given the control, from `cells` [strata, 4]: selected and rejected people of the category, then of the reference.
+
+    Strata without both categories and both outcomes say nothing.
+    """
+    tables = cells.reshape(-1, 2, 2)
+    used = tables[tables.sum(axis=1).all(axis=1) & tables.sum(axis=2).all(axis=1)].astype(np.float64)
+    left_out = int(cells.sum() - used.sum())
+    if not len(used):
+        absent = StratumTest(reason=NO_STRATUM)
+        return StratifiedOdds(None, None, None, NO_STRATUM, absent, absent, 0, left_out)
+    # Those not selected first.
+    sides = used[:, 0, ::-1], used[:, 1, ::-1]
+    ratio = float(common_odds_ratio(*sides))
+    value = ratio if math.isfinite(ratio) else None
+    form = NO_FINITE if value is None else "" if value else ZERO
+    reason = form.format(one=category.label, other=reference.label) or None
+    limits = common_odds_limits(*(StrataOutcomes(side.astype(np.int64), side, side) for side in sides))
+    lower, upper = (float(limit) if value else None for limit in limits)
+    # Breslow and Day's test that the odds ratio is the same in every stratum.
+    test = measure_homogeneity(*sides)
+    homogeneity = StratumTest(reason=ONE_STRATUM if len(used) == 1 else reason)
+    if test is not None:
+        homogeneity = StratumTest(test.statistic, len(test.strata) - 1, test.p_value)
+    return StratifiedOdds(value, lower, upper, reason, association_test(used), homogeneity, len(used), left_out)
 
 
-def pool_strata(cells: FloatArray, category: str, reference: str) -> tuple[float | None, float | None, float | None, str | None]:
-    """Common odds ratio, ends of its interval, and the reason where one is missing; `cells` is [4, strata]."""
-    of_category, of_reference = _sides(cells)
-    value = float(common_odds_ratio(of_category, of_reference))
-    if not math.isfinite(value):
-        return None, None, None, NO_FINITE.format(one=category, other=reference)
-    if not value:
-        return value, None, None, ZERO.format(one=category, other=reference)
-    lower, upper = common_odds_limits(*(StrataOutcomes(side.astype(np.int64), side, side) for side in (of_category, of_reference)))
-    return value, float(lower), float(upper), None
-
-
-def association_test(cells: FloatArray) -> StratumTest:
+def association_test(tables: FloatArray) -> StratumTest:
     """Test of Cochran, Mantel and Haenszel of an odds ratio of 1 in every stratum."""
-    a, b, c, d = cells
+    a, b, c, d = cells = tables.reshape(-1, 4).T
     n = cells.sum(axis=0)
     spread = float(((a + b) * (c + d) * (a + c) * (b + d) / (n**2 * (n - 1))).sum())
     statistic = float((a - (a + b) * (a + c) / n).sum()) ** 2 / spread
     return StratumTest(statistic, 1, float(chdtrc(1, statistic)))
 
-
-def homogeneity_test(cells: FloatArray, reason: str | None) -> StratumTest:
-    """Breslow and Day's test that the odds ratio is the same in every stratum."""
-    if cells.shape[1] == 1:
-        return StratumTest(None, None, None, ONE_STRATUM)
-    test = measure_homogeneity(*_sides(cells))
-    return StratumTest(None, None, None, reason) if test is None else StratumTest(test.statistic, len(test.strata) - 1, test.p_value)
-
-
-def _sides(cells: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Outcomes [strata, 2] of both categories, those not selected first."""
-    return np.stack((cells[1], cells[0]), axis=-1), np.stack((cells[3], cells[2]), axis=-1)
-
-
-Json: TypeAlias = dict[str, Any]
-Rows: TypeAlias = npt.NDArray[np.bool_]
 
 NO_CONTROLS = "no control was chosen; name columns that decisions may lawfully depend on, such as experience"
 
@@ -236,20 +192,15 @@ def controls_sheet(people: CountedPeople) -> Json:
         return {"controls": [], "notes": [], "tables": [], "reason": NO_CONTROLS}
     tables = []
     for attribute in people.attributes:
-        reference, name = reference_rows(attribute), name_reference(attribute)
-        has_reference = people.count(reference & people.is_assessed) > 0
-        rows = [
-            _controlled_row(people, attribute, position, reference)
-            for position in range(len(attribute.labels))
-            if attribute.roles[position] != "reference" and people.count((attribute.codes == position) & people.is_assessed)
-        ]
-        tables.append({"attribute": attribute.feature, "reference": name, "rows": rows if has_reference else []})
+        reference = reference_rows(attribute)
+        rows = [_controlled_row(people, reference, *compared) for compared in compare_categories(people, attribute)]
+        tables.append({"attribute": attribute.feature, "reference": name_reference(attribute), "rows": rows})
     return {"controls": names, "notes": notes, "tables": tables, "reason": None}
 
 
-def _controlled_row(people: CountedPeople, attribute: AttributeCategories, position: int, reference: Rows) -> Json:
-    mine, strata = attribute.codes == position, combine_controls(people)
-    used = (mine | reference) & people.is_assessed & (strata != MISSING)
+def _controlled_row(people: CountedPeople, reference: Rows, mine: Rows, category: Category, reference_category: Category) -> Json:
+    strata, compared = combine_controls(people), (mine | reference) & people.is_assessed
+    used = compared & (strata != MISSING)
     # Only combinations that occur: the product of controls may be far larger than the log.
     present, stratum_of = np.unique(strata[used], return_inverse=True)
     cells = np.zeros((present.size, 4), dtype=np.int64)
@@ -260,20 +211,17 @@ def _controlled_row(people: CountedPeople, attribute: AttributeCategories, posit
         tuple(control.labels[int(index)] for control, index in zip(people.controls, np.unravel_index(code, sizes), strict=True))
         for code in present.tolist()
     ]
-    category = count_category(people, attribute.labels[position], mine)
-    reference_category = count_category(people, name_reference(attribute), reference)
-    strata_cells = [Stratum(*row) for row in cells.tolist()]
     counts = [
-        count
-        for names, row in zip(values, cells.tolist(), strict=True)
-        for count in (ControlledCount(names, True, row[0], row[1]), ControlledCount(names, False, row[2], row[3]))
+        ControlledCount(names, is_category, *outcomes)
+        for names, stratum in zip(values, cells.tolist(), strict=True)
+        for is_category, outcomes in ((True, stratum[:2]), (False, stratum[2:]))
     ]
     crude = ImpactRow(category, reference_category).odds_ratio
     return {
         "category": category.label,
         "people": int(cells.sum()),
-        "without_control": people.count((mine | reference) & people.is_assessed & (strata == MISSING)),
-        "crude": None if crude is None else asdict(crude),
-        "mantel_haenszel": asdict(stratified_odds(category, reference_category, strata_cells)),
+        "without_control": people.count(compared & (strata == MISSING)),
+        "crude": crude and asdict(crude),
+        "mantel_haenszel": asdict(stratified_odds(category, reference_category, cells)),
         "logit": asdict(adjusted_odds(category, reference_category, counts)),
     }

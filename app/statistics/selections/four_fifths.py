@@ -13,7 +13,7 @@ from itertools import combinations
 import numpy as np
 
 from ...base.frozen import frozen
-from ..intervals.intervals import Interval, Z, log_ratio
+from ..intervals.intervals import Z, log_ratio
 from .local_law_144 import LEAST_SHARE
 from .selection_categories import Category, CategoryTable, highest_rate
 
@@ -40,9 +40,9 @@ class Flag(StrEnum):
 class OddsRatio:
     """Odds of selection over those of the other category; None with a `reason` where a cell is empty."""
 
-    value: float | None
-    lower: float | None
-    upper: float | None
+    value: float | None = None
+    lower: float | None = None
+    upper: float | None = None
     reason: str | None = None
 
 
@@ -66,7 +66,7 @@ class ImpactRow:
     def ratio(self) -> float | None:
         """Rate over the other's; None without another, or if nobody of it was selected."""
         compared = self._other
-        return None if compared is None or compared.selected == 0 else self.category.rate / compared.rate
+        return self.category.rate / compared.rate if compared is not None and compared.selected else None
 
     @property
     def ratio_reason(self) -> str | None:
@@ -78,18 +78,19 @@ class ImpactRow:
 
     @property
     def z_reason(self) -> str | None:
-        if self.z is not None or self._other is None:
-            return None if self.z is not None else self.ratio_reason
+        if self._other is None:
+            return self.ratio_reason
         names = f"{self.category.label} and {self._other.label}"
-        return f"{'nobody' if not self.category.selected else 'everybody'} of {names} was selected, so rates do not vary"
+        who = "everybody" if self.category.selected else "nobody"
+        return f"{who} of {names} was selected, so rates do not vary" if self.z is None else None
 
-    @cached_property
-    def interval(self) -> Interval | None:
-        """95 % interval of the ratio."""
+    @property
+    def ends(self) -> tuple[float | None, float | None]:
+        """95 % interval of the ratio; None for an open end, or without a ratio."""
         compared = self._other
-        if compared is None or compared.selected == 0:
-            return None
-        return log_ratio(self.category.selected, self.category.applicants, compared.selected, compared.applicants)
+        if compared is None or not compared.selected:
+            return None, None
+        return log_ratio(self.category.selected, self.category.applicants, compared.selected, compared.applicants)[:2]
 
     @cached_property
     def z(self) -> float | None:
@@ -107,12 +108,11 @@ class ImpactRow:
     @cached_property
     def fisher_p(self) -> float | None:
         """Two-sided p-value of Fisher's exact test."""
-        compared = self._other
+        category, compared = self.category, self._other
         if compared is None:
             return None
         from scipy.stats import fisher_exact  # noqa: PLC0415 - scipy.stats takes a second to import
 
-        category = self.category
         return min(1.0, float(fisher_exact([[category.selected, category.rejected], [compared.selected, compared.rejected]]).pvalue))
 
     @cached_property
@@ -123,11 +123,11 @@ class ImpactRow:
             return None
         if not category.rejected or not compared.selected:
             empty = f"everybody of {category.label} was selected" if not category.rejected else f"nobody of {compared.label} was selected"
-            return OddsRatio(None, None, None, f"{empty}, so the odds ratio has no finite value")
+            return OddsRatio(reason=f"{empty}, so the odds ratio has no finite value")
         value = category.selected * compared.rejected / (category.rejected * compared.selected)
         if not category.selected or not compared.rejected:
             empty = f"nobody of {category.label} was selected" if not category.selected else f"everybody of {compared.label} was selected"
-            return OddsRatio(value, None, None, f"{empty}, so the odds ratio has no interval")
+            return OddsRatio(value, reason=f"{empty}, so the odds ratio has no interval")
         half = Z * math.sqrt(sum(1 / count for count in (category.selected, category.rejected, compared.selected, compared.rejected)))
         return OddsRatio(value, value * math.exp(-half), value * math.exp(half))
 

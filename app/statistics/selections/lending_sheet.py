@@ -3,16 +3,15 @@
 import math
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from ...base.frozen import frozen
-from ..group_labels import MISSING, FloatArray
+from ..group_labels import MISSING, FloatArray, IntArray
 from ..intervals.intervals import Z, log_ratio
-from .category_people import AttributeCategories, CountedPeople, combine_controls, count_category, name_reference, reference_rows
+from .category_people import CountedPeople, Json, Rows, combine_controls, compare_categories, name_reference, reference_rows
 from .four_fifths import ImpactRow
+from .selection_categories import Category
 
 QUANTILES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 """Shares of everybody below the cut."""
@@ -90,7 +89,7 @@ def score_gap(scores: FloatArray, reference: FloatArray, everybody: FloatArray, 
     return ScoreGap(difference, smd, *ends, None if is_flat else difference / within, overall, within, FLAT if is_flat else None)
 
 
-def residual_gap(is_category: npt.NDArray[np.bool_], scores: FloatArray, strata: npt.NDArray[np.int64], sd_all: float) -> ResidualGap:
+def residual_gap(is_category: Rows, scores: FloatArray, strata: IntArray, sd_all: float) -> ResidualGap:
     """Category's coefficient in a least-squares fit of the scores [people] with one term for each stratum.
 
     Category and controls are fitted at once: residuals of the controls alone make the gap too small where categories differ in them. Normal
@@ -123,24 +122,13 @@ def quantile_ratios(
     for quantile, cut in zip(quantiles, np.quantile(everybody, quantiles, method="inverted_cdf").tolist(), strict=True):
         above, reference_above = int((scores > cut).sum()), int((reference > cut).sum())
         rate, reference_rate = above / scores.size, reference_above / reference.size
-        ends = log_ratio(above, scores.size, reference_above, reference.size) if reference_above else None
-        ratios.append(
-            QuantileRatio(
-                quantile,
-                cut,
-                rate,
-                reference_rate,
-                rate / reference_rate if reference_rate else None,
-                None if ends is None else ends.lower,
-                None if ends is None else ends.upper,
-                None if reference_above else NOBODY_ABOVE,
-            )
-        )
+        if reference_above:
+            lower, upper, _ = log_ratio(above, scores.size, reference_above, reference.size)
+            ratios.append(QuantileRatio(quantile, cut, rate, reference_rate, rate / reference_rate, lower, upper, None))
+        else:
+            ratios.append(QuantileRatio(quantile, cut, rate, reference_rate, None, None, None, NOBODY_ABOVE))
     return tuple(ratios)
 
-
-Json: TypeAlias = dict[str, Any]
-Rows: TypeAlias = npt.NDArray[np.bool_]
 
 NO_REFERENCE = "nobody is of the reference, so there is nothing to compare with"
 NO_OTHER = "everybody of known category is of the reference, {name}, so there is nobody to compare"
@@ -149,35 +137,18 @@ NO_OTHER = "everybody of known category is of the reference, {name}, so there is
 def lending_sheet(people: CountedPeople) -> Json:
     tables = []
     for attribute in people.attributes:
-        reference, rows = reference_rows(attribute), []
-        name = name_reference(attribute)
-        has_reference = people.count(reference & people.is_assessed) > 0
-        for position, label in enumerate(attribute.labels):
-            if attribute.roles[position] == "reference" or not has_reference:
-                continue
-            chosen = attribute.codes == position
-            row = ImpactRow(count_category(people, label, chosen), count_category(people, name, reference))
-            if not row.category.applicants:
-                continue
-            rows.append(
-                {
-                    "category": label,
-                    "applicants": row.category.applicants,
-                    "selected": row.category.selected,
-                    "rate": row.category.rate,
-                    "air": row.ratio,
-                    "air_reason": row.ratio_reason,
-                    "air_low": None if row.interval is None else row.interval.lower,
-                    "air_high": None if row.interval is None else row.interval.upper,
-                    "score": _score_part(people, attribute, position, reference),
-                }
-            )
-        reason = None if rows else (NO_OTHER.format(name=name) if has_reference else NO_REFERENCE)
+        reference, name, rows = reference_rows(attribute), name_reference(attribute), []
+        for chosen, category, of_reference in compare_categories(people, attribute):
+            row = ImpactRow(category, of_reference)
+            low, high = row.ends
+            figures = {"air": row.ratio, "air_reason": row.ratio_reason, "air_low": low, "air_high": high}
+            rows.append(category.to_json() | figures | {"score": _score_part(people, chosen, reference, (category, of_reference))})
+        has_reference = people.count(reference & people.is_assessed)
+        reason = None if rows else NO_OTHER.format(name=name) if has_reference else NO_REFERENCE
         tables.append({"attribute": attribute.feature, "reference": name, "rows": rows, "reason": reason})
-    no_scores = people.no_scores if people.scores is None else None
     return {
         "tables": tables,
-        "no_scores": no_scores,
+        "no_scores": people.no_scores if people.scores is None else None,
         "controls": [control.name for control in people.controls],
         "sigma": SIGMA,
         "reason": None,
@@ -187,17 +158,15 @@ def lending_sheet(people: CountedPeople) -> Json:
 SIGMA = "sd_all is the standard deviation of the scores of everybody, of unknown categories, too; sd_within that within the two categories"
 
 
-def _score_part(people: CountedPeople, attribute: AttributeCategories, position: int, reference: Rows) -> Json | None:
+def _score_part(people: CountedPeople, chosen: Rows, reference: Rows, categories: tuple[Category, Category]) -> Json | None:
     scores, times = people.scores, people.records
     if scores is None:
         return None
     scored = ~np.isnan(scores)
-    mine, of_reference = scored & (attribute.codes == position), scored & reference
-    mine_scores, others_scores, all_scores = (
-        np.asarray(np.repeat(scores[rows], times[rows]), dtype=np.float64) for rows in (mine, of_reference, scored)
-    )
-    label, name = attribute.labels[position], name_reference(attribute)
-    gap = score_gap(mine_scores, others_scores, all_scores, name=label, reference_name=name)
+    mine, of_reference = scored & chosen, scored & reference
+    mine_scores, others_scores, all_scores = (np.repeat(scores[rows], times[rows]) for rows in (mine, of_reference, scored))
+    name, reference_name = (category.label for category in categories)
+    gap = score_gap(mine_scores, others_scores, all_scores, name=name, reference_name=reference_name)
     sheet: Json = {"gap": asdict(gap), "quantiles": [], "residual": None}
     if mine_scores.size and others_scores.size:
         sheet["quantiles"] = [asdict(ratio) for ratio in quantile_ratios(mine_scores, others_scores, all_scores)]
@@ -205,7 +174,6 @@ def _score_part(people: CountedPeople, attribute: AttributeCategories, position:
         strata = combine_controls(people)
         compared = (mine | of_reference) & (strata != MISSING)
         # One entry a record: least squares would weigh rows that count several as one.
-        times = people.records[compared]
-        is_category, codes = np.repeat(mine[compared], times), np.repeat(strata[compared], times)
-        sheet["residual"] = asdict(residual_gap(is_category, np.repeat(scores[compared], times), codes, gap.sd_all))
+        is_category, own_scores, codes = (np.repeat(rows[compared], times[compared]) for rows in (mine, scores, strata))
+        sheet["residual"] = asdict(residual_gap(is_category, own_scores, codes, gap.sd_all))
     return sheet

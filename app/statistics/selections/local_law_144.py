@@ -60,9 +60,8 @@ def audit_tables(tables: Sequence[CategoryTable], *, assessed: int, unknown: int
     for table in tables:
         excluded = {category for category in table.categories if category.applicants < least_share * assessed}
         best = highest_rate([category for category in table.categories if category not in excluded])
-        divisor = 0.0 if best is None else best.rate
         rows = [
-            AuditRow(category, category.rate / divisor if divisor and category not in excluded else None, category in excluded)
+            AuditRow(category, category.rate / best.rate if best and best.rate and category not in excluded else None, category in excluded)
             for category in table.categories
         ]
         audits.append(AuditTable(table, tuple(rows), best))

@@ -1,6 +1,7 @@
 """Categories of people that a tool assessed."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from ...base.frozen import frozen
 from ...domain.monitor import Comparison
@@ -26,6 +27,9 @@ class Category:
     @property
     def rejected(self) -> int:
         return self.applicants - self.selected
+
+    def to_json(self) -> dict[str, Any]:
+        return {"category": self.label, "applicants": self.applicants, "selected": self.selected, "rate": self.rate}
 
 
 @frozen

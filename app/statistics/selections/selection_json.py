@@ -3,12 +3,10 @@
 from typing import Any, TypeAlias
 
 from ...base.frozen import frozen
-from .four_fifths import ImpactRow, ImpactTable
+from .four_fifths import ImpactRow, ImpactTable, OddsRatio
 from .local_law_144 import AuditSheet
 from .selection_categories import Category, CategoryTable
 from .selection_presets import SheetName
-
-Row: TypeAlias = dict[str, Any]
 
 
 @frozen
@@ -32,7 +30,7 @@ def as_json(sheet: Sheet) -> dict[str, Any]:
             {
                 "attribute": audit_table.table.comparison.label,
                 "rows": [
-                    _counts(row.category) | {"impact_ratio": row.impact_ratio, "excluded": row.is_excluded} for row in audit_table.rows
+                    row.category.to_json() | {"impact_ratio": row.impact_ratio, "excluded": row.is_excluded} for row in audit_table.rows
                 ],
             }
             for audit_table in sheet.tables
@@ -54,33 +52,27 @@ def compare_with_reference(written: dict[str, Any], table: CategoryTable, refere
     """Adds to each row the ratio to a chosen reference; None without one, or of the reference."""
     written["reference"] = None if reference is None else reference.label
     for category, row in zip(table.categories, written["rows"], strict=True):
-        against = None if reference is None else ImpactRow(category, reference)
-        ends = None if against is None else against.interval
-        row["ratio_to_reference"] = None if against is None else against.ratio
-        row["ratio_to_reference_low"] = None if ends is None else ends.lower
-        row["ratio_to_reference_high"] = None if ends is None else ends.upper
+        against = ImpactRow(category, reference)
+        low, high = against.ends
+        row |= {"ratio_to_reference": against.ratio, "ratio_to_reference_low": low, "ratio_to_reference_high": high}
 
 
-def _counts(category: Category) -> Row:
-    return {"category": category.label, "applicants": category.applicants, "selected": category.selected, "rate": category.rate}
-
-
-def _impact_row(row: ImpactRow) -> Row:
-    odds = row.odds_ratio
-    return _counts(row.category) | {
+def _impact_row(row: ImpactRow) -> dict[str, Any]:
+    odds, (low, high) = row.odds_ratio or OddsRatio(), row.ends
+    return row.category.to_json() | {
         "impact_ratio": row.ratio,
-        "impact_ratio_low": None if row.interval is None else row.interval.lower,
-        "impact_ratio_high": None if row.interval is None else row.interval.upper,
+        "impact_ratio_low": low,
+        "impact_ratio_high": high,
         "impact_ratio_reason": row.ratio_reason,
         "z": row.z,
         "z_reason": row.z_reason,
         "fisher_p": row.fisher_p,
         "p_value": row.p_value,
         "corrected_p": row.corrected_p,
-        "odds_ratio": None if odds is None else odds.value,
-        "odds_ratio_low": None if odds is None else odds.lower,
-        "odds_ratio_high": None if odds is None else odds.upper,
-        "odds_ratio_reason": None if odds is None else odds.reason,
+        "odds_ratio": odds.value,
+        "odds_ratio_low": odds.lower,
+        "odds_ratio_high": odds.upper,
+        "odds_ratio_reason": odds.reason,
         "shortfall_to_four_fifths": row.shortfall_to_four_fifths,
         "shortfall_to_parity": row.shortfall_to_parity,
         "flags": [str(flag) for flag in row.flags],

@@ -3,13 +3,10 @@
 from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Final
 
 from ...base.frozen import frozen
 
-NOTICE: Final = (
-    "This report says what was counted, and by which rule. It is not legal advice, and does not say that a rule is complied with."
-)
+NOTICE = "This report says what was counted, and by which rule. It is not legal advice, and does not say that a rule is complied with."
 
 
 class SheetName(StrEnum):
@@ -44,8 +41,8 @@ class Preset:
     not_in_file: tuple[str, ...]
 
 
-_FROM_A_LOG: Final = "evidence over time, alerts and mitigation before and after, which `evenhand report --deployment` makes from a log"
-_OF_RACE: Final = "the source of each probability, if categories are not known"
+_FROM_A_LOG = "evidence over time, alerts and mitigation before and after, which `evenhand report --deployment` makes from a log"
+_OF_RACE = "the source of each probability, if categories are not known"
 
 PRESETS: Mapping[PresetName, Preset] = MappingProxyType(
     {
