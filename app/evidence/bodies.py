@@ -207,15 +207,9 @@ class DeploymentEvidenceOut(Out):
 
     @classmethod
     def of(cls, evidence: DeploymentEvidence, page: list[ComparisonState], next_cursor: str | None) -> "DeploymentEvidenceOut":
-        era = evidence.era
-        return cls(
+        return cls.from_object(
+            evidence.era,
             monitor_version=evidence.monitor.version,
-            model_revision=evidence.model_revision,
-            starts_at=None if era is None else era.starts_at,
-            counted_until=None if era is None else era.counted_until,
-            labels_until=None if era is None else era.labels_until,
-            late_labels=0 if era is None else era.late_labels,
-            problem=None if era is None else era.problem,
             false_alarm_hours=evidence.monitor.evidence.false_alarm_hours,
             remarks=list(list_remarks(evidence)),
             records={
@@ -365,14 +359,13 @@ class EvidencePlanOut(Out):
 
     @classmethod
     def of(cls, plan: EvidencePlan, detection: WantedDetection) -> "EvidencePlanOut":
-        span = plan.span
-        return cls(
+        return cls.from_object(
+            plan,
             ratio=detection.ratio,
             chance=detection.chance,
-            since=None if span is None else span.start,
-            until=None if span is None else span.end,
-            traffic_hours=0 if span is None else plan.hours,
+            since=plan.span and plan.span.start,
+            until=plan.span and plan.span.end,
+            traffic_hours=plan.hours,
             false_alarm_comparisons=plan.shared_by,
-            threshold=plan.threshold,
             comparisons=[PlannedComparisonOut.of(comparison) for comparison in plan.comparisons],
         )

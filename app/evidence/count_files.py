@@ -41,24 +41,24 @@ NO_PERSON = (
 )
 
 
+@frozen
 class HoursInFiles:
     """Hours of a deployment as its files are listed and can be read now.
 
     The session's transaction is kept alive while files are read.
     """
 
-    def __init__(self, session: Session, followed: FollowedEra, payload: PayloadTable, places: TablePlaces) -> None:
-        self._session = session
-        self._followed = followed
-        self._payload = payload
-        self._places = places
+    session: Session
+    followed: FollowedEra
+    payload: PayloadTable
+    places: TablePlaces
 
     def end(self, latest: datetime, data: DataSet) -> datetime | None:
         """End of the hours whose rows are there, at most `latest`; None where nothing is listed.
 
         Hours that no file has reached may still come. Labels stop coming in many lakes: they are waited for a day.
         """
-        newest = newest_listed_row(self._session, self._followed.deployment.no, PAYLOAD if data is DataSet.PAYLOAD else FEEDBACK)
+        newest = newest_listed_row(self.session, self.followed.deployment.no, PAYLOAD if data is DataSet.PAYLOAD else FEEDBACK)
         reached = None if newest is None else min(latest, floor_to_hour(newest) + HOUR)
         if data is DataSet.PAYLOAD:
             return reached
@@ -87,38 +87,36 @@ class HoursInFiles:
         Raises:
             InvalidInput: the files cannot be read, or the monitor cannot be applied to them.
         """
-        if self._followed.monitor.evidence.person is not None:
+        if self.followed.monitor.evidence.person is not None:
             raise InvalidInput.of("evidence.person", NO_PERSON)
         counted = self._count_payload(span) if data is DataSet.PAYLOAD else self._count_labels(span)
         # Pieces come in any order, and another order would look like changed counts.
         return [replace(hour, cells=sorted(hour.cells, key=lambda cell: (cell[1], cell[0] or ""))) for hour in counted]
 
     def _open(self, span: Span) -> PayloadFiles:
-        paths = paths_within(self._session, self._followed.deployment.no, PAYLOAD, span)
-        return PayloadFiles(self._followed.deployment, self._payload, self._places.roots, TablePart(only=paths))
+        paths = paths_within(self.session, self.followed.deployment.no, PAYLOAD, span)
+        return PayloadFiles(self.followed.deployment, self.payload, self.places.roots, TablePart(only=paths))
 
     def _query(self) -> WindowQuery:
-        deployment = self._followed.deployment
-        names = dict.fromkeys(
-            name for attribute in self._followed.monitor.within(deployment.schema).attributes for name in attribute.columns
-        )
+        deployment = self.followed.deployment
+        attributes = self.followed.monitor.within(deployment.schema).attributes
+        names = dict.fromkeys(name for attribute in attributes for name in attribute.columns)
         return WindowQuery(deployment.no, deployment.schema, tuple(names))
 
     def _count_payload(self, span: Span) -> list[CountedHour]:
-        files, followed = self._open(span), self._followed
+        files, followed = self._open(span), self.followed
         records = SpanOfFiles(files.form, files.reader(), self._query(), span)
         task = HoursTask(records, followed.deployment.schema, followed.monitor, followed.era.model_revision)
-        pieces = [piece.to_bytes() for piece in files.pieces(span)]
-        answers = self._places.engine.run(task, pieces, self._keep_alive)
-        return merge_hours([msgspec.json.decode(answer, type=list[CountedHour]) for answer in answers])
+        answers = self.places.engine.run(task, [piece.to_bytes() for piece in files.pieces(span)], self._keep_alive)
+        return merge_hours(msgspec.json.decode(answer, type=list[CountedHour]) for answer in answers)
 
     def _count_labels(self, span: Span) -> list[CountedHour]:
-        feedback, followed = self._followed.deployment.feedback, self._followed
+        feedback, followed = self.followed.deployment.feedback, self.followed
         if feedback is None:
             return []
         observed = Span(start=span.start, end=span.end + followed.horizon + RESOLUTION)
-        paths = paths_within(self._session, followed.deployment.no, FEEDBACK, observed)
-        labels = FeedbackFiles(feedback, self._places.roots, TablePart(only=paths))
+        paths = paths_within(self.session, followed.deployment.no, FEEDBACK, observed)
+        labels = FeedbackFiles(feedback, self.places.roots, TablePart(only=paths))
         batches = []
         for records in self._parts(span):
             self._keep_alive(0)
@@ -132,7 +130,7 @@ class HoursInFiles:
         tables: list[pa.Table] = []
         for rows in self._open(span).batches(self._query(), span):
             self._keep_alive(0)
-            tables.append(rows.filter(pc.equal(rows["model_revision"], self._followed.era.model_revision)))
+            tables.append(rows.filter(pc.equal(rows["model_revision"], self.followed.era.model_revision)))
             if sum(table.num_rows for table in tables) >= MOST_JOINED:
                 yield pa.concat_tables(tables)
                 tables = []
@@ -141,7 +139,7 @@ class HoursInFiles:
 
     def _keep_alive(self, done: int) -> None:  # noqa: ARG002 - of `Done`
         # Postgres ends a transaction that sends nothing for a minute.
-        self._session.execute(select(1))
+        self.session.execute(select(1))
 
 
 @frozen
@@ -153,13 +151,9 @@ class HoursTask:
 
     def __call__(self, piece: bytes) -> bytes:
         """JSON list of `CountedHour`."""
-        return msgspec.json.encode(merge_hours([list(self._count(rows)) for rows in self._rows(piece)]))
-
-    def _rows(self, piece: bytes) -> Iterator[pa.Table]:
-        for rows in self.records.batches(FilePiece.from_bytes(piece), with_times=True):
-            of_revision = rows.filter(pc.equal(rows["model_revision"], self.revision))
-            if of_revision.num_rows:
-                yield of_revision.drop_columns(["model_revision"])
+        batches = self.records.batches(FilePiece.from_bytes(piece), with_times=True)
+        of_revision = (rows.filter(pc.equal(rows["model_revision"], self.revision)).drop_columns(["model_revision"]) for rows in batches)
+        return msgspec.json.encode(merge_hours(self._count(rows) for rows in of_revision if rows.num_rows))
 
     def _count(self, rows: pa.Table) -> Iterator[CountedHour]:
         span, codes = self.records.span, rows.drop_columns(["logged_at"])

@@ -23,7 +23,7 @@ from ..domain.check import DataSet, Span
 from ..domain.monitor import Monitor, MonitoredAttribute, Outcome, list_comparisons
 from ..sources.arrays.read_records import RecordColumns, RecordTable, read_table
 from ..sources.stored.window_queries import WindowQuery, name_values
-from ..statistics.group_labels import FloatArray, of_role
+from ..statistics.group_labels import FloatArray, IntArray, of_role
 from ..statistics.measures.paired_rates import Paired
 from ..statistics.measures.perturbed_data import BALANCED
 from ..statistics.tables.record_kinds import BalancedCells
@@ -51,23 +51,18 @@ def define_figures(monitor: Monitor, watched: WatchedMetric) -> Definition:
     }
     if watched.definition.is_paired:
         (attribute,) = watched.comparison.members(monitor)
-        copies = {"draws": monitor.draws, "seed": monitor.seed, "correlated_features": attribute.correlated_features}
-        definition["copies"] = copies
+        definition["copies"] = {"draws": monitor.draws, "seed": monitor.seed, "correlated_features": attribute.correlated_features}
     return cast("Definition", plain_json(definition))
 
 
 def _define_attribute(attribute: MonitoredAttribute) -> Definition:
-    definition: Definition = {"feature": attribute.feature}
-    if attribute.rule is not None:
-        return definition | {"rule": attribute.rule}
-    if attribute.reference is None:
-        return definition | {"all_but": attribute.monitored}
-    return definition | {"reference": attribute.reference}
+    for name, part in (("rule", attribute.rule), ("reference", attribute.reference)):
+        if part is not None:
+            return {"feature": attribute.feature, name: part}
+    return {"feature": attribute.feature, "all_but": attribute.monitored}
 
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
-
-_Fetch: TypeAlias = Callable[[WindowQuery], pa.Table]
 
 
 @dataclass(frozen=True)
@@ -86,12 +81,12 @@ class FollowedEra:
     @cached_property
     def definitions(self) -> Mapping[tuple[CountedPlace, str], Definition]:
         """Definitions by place and metric, as `evidence_figures.definition` stores them."""
-        return {(metric.place, metric.definition.metric): define_figures(self.monitor, metric) for metric in self.metrics}
+        return {metric.key: define_figures(self.monitor, metric) for metric in self.metrics}
 
     def compares(self, figure: KnownFigure) -> bool:
         if figure.definition is None:
             return self.era.monitor_version == self.monitor.version
-        return figure.definition == self.definitions.get((figure.key.place, figure.key.metric))
+        return figure.definition == self.definitions.get(figure.metric_key)
 
     @property
     def horizon(self) -> timedelta:
@@ -108,18 +103,15 @@ class ReadRecords:
 
     rows: pa.Table
     read: RecordTable
-    hours: npt.NDArray[np.int64]
+    hours: IntArray
     left_out: Mapping[str, Mask] = field(default_factory=dict)
-    repeats: npt.NDArray[np.int64] | None = None
+    repeats: IntArray | None = None
 
 
 def count_payload(reader: ArrowReader, followed: FollowedEra, span: Span, people: ChoosesRecords | None) -> list[CountedHour]:
     """Favourable and all records of the span's hours, for each comparison."""
-    counted = [
-        tabulate_payload(batch, followed.monitor, span)
-        for batch in _read(followed, lambda query: records_between(reader, query, span, followed.era.model_revision), span, people)
-    ]
-    return merge_hours(counted)
+    batches = _read(followed, lambda query: records_between(reader, query, span, followed.era.model_revision), span, people)
+    return merge_hours(tabulate_payload(batch, followed.monitor, span) for batch in batches)
 
 
 def tabulate_payload(batch: ReadRecords, monitor: Monitor, span: Span) -> Iterator[CountedHour]:
@@ -149,7 +141,7 @@ def count_labels(reader: ArrowReader, followed: FollowedEra, span: Span, people:
     """Labels by prediction of the span's hours, in the order of `figures.DEFINITIONS`."""
     revision = followed.era.model_revision
     batches = _read(followed, lambda query: labels_between(reader, query, span, revision, followed.horizon), span, people)
-    return merge_hours([tabulate_labels(batch, followed, span) for batch in batches])
+    return merge_hours(tabulate_labels(batch, followed, span) for batch in batches)
 
 
 def tabulate_labels(batch: ReadRecords, followed: FollowedEra, span: Span) -> Iterator[CountedHour]:
@@ -158,10 +150,25 @@ def tabulate_labels(batch: ReadRecords, followed: FollowedEra, span: Span) -> It
     labels = compare_texts(batch.rows["label"], batch.rows["outcome"], predicted, rule=rule, problem_type=followed.deployment.problem_type)
     is_known = (labels.actual != Outcome.UNCLASSIFIED) & (predicted != Outcome.UNCLASSIFIED)
     is_favourable, actual = predicted == Outcome.FAVOURABLE, labels.actual
-    columns = []
+    columns: list[Mask] = []
     for outcome in (Outcome.FAVOURABLE, Outcome.UNFAVOURABLE):
         columns += [is_known & (actual == outcome) & is_favourable, is_known & (actual == outcome)]
-    return _tabulate_labels(batch, span, [*columns, is_known & (labels.correct == 1), is_known])
+    columns += [is_known & (labels.correct == 1), is_known]
+    size = int((span.end - span.start) / HOUR)
+    for comparison in list_comparisons(batch.read.monitor):
+        try:
+            named, codes = batch.read.compare(comparison)
+        except InvalidInput:
+            continue  # the counts of its payload say why
+        # Negative codes would count in the hour before.
+        placed = ~np.logical_or.reduce([codes < 0, *batch.left_out.values()])
+        cell = batch.hours * len(named) + codes
+        sums = [np.bincount(cell[placed & column], minlength=size * len(named)) for column in columns]
+        counted = np.column_stack(sums).reshape(size, len(named), len(columns))
+        place = CountedPlace(DataSet.FEEDBACK, comparison.label)
+        for hour in np.flatnonzero(counted[:, :, -1].any(axis=1)):
+            cells = [[*group, *counts] for group, counts in zip(named, counted[hour].tolist(), strict=True) if counts[-1]]
+            yield CountedHour(place=place, hour=span.start + int(hour) * HOUR, cells=cells)
 
 
 def count_pairs(table: BalancedCells) -> Cells:
@@ -191,7 +198,7 @@ def count_pairs(table: BalancedCells) -> Cells:
     ]
 
 
-def _read(followed: FollowedEra, fetch: _Fetch, span: Span, people: ChoosesRecords | None) -> list[ReadRecords]:
+def _read(followed: FollowedEra, fetch: Callable[[WindowQuery], pa.Table], span: Span, people: ChoosesRecords | None) -> list[ReadRecords]:
     """A version without the column of people is left out: who its records are of is unknown."""
     person = followed.monitor.evidence.person
     batches: list[ReadRecords] = []
@@ -199,15 +206,14 @@ def _read(followed: FollowedEra, fetch: _Fetch, span: Span, people: ChoosesRecor
         if person is not None and schema.column(person) is None:
             continue
         monitor = followed.monitor.within(schema)
-        names = [name for attribute in monitor.attributes for name in attribute.columns] + ([] if person is None else [person])
-        columns = tuple(dict.fromkeys(names))
+        names = [name for attribute in monitor.attributes for name in attribute.columns]
+        columns = tuple(dict.fromkeys(names if person is None else [*names, person]))
         rows = fetch(WindowQuery(followed.deployment.no, schema, columns))
         if not rows.num_rows:
             continue
         values = name_values(rows, columns)
         read = read_table(RecordColumns(values, rows["outcome"]), schema, monitor)
-        chosen = None if people is None or person is None else people.choose(values[person], rows)
-        left_out = {} if chosen is None else {"repeated_person": ~chosen}
+        left_out = {} if people is None or person is None else {"repeated_person": ~people.choose(values[person], rows)}
         batches.append(ReadRecords(rows, read, number_hours(rows["logged_at"], span), left_out))
     mixed = _hours_of_several_rates(batches)
     return [replace(batch, left_out={**batch.left_out, "mixed_hour": np.isin(batch.hours, mixed)}) for batch in batches]
@@ -225,30 +231,10 @@ def _hours_of_several_rates(batches: Sequence[ReadRecords]) -> FloatArray:
     return numbers[rates > 1]
 
 
-def number_hours(times: pa.ChunkedArray, span: Span) -> npt.NDArray[np.int64]:
+def number_hours(times: pa.ChunkedArray, span: Span) -> IntArray:
     """Number of each record's hour, counted from the start of the span."""
     microseconds = times.cast(pa.timestamp("us", tz="UTC")).cast(pa.int64()).to_numpy()
-    start = int(span.start.timestamp()) * 1_000_000
-    numbers: npt.NDArray[np.int64] = (microseconds - start) // 3_600_000_000
-    return numbers
-
-
-def _tabulate_labels(batch: ReadRecords, span: Span, columns: Sequence[Mask]) -> Iterator[CountedHour]:
-    size = int((span.end - span.start) / HOUR)
-    for comparison in list_comparisons(batch.read.monitor):
-        try:
-            named, codes = batch.read.compare(comparison)
-        except InvalidInput:
-            continue  # the counts of its payload say why
-        # Negative codes would count in the hour before.
-        placed = ~np.logical_or.reduce([codes < 0, *batch.left_out.values()])
-        cell = batch.hours * len(named) + codes
-        sums = [np.bincount(cell[placed & column], minlength=size * len(named)) for column in columns]
-        counted = np.column_stack(sums).reshape(size, len(named), len(columns))
-        place = CountedPlace(DataSet.FEEDBACK, comparison.label)
-        for hour in np.flatnonzero(counted[:, :, -1].any(axis=1)):
-            cells = [[*group, *counts] for group, counts in zip(named, counted[hour].tolist(), strict=True) if counts[-1]]
-            yield CountedHour(place=place, hour=span.start + int(hour) * HOUR, cells=cells)
+    return np.asarray((microseconds - int(span.start.timestamp()) * 1_000_000) // 3_600_000_000)
 
 
 def merge_hours(batches: Iterable[Iterable[CountedHour]]) -> list[CountedHour]:

@@ -1,6 +1,7 @@
 """With a person's id, only the first record of each person counts."""
 
 import hashlib
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TypeAlias
 
@@ -16,24 +17,25 @@ from ..statistics.group_labels import MISSING
 from .queries.late_labels import Placed, first_records, store_first_records
 
 
+@dataclass
 class FirstOfSpan:
     """Chooses each person's first record among those read; stores nothing."""
 
-    def __init__(self) -> None:
-        self._seen: set[str] = set()
+    seen: set[str] = field(default_factory=set)
 
     def choose(self, people: pa.ChunkedArray, rows: pa.Table) -> npt.NDArray[np.bool_]:
         coded = stored_cells(people).coded()
         names = [canonical(value) for value in coded.values]
         is_first = np.zeros(rows.num_rows, dtype=np.bool_)
         is_first[np.unique(coded.codes, return_index=True)[1]] = True
-        is_known = np.array([name in self._seen for name in names], dtype=np.bool_)
-        self._seen.update(names)
+        is_known = np.array([name in self.seen for name in names], dtype=np.bool_)
+        self.seen.update(names)
         if names:
             is_first &= ~is_known[np.maximum(coded.codes, 0)]
         return np.asarray(is_first | (coded.codes == MISSING))
 
 
+@dataclass
 class FirstRecords:
     """Chooses each person's first record. A record without an id counts.
 
@@ -41,22 +43,21 @@ class FirstRecords:
     lost its place to an imported one.
     """
 
-    def __init__(self, session: Session, era_no: int, *, remembers: bool) -> None:
-        self._session = session
-        self._era_no = era_no
-        self._remembers = remembers
-        self.displaced: set[datetime] = set()
+    session: Session
+    era_no: int
+    remembers: bool
+    displaced: set[datetime] = field(default_factory=set)
 
     def choose(self, people: pa.ChunkedArray, rows: pa.Table) -> npt.NDArray[np.bool_]:
         """Per record, whether it is the first of its person; the rows are in the order of the log."""
         coded = stored_cells(people).coded()
         # Ids of people are kept as digests only.
         digests = [hashlib.blake2b(canonical(value).encode(), digest_size=16).digest() for value in coded.values]
-        stored = first_records(self._session, self._era_no, digests)
+        stored = first_records(self.session, self.era_no, digests)
         chosen = np.asarray(coded.codes == MISSING, dtype=np.bool_)
         persons: dict[bytes, Placed] = {}
         codes, first = np.unique(coded.codes, return_index=True)
-        if not self._remembers:
+        if not self.remembers:
             # Any of a person's records may have a label, so each is compared with the stored first one.
             first = np.arange(len(coded.codes))
             codes = coded.codes
@@ -66,12 +67,12 @@ class FirstRecords:
                 continue
             current = Placed(times[row].as_py().astimezone(UTC), numbers[row].as_py())
             before = stored.get(digests[code])
-            if self._remembers and (before is None or current < before):
+            if self.remembers and (before is None or current < before):
                 persons[digests[code]] = current
                 if before is not None:
                     self.displaced.add(floor_to_hour(before.logged_at))
             chosen[row] = current == before or digests[code] in persons
-        store_first_records(self._session, self._era_no, persons)
+        store_first_records(self.session, self.era_no, persons)
         return np.asarray(chosen)
 
 

@@ -1,10 +1,12 @@
 """Planning: when a given disparate impact would be found, at the traffic of the last days."""
 
 import math
+import operator
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import chain
 
 from sqlalchemy.orm import Session
 
@@ -19,7 +21,7 @@ from .count_hours import FollowedEra, count_payload
 from .first_records import FirstOfSpan
 from .present_state import RECENT_HOURS
 from .queries.eras import Era, find_era, followed_deployment
-from .queries.hour_counts import Cells, CountedPlace, count_logged, hours_between, next_record_hour
+from .queries.hour_counts import Cells, count_logged, hours_between, next_record_hour
 from .watched_figures import WatchedMetric, watched_metrics
 
 MOST_RECORDS = 20_000
@@ -82,25 +84,14 @@ class EvidencePlan:
         return 0 if self.span is None else (self.span.end - self.span.start) // HOUR
 
 
-@frozen
-class _Traffic:
-    """Counts of each comparison, by label and role."""
-
-    span: Span | None
-    groups: Mapping[str, Mapping[tuple[str, str], GroupCount]]
-
-
 def plan_from_counts(session: Session, deployment_no: int, monitor: Monitor, detection: WantedDetection) -> EvidencePlan | None:
     """Plan from the hours counted for the evidence; None if there are none."""
     era = find_era(session, deployment_no, followed_deployment(session, deployment_no).model_revision)
     if era is None or era.counted_until is None:
         return None
     span = Span(start=era.counted_until - RECENT_HOURS * HOUR, end=era.counted_until)
-    counted = {
-        watched.comparison.label: hours_between(session, era.no, CountedPlace(DataSet.PAYLOAD, watched.comparison.label), span)
-        for watched in _planned(monitor)
-    }
-    return _plan(monitor, _sum(counted, span), detection)
+    counted = {watched.comparison.label: hours_between(session, era.no, watched.place, span) for watched in _planned(monitor)}
+    return _plan(monitor, counted, span, detection)
 
 
 def plan_from_records(
@@ -115,27 +106,18 @@ def plan_from_records(
     span = Span(start=until - RECENT_HOURS * HOUR, end=until)
     first_hour = next_record_hour(session, deployment_no, span)
     if first_hour is None:
-        return _plan(monitor, _Traffic(None, {}), detection)
+        return _plan(monitor, {}, span, detection)
     span = Span(start=first_hour, end=until)
     records = count_logged(session, deployment_no, span)
     if records > MOST_RECORDS:
         hours = max(1, (span.end - span.start) // HOUR * MOST_RECORDS // records)
         span = Span(start=until - hours * HOUR, end=until)
-    era = Era(
-        no=0,
-        monitor_version=0,
-        model_revision=deployment.model_revision,
-        starts_at=None,
-        counted_until=None,
-        labels_until=None,
-        late_labels=0,
-        problem=None,
-    )
+    era = Era(model_revision=deployment.model_revision)
     people = None if monitor.evidence.person is None else FirstOfSpan()
     counted: dict[str, dict[datetime, Cells]] = defaultdict(dict)
     for hour in count_payload(reader, FollowedEra(deployment, monitor, era), span, people):
         counted[hour.place.attribute][hour.hour] = hour.cells
-    return _plan(monitor, _sum(counted, span), detection)
+    return _plan(monitor, counted, span, detection)
 
 
 def _planned(monitor: Monitor) -> list[WatchedMetric]:
@@ -144,46 +126,35 @@ def _planned(monitor: Monitor) -> list[WatchedMetric]:
     ]
 
 
-def _sum(counted: Mapping[str, Mapping[datetime, Cells]], span: Span) -> _Traffic:
+def _plan(monitor: Monitor, counted: Mapping[str, Mapping[datetime, Cells]], span: Span, detection: WantedDetection) -> EvidencePlan:
     first = min((hour for hours in counted.values() for hour in hours), default=None)
-    if first is None:
-        return _Traffic(None, {})
-    groups: dict[str, dict[tuple[str, str], GroupCount]] = {}
+    traffic_span = None if first is None else Span(start=first, end=span.end)
+    sums: dict[str, dict[tuple[str, str], GroupCount]] = defaultdict(lambda: defaultdict(lambda: NOTHING))
     for label, hours in counted.items():
-        sums = groups.setdefault(label, {})
-        for cells in hours.values():
-            for group, role, favourable, records in cells:
-                sums[group, role] = sums.get((group, role), NOTHING) + GroupCount(favourable, records)
-    return _Traffic(Span(start=first, end=span.end), groups)
-
-
-def _plan(monitor: Monitor, traffic: _Traffic, detection: WantedDetection) -> EvidencePlan:
-    monitored = {label: [key for key in groups if key[1] == "monitored"] for label, groups in traffic.groups.items()}
+        for group, role, favourable, records in chain.from_iterable(hours.values()):
+            sums[label][group, role] += GroupCount(favourable, records)
+    monitored = {label: [key for key in groups if key[1] == "monitored"] for label, groups in sums.items()}
     # Every metric of a group has its part of the budget, whether labels and checks exist yet or not.
     shared_by = sum(len(metric.limits) * len(monitored.get(metric.comparison.label, ())) for metric in watched_metrics(monitor))
     threshold = float(monitor.evidence.false_alarm_hours * max(shared_by, 1))
     comparisons = []
     for watched in _planned(monitor):
         label = watched.comparison.label
-        groups = traffic.groups.get(label, {})
+        groups = sums[label]
         reference = sum((count for (_, role), count in groups.items() if role == "reference"), NOTHING)
-        beyond = (
-            limit
-            for limit in watched.limits
-            if (detection.ratio < limit.value if limit.direction is UnfairSide.BELOW else detection.ratio > limit.value)
-        )
-        limit = next(beyond, None)
+        sides = {UnfairSide.BELOW: operator.lt, UnfairSide.ABOVE: operator.gt}
+        limit = next((limit for limit in watched.limits if sides[limit.direction](detection.ratio, limit.value)), None)
         for key in monitored.get(label) or [("", "")]:
             comparison = PlannedComparison(
                 attribute=label,
                 group=key[0] or None,
-                direction=None if limit is None else limit.direction,
-                limit=None if limit is None else limit.value,
+                direction=limit and limit.direction,
+                limit=limit and limit.value,
                 monitored=groups.get(key, NOTHING),
                 reference=reference,
             )
-            comparisons.append(_describe(comparison, limit, traffic.span, detection, threshold))
-    return EvidencePlan(span=traffic.span, shared_by=shared_by, threshold=threshold, comparisons=comparisons)
+            comparisons.append(_describe(comparison, limit, traffic_span, detection, threshold))
+    return EvidencePlan(span=traffic_span, shared_by=shared_by, threshold=threshold, comparisons=comparisons)
 
 
 def _describe(
@@ -211,7 +182,7 @@ def _describe(
             comparison, words=f"{figure} is so close to the limit of {limit.value:g}, or the traffic so small, that no time can be given."
         )
     records = math.ceil(needed * (traffic.monitored + traffic.reference))
-    noun, times = ("record" if records == 1 else "records"), ("hour" if needed == 1 else "hours")
+    noun, times = "record" if records == 1 else "records", "hour" if needed == 1 else "hours"
     amount = f"{records:,} {noun}, {needed:,} {times} at this traffic"
     text = f"{figure} would be found with {detection.chance * 100:g} % probability after about {amount}."
     return replace(comparison, hours=needed, records=records, words=text)

@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import datetime
+from itertools import chain
 
 import numpy as np
 from sqlalchemy.orm import Session
@@ -17,7 +18,6 @@ from ..domain.group_words import GroupWords
 from ..domain.monitor import Monitor, find_comparison
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.e_values.expected_hours import EvidenceProgress, expect_more_hours, expect_more_paired_hours
-from ..statistics.e_values.follow import Follower
 from ..statistics.e_values.nulls import Limit, UnfairSide
 from ..statistics.e_values.quiet_alarm import QUIET_HOURS, is_quiet
 from ..statistics.e_values.state_words import State, say_start, say_state
@@ -32,8 +32,8 @@ from .queries.eras import Era, find_era, followed_deployment
 from .queries.figure_states import StoredFigure, ended_figures, read_era_figures
 from .queries.hour_counts import CountedPlace, hours_of_places, sum_cells
 from .settle import Budget, count_lag_hours, find_counted_end, load_series
-from .summarise import find_state, find_state_start
-from .watched_figures import WatchedMetric, watched_metrics
+from .summarise import summarise
+from .watched_figures import WatchedMetric
 
 RECENT_HOURS = 168
 """Hours from which the expected traffic is estimated."""
@@ -101,12 +101,12 @@ class ComparisonState:
 
 @frozen(kw_only=True)
 class DeploymentEvidence:
-    """Evidence of a deployment in its present era; without an era nothing has been counted.
+    """Evidence of a deployment in its present era.
 
     `records` are those of its hours by data set and comparison; `problems` say by its label why one is not measured.
     """
 
-    era: Era | None
+    era: Era
     monitor: Monitor
     model_revision: str
     comparisons: Sequence[ComparisonState]
@@ -129,58 +129,61 @@ def look_at_evidence(session: Session, deployment_no: int) -> DeploymentEvidence
     if monitor is None:
         return None
     deployment = followed_deployment(session, deployment_no)
-    era = find_era(session, deployment_no, deployment.model_revision)
-    followed = None if era is None else FollowedEra(deployment, monitor, era)
-    figures = [] if followed is None else [figure for figure in read_era_figures(session, followed.era.no) if followed.compares(figure)]
-    ended = [] if era is None else ended_figures(session, era.no)
-    stored = [] if followed is None else sum_cells(session, followed.era.no)
+    era = find_era(session, deployment_no, deployment.model_revision) or Era(model_revision=deployment.model_revision)
+    followed = FollowedEra(deployment, monitor, era)
+    figures = [figure for figure in read_era_figures(session, era.no) if followed.compares(figure)]
+    budget = Budget.of(figures, ended_figures(session, era.no), followed)
+    stored = sum_cells(session, era.no)
     problems = {row.attribute: row.label for row in stored if row.label is not None and not row.role}
     vanished = explain_vanished(stored)
     states: list[ComparisonState] = []
-    for watched in watched_metrics(monitor):
-        matching = [figure for figure in figures if (figure.key.place, figure.key.metric) == (watched.place, watched.definition.metric)]
+    for watched in followed.metrics:
+        matching = [figure for figure in figures if figure.metric_key == watched.key]
         # Listed all the same: a missing comparison would look like a fair one.
-        if followed is None or not matching:
-            reason = _explain_absence(watched, monitor, era, has_endpoint=deployment.has_endpoint)
-            states += _list_absent(watched, problems.get(watched.comparison.label) or reason, monitor.evidence.false_alarm_hours)
+        if not matching:
+            states += _list_absent(watched, problems.get(watched.comparison.label) or _explain_absence(watched, followed), budget)
             continue
-        for state in _look_at(session, followed, watched, matching, Budget.of(figures, ended, followed)):
+        for state in _look_at(session, followed, watched, matching, budget):
             text = vanished.get((state.attribute, state.group or ""))
             states.append(replace(state, words=text) if text is not None and state.state is State.UNDECIDED else state)
-    records = {} if followed is None else sum_records(stored, followed)
     return DeploymentEvidence(
-        era=era, monitor=monitor, model_revision=deployment.model_revision, comparisons=states, records=records, problems=problems
+        era=era,
+        monitor=monitor,
+        model_revision=era.model_revision,
+        comparisons=states,
+        records=sum_records(stored, followed),
+        problems=problems,
     )
 
 
-def _list_absent(watched: WatchedMetric, reason: str, budget_hours: float) -> Iterator[ComparisonState]:
+def _list_absent(watched: WatchedMetric, reason: str, budget: Budget, group: str | None = None) -> Iterator[ComparisonState]:
     for limit in watched.limits:
         yield ComparisonState(
             figure_id=None,
             data=watched.definition.data,
             attribute=watched.comparison.label,
-            group=None,
+            group=group,
             metric=watched.definition.metric,
             direction=watched.direction(limit),
             limit=watched.own_value(limit.value),
             state=State.UNDECIDED,
-            words=say_state(State.UNDECIDED, since=None, more_hours=None, budget_hours=budget_hours, reason=reason),
+            words=say_state(State.UNDECIDED, since=None, more_hours=None, budget_hours=budget.hours, reason=reason),
             reason=reason,
         )
 
 
-def _explain_absence(watched: WatchedMetric, monitor: Monitor, era: Era | None, *, has_endpoint: bool) -> str:
-    data, is_counted = watched.definition.data, era is not None and era.counted_until is not None
-    if era is not None and era.problem is not None:
-        return era.problem
+def _explain_absence(watched: WatchedMetric, followed: FollowedEra) -> str:
+    data, settings = watched.definition.data, followed.monitor.evidence
+    if followed.era.problem is not None:
+        return followed.era.problem
     if data is DataSet.FEEDBACK:
-        hours = monitor.evidence.label_horizon_hours
+        hours = settings.label_horizon_hours
         return f"no counted record of a monitored group has a label yet whose horizon of {hours:,} hours has passed"
-    if data is DataSet.BALANCED and monitor.evidence.person is not None:
+    if data is DataSet.BALANCED and settings.person is not None:
         return "checks count every record of a person, so balanced figures cannot count only the first"
-    if data is DataSet.BALANCED and not has_endpoint:
+    if data is DataSet.BALANCED and not followed.deployment.has_endpoint:
         return "the deployment has no endpoint that scores copies"
-    if not is_counted:
+    if followed.era.counted_until is None:
         return "no hour has been counted yet; a worker counts each hour after its end"
     # Not "yet": of a meta field without correlated features there are never copies.
     without_copies = "no check of a whole hour has scored copies of this attribute"
@@ -193,24 +196,19 @@ def _look_at(
     end = find_counted_end(session, followed, watched.place)
     if end is None:
         return
-    groups = [figure.key.group for figure in figures]
-    recent = load_series(session, followed.era.no, watched, Span(start=end - RECENT_HOURS * HOUR, end=end), groups)
-    lag = count_lag_hours(watched.definition.data, followed.monitor)
-    unknown = _explain_labels(session, followed, watched, Span(start=end - RECENT_HOURS * HOUR, end=end))
+    span = Span(start=end - RECENT_HOURS * HOUR, end=end)
+    recent = load_series(session, followed.era.no, watched, span, [figure.key.group for figure in figures])
+    unknown = _explain_labels(session, followed, watched, span)
+    level = budget.log_threshold(number_hour(end) + count_lag_hours(watched.definition.data, followed.monitor))
     for figure, series in zip(figures, recent, strict=True):
         if (reason := unknown.get(figure.key.group)) is not None:
-            absent = _list_absent(watched, reason, followed.monitor.evidence.false_alarm_hours)
-            yield from (replace(state, group=figure.key.group) for state in absent)
+            yield from _list_absent(watched, reason, budget, figure.key.group)
             continue
         is_new = not figure.state
         state = FigureState.starting(watched, number_hour(figure.first_hour)) if is_new else FigureState.decode(figure.state, watched)
-        for limit, follower in zip(watched.limits, state.followers, strict=True):
-            level = follower.log_threshold if math.isfinite(follower.log_threshold) else budget.log_threshold(number_hour(end) + lag)
-            described = _describe(followed, watched, _FigureAtLimit(figure, state, limit, follower, level), series)
-            opened = follower.open_episode
-            if opened is not None and number_hour(figure.until) - (opened.alarm + 1) >= QUIET_HOURS:
-                described = replace(described, is_quiet=_is_quiet(session, followed, watched, figure, limit))
-            yield described
+        for described, limit in zip(_describe(watched, figure, state, series, budget, level), watched.limits, strict=True):
+            is_old = described.alarm_at is not None and figure.until - described.alarm_at >= QUIET_HOURS * HOUR
+            yield replace(described, is_quiet=is_old and _is_quiet(session, followed, watched, figure, limit))
 
 
 def _explain_labels(session: Session, followed: FollowedEra, watched: WatchedMetric, span: Span) -> dict[str, str]:
@@ -220,20 +218,20 @@ def _explain_labels(session: Session, followed: FollowedEra, watched: WatchedMet
     places = (watched.place, CountedPlace(DataSet.PAYLOAD, watched.place.attribute))
     labels, predictions = (hours_of_places(session, followed.era.no, places, span)[place] for place in places)
     counts: dict[tuple[str, str], IntArray] = defaultdict(lambda: np.zeros((2, 2), np.int64))
-    for cells in (cells for hour in predictions for cells in predictions[hour]):
-        label, role, favourable, total = cells
+    for label, role, favourable, total in chain.from_iterable(predictions.values()):
         counts[role, label if role == "monitored" else ""] += [[total - favourable, 0], [favourable, 0]]
-    for cells in (cells for hour in labels for cells in labels[hour]):
-        label, role, true_positive, _, false_positive, _, _, total = cells
+    for label, role, true_positive, _, false_positive, _, _, total in chain.from_iterable(labels.values()):
         favourable = true_positive + false_positive
         counts[role, label if role == "monitored" else ""] += [[0, total - favourable], [0, favourable]]
     reference = LabelCounts.of(counts["reference", ""])
     metric = CATALOGUE[watched.definition.metric]
-    monitored = {label: LabelCounts.of(cells) for (role, label), cells in counts.items() if role == "monitored"}
-    forbidding = {
-        label: next((side for side in (counts, reference) if not side.allows(metric)), None) for label, counts in monitored.items()
-    }
-    return {label: side.explain(metric) for label, side in forbidding.items() if side is not None}
+    reasons: dict[str, str] = {}
+    # The group's own reason replaces that of the reference.
+    for (role, label), cells in counts.items():
+        for side in (reference, LabelCounts.of(cells)) if role == "monitored" else ():
+            if not side.allows(metric):
+                reasons[label] = side.explain(metric)
+    return reasons
 
 
 def _is_quiet(session: Session, followed: FollowedEra, watched: WatchedMetric, figure: StoredFigure, limit: Limit) -> bool:
@@ -244,68 +242,54 @@ def _is_quiet(session: Session, followed: FollowedEra, watched: WatchedMetric, f
     return is_quiet(unfair, fair)
 
 
-@frozen(eq=False)
-class _FigureAtLimit:
-    figure: StoredFigure
-    state: FigureState
-    limit: Limit
-    follower: Follower
-    log_threshold: float
-
-
-def _describe(followed: FollowedEra, watched: WatchedMetric, at: _FigureAtLimit, recent: Series) -> ComparisonState:
-    figure, follower = at.figure, at.follower
-    opened = follower.open_episode
-    state, since = find_state(follower), find_state_start(follower)
-    more_hours = None
-    if state is State.UNDECIDED:
-        more_hours = _expect_more(at, max(recent.first, follower.chapter), number_hour(figure.until), recent)
-    lower, upper = at.state.interval.ends()
+def _describe(
+    watched: WatchedMetric, figure: StoredFigure, state: FigureState, recent: Series, budget: Budget, level: float
+) -> Iterator[ComparisonState]:
+    """Yields the state at each limit; `level` is ln A of a figure without hours."""
+    lower, upper = state.interval.ends()
     if watched.definition.is_reversed:
         lower, upper = (None if upper is None else -upper), (None if lower is None else -lower)
-    budget_hours = followed.monitor.evidence.false_alarm_hours
-    earliest, latest = (None, None) if opened is None else (find_hour_start(opened.since.earliest), find_hour_start(opened.since.latest))
-    start = None if since is None else say_start(since, earliest, latest)
-    last = follower.episodes[-1] if follower.episodes else None
-    return ComparisonState(
-        figure_id=figure.id,
-        data=figure.key.place.data,
-        attribute=figure.key.place.attribute,
-        group=figure.key.group,
-        metric=figure.key.metric,
-        direction=watched.direction(at.limit),
-        limit=watched.own_value(at.limit.value),
-        state=state,
-        words=say_state(state, since=start, more_hours=more_hours, budget_hours=budget_hours),
-        since=since,
-        earliest=earliest,
-        latest=latest,
-        alarm_at=None if opened is None else find_hour_start(opened.alarm + 1),
-        interval=(lower, upper),
-        interval_from=find_hour_start(at.state.chapter),
-        interval_records=at.state.interval.records,
-        more_hours=more_hours,
-        log_evidence=follower.log_evidence,
-        log_fairness=follower.log_fairness,
-        log_threshold=at.log_threshold,
-        hours=(figure.until - figure.first_hour) // HOUR,
-        starts_at=figure.starts_at,
-        until=figure.until,
-        is_stale=figure.is_stale,
-        resolved_at=None if last is None or last.resolved is None else find_hour_start(last.resolved + 1),
-        fair_since=None if last is None or last.fair_since is None else find_hour_start(last.fair_since.hour),
-    )
-
-
-def _expect_more(at: _FigureAtLimit, start: int, end: int, recent: Series) -> int | None:
-    progress = EvidenceProgress(at.log_threshold, at.follower.log_evidence, at.follower.log_fairness)
-    if end <= start:
-        return None
-    match recent:
-        case RateSeries():
-            return expect_more_hours(at.limit, recent.between(start, end), progress)
-        case PairSeries():
-            return expect_more_paired_hours(at.limit, recent.pairs(start, end), progress)
+    for limit, follower, summary in zip(watched.limits, state.followers, summarise(watched, state), strict=True):
+        opened, last, since = follower.open_episode, next(reversed(summary.alarms), None), summary.since
+        log_threshold = follower.log_threshold if math.isfinite(follower.log_threshold) else level
+        more_hours, begin, end = None, max(recent.first, follower.chapter), number_hour(figure.until)
+        if since is None and end > begin:
+            progress = EvidenceProgress(log_threshold, follower.log_evidence, follower.log_fairness)
+            match recent:
+                case RateSeries():
+                    more_hours = expect_more_hours(limit, recent.between(begin, end), progress)
+                case PairSeries():
+                    more_hours = expect_more_paired_hours(limit, recent.pairs(begin, end), progress)
+        earliest, latest = (None, None) if opened is None else map(find_hour_start, (opened.since.earliest, opened.since.latest))
+        start = since and say_start(since, earliest, latest)
+        yield ComparisonState(
+            figure_id=figure.id,
+            data=watched.definition.data,
+            attribute=figure.key.place.attribute,
+            group=figure.key.group,
+            metric=figure.key.metric,
+            direction=watched.direction(limit),
+            limit=watched.own_value(limit.value),
+            state=State(summary.state),
+            words=say_state(State(summary.state), since=start, more_hours=more_hours, budget_hours=budget.hours),
+            since=since,
+            earliest=earliest,
+            latest=latest,
+            alarm_at=last.alarm_at if opened and last else None,
+            interval=(lower, upper),
+            interval_from=find_hour_start(state.chapter),
+            interval_records=state.interval.records,
+            more_hours=more_hours,
+            log_evidence=follower.log_evidence,
+            log_fairness=follower.log_fairness,
+            log_threshold=log_threshold,
+            hours=(figure.until - figure.first_hour) // HOUR,
+            starts_at=figure.starts_at,
+            until=figure.until,
+            is_stale=figure.is_stale,
+            resolved_at=last and last.resolved_at,
+            fair_since=last and last.fair_since,
+        )
 
 
 def rename_state(names: GroupWords, state: ComparisonState) -> ComparisonState:

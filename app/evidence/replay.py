@@ -64,14 +64,10 @@ def replay_figure(session: Session, deployment_no: int, figure_id: str) -> list[
     era_no, figure = get_figure(session, deployment_no, figure_id)
     monitor, deployment = find_monitor(session, deployment_no), followed_deployment(session, deployment_no)
     era = find_era(session, deployment_no, deployment.model_revision)
-    followed = None if monitor is None or era is None else FollowedEra(deployment, monitor, era)
     # The limits of a figure that is no longer compared are not stored.
-    if followed is None or followed.era.no != era_no or not followed.compares(figure):
+    if monitor is None or era is None or era.no != era_no or not (followed := FollowedEra(deployment, monitor, era)).compares(figure):
         raise NotFound("comparison", figure_id)
-    era = followed.era
-    watched = next(
-        metric for metric in followed.metrics if (metric.place, metric.definition.metric) == (figure.key.place, figure.key.metric)
-    )
+    watched = next(metric for metric in followed.metrics if metric.key == figure.metric_key)
     budget = Budget.of(known_figures(session, era.no), ended_figures(session, era.no), followed)
     lag = count_lag_hours(watched.definition.data, followed.monitor)
     span = Span(start=figure.first_hour - UNSTEADINESS_HOURS * HOUR, end=figure.until)

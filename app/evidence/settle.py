@@ -3,7 +3,7 @@
 import math
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import accumulate
 
@@ -22,14 +22,11 @@ from .queries.figure_states import (
     EndedFigure,
     FigureKey,
     KnownFigure,
-    NewFigure,
     ReachedState,
     add_figures,
-    define_figure,
+    change_figures,
     ended_figures,
     known_figures,
-    mark_stale,
-    move_first_hour,
     read_closures,
     read_figure_states,
     remove_figure,
@@ -37,7 +34,7 @@ from .queries.figure_states import (
 )
 from .queries.hour_counts import Cells, CountedHour, CountedPlace, hours_between, hours_of_places, last_hour, read_first_hour
 from .summarise import summarise
-from .watched_figures import WatchedMetric, count_directions
+from .watched_figures import WatchedMetric
 
 MOST_FIGURE_HOURS = 20_000
 """Max hours, summed over figures, that one transaction adds, unless a single figure has more."""
@@ -55,30 +52,39 @@ def settle_figures(
     changed here, else the stored ones.
     """
     stored, lag = known_figures(session, followed.era.no), count_lag_hours(data, followed.monitor)
-    seen_hours = _Seen.of(counted)
-    known_keys = {figure.key for figure in stored}
-    new = [
-        NewFigure(key=key, definition=followed.definitions[place, key.metric], first_hour=hour)
+    seen_hours: dict[tuple[CountedPlace, str], set[datetime]] = defaultdict(set)
+    for hour in counted:
+        for label, role, *_ in hour.cells:
+            if role == "monitored":
+                seen_hours[hour.place, label].add(hour.hour)
+    new = {
+        FigureKey(place=place, group=group, metric=metric.definition.metric): first
         for metric in followed.metrics
         if metric.definition.data is data
-        for place, group in seen_hours.hours
-        if place == metric.place
-        for key in (FigureKey(place=place, group=group, metric=metric.definition.metric),)
-        if key not in known_keys and (hour := seen_hours.first_hour(place, group, since=followed.starts_at)) is not None
-    ]
-    add_figures(session, followed.era.no, new, starts_at=followed.starts_at)
-    births = [number_hour(figure.first_hour) + lag for figure in new]
+        for (place, group), hours in seen_hours.items()
+        if place == metric.place and (first := _find_first(hours, followed.starts_at)) is not None
+    }
+    for figure in stored:
+        new.pop(figure.key, None)
+    add_figures(session, followed.era.no, new, followed.definitions, starts_at=followed.starts_at)
+    births = [number_hour(first) + lag for first in new.values()]
     for figure in stored:
         if figure.key.place.data is not data:
             continue
-        first = _find_first_hour(session, followed, figure, span, seen_hours)
+        hours = seen_hours[figure.key.place, figure.key.group]
+        first = _find_first(hours, figure.starts_at)
+        if first is None or first >= figure.first_hour:
+            first = figure.first_hour
+            # A record stops counting if an earlier one of the same person is imported.
+            if span.start <= first < span.end and first not in hours:
+                first = read_first_hour(session, followed.era.no, figure.key.place, figure.key.group, since=figure.starts_at)
         if first == figure.first_hour:
             continue
         births.append(number_hour(min(figure.first_hour, first or figure.first_hour)) + lag)
         if first is None:
             remove_figure(session, figure)
         else:
-            move_first_hour(session, figure, first)
+            change_figures(session, [figure.no], first_hour=first, is_stale=True)
     # A state that ends after the start of the span contains hours whose counts have changed.
     stale = {figure.no for figure in stored if figure.key.place.data is data and figure.until > span.start}
     if births:
@@ -87,37 +93,12 @@ def settle_figures(
             for figure in stored
             if number_hour(figure.until) + count_lag_hours(figure.key.place.data, followed.monitor) > min(births)
         }
-    mark_stale(session, stale)
+    change_figures(session, stale, is_stale=True)
     return None if births or stale else stored
 
 
-@frozen
-class _Seen:
-    hours: Mapping[tuple[CountedPlace, str], set[datetime]]
-
-    @classmethod
-    def of(cls, counted: Sequence[CountedHour]) -> "_Seen":
-        hours: dict[tuple[CountedPlace, str], set[datetime]] = defaultdict(set)
-        for hour in counted:
-            for label, role, *_ in hour.cells:
-                if role == "monitored":
-                    hours[hour.place, label].add(hour.hour)
-        return cls(hours)
-
-    def first_hour(self, place: CountedPlace, group: str, *, since: datetime | None) -> datetime | None:
-        return min((hour for hour in self.hours.get((place, group), ()) if since is None or hour >= since), default=None)
-
-
-def _find_first_hour(session: Session, followed: FollowedEra, figure: KnownFigure, span: Span, seen_hours: _Seen) -> datetime | None:
-    key = figure.key
-    first = seen_hours.first_hour(key.place, key.group, since=figure.starts_at)
-    if first is not None and first < figure.first_hour:
-        return first
-    # A record stops counting if an earlier one of the same person is imported.
-    was_counted = span.start <= figure.first_hour < span.end
-    if was_counted and figure.first_hour not in seen_hours.hours.get((key.place, key.group), ()):
-        return read_first_hour(session, followed.era.no, key.place, key.group, since=figure.starts_at)
-    return figure.first_hour
+def _find_first(hours: Collection[datetime], since: datetime | None) -> datetime | None:
+    return min((hour for hour in hours if since is None or hour >= since), default=None)
 
 
 def count_lag_hours(data: DataSet, monitor: Monitor) -> int:
@@ -138,12 +119,9 @@ class Budget:
 
     @classmethod
     def of(cls, figures: Sequence[KnownFigure], ended: Sequence[EndedFigure], followed: FollowedEra) -> "Budget":
-        monitor, directions = followed.monitor, count_directions(followed.metrics)
+        monitor, directions = followed.monitor, {metric.key: len(metric.limits) for metric in followed.metrics}
         changes = [
-            (
-                number_hour(figure.first_hour) + count_lag_hours(figure.key.place.data, monitor),
-                directions.get((figure.key.place, figure.key.metric), 0),
-            )
+            (number_hour(figure.first_hour) + count_lag_hours(figure.key.place.data, monitor), directions.get(figure.metric_key, 0))
             for figure in figures
         ]
         for figure in ended:
@@ -152,14 +130,10 @@ class Budget:
         changes.sort()
         return cls(monitor.evidence.false_alarm_hours, [hour for hour, _ in changes], list(accumulate(count for _, count in changes)))
 
-    def comparisons(self, hour: int) -> int:
-        """Comparisons in that hour of the clock, at least 1."""
-        position = bisect_right(self.changes, hour)
-        return max(self.totals[position - 1], 1) if position else 1
-
     def log_threshold(self, hour: int) -> float:
-        """Ln A in that hour of the clock."""
-        return math.log(self.hours * self.comparisons(hour))
+        """Ln A in that hour of the clock, of at least one comparison."""
+        position = bisect_right(self.changes, hour)
+        return math.log(self.hours * (max(self.totals[position - 1], 1) if position else 1))
 
 
 @frozen
@@ -184,11 +158,11 @@ def take_forward(session: Session, followed: FollowedEra, read_figures: Sequence
     chosen = short or [due for due in late if due.metric is late[0].metric][:few]
     for due in chosen:
         together[due.metric.definition, due.metric.limits, due.start, due.end].append(due)
-    stored = _Stored(session, followed.era.no, [due for several in together.values() for due in several])
+    stored = _Stored(session, followed.era.no, chosen)
     budget = Budget.of(figures, ended_figures(session, followed.era.no), followed)
     for figure in figures:
         if figure.definition is None:
-            define_figure(session, figure, followed.definitions[figure.key.place, figure.key.metric])
+            change_figures(session, [figure.no], definition=followed.definitions[figure.metric_key])
     reached: list[ReachedState] = []
     for several in together.values():
         for at in range(0, len(several), MOST_FIGURES):
@@ -220,9 +194,9 @@ class _Late:
 def _find_late(session: Session, followed: FollowedEra, figures: Sequence[KnownFigure]) -> Iterator[_Late]:
     by_metric: dict[tuple[CountedPlace, str], list[KnownFigure]] = defaultdict(list)
     for figure in figures:
-        by_metric[figure.key.place, figure.key.metric].append(figure)
+        by_metric[figure.metric_key].append(figure)
     for watched in followed.metrics:
-        several = by_metric.get((watched.place, watched.definition.metric), [])
+        several = by_metric[watched.key]
         end = find_counted_end(session, followed, watched.place) if several else None
         for figure in several:
             if end is not None and (figure.is_stale or figure.until < end):

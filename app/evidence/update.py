@@ -5,10 +5,11 @@ deployment.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
-from itertools import takewhile
+from itertools import count
+from typing import Any
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
@@ -16,7 +17,6 @@ from sqlalchemy.orm import Session
 
 from ..base.clock import HOUR, floor_to_hour
 from ..base.errors import InvalidInput, Unavailable
-from ..base.frozen import frozen
 from ..checks.window.window import NO_TABLES, TablePlaces
 from ..database.engine import Database, arrow_reader, current_time
 from ..deployments.monitor.queries import changed_at, find_monitor
@@ -44,9 +44,9 @@ from .queries.eras import (
     note_progress,
     try_lock_evidence,
 )
-from .queries.figure_states import KnownFigure, end_figures, known_figures
+from .queries.figure_states import KnownFigure, change_figures, known_figures
 from .queries.hour_counts import CountedHour, CountedPlace, count_logged, next_record_hour, replace_hours
-from .queries.late_labels import add_late_labels, late_labels_of_hours, late_labels_that_arrived, replace_late_labels
+from .queries.late_labels import add_late_labels, count_late_labels, replace_late_labels
 from .settle import settle_figures, take_forward
 
 MOST_HOURS = 24
@@ -103,7 +103,9 @@ def update_deployment(database: Database, deployment_no: int, latest: datetime, 
             followed = _follow(session, deployment_no)
             if followed is None:
                 return steps
-            step = _Step(session, database, _rewind(session, followed, latest), latest, places)
+            followed, payload = _rewind(session, followed, latest), followed.deployment.payload
+            files = None if payload is None else HoursInFiles(session, followed, payload, places)
+            step = _Step(session, database, followed, latest, files)
             steps += step.take()
             if followed.era.figures_due is step.is_complete:
                 note_progress(session, followed.era.no, figures_due=not step.is_complete)
@@ -124,9 +126,7 @@ def _follow(session: Session, deployment_no: int) -> FollowedEra | None:
     if era is not None and starts_at is not None and _keep_figures(session, FollowedEra(deployment, monitor, era), starts_at):
         note_progress(session, era.no, monitor_version=monitor.version, problem=None, alerts_due=True)
         return FollowedEra(deployment, monitor, replace(era, monitor_version=monitor.version, problem=None), starts_at)
-    begin_era(session, deployment_no, monitor.version, revision, starts_at=starts_at)
-    era = find_era(session, deployment_no, revision)
-    assert era is not None, "it was begun in this transaction"  # noqa: S101 - above
+    era = begin_era(session, deployment_no, monitor.version, revision, starts_at=starts_at)
     note_changed_hours(session, deployment_no, checked_hours(session, deployment_no, era))
     return FollowedEra(deployment, monitor, era, starts_at)
 
@@ -138,10 +138,10 @@ def _rewind(session: Session, followed: FollowedEra, latest: datetime) -> Follow
         return followed
     labels_until = era.labels_until and min(era.labels_until, floor_to_hour(latest - horizon))
     rewound = replace(era, counted_until=latest, labels_until=labels_until)
-    late = late_labels_that_arrived(session, no, era, Span(start=latest, end=era.counted_until), horizon)
+    late = count_late_labels(session, no, era, Span(start=latest, end=era.counted_until), horizon, arrived=True)
     if late:
         hours = Span(start=min(late), end=max(late) + HOUR)
-        replace_late_labels(session, era.no, hours, late_labels_of_hours(session, no, rewound, hours, horizon))
+        replace_late_labels(session, era.no, hours, count_late_labels(session, no, rewound, hours, horizon, arrived=False))
     note_progress(session, era.no, counted_until=latest, labels_until=labels_until)
     followed = replace(followed, era=rewound)
     starts = dict.fromkeys((comparison.label for comparison in list_comparisons(followed.monitor)), BEGINNING)
@@ -155,8 +155,8 @@ def _rewind(session: Session, followed: FollowedEra, latest: datetime) -> Follow
 def _keep_figures(session: Session, followed: FollowedEra, starts_at: datetime) -> bool:
     """Ends the figures that the monitor's new version, which counts from `starts_at` on, changes; whether any is left."""
     figures = known_figures(session, followed.era.no)
-    changed = [figure for figure in figures if not followed.compares(figure)]
-    end_figures(session, changed, starts_at)
+    changed = [figure.no for figure in figures if not followed.compares(figure)]
+    change_figures(session, changed, ended_at=starts_at)
     return len(changed) < len(figures)
 
 
@@ -169,35 +169,28 @@ def _note_problem(database: Database, deployment_no: int, problem: str) -> None:
     log.warning("evidence_not_counted", deployment_no=deployment_no, problem=problem)
 
 
-@frozen
-class _Counted:
-    until: datetime | None
-    any_due: bool = False
-    are_left: bool = False
-
-
+@dataclass
 class _Step:
     """One step of one deployment, in one transaction. `is_complete`: nothing is known to remain."""
 
-    def __init__(self, session: Session, database: Database, followed: FollowedEra, latest: datetime, places: TablePlaces) -> None:
-        self._session = session
-        self._database = database
-        self._followed = followed
-        self._latest = latest
-        payload = followed.deployment.payload
-        self._files = None if payload is None else HoursInFiles(session, followed, payload, places)
-        self.is_complete = False
-        self._has_displaced = False
-        self._figures: list[KnownFigure] | None = None
+    session: Session
+    database: Database
+    followed: FollowedEra
+    latest: datetime
+    files: HoursInFiles | None
+    is_complete: bool = False
+    are_hours_left: bool = False
+    has_displaced: bool = False
+    figures: list[KnownFigure] | None = None
 
     @property
     def _era(self) -> Era:
-        return self._followed.era
+        return self.followed.era
 
     @cached_property
     def _starts(self) -> Mapping[CountedPlace, datetime]:
         starts: dict[CountedPlace, datetime] = {}
-        for figure in known_figures(self._session, self._era.no):
+        for figure in known_figures(self.session, self._era.no):
             start = figure.starts_at or BEGINNING
             starts[figure.key.place] = min(starts.get(figure.key.place, start), start)
         return starts
@@ -208,84 +201,86 @@ class _Step:
         Changed hours are counted again, else up to a day of new hours, and of labels whose horizon has passed. If no hour is left then,
         figures are updated in the same transaction.
         """
-        if self._files is not None and self._era.problem is not None:
-            note_progress(self._session, self._era.no, problem=None)  # not stored if it is met again
+        if self.files is not None and self._era.problem is not None:
+            note_progress(self.session, self._era.no, problem=None)  # not stored if it is met again
         if self._recount():
             return True
-        counted, labelled = self._count_new(), self._count_new_labels()
-        if counted.are_left or labelled.are_left:
+        any_due = [self._count_new(), self._count_new_labels()]
+        if self.are_hours_left:
             return True
-        self._followed = replace(self._followed, era=replace(self._era, counted_until=counted.until, labels_until=labelled.until))
-        forward = take_forward(self._session, self._followed, self._figures)
+        forward = take_forward(self.session, self.followed, self.figures)
         # Counting may have found an earlier first record of a person: the former one's hour must be counted again.
-        self.is_complete = forward.is_complete and not self._has_displaced
-        return counted.any_due or labelled.any_due or forward.figures > 0
+        self.is_complete = forward.is_complete and not self.has_displaced
+        return any(any_due) or forward.figures > 0
 
     def _recount(self) -> bool:
         """Counts again the first changed hour and those that follow without a gap; False without any."""
-        no = self._followed.deployment.no
+        no = self.followed.deployment.no
         # Read before the records, so that a note written meanwhile is left to a later step.
-        notes = changed_hours(self._session, no, self._era)
-        if not notes.hours:
+        notes = changed_hours(self.session, no, self._era)
+        if not notes:
             return False
-        first = notes.hours[0]
-        hours_in_a_row = sum(1 for _ in takewhile(lambda numbered: numbered[1] == first + numbered[0] * HOUR, enumerate(notes.hours)))
+        hours, first = {hour for _, hour in notes}, notes[0][1]
+        hours_in_a_row = next(number for number in count() if first + number * HOUR not in hours)
         span = self._bound(Span(start=first, end=first + hours_in_a_row * HOUR))
         counted_until, labels_until = self._era.counted_until or BEGINNING, self._era.labels_until or BEGINNING
         self._count(DataSet.PAYLOAD, Span(start=span.start, end=min(span.end, counted_until)))
         self._count(DataSet.FEEDBACK, Span(start=span.start, end=min(span.end, labels_until)))
         self._count_balanced(span)
-        if self._files is None:
-            late = late_labels_of_hours(self._session, no, self._era, span, self._followed.horizon)
-            replace_late_labels(self._session, self._era.no, span, late)
-        note_nos = [note_no for note_no, hour in zip(notes.nos, notes.of, strict=True) if hour < span.end]
-        forget_changes(self._session, note_nos, self._era)
+        if self.files is None:
+            late = count_late_labels(self.session, no, self._era, span, self.followed.horizon, arrived=False)
+            replace_late_labels(self.session, self._era.no, span, late)
+        forget_changes(self.session, [note_no for note_no, hour in notes if hour < span.end], self._era)
         return True
 
-    def _count_new(self) -> "_Counted":
-        era, no = self._era, self._followed.deployment.no
-        latest = self._latest if self._files is None else self._files.end(self._latest, DataSet.PAYLOAD)
-        if latest is None:
-            return _Counted(era.counted_until)
+    def _count_new(self) -> bool:
+        """Counts new hours; whether any was due."""
+        era, no = self._era, self.followed.deployment.no
+        latest = self.latest if self.files is None else self.files.end(self.latest, DataSet.PAYLOAD)
         # A person's first record may be from before the first hour that counts.
-        earliest = BEGINNING if self._followed.monitor.evidence.person is not None else era.starts_at or BEGINNING
+        earliest = BEGINNING if self.followed.monitor.evidence.person is not None else era.starts_at or BEGINNING
         start = max(era.counted_until or earliest, earliest)
-        if start >= latest:
-            return _Counted(era.counted_until)
+        if latest is None or start >= latest:
+            return False
         until = self._count_next(DataSet.PAYLOAD, start, latest)
-        if self._files is None:
-            late = late_labels_that_arrived(self._session, no, era, Span(start=start, end=until), self._followed.horizon)
-            add_late_labels(self._session, era.no, late)
-        note_progress(self._session, era.no, counted_until=until, problem=None)
-        return _Counted(until, any_due=True, are_left=until < latest)
+        if self.files is None:
+            late = count_late_labels(self.session, no, era, Span(start=start, end=until), self.followed.horizon, arrived=True)
+            add_late_labels(self.session, era.no, late)
+        self._note_progress(counted_until=until, problem=None)
+        return True
 
-    def _count_new_labels(self) -> "_Counted":
+    def _note_progress(self, **reached: Any) -> None:  # noqa: ANN401 - columns of the row
+        note_progress(self.session, self._era.no, **reached)
+        self.followed = replace(self.followed, era=replace(self._era, **reached))
+
+    def _count_new_labels(self) -> bool:
+        """Counts labels whose horizon has passed; whether any was due."""
         era = self._era
         earliest = era.starts_at or BEGINNING
-        end = self._latest if self._files is None else self._files.end(self._latest, DataSet.FEEDBACK) or self._latest
-        start, latest = max(era.labels_until or earliest, earliest), floor_to_hour(end - self._followed.horizon)
+        end = self.latest if self.files is None else self.files.end(self.latest, DataSet.FEEDBACK) or self.latest
+        start, latest = max(era.labels_until or earliest, earliest), floor_to_hour(end - self.followed.horizon)
         if start >= latest:
-            return _Counted(era.labels_until)
-        until = self._count_next(DataSet.FEEDBACK, start, latest)
-        note_progress(self._session, era.no, labels_until=until)
-        return _Counted(until, any_due=True, are_left=until < latest)
+            return False
+        self._note_progress(labels_until=self._count_next(DataSet.FEEDBACK, start, latest))
+        return True
 
     def _count_next(self, data: DataSet, start: datetime, latest: datetime) -> datetime:
         """Counts the next hours with records; the end of what is counted now."""
         remaining = Span(start=start, end=latest)
-        no = self._followed.deployment.no
-        first = next_record_hour(self._session, no, remaining) if self._files is None else self._files.next_hour(remaining)
+        no = self.followed.deployment.no
+        first = next_record_hour(self.session, no, remaining) if self.files is None else self.files.next_hour(remaining)
         if first is None:
             return latest
         span = self._bound(Span(start=first, end=min(first + MOST_HOURS * HOUR, latest)))
         self._count(data, span)
+        self.are_hours_left |= span.end < latest
         return span.end
 
     def _bound(self, span: Span) -> Span:
         hours = min((span.end - span.start) // HOUR, MOST_HOURS)
         within = Span(start=span.start, end=span.start + hours * HOUR)
-        no = self._followed.deployment.no
-        records = count_logged(self._session, no, within) if self._files is None else self._files.count_records(within)
+        no = self.followed.deployment.no
+        records = count_logged(self.session, no, within) if self.files is None else self.files.count_records(within)
         if records > MOST_RECORDS:
             hours = max(1, hours * MOST_RECORDS // records)
         return Span(start=span.start, end=span.start + hours * HOUR)
@@ -293,36 +288,36 @@ class _Step:
     def _count(self, data: DataSet, span: Span) -> None:
         if span.start >= span.end:
             return
-        if self._files is not None:
-            self._store(data, span, self._files.count(data, span))
+        if self.files is not None:
+            self._store(data, span, self.files.count(data, span))
             return
         is_payload = data is DataSet.PAYLOAD
-        has_people = self._followed.monitor.evidence.person is not None
-        people = FirstRecords(self._session, self._era.no, remembers=is_payload) if has_people else None
-        with arrow_reader(self._database) as reader:
-            counted = (count_payload if is_payload else count_labels)(reader, self._followed, span, people)
+        has_people = self.followed.monitor.evidence.person is not None
+        people = FirstRecords(self.session, self._era.no, remembers=is_payload) if has_people else None
+        with arrow_reader(self.database) as reader:
+            counted = (count_payload if is_payload else count_labels)(reader, self.followed, span, people)
         if people is not None and people.displaced:
             # Counted with a record that is not its person's first after all.
-            self._has_displaced = True
-            note_changed_hours(self._session, self._followed.deployment.no, sorted(people.displaced))
+            self.has_displaced = True
+            note_changed_hours(self.session, self.followed.deployment.no, sorted(people.displaced))
         self._store(data, span, counted)
 
     def _count_balanced(self, span: Span) -> None:
         # Checks count every record of a person.
-        if self._followed.monitor.evidence.person is not None:
+        if self.followed.monitor.evidence.person is not None:
             return
         counted = [
             CountedHour(place=CountedPlace(DataSet.BALANCED, table.attribute), hour=table.hour, cells=cells, check_no=table.check_no)
-            for table in balanced_tables(self._session, self._followed.deployment.no, self._era, span)
+            for table in balanced_tables(self.session, self.followed.deployment.no, self._era, span)
             for cells in (count_pairs(BalancedCells.from_json(table.cells)),)
             if cells
         ]
         self._store(DataSet.BALANCED, span, counted)
 
     def _store(self, data: DataSet, span: Span, counted: list[CountedHour]) -> None:
-        starts_at = self._followed.starts_at or BEGINNING
-        labels = [comparison.label for comparison in list_comparisons(self._followed.monitor)]
+        starts_at = self.followed.starts_at or BEGINNING
+        labels = [comparison.label for comparison in list_comparisons(self.followed.monitor)]
         starts = {label: self._starts.get(CountedPlace(data, label), starts_at) for label in labels}
         due = [hour for hour in counted if hour.place.attribute in starts and hour.hour >= starts[hour.place.attribute]]
-        if replace_hours(self._session, self._era.no, data, span, due, starts):
-            self._figures = settle_figures(self._session, self._followed, data, span, due)
+        if replace_hours(self.session, self._era.no, data, span, due, starts):
+            self.figures = settle_figures(self.session, self.followed, data, span, due)

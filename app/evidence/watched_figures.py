@@ -1,6 +1,6 @@
 """Figures with evidence: a monitor's metrics that have a limit, for each monitored group."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from ..base.frozen import frozen
 from ..checks.measure import strictest_limits
@@ -61,6 +61,11 @@ class WatchedMetric:
     def place(self) -> CountedPlace:
         return CountedPlace(self.definition.data, self.comparison.label)
 
+    @property
+    def key(self) -> tuple[CountedPlace, str]:
+        """Place and metric, which its figures share."""
+        return self.place, self.definition.metric
+
     def direction(self, limit: Limit) -> UnfairSide:
         """Side of the metric's own limit: a reversed metric is above where monitored - reference is below."""
         is_below = (limit.direction is UnfairSide.BELOW) is not self.definition.is_reversed
@@ -82,10 +87,6 @@ def watched_metrics(monitor: Monitor) -> Iterator[WatchedMetric]:
             limits = tuple(_list_limits(definition, strictest_limits(members, definition.metric)))
             if limits:
                 yield WatchedMetric(comparison=comparison, definition=definition, limits=limits)
-
-
-def count_directions(watched: Sequence[WatchedMetric]) -> dict[tuple[CountedPlace, str], int]:
-    return {(metric.place, metric.definition.metric): len(metric.limits) for metric in watched}
 
 
 def _list_limits(definition: RateDefinition, limits: Limits) -> Iterator[Limit]:

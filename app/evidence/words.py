@@ -1,6 +1,7 @@
 """Sentences about evidence, the same everywhere."""
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
@@ -67,10 +68,8 @@ def sum_up(comparisons: Sequence[ComparisonState]) -> str:
     other_limits = sum(comparison.state is State.SHOWN_FAIR and comparison.figure in unfair for comparison in comparisons)
     if other_limits:
         phrases[-1] += f" ({other_limits:,} of them the other limit of an unfair figure)"
-    noun, without = (
-        "comparison" if len(comparisons) == 1 else "comparisons",
-        sum(comparison.figure_id is None for comparison in comparisons),
-    )
+    noun = "comparison" if len(comparisons) == 1 else "comparisons"
+    without = sum(comparison.figure_id is None for comparison in comparisons)
     few = "none of them with" if without == len(comparisons) else f"{without:,} of them without"
     uncounted = f", {few} a counted hour" if without else ""
     return f"{len(comparisons):,} {noun}{uncounted}: {', '.join(phrases)}."
@@ -87,49 +86,39 @@ def order_by_gravity(comparisons: Sequence[ComparisonState]) -> list[ComparisonS
 
 def list_remarks(evidence: DeploymentEvidence) -> Iterator[str]:
     era, settings = evidence.era, evidence.monitor.evidence
-    if era is None or era.counted_until is None:
+    if era.counted_until is None:
         yield "No hour has been counted yet; a worker counts each hour after its end."
     else:
         yield f"Hours before {era.counted_until:%Y-%m-%d %H:%M} UTC are counted."
     if any(comparison.state is State.UNFAIR and comparison.is_from_first_hour for comparison in evidence.comparisons):
         yield "What is unfair since the first hour that was counted with this monitor and model revision may have been so before."
-    if era is not None and era.problem is not None:
+    if era.problem is not None:
         yield f"No further hour is counted: {era.problem.rstrip('.')}."
     for data, counted in evidence.records.items():
         suffix = "" if data is DataSet.PAYLOAD else f", {_DATA[data]}"
         yield from (f"{records.attribute}{suffix}: {line}" for records in counted for line in records.lines)
-    if era is not None and era.left_out_from is not None:
+    if era.left_out_from is not None:
         yield f"These are the records of hours from {era.left_out_from:%Y-%m-%d %H:%M} UTC on; before, only those that count were counted."
     for label, problem in evidence.problems.items():
         yield f"Of {label}, not every hour is counted: {problem}."
-    if era is not None and era.starts_at is not None:
+    if era.starts_at is not None:
         yield f"Of model revision {evidence.model_revision}, hours from {era.starts_at:%Y-%m-%d %H:%M} UTC on count."
-    for starts_at, labels in sorted(_list_later_beginnings(evidence).items()):
+    later: dict[datetime, dict[str, None]] = defaultdict(dict)
+    for comparison in evidence.comparisons:
+        if comparison.starts_at is not None and comparison.starts_at != era.starts_at:
+            later[comparison.starts_at][comparison.attribute] = None
+    for starts_at, labels in sorted(later.items()):
         yield f"Of {', '.join(labels)}, hours from {starts_at:%Y-%m-%d %H:%M} UTC on count: the monitor was changed then."
     for attribute in evidence.monitor.attributes:
         if attribute.found_by is not None:
             yield f"{attribute.feature} was {attribute.found_by.words}; only records after that search count."
     if settings.person is not None:
         yield f"Only the first record of each person counts; {settings.person} says whose record it is."
-    if era is not None and era.late_labels:
-        arrived = "1 label" if era.late_labels == 1 else f"{era.late_labels:,} labels"
-        verb = "does" if era.late_labels == 1 else "do"
+    if era.late_labels:
+        arrived, verb = ("1 label", "does") if era.late_labels == 1 else (f"{era.late_labels:,} labels", "do")
         yield f"{arrived} arrived more than {settings.label_horizon_hours:,} hours after the record and {verb} not count."
-    if settings.person is None and era is not None and era.counted_until is not None:
+    if settings.person is None and era.counted_until is not None:
         yield f"The budget of false alarms holds {IF_OTHER_PEOPLE}."
-
-
-def _list_later_beginnings(evidence: DeploymentEvidence) -> dict[datetime, list[str]]:
-    earliest = None if evidence.era is None else evidence.era.starts_at
-    labels: dict[datetime, list[str]] = {}
-    for comparison in evidence.comparisons:
-        if (
-            comparison.starts_at is not None
-            and comparison.starts_at != earliest
-            and comparison.attribute not in labels.setdefault(comparison.starts_at, [])
-        ):
-            labels[comparison.starts_at].append(comparison.attribute)
-    return labels
 
 
 def find_governing(sides: Sequence[ComparisonState]) -> ComparisonState | None:

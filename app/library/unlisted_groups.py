@@ -11,7 +11,7 @@ from ..base.errors import InvalidInput
 from ..base.frozen import frozen
 from ..statistics.e_values.nulls import UnfairSide
 from ..statistics.group_labels import NEITHER
-from ..statistics.scan.scan_results import MAX_VALUES, Bins, Codes, SearchResult, search_groups
+from ..statistics.scan.scan_results import MAX_VALUES, Bins, SearchResult, search_groups
 from ..statistics.scan.search_subgroup import MAX_FEATURES, MIN_RECORDS
 from ..statistics.sentences.left_out import CountedRecords, count_records
 from .frame_columns import Column, convert_numbers, encode, is_numeric, require_column

@@ -38,7 +38,7 @@ def canonical_json(source: ReportSource) -> bytes:
         "checks": [_without(run, {"no"}) for run in source.runs],
         "days": [_without(history, {"series", "fresh"}) for history in source.histories],
         "evidence": evidence and evidence.comparisons,
-        "counted_until": None if evidence is None or evidence.era is None else evidence.era.counted_until,
+        "counted_until": evidence and evidence.era.counted_until,
         "alerts": [_without(alert, {"no", "deployment_no", "rule_no"}) for alert in source.alerts],
         "checks_without_alerts_yet": source.waiting,
         "missing_records": source.missing,

@@ -5,6 +5,7 @@ No transaction is open meanwhile; features are read in short ones.
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import msgspec
@@ -29,20 +30,19 @@ from .queries import keep_answers, read_answers
 Row: TypeAlias = "list[Scalar | None]"
 
 
+@dataclass
 class HybridScorer:
     """Asks about the hybrids of a plan; `asked` counts rows, each once.
 
     Answers are kept under the attribution's number, part by part, for a worker that takes it over; None keeps nothing.
     """
 
-    def __init__(self, database: Database, records: WindowRecords, model: ModelOfCheck, attribution_no: int | None = None) -> None:
-        self._database = database
-        self._records = records
-        self._model = model
-        self._classify = OutcomeClassifier(records.read.monitor.outcomes)
-        self._attribution_no = attribution_no
-        self._part = 0
-        self.asked = 0
+    database: Database
+    records: WindowRecords
+    model: ModelOfCheck
+    attribution_no: int | None = None
+    part: int = 0
+    asked: int = 0
 
     def attribute(self, plan: AttributionPlan, *, seed: int = 0) -> tuple[AttributedGap, ...]:
         """Shares in each gap. A pair with a refused or unclassified hybrid is left out.
@@ -50,8 +50,7 @@ class HybridScorer:
         Raises:
             ScoringFailed: the model gave no usable answer to some page, or took no row at all.
         """
-        rng = np.random.default_rng([seed, 1])
-        records = self._records
+        rng, records = np.random.default_rng([seed, 1]), self.records
         logged = np.where(records.is_classified, records.is_favourable, np.nan).astype(np.float64)
         gaps = []
         for questions in plan.questions:
@@ -59,19 +58,15 @@ class HybridScorer:
             as_logged, hybrids = np.split(answers, [len(questions.own)])
             # The pairs' own records keep their logged outcomes, so that the shares sum to the logged gap.
             answered = Answered(logged[questions.reference], logged[questions.monitored], hybrids.reshape(questions.plan.masks.shape))
-            gap = questions.gap
-            monitored, reference = records.count(gap.group, gap.monitored), records.count(gap.reference_label, gap.reference)
-            gap_of_window = (monitored.rate or 0.0) - (reference.rate or 0.0)
-            carried = carry_gap(questions.pairs, questions.plan, answered, gap_of_window=gap_of_window, rng=rng)
+            gap = records.measure_gap(questions.gap)
+            carried = carry_gap(questions.pairs, questions.plan, answered, gap_of_window=gap.gap, rng=rng)
             differing = int((as_logged != logged[questions.own]).sum())
             shares = None if carried is None else self._describe(carried, questions, plan, differing=differing)
-            gaps.append(
-                AttributedGap(features=gap.comparison.features, monitored=monitored, reference=reference, gap=gap_of_window, hybrids=shares)
-            )
+            gaps.append(replace(gap, hybrids=shares))
         return tuple(gaps)
 
     def _describe(self, carried: CarriedGap, questions: GapQuestions, plan: AttributionPlan, *, differing: int) -> HybridShares:
-        names = [column.name for column in self._records.deployment.schema.features]
+        names = [column.name for column in self.records.deployment.schema.features]
         shares = [
             ShareOfPlayer(features=tuple(names[position] for position in player), share=as_part(share, low, high))
             for player, share, low, high in zip(plan.players, carried.shares, carried.ends.low, carried.ends.high, strict=True)
@@ -90,39 +85,31 @@ class HybridScorer:
 
     def _ask(self, questions: GapQuestions, plan: AttributionPlan) -> FloatArray:
         """Outcome of each row, those of records as they are first; NaN where there is none."""
-        answers = bytearray()
+        answers, deployment, monitor = bytearray(), self.records.deployment, self.records.read.monitor
+        classify, url = OutcomeClassifier(monitor.outcomes), deployment.endpoint and deployment.endpoint.url
         for rows in self._build_rows(questions, plan):
-            question = self._identify(rows)
-            kept_outcomes = self._read_kept(question)
+            question = hashlib.sha256(msgspec.json.encode([deployment.model_revision, url, monitor.version, rows])).digest()
+            kept_outcomes = None
+            if self.attribution_no is not None:
+                with self.database.transaction() as session:
+                    kept_outcomes = read_answers(session, self.attribution_no, self.part, question=question)
             if kept_outcomes is None:
                 progress = Progress(step="asking the model about hybrids", done=self.asked, total=plan.rows)
-                scored = self._model.score(rows, progress)
+                scored = self.model.score(rows, progress)
                 kept_outcomes = bytes(
-                    Outcome.UNCLASSIFIED if isinstance(answer, Refusal) else self._classify(answer.outcome_value) for answer in scored
+                    Outcome.UNCLASSIFIED if isinstance(answer, Refusal) else classify(answer.outcome_value) for answer in scored
                 )
-                if self._attribution_no is not None:
-                    with self._database.transaction() as session:
-                        keep_answers(session, self._attribution_no, self._part, question=question, outcomes=kept_outcomes)
+                if self.attribution_no is not None:
+                    with self.database.transaction() as session:
+                        keep_answers(session, self.attribution_no, self.part, question=question, outcomes=kept_outcomes)
             answers += kept_outcomes
             self.asked += len(rows)
-            self._part += 1
+            self.part += 1
         outcomes = np.frombuffer(answers, np.uint8)
         return np.where(outcomes == Outcome.UNCLASSIFIED, np.nan, outcomes).astype(np.float64)
 
-    def _identify(self, rows: Sequence[Row]) -> bytes:
-        deployment = self._records.deployment
-        url = None if deployment.endpoint is None else deployment.endpoint.url
-        identity = [deployment.model_revision, url, self._records.read.monitor.version, rows]
-        return hashlib.sha256(msgspec.json.encode(identity)).digest()
-
-    def _read_kept(self, question: bytes) -> bytes | None:
-        if self._attribution_no is None:
-            return None
-        with self._database.transaction() as session:
-            return read_answers(session, self._attribution_no, self._part, question=question)
-
     def _build_rows(self, questions: GapQuestions, plan: AttributionPlan) -> Iterator[list[Row]]:
-        hybrids, window = questions.plan.masks.shape[1], self._records.window
+        hybrids, window = questions.plan.masks.shape[1], self.records.window
         masks = np.concatenate([np.zeros(len(questions.own), np.int64), questions.plan.masks.ravel()])
         sources = np.array(
             [np.concatenate([questions.own, np.repeat(side, hybrids)]) for side in (questions.reference, questions.monitored)]
@@ -130,8 +117,8 @@ class HybridScorer:
         record_nos = window.record_nos()
         for chunk in questions.chunks():
             rows = np.unique(sources[:, chunk])
-            with arrow_reader(self._database) as reader:
-                features = read_record_features(reader, self._records.deployment.no, window.reach(), record_nos[rows].tolist())
+            with arrow_reader(self.database) as reader:
+                features = read_record_features(reader, self.records.deployment.no, window.reach(), record_nos[rows].tolist())
             yield [
                 _mix(features[int(record_nos[reference])], features[int(record_nos[monitored])], plan.players, mask)
                 for reference, monitored, mask in zip(*sources[:, chunk].tolist(), masks[chunk].tolist(), strict=True)

@@ -69,8 +69,8 @@ def estimate_cost(session: Session, deployment: Deployment, request: WantedAttri
     Raises:
         Conflict, NotFound, InvalidInput: as `request_attribution`, or the monitor cannot be applied to what was logged.
     """
-    span = _find_span(session, deployment.no, request)
     monitor = require_monitor(session, deployment.no)
+    span = _find_span(session, deployment.no, request)
     with arrow_reader(database) as reader:
         records = read_window_records(reader, deployment, monitor, span)
         if deployment.endpoint is None:
@@ -98,7 +98,6 @@ def estimate_cost(session: Session, deployment: Deployment, request: WantedAttri
 
 
 def _find_span(session: Session, deployment_no: int, request: WantedAttribution) -> Span:
-    require_monitor(session, deployment_no)
     if request.check_id is not None:
         return get(session, deployment_no, request.check_id).span
     if request.span is not None:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,9 @@ from ...sources.arrays.count_alike import choose_alike
 from ...sources.arrays.read_records import RecordColumns, RecordTable, read_table
 from ...sources.stored.window_queries import WindowQuery
 from ...statistics.group_labels import FloatArray, IntArray
-from .attribution import SideCounts
+from .attribution import AttributedGap, SideCounts
+
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 MAX_CELLS = 1_000
 """Max cells of a feature; with more, hardly any has records of both groups."""
@@ -51,21 +54,21 @@ class WindowRecords:
         return np.array(self.window.rows["model_revision"].to_pylist(), dtype=object)
 
     @cached_property
-    def is_classified(self) -> npt.NDArray[np.bool_]:
+    def is_classified(self) -> BoolArray:
         return np.asarray(self.read.outcomes != Outcome.UNCLASSIFIED)
 
     @cached_property
-    def is_drawn(self) -> npt.NDArray[np.bool_]:
+    def is_drawn(self) -> BoolArray:
         """Whether each record is among those that count alike."""
         return choose_alike(self.window.record_nos(), self.window.rows["sample_rate"])
 
     @cached_property
-    def is_usable(self) -> npt.NDArray[np.bool_]:
+    def is_usable(self) -> BoolArray:
         """Whether each record takes part: an earlier model's answers must not be mixed with the present one's."""
         return np.asarray((self.revisions == self.deployment.model_revision) & self.is_classified & self.is_drawn)
 
     @cached_property
-    def is_favourable(self) -> npt.NDArray[np.bool_]:
+    def is_favourable(self) -> BoolArray:
         return np.asarray(self.read.outcomes == Outcome.FAVOURABLE)
 
     def list_gaps(self, comparisons: Sequence[Comparison] | None) -> list[GapRecords]:
@@ -86,6 +89,12 @@ class WindowRecords:
                     label = comparison.reference_label(self.read.monitor)
                     gaps.append(GapRecords(comparison, named[code][0], label, monitored, reference))
         return gaps
+
+    def measure_gap(self, gap: GapRecords) -> AttributedGap:
+        """The gap of all these records; what carries it is not known yet."""
+        monitored, reference = self.count(gap.group, gap.monitored), self.count(gap.reference_label, gap.reference)
+        size = (monitored.rate or 0.0) - (reference.rate or 0.0)
+        return AttributedGap(features=gap.comparison.features, monitored=monitored, reference=reference, gap=size)
 
     def count(self, label: str | None, records: IntArray) -> SideCounts:
         return SideCounts(label=label, favourable=int(self.is_favourable[records].sum()), records=len(records))

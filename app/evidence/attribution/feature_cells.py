@@ -1,6 +1,7 @@
 """Parts of a window's gaps by the cells of each feature, without a model."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -47,7 +48,5 @@ def divide_gaps(
             )
             used = int(((of_monitored.records > 0) | (of_reference.records > 0)).sum())
             cells.append(CellsOfFeature(feature=column.name, cells=used, who_applies=who, how_treated=how, no_counterpart=no_counterpart))
-        monitored, reference = records.count(gap.group, gap.monitored), records.count(gap.reference_label, gap.reference)
-        size = (monitored.rate or 0.0) - (reference.rate or 0.0)
-        gaps.append(AttributedGap(features=gap.comparison.features, monitored=monitored, reference=reference, gap=size, cells=tuple(cells)))
+        gaps.append(replace(records.measure_gap(gap), cells=tuple(cells)))
     return tuple(gaps)

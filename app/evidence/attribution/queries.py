@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Select, case, delete, func, literal, select, text, update
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.dialects.postgresql import Insert, insert
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -55,16 +55,15 @@ def queue_nightly(session: Session, *, night: Span) -> int:
 def queue_manual(
     session: Session, deployment_no: int, span: Span, *, check_id: str | None, limits: AttributionLimits, requested_by: str
 ) -> AttributionRun:
-    requested = {"check_id": check_id, "created_by": requested_by, **_name_limits(limits)}
-    insertion = insert(AttributionRow).values(_values(deployment_no, span, AttributionTrigger.MANUAL) | requested)
+    insertion = _insert(deployment_no, span, AttributionTrigger.MANUAL, check_id=check_id, created_by=requested_by, **_name_limits(limits))
     return read_attribution(session, session.scalars(insertion.returning(AttributionRow.no)).one())
 
 
 def queue_for_alert(session: Session, deployment_no: int, span: Span, *, alert_no: int) -> None:
     """Queues the attribution of the change that an alert is about, once."""
-    values = _values(deployment_no, span, AttributionTrigger.ALERT) | {"alert_no": alert_no, "created_by": "alert"}
+    insertion = _insert(deployment_no, span, AttributionTrigger.ALERT, alert_no=alert_no, created_by="alert")
     # An alert that a recount opens again keeps its first explanation.
-    session.execute(insert(AttributionRow).values(values).on_conflict_do_nothing(index_elements=[AttributionRow.alert_no]))
+    session.execute(insertion.on_conflict_do_nothing(index_elements=[AttributionRow.alert_no]))
 
 
 def find_waiting(
@@ -86,8 +85,7 @@ def find_waiting(
     ]
     if not extends:
         waits.append(AttributionRow.span_end == span.end)
-    statement = update(AttributionRow).where(*waits).values(span_end=span.end).returning(AttributionRow.no)
-    no = session.scalar(statement)
+    no = session.scalar(update(AttributionRow).where(*waits).values(span_end=span.end).returning(AttributionRow.no))
     return None if no is None else read_attribution(session, no)
 
 
@@ -167,13 +165,9 @@ def read_attribution(session: Session, no: int) -> AttributionRun:
     return _read(session, _SELECT.where(AttributionRow.no == no))[0]
 
 
-def _values(deployment_no: int, span: Span, trigger: AttributionTrigger) -> dict[str, Any]:
-    return {
-        "deployment_no": deployment_no,
-        "trigger": trigger,
-        "span_start": span.start,
-        "span_end": span.end,
-    }
+def _insert(deployment_no: int, span: Span, trigger: AttributionTrigger, **values: object) -> Insert:
+    of_span = {"span_start": span.start, "span_end": span.end}
+    return insert(AttributionRow).values(deployment_no=deployment_no, trigger=trigger, **of_span, **values)
 
 
 def _name_limits(limits: AttributionLimits) -> dict[str, Any]:
@@ -218,8 +212,6 @@ _END_ABANDONED = text("""
         FOR UPDATE SKIP LOCKED
     )
 """)
-
-_UNLEASED: dict[str, Any] = {"lease_token": None, "claimable_at": None}
 
 
 def end_abandoned(session: Session, *, max_attempts: int, problem: str) -> None:
@@ -267,18 +259,21 @@ def note_cost(session: Session, run: AttributionRun, cost: AttributionCost) -> N
 
 def finish_attribution(session: Session, run: AttributionRun, result: AttributionResult, *, asked_rows: int) -> None:
     """Ends the attribution with its result. If it raises LeaseLost, roll everything back."""
-    results = {"result": result, "asked_rows": asked_rows}
-    _write(session, run, {"state": AttributionState.DONE, "finished_at": func.now(), **results, **_UNLEASED})
+    _end(session, run, AttributionState.DONE, result=result, asked_rows=asked_rows)
 
 
 def fail_attribution(session: Session, run: AttributionRun, *, problem: str) -> None:
     """Ends the attribution without a result or another try. Raises LeaseLost."""
-    _write(session, run, {"state": AttributionState.FAILED, "problem": problem, "finished_at": func.now(), **_UNLEASED})
+    _end(session, run, AttributionState.FAILED, problem=problem)
 
 
 def stop_attribution(session: Session, run: AttributionRun) -> None:
     """Ends the attribution as cancelled. Raises LeaseLost."""
-    _write(session, run, {"state": AttributionState.CANCELLED, "finished_at": func.now(), **_UNLEASED})
+    _end(session, run, AttributionState.CANCELLED)
+
+
+def _end(session: Session, run: AttributionRun, state: AttributionState, **values: object) -> None:
+    _write(session, run, {"state": state, "finished_at": func.now(), "lease_token": None, "claimable_at": None, **values})
 
 
 def release_attribution(session: Session, run: AttributionRun) -> None:
@@ -314,5 +309,4 @@ def keep_answers(session: Session, attribution_no: int, part: int, *, question: 
 def forget_answers(session: Session) -> None:
     """Deletes the answers of ended attributions."""
     over = select(AttributionRow.no).where(AttributionRow.claimable_at.is_(None))
-    deletion = delete(AttributionAnswerRow).where(AttributionAnswerRow.attribution_no.in_(over))
-    session.execute(deletion)
+    session.execute(delete(AttributionAnswerRow).where(AttributionAnswerRow.attribution_no.in_(over)))

@@ -10,7 +10,6 @@ from datetime import datetime
 from sqlalchemy import delete, or_, select, text
 from sqlalchemy.orm import Session
 
-from ...base.frozen import frozen
 from ...database.tables import ChangedHourRow
 from .eras import Era
 
@@ -18,20 +17,8 @@ MOST_NOTES = 10_000
 """Max notes of changed hours that one transaction reads."""
 
 
-@frozen
-class ChangedHours:
-    """Notes of changed hours, a number and an hour each. `hours` has each once, ascending."""
-
-    nos: Sequence[int]
-    of: Sequence[datetime]
-
-    @property
-    def hours(self) -> Sequence[datetime]:
-        return sorted(set(self.of))
-
-
-def changed_hours(session: Session, deployment_no: int, era: Era) -> ChangedHours:
-    """Returns the first MOST_NOTES notes for the present era, by hour. Drops those of erased records."""
+def changed_hours(session: Session, deployment_no: int, era: Era) -> list[tuple[int, datetime]]:
+    """Returns the first MOST_NOTES notes for the present era, a number and an hour each, by hour. Drops those of erased records."""
     if era.counted_until is not None:
         # What was erased cannot be counted again: the counts stay.
         session.execute(
@@ -44,8 +31,8 @@ def changed_hours(session: Session, deployment_no: int, era: Era) -> ChangedHour
         )
     is_due = or_(ChangedHourRow.era_no.is_(None), ChangedHourRow.era_no == era.no)
     of_deployment = select(ChangedHourRow.no, ChangedHourRow.hour).where(ChangedHourRow.deployment_no == deployment_no, is_due)
-    rows = session.execute(of_deployment.order_by(ChangedHourRow.hour, ChangedHourRow.no).limit(MOST_NOTES)).all()
-    return ChangedHours([no for no, _ in rows], [hour for _, hour in rows])
+    rows = session.execute(of_deployment.order_by(ChangedHourRow.hour, ChangedHourRow.no).limit(MOST_NOTES))
+    return [(no, hour) for no, hour in rows]
 
 
 def forget_changes(session: Session, nos: Sequence[int], era: Era) -> None:

@@ -4,24 +4,14 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Integer, and_, cast, delete, exists, func, or_, select, text, update
-from sqlalchemy.dialects.postgresql import distinct_on, insert
+from sqlalchemy import delete, exists, func, insert, select, text, update
 from sqlalchemy.orm import Session
 
 from ...base.frozen import frozen
 from ...database.binary_rows import read_row
-from ...database.tables import (
-    ChangedHourRow,
-    CheckRow,
-    CheckTableRow,
-    DeploymentRow,
-    DeploymentSchemaRow,
-    EvidenceEraRow,
-    EvidenceLateLabelRow,
-    MonitorRow,
-)
+from ...database.tables import ChangedHourRow, DeploymentRow, DeploymentSchemaRow, EvidenceEraRow, MonitorRow
 from ...deployments.listed_file_queries import read_tables
-from ...domain.check import CheckState, DataSet, Span
+from ...domain.check import Span
 from ...domain.deployment import FeedbackTable, PayloadTable, ProblemType, RecordSchema
 
 _LOCK = 0x65766964
@@ -30,21 +20,21 @@ _LOCK = 0x65766964
 
 @frozen(kw_only=True)
 class Era:
-    """`late_labels` of its records arrived after their horizon, and do not count. Records left out are known from `left_out_from` on."""
+    """`late_labels` of its records arrived after their horizon, and do not count. Records left out are known from `left_out_from` on.
 
-    no: int
-    monitor_version: int
+    One of number 0 has not begun.
+    """
+
+    no: int = 0
+    monitor_version: int = 0
     model_revision: str
-    starts_at: datetime | None
-    counted_until: datetime | None
-    labels_until: datetime | None
-    late_labels: int
-    problem: str | None
+    starts_at: datetime | None = None
+    counted_until: datetime | None = None
+    labels_until: datetime | None = None
+    late_labels: int = 0
+    problem: str | None = None
     left_out_from: datetime | None = None
     figures_due: bool = True
-
-
-_ERA = tuple(getattr(EvidenceEraRow, name) for name in Era.__dataclass_fields__ if name != "late_labels")
 
 
 @frozen(kw_only=True)
@@ -80,24 +70,15 @@ def deployments_to_follow(session: Session, *, latest: datetime, in_files: bool 
 
     `in_files`: those in files, else the others.
     """
-    of_present = (
-        EvidenceEraRow.deployment_no == MonitorRow.deployment_no,
-        EvidenceEraRow.monitor_version == MonitorRow.version,
-        EvidenceEraRow.model_revision == DeploymentRow.model_revision,
-    )
     # A killed process may have counted every hour, but not brought every figure there.
-    is_reached = and_(EvidenceEraRow.counted_until.between(latest, func.now()), ~EvidenceEraRow.figures_due)
-    is_counted = and_(*of_present, is_reached)
-    lies_in_files = DeploymentRow.record_tables.is_not(None)
-    present = select(EvidenceEraRow.no).where(*of_present).scalar_subquery()
-    is_due = or_(ChangedHourRow.era_no.is_(None), ChangedHourRow.era_no == present)
-    has_changes = exists().where(ChangedHourRow.deployment_no == MonitorRow.deployment_no, is_due)
-    statement = (
-        select(MonitorRow.deployment_no)
-        .join(DeploymentRow, DeploymentRow.no == MonitorRow.deployment_no)
-        .where(lies_in_files if in_files else ~lies_in_files, or_(has_changes, ~exists().where(is_counted)))
+    statement = text(
+        """SELECT m.deployment_no FROM monitors m JOIN deployments d ON d.no = m.deployment_no
+           LEFT JOIN evidence_eras e ON (e.deployment_no, e.monitor_version, e.model_revision) = (d.no, m.version, d.model_revision)
+           WHERE (d.record_tables IS NOT NULL) = :in_files
+             AND (e.no IS NULL OR e.figures_due OR e.counted_until IS NULL OR e.counted_until NOT BETWEEN :latest AND now()
+                  OR EXISTS (SELECT FROM changed_hours c WHERE c.deployment_no = d.no AND (c.era_no IS NULL OR c.era_no = e.no)))"""
     )
-    return list(session.scalars(statement))
+    return list(session.scalars(statement, {"in_files": in_files, "latest": latest}))
 
 
 def forget_unfollowed_changes(session: Session) -> None:
@@ -128,23 +109,19 @@ def followed_deployment(session: Session, deployment_no: int) -> FollowedDeploym
 
 def find_era(session: Session, deployment_no: int, model_revision: str) -> Era | None:
     """Returns the newest era of that revision. The present monitor may compare other figures."""
-    late = select(func.coalesce(func.sum(EvidenceLateLabelRow.labels), 0)).where(EvidenceLateLabelRow.era_no == EvidenceEraRow.no)
-    of_revision = select(*_ERA, cast(late.scalar_subquery(), Integer).label("late_labels")).where(
-        EvidenceEraRow.deployment_no == deployment_no, EvidenceEraRow.model_revision == model_revision
+    statement = text(
+        """SELECT e.*, (SELECT coalesce(sum(labels), 0)::int FROM evidence_late_labels l WHERE l.era_no = e.no) AS late_labels
+           FROM evidence_eras e WHERE e.deployment_no = :no AND e.model_revision = :revision ORDER BY e.no DESC LIMIT 1"""
     )
-    row = session.execute(of_revision.order_by(EvidenceEraRow.no.desc()).limit(1)).one_or_none()
+    row = session.execute(statement, {"no": deployment_no, "revision": model_revision}).one_or_none()
     return None if row is None else read_row(Era, row)
 
 
-def begin_era(session: Session, deployment_no: int, monitor_version: int, model_revision: str, *, starts_at: datetime | None) -> None:
-    values: dict[str, Any] = {
-        "deployment_no": deployment_no,
-        "monitor_version": monitor_version,
-        "model_revision": model_revision,
-        "starts_at": starts_at,
-        "alerts_due": True,  # alerts of the era before are over
-    }
-    session.execute(insert(EvidenceEraRow).values(values))
+def begin_era(session: Session, deployment_no: int, monitor_version: int, model_revision: str, *, starts_at: datetime | None) -> Era:
+    era: dict[str, Any] = {"monitor_version": monitor_version, "model_revision": model_revision, "starts_at": starts_at}
+    # Alerts of the era before are over.
+    insertion = insert(EvidenceEraRow).values(deployment_no=deployment_no, alerts_due=True, **era)
+    return Era(no=session.scalars(insertion.returning(EvidenceEraRow.no)).one(), **era)
 
 
 def note_progress(session: Session, era_no: int, **values: Any) -> None:  # noqa: ANN401 - columns of the row
@@ -169,7 +146,10 @@ def current_hour_bound(session: Session, grace_seconds: float) -> datetime:
     return bound
 
 
-_WHOLE_HOUR = text("span_end = span_start + interval '1 hour' AND span_start = date_trunc('hour', span_start, 'UTC')")
+_OF_ERA = """
+    deployment_no = :no AND state = 'succeeded' AND model_revision = :revision
+    AND span_end = span_start + interval '1 hour' AND span_start = date_trunc('hour', span_start, 'UTC')
+"""
 
 
 @frozen(kw_only=True)
@@ -182,37 +162,20 @@ class BalancedTable:
 
 def balanced_tables(session: Session, deployment_no: int, era: Era, span: Span) -> Sequence[BalancedTable]:
     """Returns the tables of the span's hours, of each hour's newest check in the era."""
-    newest = (
-        select(CheckRow.no, CheckRow.span_start)
-        .ext(distinct_on(CheckRow.span_start))
-        # An earlier version of the monitor compared the same, or the hour does not count.
-        .where(
-            *_of_era(deployment_no, era),
-            CheckRow.monitor_version <= era.monitor_version,
-            CheckRow.span_start >= span.start,
-            CheckRow.span_start < span.end,
-        )
-        # DISTINCT ON keeps the newest check of each hour.
-        .order_by(CheckRow.span_start, CheckRow.no.desc())
-        .subquery()
+    # An earlier version of the monitor compared the same, or the hour does not count.
+    statement = text(
+        f"""SELECT c.hour, t.attribute, t.check_no, t.cells
+            FROM (SELECT DISTINCT ON (span_start) span_start AS hour, no FROM checks
+                  WHERE {_OF_ERA} AND monitor_version <= :version AND span_start >= :start AND span_start < :end
+                  ORDER BY span_start, no DESC) c
+            JOIN check_tables t ON t.check_no = c.no
+            WHERE t.data = 'balanced' AND t.part = 'span'"""  # noqa: S608 - nothing of it comes from outside
     )
-    rows = session.execute(
-        select(newest.c.span_start, CheckTableRow.attribute, newest.c.no, CheckTableRow.cells)
-        .join(CheckTableRow, CheckTableRow.check_no == newest.c.no)
-        .where(CheckTableRow.data == DataSet.BALANCED, CheckTableRow.part == "span")
-    )
-    return [BalancedTable(hour=hour, attribute=attribute, check_no=no, cells=cells) for hour, attribute, no, cells in rows]
+    of_era = {"no": deployment_no, "revision": era.model_revision, "version": era.monitor_version}
+    return [read_row(BalancedTable, row) for row in session.execute(statement, of_era | {"start": span.start, "end": span.end})]
 
 
 def checked_hours(session: Session, deployment_no: int, era: Era) -> Sequence[datetime]:
-    checked = (*_of_era(deployment_no, era), CheckRow.monitor_version == era.monitor_version)
-    return session.scalars(select(CheckRow.span_start).where(*checked).distinct()).all()
-
-
-def _of_era(deployment_no: int, era: Era) -> tuple[Any, ...]:
-    return (
-        CheckRow.deployment_no == deployment_no,
-        CheckRow.state == CheckState.SUCCEEDED,
-        CheckRow.model_revision == era.model_revision,
-        _WHOLE_HOUR,
-    )
+    statement = text(f"SELECT DISTINCT span_start FROM checks WHERE {_OF_ERA} AND monitor_version = :version")  # noqa: S608 - as above
+    of_era = {"no": deployment_no, "revision": era.model_revision, "version": era.monitor_version}
+    return session.scalars(statement, of_era).all()

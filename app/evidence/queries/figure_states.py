@@ -3,10 +3,10 @@
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from itertools import accumulate
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
-from sqlalchemy import Row, delete, func, insert, select, text, update
+from sqlalchemy import delete, func, insert, select, text, update
 from sqlalchemy.orm import Session
 
 from ...base.errors import require_present
@@ -26,6 +26,10 @@ class FigureKey:
     metric: str
 
 
+Definitions: TypeAlias = Mapping[tuple[CountedPlace, str], Mapping[str, Any]]
+"""What figures compare, by place and metric."""
+
+
 @frozen(kw_only=True)
 class KnownFigure:
     """A figure, counted from its first hour to `until`. A stale one is to be computed again.
@@ -41,6 +45,11 @@ class KnownFigure:
     first_hour: datetime
     until: datetime
     is_stale: bool
+
+    @property
+    def metric_key(self) -> tuple[CountedPlace, str]:
+        """`WatchedMetric.key` of its metric."""
+        return self.key.place, self.key.metric
 
 
 @frozen(kw_only=True)
@@ -66,15 +75,14 @@ class EndedFigure:
     limits: int
 
 
-_KNOWN = ("no", "id", "definition", "starts_at", "first_hour", "until", "is_stale")
-_COLUMNS = [getattr(EvidenceFigureRow, name) for name in (*_KNOWN, "data", "attribute", "group", "metric")]
+_COLUMNS = [column for column in EvidenceFigureRow.__table__.columns if column.name not in {"state", "summary"}]
 
 
 def known_figures(session: Session, era_no: int) -> list[KnownFigure]:
     """Returns the era's present figures in order, without their states (kilobytes each)."""
     present = (EvidenceFigureRow.era_no == era_no, EvidenceFigureRow.ended_at.is_(None))
     rows = session.execute(select(*_COLUMNS).where(*present).order_by(EvidenceFigureRow.no))
-    return [KnownFigure(**_read_known(row)) for row in rows]
+    return [read_row(KnownFigure, row, key=read_key(row)) for row in rows]
 
 
 def read_figure_states(session: Session, nos: Collection[int]) -> Mapping[int, bytes]:
@@ -97,7 +105,7 @@ def find_ended(session: Session, ids: Collection[str]) -> set[str]:
 def read_era_figures(session: Session, era_no: int) -> list[StoredFigure]:
     present = select(EvidenceFigureRow).where(EvidenceFigureRow.era_no == era_no, EvidenceFigureRow.ended_at.is_(None))
     rows = session.scalars(present.order_by(EvidenceFigureRow.no))
-    return [_stored(row) for row in rows]
+    return [read_row(StoredFigure, row, key=read_key(row)) for row in rows]
 
 
 def get_figure(session: Session, deployment_no: int, figure_id: str) -> tuple[int, StoredFigure]:
@@ -105,58 +113,35 @@ def get_figure(session: Session, deployment_no: int, figure_id: str) -> tuple[in
     statement = select(EvidenceFigureRow).join(EvidenceEraRow, EvidenceEraRow.no == EvidenceFigureRow.era_no)
     row = session.scalars(statement.where(EvidenceEraRow.deployment_no == deployment_no, EvidenceFigureRow.id == figure_id)).one_or_none()
     present = require_present(row, "comparison", figure_id)
-    return present.era_no, _stored(present)
+    return present.era_no, read_row(StoredFigure, present, key=read_key(present))
 
 
-@frozen(kw_only=True)
-class NewFigure:
-    key: FigureKey
-    definition: Mapping[str, Any]
-    first_hour: datetime
-
-
-def add_figures(session: Session, era_no: int, figures: Sequence[NewFigure], *, starts_at: datetime | None) -> None:
+def add_figures(
+    session: Session, era_no: int, first_hours: Mapping[FigureKey, datetime], definitions: Definitions, *, starts_at: datetime | None
+) -> None:
     """Stores figures without a state; hours before `starts_at` do not count."""
-    rows: list[dict[str, Any]] = [
+    rows = [
         {
             "era_no": era_no,
-            **list_column_values(figure.key.place),
-            "group": figure.key.group,
-            "metric": figure.key.metric,
-            "definition": figure.definition,
+            **_list_key_values(key),
+            "definition": definitions[key.place, key.metric],
             "starts_at": starts_at,
-            "first_hour": figure.first_hour,
-            "until": figure.first_hour,
+            "first_hour": first_hour,
+            "until": first_hour,
         }
-        for figure in figures
+        for key, first_hour in first_hours.items()
     ]
     if rows:
         session.execute(insert(EvidenceFigureRow), rows)
-
-
-def move_first_hour(session: Session, figure: KnownFigure, hour: datetime) -> None:
-    """Notes another first hour, which makes the figure stale."""
-    _change(session, [figure.no], first_hour=hour, is_stale=True)
 
 
 def remove_figure(session: Session, figure: KnownFigure) -> None:
     session.execute(delete(EvidenceFigureRow).where(EvidenceFigureRow.no == figure.no))
 
 
-def define_figure(session: Session, figure: KnownFigure, definition: Mapping[str, Any]) -> None:
-    """Notes what a figure compares that was stored before definitions were."""
-    _change(session, [figure.no], definition=definition)
-
-
-def end_figures(session: Session, figures: Sequence[KnownFigure], at: datetime) -> None:
-    if figures:
-        _change(session, [figure.no for figure in figures], ended_at=at)
-
-
-def mark_stale(session: Session, nos: Collection[int]) -> None:
-    """Notes that these figures are to be computed from their first hour."""
+def change_figures(session: Session, nos: Collection[int], **values: object) -> None:
     if nos:
-        _change(session, nos, is_stale=True)
+        session.execute(update(EvidenceFigureRow).where(EvidenceFigureRow.no.in_(nos)).values(values))
 
 
 def store_states(session: Session, reached: Sequence[ReachedState]) -> None:
@@ -187,24 +172,15 @@ def store_states(session: Session, reached: Sequence[ReachedState]) -> None:
 
 def replace_state(session: Session, figure: StoredFigure, state: bytes, summary: Sequence[LimitSummary]) -> None:
     """Stores another state and summary after the same hours. A stale figure stays stale."""
-    _change(session, [figure.no], state=state, summary=summary)
-
-
-def _change(session: Session, nos: Collection[int], **values: object) -> None:
-    changed = update(EvidenceFigureRow).where(EvidenceFigureRow.no.in_(nos)).values(values)
-    session.execute(changed)
-
-
-def _stored(row: EvidenceFigureRow) -> StoredFigure:
-    return StoredFigure(**_read_known(row), state=row.state)
-
-
-def _read_known(row: EvidenceFigureRow | Row[Any]) -> dict[str, Any]:
-    return {"key": read_key(row), **{name: getattr(row, name) for name in _KNOWN}}
+    change_figures(session, [figure.no], state=state, summary=summary)
 
 
 def read_key(row: object) -> FigureKey:
     return read_row(FigureKey, row, place=read_row(CountedPlace, row))
+
+
+def _list_key_values(key: FigureKey) -> dict[str, object]:
+    return {**list_column_values(key.place), "group": key.group, "metric": key.metric}
 
 
 @frozen(kw_only=True)
@@ -222,6 +198,5 @@ def read_closures(session: Session, era_no: int) -> list[Closure]:
 
 
 def add_closure(session: Session, era_no: int, closure: Closure, *, alert_no: int) -> None:
-    values = list_column_values(closure) | list_column_values(closure.key) | list_column_values(closure.key.place)
-    del values["key"], values["place"]
-    session.execute(insert(EvidenceClosureRow).values(era_no=era_no, alert_no=alert_no, **values))
+    named = {"era_no": era_no, "direction": closure.direction, "hour": closure.hour, "alert_no": alert_no}
+    session.execute(insert(EvidenceClosureRow).values(named | _list_key_values(closure.key)))

@@ -5,11 +5,12 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
-from sqlalchemy import Row, delete, func, select, text, tuple_
+from sqlalchemy import Row, delete, select, text, tuple_
 from sqlalchemy.orm import Session
 
 from ...base.frozen import frozen
-from ...database.tables import EvidenceEraRow, EvidenceHourRow
+from ...database.binary_rows import list_column_values
+from ...database.tables import EvidenceHourRow
 from ...domain.check import DataSet, Span
 
 Cells = list[list[Any]]
@@ -63,21 +64,11 @@ def replace_hours(
         session.execute(
             text(
                 """INSERT INTO evidence_hours (era_no, data, attribute, hour, cells, check_no)
-                   SELECT :era, :data, n.attribute, n.hour, n.cells, n.check_no
-                   FROM jsonb_to_recordset(CAST(:counted AS jsonb))
-                        AS n (attribute text, hour timestamptz, cells jsonb, check_no bigint)"""
+                   SELECT :era, n.place->>'data', n.place->>'attribute', n.hour, n.cells, n.check_no
+                   FROM jsonb_to_recordset(CAST(:counted AS jsonb)) AS n (place jsonb, hour timestamptz, cells jsonb, check_no bigint)"""
             ),
-            {
-                "era": era_no,
-                "data": data.value,
-                # In an array of texts, the driver would escape every quotation mark.
-                "counted": msgspec.json.encode(
-                    [
-                        {"attribute": hour.place.attribute, "hour": hour.hour, "cells": hour.cells, "check_no": hour.check_no}
-                        for hour in counted
-                    ]
-                ).decode(),
-            },
+            # In an array of texts, the driver would escape every quotation mark.
+            {"era": era_no, "counted": msgspec.json.encode(counted).decode()},
         )
     return True
 
@@ -136,11 +127,8 @@ def sum_cells(session: Session, era_no: int) -> Sequence[Row[Any]]:
 
 def last_hour(session: Session, era_no: int, counted_place: CountedPlace) -> datetime | None:
     last: datetime | None = session.scalar(
-        select(func.max(EvidenceHourRow.hour)).where(
-            EvidenceHourRow.era_no == era_no,
-            EvidenceHourRow.data == counted_place.data.value,
-            EvidenceHourRow.attribute == counted_place.attribute,
-        )
+        text("SELECT max(hour) FROM evidence_hours WHERE era_no = :era AND data = :data AND attribute = :attribute"),
+        {"era": era_no, **list_column_values(counted_place)},
     )
     return last
 
@@ -148,8 +136,8 @@ def last_hour(session: Session, era_no: int, counted_place: CountedPlace) -> dat
 def last_counted(session: Session, deployment_no: int) -> datetime | None:
     """Returns the end of the newest hour in which any era has counted records or labels."""
     # Labels are counted further where no payload file has come for a while.
-    latest = func.max(func.greatest(EvidenceEraRow.counted_until, EvidenceEraRow.labels_until))
-    last: datetime | None = session.scalar(select(latest).where(EvidenceEraRow.deployment_no == deployment_no))
+    latest = text("SELECT max(greatest(counted_until, labels_until)) FROM evidence_eras WHERE deployment_no = :no")
+    last: datetime | None = session.scalar(latest, {"no": deployment_no})
     return last
 
 
@@ -174,7 +162,7 @@ def read_first_hour(session: Session, era_no: int, counted_place: CountedPlace, 
                AND hour >= coalesce(CAST(:since AS timestamptz), '-infinity')
                AND EXISTS (SELECT FROM jsonb_array_elements(h.cells) cell WHERE cell->>0 = :group AND cell->>1 = 'monitored')"""
         ),
-        {"era": era_no, "data": counted_place.data.value, "attribute": counted_place.attribute, "group": group, "since": since},
+        {"era": era_no, **list_column_values(counted_place), "group": group, "since": since},
     )
     return first
 

@@ -8,6 +8,7 @@ from sqlalchemy import delete, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
+from ...database.binary_rows import list_column_values, read_row
 from ...database.tables import EvidenceLateLabelRow, EvidencePersonRow
 from ...domain.check import Span
 from .eras import Era
@@ -34,16 +35,19 @@ _LOGGED = f"""
 LateLabels = Mapping[datetime, int]
 
 
-def late_labels_that_arrived(session: Session, deployment_no: int, era: Era, arrived: Span, horizon: timedelta) -> LateLabels:
-    """Returns labels of the era's records that arrived in that time, later than `horizon`."""
-    values = {"no": deployment_no, "start": arrived.start, "end": arrived.end}
-    return _count(session, _ARRIVED, values, era, horizon)
-
-
-def late_labels_of_hours(session: Session, deployment_no: int, era: Era, hours: Span, horizon: timedelta) -> LateLabels:
-    """Returns labels of these hours' records that arrived later than `horizon`, counted by now."""
-    values = {"no": deployment_no, "start": hours.start, "end": hours.end, "before": era.counted_until}
-    return _count(session, _LOGGED, values, era, horizon)
+def count_late_labels(session: Session, deployment_no: int, era: Era, span: Span, horizon: timedelta, *, arrived: bool) -> LateLabels:
+    """Returns labels of the era's records later than `horizon`: that `arrived` in the span, or else of its hours' records, by now."""
+    values = {
+        "no": deployment_no,
+        "start": span.start,
+        "end": span.end,
+        "before": era.counted_until,
+        "revision": era.model_revision,
+        "starts_at": era.starts_at,
+        "horizon": horizon.total_seconds(),
+    }
+    rows = session.execute(text(_ARRIVED if arrived else _LOGGED), values)
+    return {hour: count for hour, count in rows}  # noqa: C416 - rows are no pairs to mypy
 
 
 def add_late_labels(session: Session, era_no: int, late_labels: LateLabels) -> None:
@@ -61,12 +65,6 @@ def replace_late_labels(session: Session, era_no: int, hours: Span, late_labels:
     add_late_labels(session, era_no, late_labels)
 
 
-def _count(session: Session, statement: str, values: Mapping[str, object], era: Era, horizon: timedelta) -> LateLabels:
-    of_era = {"revision": era.model_revision, "starts_at": era.starts_at, "horizon": horizon.total_seconds()}
-    rows = session.execute(text(statement), {**values, **of_era})
-    return {hour: count for hour, count in rows}  # noqa: C416 - rows are no pairs to mypy
-
-
 @dataclass(frozen=True, slots=True, order=True)
 class Placed:
     """Place of a record in the order of the log."""
@@ -77,14 +75,11 @@ class Placed:
 
 def first_records(session: Session, era_no: int, people: Sequence[bytes]) -> Mapping[bytes, Placed]:
     rows = session.scalars(select(EvidencePersonRow).where(EvidencePersonRow.era_no == era_no, EvidencePersonRow.person.in_(people)))
-    return {row.person: Placed(row.logged_at, row.record_no) for row in rows.all()}
+    return {row.person: read_row(Placed, row) for row in rows.all()}
 
 
 def store_first_records(session: Session, era_no: int, first_records: Mapping[bytes, Placed]) -> None:
-    rows = [
-        {"era_no": era_no, "person": person, "logged_at": placed.logged_at, "record_no": placed.record_no}
-        for person, placed in sorted(first_records.items())
-    ]
+    rows = [{"era_no": era_no, "person": person, **list_column_values(placed)} for person, placed in sorted(first_records.items())]
     if not rows:
         return
     insertion = insert(EvidencePersonRow)

@@ -108,7 +108,7 @@ def read_summaries(
     parameters = {
         "no": deployment_no,
         "metric": metric,
-        "data": None if data is None else data.value,
+        "data": data and data.value,
         "attribute": attribute,
         "group": group,
     }

@@ -94,7 +94,7 @@ class FoundGroupOut(Out):
     @classmethod
     def of(cls, group: FoundGroup, monitor: Monitor | None) -> "FoundGroupOut":
         watched = find_watched(monitor, group.rule)
-        return cls.from_object(group, label=group.rule.label, watched_as=None if watched is None else watched.feature)
+        return cls.from_object(group, label=group.rule.label, watched_as=watched and watched.feature)
 
 
 class SubgroupScanOut(Out):
@@ -141,17 +141,14 @@ class SubgroupScanOut(Out):
     def of(cls, scan: SubgroupScan, monitor: Monitor | None) -> "SubgroupScanOut":
         """Body of a scan; `monitor` is the present one."""
         result = read_result(scan)
-        group = None if result is None else result.group
+        group = result and result.group
         return cls.from_object(
             scan,
             words=say_scan(scan),
             features=scan.features if result is None else result.features,
             counted=(scan.result or {}).get("counted"),
-            records=None if result is None else result.records,
-            favourable=None if result is None else result.favourable,
-            subsets=None if result is None else result.subsets,
-            p_value=None if result is None else result.p_value,
-            group=None if group is None else FoundGroupOut.of(group, monitor),
+            **{name: getattr(result, name, None) for name in ("records", "favourable", "subsets", "p_value")},
+            group=group and FoundGroupOut.of(group, monitor),
         )
 
 

@@ -8,7 +8,6 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from sqlalchemy.orm import Session
 
 from ...base.clock import HOUR
 from ...base.errors import Conflict
@@ -24,7 +23,7 @@ from ...sources.stored.window_queries import WindowQuery, name_values
 from ...statistics.e_values.nulls import UnfairSide
 from ...statistics.group_labels import MISSING as NO_VALUE
 from ...statistics.group_labels import NEITHER
-from ...statistics.scan.scan_results import Bins, Codes, search_groups
+from ...statistics.scan.scan_results import Bins, search_groups
 from ...statistics.scan.search_subgroup import MAX_FEATURES, MIN_RECORDS
 from ...statistics.sentences.left_out import CountedRecords, count_records
 from ..count_hours import FollowedEra, number_hours
@@ -80,17 +79,6 @@ def _default_features(followed: FollowedEra) -> list[str]:
     return [name for name in names if name != person][:MAX_FEATURES]
 
 
-def _find_counted_era(session: Session, deployment_no: int) -> FollowedEra:
-    monitor = find_monitor(session, deployment_no)
-    if monitor is None:
-        raise Conflict("The deployment has no fairness monitor, which says what is favourable. Set one, then request the scan again.")
-    deployment = followed_deployment(session, deployment_no)
-    era = find_era(session, deployment_no, deployment.model_revision)
-    if era is None or era.counted_until is None:
-        raise Conflict(NOTHING_COUNTED)
-    return FollowedEra(deployment, monitor, era)
-
-
 def _run(database: Database, scan: SubgroupScan) -> None:
     span, names, batches, stored = _read(database, scan)
     favourable = np.concatenate([batch.favourable for batch in batches]) if batches else np.zeros(0, np.bool_)
@@ -116,9 +104,14 @@ def _run(database: Database, scan: SubgroupScan) -> None:
 
 def _read(database: Database, scan: SubgroupScan) -> tuple[Span, list[str], list[FeatureRecords], dict[str, Bins]]:
     with database.transaction() as session, arrow_reader(database) as reader:
-        followed = _find_counted_era(session, scan.deployment_no)
-        until = followed.era.counted_until
-        assert until is not None, "`_find_counted_era` refuses others"  # noqa: S101 - above
+        monitor = find_monitor(session, scan.deployment_no)
+        if monitor is None:
+            raise Conflict("The deployment has no fairness monitor, which says what is favourable. Set one, then request the scan again.")
+        deployment = followed_deployment(session, scan.deployment_no)
+        era = find_era(session, scan.deployment_no, deployment.model_revision)
+        if era is None or era.counted_until is None:
+            raise Conflict(NOTHING_COUNTED)
+        followed, until = FollowedEra(deployment, monitor, era), era.counted_until
         span = Span(start=until - scan.hours * HOUR, end=until)
         records = count_logged(session, scan.deployment_no, span)
         if records > MOST_RECORDS:

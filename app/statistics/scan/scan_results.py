@@ -5,19 +5,18 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from ...base.frozen import frozen
 from ...base.values import Scalar, canonical, is_number
 from ...domain.group_rules import Condition, GroupRule, NumberInterval
 from ..e_values.nulls import UnfairSide
+from ..group_labels import Codes, FloatArray
 from .search_subgroup import (
     GAIN,
     MIN_RECORDS,
     RESTARTS,
     BoolArray,
     CellTable,
-    FloatArray,
     IntArray,
     count_cells,
     count_subsets,
@@ -29,8 +28,6 @@ BINS = 4
 
 MAX_VALUES = 10
 """Max values of a feature with the rest and the missing ones. A column with more different numbers is divided into ranges."""
-
-Codes = npt.NDArray[np.int64]
 
 
 @frozen

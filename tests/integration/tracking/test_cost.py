@@ -10,7 +10,7 @@ from app.domain.monitor import MonitoredAttribute
 from app.evidence import settle as settling
 from app.evidence import update as updating
 from app.evidence.queries.eras import deployments_to_follow
-from app.evidence.queries.figure_states import known_figures, mark_stale
+from app.evidence.queries.figure_states import change_figures, known_figures
 from app.evidence.settle import Forward
 from app.evidence.update import update_deployment
 from tests.builders.evidence_worlds import SEX, START, log, states, update, watched, world
@@ -65,7 +65,7 @@ def test_a_long_past_is_computed_in_several_transactions(database: Database, mon
 
     def compute_again() -> int:
         with stage.database.transaction() as session:
-            mark_stale(session, [one.no for one in known_figures(session, 1)])
+            change_figures(session, [one.no for one in known_figures(session, 1)], is_stale=True)
         return update(stage, START + 60 * HOUR)
 
     assert (len(whole), compute_again()) == (4, 2)
