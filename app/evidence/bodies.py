@@ -7,6 +7,7 @@ from pydantic import Field
 
 from ..checks.views.measurement_bodies import RECORDS, RECORDS_MEANING
 from ..domain.check import DataSet
+from ..domain.monitor import Monitor, find_comparison
 from ..statistics.e_values.nulls import UnfairSide
 from ..statistics.e_values.state_words import State
 from ..web.body import FollowingCursor, Out, PageOut, example
@@ -169,6 +170,17 @@ class ComparisonEvidenceOut(Out):
     reason: str | None
     """Why nothing can be computed."""
 
+    @classmethod
+    def of(cls, state: ComparisonState, monitor: Monitor) -> "ComparisonEvidenceOut":
+        comparison = find_comparison(monitor, state.attribute)
+        return cls.from_object(
+            state,
+            id=state.figure_id,
+            sentence=say_comparison(state),
+            features=comparison.features if comparison else [],
+            reference=comparison and comparison.reference_label(monitor),
+        )
+
 
 class DeploymentEvidenceOut(Out):
     """Evidence of a deployment under the present model revision; it begins again with another one.
@@ -215,17 +227,7 @@ class DeploymentEvidenceOut(Out):
             records={
                 data: {records.attribute: records.to_json() for records in counted} for data, counted in evidence.records.items() if counted
             },
-            comparisons=[
-                ComparisonEvidenceOut.from_object(
-                    comparison,
-                    id=comparison.figure_id,
-                    sentence=say_comparison(comparison),
-                    features=list(evidence.features_of(comparison)),
-                    reference=evidence.reference_of(comparison),
-                    interval=list(comparison.interval),
-                )
-                for comparison in page
-            ],
+            comparisons=[ComparisonEvidenceOut.of(state, evidence.monitor) for state in page],
             next_cursor=next_cursor,
         )
 

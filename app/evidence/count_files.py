@@ -62,7 +62,8 @@ class HoursInFiles:
         reached = None if newest is None else min(latest, floor_to_hour(newest) + HOUR)
         if data is DataSet.PAYLOAD:
             return reached
-        return max(latest - LABELS_WAIT, reached or latest - LABELS_WAIT)
+        waited = latest - LABELS_WAIT
+        return max(waited, reached or waited)
 
     def next_hour(self, span: Span) -> datetime | None:
         """First hour of the span that has a record.

@@ -54,13 +54,10 @@ class FirstRecords:
         # Ids of people are kept as digests only.
         digests = [hashlib.blake2b(canonical(value).encode(), digest_size=16).digest() for value in coded.values]
         stored = first_records(self.session, self.era_no, digests)
-        chosen = np.asarray(coded.codes == MISSING, dtype=np.bool_)
+        chosen = coded.codes == MISSING
         persons: dict[bytes, Placed] = {}
-        codes, first = np.unique(coded.codes, return_index=True)
-        if not self.remembers:
-            # Any of a person's records may have a label, so each is compared with the stored first one.
-            first = np.arange(len(coded.codes))
-            codes = coded.codes
+        # Any of a person's records may have a label, so each is compared with the stored first one.
+        codes, first = np.unique(coded.codes, return_index=True) if self.remembers else (coded.codes, np.arange(len(coded.codes)))
         times, numbers = rows["logged_at"], rows["record_no"]
         for code, row in zip(codes.tolist(), first.tolist(), strict=True):
             if code == MISSING:
@@ -73,7 +70,7 @@ class FirstRecords:
                     self.displaced.add(floor_to_hour(before.logged_at))
             chosen[row] = current == before or digests[code] in persons
         store_first_records(self.session, self.era_no, persons)
-        return np.asarray(chosen)
+        return chosen
 
 
 ChoosesRecords: TypeAlias = FirstOfSpan | FirstRecords

@@ -148,8 +148,8 @@ def _plan(monitor: Monitor, counted: Mapping[str, Mapping[datetime, Cells]], spa
             comparison = PlannedComparison(
                 attribute=label,
                 group=key[0] or None,
-                direction=limit and limit.direction,
-                limit=limit and limit.value,
+                direction=None if limit is None else limit.direction,
+                limit=None if limit is None else limit.value,
                 monitored=groups.get(key, NOTHING),
                 reference=reference,
             )

@@ -15,7 +15,7 @@ from ..base.frozen import frozen
 from ..deployments.monitor.queries import find_monitor
 from ..domain.check import DataSet, Span
 from ..domain.group_words import GroupWords
-from ..domain.monitor import Monitor, find_comparison
+from ..domain.monitor import Monitor
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.e_values.expected_hours import EvidenceProgress, expect_more_hours, expect_more_paired_hours
 from ..statistics.e_values.nulls import Limit, UnfairSide
@@ -112,15 +112,6 @@ class DeploymentEvidence:
     comparisons: Sequence[ComparisonState]
     records: Mapping[DataSet, Sequence[CountedRecords]] = field(default_factory=dict)
     problems: Mapping[str, str] = field(default_factory=dict)
-
-    def features_of(self, state: ComparisonState) -> tuple[str, ...]:
-        comparison = find_comparison(self.monitor, state.attribute)
-        return () if comparison is None else comparison.features
-
-    def reference_of(self, state: ComparisonState) -> str | None:
-        """Labels of the reference groups; None where every other value is one."""
-        comparison = find_comparison(self.monitor, state.attribute)
-        return None if comparison is None else comparison.reference_label(self.monitor)
 
 
 def look_at_evidence(session: Session, deployment_no: int) -> DeploymentEvidence | None:
@@ -261,7 +252,7 @@ def _describe(
                 case PairSeries():
                     more_hours = expect_more_paired_hours(limit, recent.pairs(begin, end), progress)
         earliest, latest = (None, None) if opened is None else map(find_hour_start, (opened.since.earliest, opened.since.latest))
-        start = since and say_start(since, earliest, latest)
+        start = None if since is None else say_start(since, earliest, latest)
         yield ComparisonState(
             figure_id=figure.id,
             data=watched.definition.data,
@@ -287,8 +278,8 @@ def _describe(
             starts_at=figure.starts_at,
             until=figure.until,
             is_stale=figure.is_stale,
-            resolved_at=last and last.resolved_at,
-            fair_since=last and last.fair_since,
+            resolved_at=None if last is None else last.resolved_at,
+            fair_since=None if last is None else last.fair_since,
         )
 
 

@@ -98,8 +98,7 @@ def plan_evidence(
 ) -> EvidencePlanOut:
     """Returns the same for a monitor that is not set, from the newest records of the last days. Nothing is stored."""
     monitor, detection = body.to_domain(), WantedDetection(ratio, chance)
-    problems = fitting_problems(session, deployment, monitor)
-    refuse(problems)
+    refuse(fitting_problems(session, deployment, monitor))
     until = current_hour_bound(session, grace_seconds=0)
     with arrow_reader(services.database) as reader:
         return EvidencePlanOut.of(plan_from_records(session, reader, deployment.no, monitor, detection=detection, until=until), detection)

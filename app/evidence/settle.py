@@ -3,7 +3,7 @@
 import math
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from itertools import accumulate
 
@@ -32,7 +32,7 @@ from .queries.figure_states import (
     remove_figure,
     store_states,
 )
-from .queries.hour_counts import Cells, CountedHour, CountedPlace, hours_between, hours_of_places, last_hour, read_first_hour
+from .queries.hour_counts import CountedHour, CountedPlace, hours_between, hours_of_places, last_hour, read_first_hour
 from .summarise import summarise
 from .watched_figures import WatchedMetric
 
@@ -224,7 +224,7 @@ class _Stored:
         self._groups: dict[Span, dict[CountedPlace, dict[str, None]]] = defaultdict(lambda: defaultdict(dict))
         for due in late:
             self._groups[due.with_past][due.figure.key.place][due.figure.key.group] = None
-        self._counts: dict[Span, Mapping[CountedPlace, Mapping[datetime, Cells]]] = {}
+        self._counts = {span: hours_of_places(session, era_no, places, span) for span, places in self._groups.items()}
         self._series: dict[tuple[Span, CountedPlace, int, int], dict[str, Series]] = {}
         self._states = read_figure_states(session, [due.figure.no for due in late if not due.figure.is_stale])
         self._closures = read_closures(session, era_no)
@@ -246,8 +246,6 @@ class _Stored:
 
     def _load(self, due: _Late) -> Series:
         span, place, definition = due.with_past, due.figure.key.place, due.metric.definition
-        if span not in self._counts:
-            self._counts[span] = hours_of_places(self._session, self._era_no, self._groups[span], span)
         key = (span, place, definition.part, definition.whole)
         if key not in self._series:
             groups = list(self._groups[span][place])

@@ -281,9 +281,9 @@ class _Step:
         within = Span(start=span.start, end=span.start + hours * HOUR)
         no = self.followed.deployment.no
         records = count_logged(self.session, no, within) if self.files is None else self.files.count_records(within)
-        if records > MOST_RECORDS:
-            hours = max(1, hours * MOST_RECORDS // records)
-        return Span(start=span.start, end=span.start + hours * HOUR)
+        if records <= MOST_RECORDS:
+            return within
+        return Span(start=span.start, end=span.start + max(1, hours * MOST_RECORDS // records) * HOUR)
 
     def _count(self, data: DataSet, span: Span) -> None:
         if span.start >= span.end:
@@ -316,8 +316,10 @@ class _Step:
 
     def _store(self, data: DataSet, span: Span, counted: list[CountedHour]) -> None:
         starts_at = self.followed.starts_at or BEGINNING
-        labels = [comparison.label for comparison in list_comparisons(self.followed.monitor)]
-        starts = {label: self._starts.get(CountedPlace(data, label), starts_at) for label in labels}
+        starts = {
+            comparison.label: self._starts.get(CountedPlace(data, comparison.label), starts_at)
+            for comparison in list_comparisons(self.followed.monitor)
+        }
         due = [hour for hour in counted if hour.place.attribute in starts and hour.hour >= starts[hour.place.attribute]]
         if replace_hours(self.session, self._era.no, data, span, due, starts):
             self.figures = settle_figures(self.session, self.followed, data, span, due)

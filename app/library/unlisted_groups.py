@@ -10,7 +10,7 @@ import pandas as pd
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen
 from ..statistics.e_values.nulls import UnfairSide
-from ..statistics.group_labels import NEITHER
+from ..statistics.group_labels import NEITHER, Codes
 from ..statistics.scan.scan_results import MAX_VALUES, Bins, SearchResult, search_groups
 from ..statistics.scan.search_subgroup import MAX_FEATURES, MIN_RECORDS
 from ..statistics.sentences.left_out import CountedRecords, count_records

@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Select, case, delete, func, literal, select, text, update
+from sqlalchemy import Select, func, select, text, update
 from sqlalchemy.dialects.postgresql import Insert, insert
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from ...base.errors import Conflict, NotFound
+from ...base.errors import Conflict, require_present
 from ...database.binary_rows import read_row
 from ...database.leased_rows import HeldRow, lease_row, returned_values, write_held
 from ...database.paging import page_newest
-from ...database.tables import AttributionAnswerRow, AttributionRow, DeploymentRow, MonitorRow
+from ...database.tables import AttributionAnswerRow, AttributionRow, DeploymentRow
 from ...domain.check import Progress, Span
 from ...domain.monitor import Comparison
 from ...domain.paging import Paging
@@ -82,9 +82,8 @@ def find_waiting(
         AttributionRow.span_start == span.start,
         AttributionRow.check_id.is_not_distinct_from(check_id),
         *(getattr(AttributionRow, name).is_not_distinct_from(limit) for name, limit in _name_limits(limits).items()),
+        *([] if extends else [AttributionRow.span_end == span.end]),
     ]
-    if not extends:
-        waits.append(AttributionRow.span_end == span.end)
     no = session.scalar(update(AttributionRow).where(*waits).values(span_end=span.end).returning(AttributionRow.no))
     return None if no is None else read_attribution(session, no)
 
@@ -92,9 +91,7 @@ def find_waiting(
 def get_attribution(session: Session, deployment_no: int, attribution_id: str) -> AttributionRun:
     """Returns the attribution, or raises NotFound."""
     runs = _read(session, _SELECT.where(AttributionRow.deployment_no == deployment_no, AttributionRow.id == attribution_id))
-    if not runs:
-        raise NotFound("attribution", attribution_id)
-    return runs[0]
+    return require_present(next(iter(runs), None), "attribution", attribution_id)
 
 
 def attributions_page(
@@ -108,17 +105,15 @@ def attributions_page(
 
 def cancel_attribution(session: Session, run: AttributionRun) -> AttributionRun:
     """Cancels a waiting attribution; a running one stops before its next page. Raises Conflict if it is over."""
-    running = AttributionRow.state == AttributionState.RUNNING
-    values = {
-        "cancel_requested": True,
-        "state": case((running, AttributionRow.state), else_=literal(AttributionState.CANCELLED.value)),
-        "claimable_at": case((running, AttributionRow.claimable_at), else_=None),
-        "finished_at": case((running, None), else_=func.now()),
-    }
     # As it is now: a worker may have begun or ended it.
-    is_open = AttributionRow.state.in_((AttributionState.QUEUED, AttributionState.RUNNING))
-    statement = update(AttributionRow).where(AttributionRow.no == run.no, is_open).values(values).returning(AttributionRow.no)
-    if session.scalar(statement) is None:
+    statement = text(
+        """UPDATE attributions SET cancel_requested = true,
+               state = CASE state WHEN 'running' THEN state ELSE 'cancelled' END,
+               claimable_at = CASE state WHEN 'running' THEN claimable_at END,
+               finished_at = CASE state WHEN 'queued' THEN now() END
+           WHERE no = :no AND state IN ('queued', 'running') RETURNING no"""
+    )
+    if session.scalar(statement, {"no": run.no}) is None:
         raise Conflict(f"Attribution {run.id} is over; there is nothing left to cancel.")
     return read_attribution(session, run.no)
 
@@ -132,15 +127,14 @@ def delete_attribution(session: Session, run: AttributionRun) -> None:
     if run.trigger is AttributionTrigger.ALERT:
         raise Conflict(f"Attribution {run.id} explains an alert and is deleted with it.")
     lock_requests(session, run.deployment_no)
-    is_over = AttributionRow.state.not_in((AttributionState.QUEUED, AttributionState.RUNNING))
-    deletion = delete(AttributionRow).where(AttributionRow.no == run.no, is_over).returning(AttributionRow.no)
-    if session.scalar(deletion) is None:
+    deletion = text("DELETE FROM attributions WHERE no = :no AND state NOT IN ('queued', 'running') RETURNING no")
+    if session.scalar(deletion, {"no": run.no}) is None:
         raise Conflict(f"Attribution {run.id} is not over; cancel it first.")
     if run.trigger is AttributionTrigger.NIGHTLY:
         # Otherwise the ticker would ask the model about this night again.
         later = run.span.end + timedelta(microseconds=1)
-        nights = update(MonitorRow).where(MonitorRow.deployment_no == run.deployment_no, MonitorRow.nightly_since < later)
-        session.execute(nights.values(nightly_since=later))
+        nights = text("UPDATE monitors SET nightly_since = :later WHERE deployment_no = :no AND nightly_since < :later")
+        session.execute(nights, {"no": run.deployment_no, "later": later})
 
 
 def newest_of_gaps(
@@ -176,15 +170,12 @@ def _name_limits(limits: AttributionLimits) -> dict[str, Any]:
 
 
 def _read(session: Session, statement: Select[Any]) -> list[AttributionRun]:
-    return [
-        read_row(AttributionRun, row, span=Span(start=row.span_start, end=row.span_end), limits=_read_limits(row))
-        for row in session.execute(statement)
-    ]
-
-
-def _read_limits(row: Any) -> AttributionLimits:  # noqa: ANN401 - a row of `_SELECT`
-    comparisons = None if row.comparisons is None else [Comparison(tuple(features)) for features in row.comparisons]
-    return read_row(AttributionLimits, row, comparisons=comparisons and tuple(comparisons))
+    runs = []
+    for row in session.execute(statement):
+        comparisons = row.comparisons and tuple(Comparison(tuple(features)) for features in row.comparisons)
+        limits = read_row(AttributionLimits, row, comparisons=comparisons)
+        runs.append(read_row(AttributionRun, row, span=Span(start=row.span_start, end=row.span_end), limits=limits))
+    return runs
 
 
 _NEXT = text("""
@@ -246,10 +237,7 @@ def claim_attribution(session: Session, *, token: str, lease: timedelta, trigger
 
 def renew_attribution(session: Session, run: AttributionRun, *, lease: timedelta, progress: Progress | None) -> bool:
     """Keeps the lease, and stores the progress; returns whether to cancel. Raises LeaseLost."""
-    values: dict[str, Any] = {"claimable_at": func.now() + lease}
-    if progress is not None:
-        values["progress"] = progress
-    return _write(session, run, values)
+    return _write(session, run, {"claimable_at": func.now() + lease, **({} if progress is None else {"progress": progress})})
 
 
 def note_cost(session: Session, run: AttributionRun, cost: AttributionCost) -> None:
@@ -298,8 +286,9 @@ _KEEP = text("""
 
 def read_answers(session: Session, attribution_no: int, part: int, *, question: bytes) -> bytes | None:
     """Returns that part's outcomes, one byte each; None if not answered, or asked otherwise."""
-    key = (AttributionAnswerRow.attribution_no == attribution_no, AttributionAnswerRow.part == part)
-    return session.scalar(select(AttributionAnswerRow.outcomes).where(*key, AttributionAnswerRow.question == question))
+    row = AttributionAnswerRow
+    key = (row.attribution_no == attribution_no, row.part == part, row.question == question)
+    return session.scalar(select(row.outcomes).where(*key))
 
 
 def keep_answers(session: Session, attribution_no: int, part: int, *, question: bytes, outcomes: bytes) -> None:
@@ -308,5 +297,6 @@ def keep_answers(session: Session, attribution_no: int, part: int, *, question: 
 
 def forget_answers(session: Session) -> None:
     """Deletes the answers of ended attributions."""
-    over = select(AttributionRow.no).where(AttributionRow.claimable_at.is_(None))
-    session.execute(delete(AttributionAnswerRow).where(AttributionAnswerRow.attribution_no.in_(over)))
+    session.execute(
+        text("DELETE FROM attribution_answers WHERE attribution_no IN (SELECT no FROM attributions WHERE claimable_at IS NULL)")
+    )

@@ -7,7 +7,7 @@ counted only when no live write can be open.
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import delete, or_, select, text
+from sqlalchemy import delete, text
 from sqlalchemy.orm import Session
 
 from ...database.tables import ChangedHourRow
@@ -29,9 +29,13 @@ def changed_hours(session: Session, deployment_no: int, era: Era) -> list[tuple[
             ),
             {"no": deployment_no, "era": era.no, "counted_until": era.counted_until},
         )
-    is_due = or_(ChangedHourRow.era_no.is_(None), ChangedHourRow.era_no == era.no)
-    of_deployment = select(ChangedHourRow.no, ChangedHourRow.hour).where(ChangedHourRow.deployment_no == deployment_no, is_due)
-    rows = session.execute(of_deployment.order_by(ChangedHourRow.hour, ChangedHourRow.no).limit(MOST_NOTES))
+    rows = session.execute(
+        text(
+            """SELECT no, hour FROM changed_hours WHERE deployment_no = :no AND (era_no IS NULL OR era_no = :era)
+               ORDER BY hour, no LIMIT :most"""
+        ),
+        {"no": deployment_no, "era": era.no, "most": MOST_NOTES},
+    )
     return [(no, hour) for no, hour in rows]
 
 

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import delete, exists, func, insert, select, text, update
+from sqlalchemy import insert, text, update
 from sqlalchemy.orm import Session
 
 from ...base.frozen import frozen
 from ...database.binary_rows import read_row
-from ...database.tables import ChangedHourRow, DeploymentRow, DeploymentSchemaRow, EvidenceEraRow, MonitorRow
+from ...database.tables import EvidenceEraRow
 from ...deployments.listed_file_queries import read_tables
 from ...domain.check import Span
 from ...domain.deployment import FeedbackTable, PayloadTable, ProblemType, RecordSchema
@@ -83,19 +83,15 @@ def deployments_to_follow(session: Session, *, latest: datetime, in_files: bool 
 
 def forget_unfollowed_changes(session: Session) -> None:
     """Deletes the notes of deployments without a monitor: one made later counts all hours."""
-    unfollowed = ~exists().where(MonitorRow.deployment_no == ChangedHourRow.deployment_no)
-    session.execute(delete(ChangedHourRow).where(unfollowed))
+    session.execute(text("DELETE FROM changed_hours c WHERE NOT EXISTS (SELECT FROM monitors m WHERE m.deployment_no = c.deployment_no)"))
 
 
 def followed_deployment(session: Session, deployment_no: int) -> FollowedDeployment:
-    deployment = (DeploymentRow.no, DeploymentRow.id, DeploymentRow.problem_type, DeploymentRow.model_revision)
-    schema = (DeploymentSchemaRow.version, DeploymentSchemaRow.features, DeploymentSchemaRow.meta)
-    rows = session.execute(
-        select(*deployment, DeploymentRow.endpoint, DeploymentRow.record_tables, *schema)
-        .join(DeploymentSchemaRow, DeploymentSchemaRow.deployment_no == DeploymentRow.no)
-        .where(DeploymentRow.no == deployment_no)
-        .order_by(DeploymentSchemaRow.version)
-    ).all()
+    statement = text(
+        """SELECT d.no, d.id, d.problem_type, d.model_revision, d.endpoint, d.record_tables, s.version, s.features, s.meta
+           FROM deployments d JOIN deployment_schemas s ON s.deployment_no = d.no WHERE d.no = :no ORDER BY s.version"""
+    )
+    rows = session.execute(statement, {"no": deployment_no}).all()
     tables = read_tables(rows[0].record_tables)
     return read_row(
         FollowedDeployment,
@@ -130,19 +126,17 @@ def note_progress(session: Session, era_no: int, **values: Any) -> None:  # noqa
 
 def eras_with_alerts_due(session: Session) -> list[int]:
     """Returns the deployments whose evidence has changed since their alerts were decided."""
-    return list(session.scalars(select(EvidenceEraRow.deployment_no).where(EvidenceEraRow.alerts_due).distinct()))
+    return list(session.scalars(text("SELECT DISTINCT deployment_no FROM evidence_eras WHERE alerts_due")))
 
 
 def take_alerts_due(session: Session, deployment_no: int) -> None:
-    due = (EvidenceEraRow.deployment_no == deployment_no, EvidenceEraRow.alerts_due)
-    session.execute(update(EvidenceEraRow).where(*due).values(alerts_due=False))
+    session.execute(text("UPDATE evidence_eras SET alerts_due = false WHERE deployment_no = :no AND alerts_due"), {"no": deployment_no})
 
 
 def current_hour_bound(session: Session, grace_seconds: float) -> datetime:
     """Returns the end of the newest hour that no open write can add to, on the database's clock."""
-    bound: datetime = session.execute(
-        select(func.date_trunc("hour", func.now() - text(f"interval '{grace_seconds:f} seconds'"), "UTC"))
-    ).scalar_one()
+    statement = text("SELECT date_trunc('hour', now() - make_interval(secs => :grace), 'UTC')")
+    bound: datetime = session.execute(statement, {"grace": grace_seconds}).scalar_one()
     return bound
 
 

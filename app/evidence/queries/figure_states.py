@@ -6,7 +6,7 @@ from itertools import accumulate
 from typing import Any, TypeAlias
 
 import msgspec
-from sqlalchemy import delete, func, insert, select, text, update
+from sqlalchemy import delete, insert, select, text, update
 from sqlalchemy.orm import Session
 
 from ...base.errors import require_present
@@ -92,10 +92,11 @@ def read_figure_states(session: Session, nos: Collection[int]) -> Mapping[int, b
 
 def ended_figures(session: Session, era_no: int) -> list[EndedFigure]:
     """Returns the era's figures of earlier monitors that had counted hours."""
-    row = EvidenceFigureRow
-    columns = (row.data, row.first_hour, row.ended_at, func.jsonb_array_length(row.summary).label("limits"))
-    rows = session.execute(select(*columns).where(row.era_no == era_no, row.ended_at.is_not(None)))
-    return [read_row(EndedFigure, ended) for ended in rows]
+    statement = text(
+        """SELECT data, first_hour, ended_at, jsonb_array_length(summary) AS limits FROM evidence_figures
+           WHERE era_no = :era AND ended_at IS NOT NULL"""
+    )
+    return [read_row(EndedFigure, row) for row in session.execute(statement, {"era": era_no})]
 
 
 def find_ended(session: Session, ids: Collection[str]) -> set[str]:

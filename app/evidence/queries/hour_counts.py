@@ -45,21 +45,18 @@ def replace_hours(
 
     `starts` has each comparison's first hour that counts; others stay.
     """
-    of_span = (
-        EvidenceHourRow.era_no == era_no,
-        EvidenceHourRow.data == data.value,
-        EvidenceHourRow.hour >= span.start,
-        EvidenceHourRow.hour < span.end,
-        EvidenceHourRow.attribute.in_(starts),
+    of_era = (EvidenceHourRow.era_no == era_no, EvidenceHourRow.data == data.value)
+    rows = session.execute(
+        select(EvidenceHourRow.attribute, EvidenceHourRow.hour, EvidenceHourRow.cells).where(
+            *of_era, EvidenceHourRow.hour >= span.start, EvidenceHourRow.hour < span.end, EvidenceHourRow.attribute.in_(starts)
+        )
     )
-    rows = session.execute(select(EvidenceHourRow.attribute, EvidenceHourRow.hour, EvidenceHourRow.cells).where(*of_span))
     stored = {(attribute, hour): cells for attribute, hour, cells in rows if hour >= starts[attribute]}
     # The same import sent twice notes its hours twice.
     if stored == {(hour.place.attribute, hour.hour): hour.cells for hour in counted}:
         return False
     if stored:
-        are_replaced = tuple_(EvidenceHourRow.attribute, EvidenceHourRow.hour).in_(stored)
-        session.execute(delete(EvidenceHourRow).where(*of_span, are_replaced))
+        session.execute(delete(EvidenceHourRow).where(*of_era, tuple_(EvidenceHourRow.attribute, EvidenceHourRow.hour).in_(stored)))
     if counted:
         session.execute(
             text(

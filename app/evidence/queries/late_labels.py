@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import delete, select, text
+from sqlalchemy import select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ...database.binary_rows import list_column_values, read_row
-from ...database.tables import EvidenceLateLabelRow, EvidencePersonRow
+from ...database.tables import EvidencePersonRow
 from ...domain.check import Span
 from .eras import Era
 
@@ -53,15 +53,16 @@ def count_late_labels(session: Session, deployment_no: int, era: Era, span: Span
 def add_late_labels(session: Session, era_no: int, late_labels: LateLabels) -> None:
     if not late_labels:
         return
-    insertion = insert(EvidenceLateLabelRow)
-    raised = {"labels": EvidenceLateLabelRow.labels + insertion.excluded.labels}
-    rows = [{"era_no": era_no, "hour": hour, "labels": count} for hour, count in late_labels.items()]
-    session.execute(insertion.on_conflict_do_update(index_elements=["era_no", "hour"], set_=raised), rows)
+    statement = text(
+        """INSERT INTO evidence_late_labels AS l (era_no, hour, labels) VALUES (:era, :hour, :labels)
+           ON CONFLICT (era_no, hour) DO UPDATE SET labels = l.labels + excluded.labels"""
+    )
+    session.execute(statement, [{"era": era_no, "hour": hour, "labels": labels} for hour, labels in late_labels.items()])
 
 
 def replace_late_labels(session: Session, era_no: int, hours: Span, late_labels: LateLabels) -> None:
-    of_hours = (EvidenceLateLabelRow.era_no == era_no, EvidenceLateLabelRow.hour >= hours.start, EvidenceLateLabelRow.hour < hours.end)
-    session.execute(delete(EvidenceLateLabelRow).where(*of_hours))
+    statement = text("DELETE FROM evidence_late_labels WHERE era_no = :era AND hour >= :start AND hour < :end")
+    session.execute(statement, {"era": era_no, "start": hours.start, "end": hours.end})
     add_late_labels(session, era_no, late_labels)
 
 

@@ -18,8 +18,8 @@ from ...web.id_and_time import uuid_path
 from ...web.paging import NumberPaging
 from ...web.problem_answers import CONFLICT, name_location
 from .bodies import SubgroupScanIn, SubgroupScanOut, SubgroupScanPage
-from .scan_queries import get_scan, read_scans
-from .scan_request import request_scan, require_features
+from .scan_queries import get_scan, queue_scan, read_scans
+from .scan_request import check_scan
 from .watch_group import read_found_group, watch_found_group
 
 router = APIRouter(
@@ -46,8 +46,8 @@ def request_subgroup_scan(
     While a scan of the deployment waits or runs, asking again returns that one. Needs a fairness monitor (409).
     """
     sent = body or SubgroupScanIn()
-    require_features(session, deployment.no, deployment.schema, sent.features)
-    scan = request_scan(
+    check_scan(session, deployment.no, deployment.schema, sent.features)
+    scan = queue_scan(
         session, deployment.no, features=sent.features, direction=sent.direction, hours=sent.hours, requested_by=principal.actor
     )
     if scan.created_at == current_time(session):  # a scan that was open already was requested before

@@ -22,7 +22,7 @@ from ...sources.arrays.count_alike import choose_alike
 from ...sources.stored.window_queries import WindowQuery, name_values
 from ...statistics.e_values.nulls import UnfairSide
 from ...statistics.group_labels import MISSING as NO_VALUE
-from ...statistics.group_labels import NEITHER
+from ...statistics.group_labels import NEITHER, Codes
 from ...statistics.scan.scan_results import Bins, search_groups
 from ...statistics.scan.search_subgroup import MAX_FEATURES, MIN_RECORDS
 from ...statistics.sentences.left_out import CountedRecords, count_records
@@ -72,13 +72,6 @@ def run_next_scan(database: Database, *, token: str) -> bool:
     return True
 
 
-def _default_features(followed: FollowedEra) -> list[str]:
-    schema, person = followed.deployment.schemas[-1], followed.monitor.evidence.person
-    monitored = [attribute.feature for attribute in followed.monitor.attributes if schema.column(attribute.feature) is not None]
-    names = dict.fromkeys([*monitored, *(column.name for column in schema.features)])
-    return [name for name in names if name != person][:MAX_FEATURES]
-
-
 def _run(database: Database, scan: SubgroupScan) -> None:
     span, names, batches, stored = _read(database, scan)
     favourable = np.concatenate([batch.favourable for batch in batches]) if batches else np.zeros(0, np.bool_)
@@ -116,8 +109,11 @@ def _read(database: Database, scan: SubgroupScan) -> tuple[Span, list[str], list
         records = count_logged(session, scan.deployment_no, span)
         if records > MOST_RECORDS:
             span = Span(start=until - max(1, scan.hours * MOST_RECORDS // records) * HOUR, end=until)
-        names = scan.features or _default_features(followed)
-        people = None if followed.monitor.evidence.person is None else FirstRecords(session, followed.era.no, remembers=False)
+        schema, person = deployment.schema, monitor.evidence.person
+        monitored = [attribute.feature for attribute in monitor.attributes if schema.column(attribute.feature) is not None]
+        usual = dict.fromkeys([*monitored, *(column.name for column in schema.features)])
+        names = scan.features or [name for name in usual if name != person][:MAX_FEATURES]
+        people = None if person is None else FirstRecords(session, era.no, remembers=False)
         batches = list(read_features(reader, followed, names, span, people))
         stored = msgspec.convert(last_bins(session, scan.deployment_no), list[Bins])
         return span, names, batches, {binned.feature: binned for binned in stored}

@@ -47,15 +47,11 @@ def queue_scan(
     session: Session, deployment_no: int, *, features: Sequence[str] | None, direction: str, hours: int, requested_by: str
 ) -> SubgroupScan:
     """Queues a scan, or returns the deployment's open one."""
-    row = {
-        "deployment_no": deployment_no,
-        "features": features,
-        "hours": hours,
-        "direction": direction,
-        "created_by": requested_by,
-    }
+    insertion = insert(SubgroupScanRow).values(
+        deployment_no=deployment_no, features=features, hours=hours, direction=direction, created_by=requested_by
+    )
     is_open = SubgroupScanRow.claimable_at.is_not(None)
-    session.execute(insert(SubgroupScanRow).values(row).on_conflict_do_nothing(index_elements=["deployment_no"], index_where=is_open))
+    session.execute(insertion.on_conflict_do_nothing(index_elements=["deployment_no"], index_where=is_open))
     statement = select(SubgroupScanRow).where(SubgroupScanRow.deployment_no == deployment_no, is_open)
     return read_row(SubgroupScan, session.scalars(statement).one())
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...base.frozen import frozen
 from ..group_labels import FloatArray, divide_or
-from .pair_intervals import LEVEL, Ends
+from .pair_intervals import TAILS, Ends
 
 
 @frozen(eq=False)
@@ -60,15 +60,14 @@ def divide_difference(first: CellCounts, second: CellCounts) -> DifferenceParts:
     who = ((shares[0] - shares[1]) * (rates[0] + rates[1]) / 2).sum(axis=-1)
     how = ((rates[0] - rates[1]) * (shares[0] + shares[1]) / 2).sum(axis=-1)
     # Without a common cell both would be 0 even where a side has no record.
-    unknown = np.isnan(difference)
-    who, how = np.where(unknown, np.nan, who), np.where(unknown, np.nan, how)
+    who, how = np.where(np.isnan(difference), np.nan, [who, how])
     return DifferenceParts(difference, who, how, no_counterpart=difference - who - how)
 
 
 def resample_parts(first: CellCounts, second: CellCounts, rng: np.random.Generator, draws: int = 2000) -> Ends:
     """95 % intervals of the parts in the order of `stacked`, by resampling the records of each side."""
     divisions = divide_difference(*(_resample(side, rng, draws) for side in (first, second))).stacked()
-    return Ends(*np.quantile(divisions, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0))
+    return Ends(*np.quantile(divisions, TAILS, axis=0))
 
 
 def _resample(side: CellCounts, rng: np.random.Generator, draws: int) -> CellCounts:

@@ -51,4 +51,4 @@ def carry_gap(
     if abs(shares.sum() - gap) > SUM_TOLERANCE:
         raise ArithmeticError(f"the shares sum to {shares.sum()!r}, and the gap of the pairs is {gap!r}")
     ends = resample_means(used, pairs.units[is_complete], rng, draws)
-    return CarriedGap(gap_of_window, gap, shares, ends, pairs=int(is_complete.sum()), left_out=int((~is_complete).sum()))
+    return CarriedGap(gap_of_window, gap, shares, ends, pairs=len(used), left_out=len(contributions) - len(used))

@@ -9,6 +9,7 @@ MIN_UNITS = 20
 """Min resampled units; with fewer the interval would be too narrow."""
 
 LEVEL = 0.95
+TAILS = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
 
 _AT_ONCE = 200
 """Resamples drawn at a time, for memory."""
@@ -40,4 +41,4 @@ def resample_means(values: FloatArray, units: IntArray, rng: np.random.Generator
         drawn = rng.multinomial(count, np.full(count, 1 / count), size).astype(np.float64)
         means[start : start + size] = (drawn @ sums) / (drawn @ sizes)[:, None]
     centre = values.mean(axis=0)
-    return Ends(*(centre + (np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0) - centre) * np.sqrt(count / (count - 1))))
+    return Ends(*(centre + (np.quantile(means, TAILS, axis=0) - centre) * np.sqrt(count / (count - 1))))
