@@ -54,7 +54,7 @@ class FirstRecords:
         # Ids of people are kept as digests only.
         digests = [hashlib.blake2b(canonical(value).encode(), digest_size=16).digest() for value in coded.values]
         stored = first_records(self.session, self.era_no, digests)
-        chosen = coded.codes == MISSING
+        chosen = np.asarray(coded.codes == MISSING)
         persons: dict[bytes, Placed] = {}
         # Any of a person's records may have a label, so each is compared with the stored first one.
         codes, first = np.unique(coded.codes, return_index=True) if self.remembers else (coded.codes, np.arange(len(coded.codes)))

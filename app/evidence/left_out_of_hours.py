@@ -65,7 +65,6 @@ def _count(label: str, groups: Groups, rows: Iterable[Row[Any]]) -> CountedRecor
     labels = [group.label for group in groups]
     cells = {"": np.zeros((len(groups) + 1, OUTCOMES), np.int64)}
     for row in rows:
-        reason = "" if row.reason == COUNTED else row.reason
-        of_reason = cells.setdefault(reason, np.zeros_like(cells[""]))
+        of_reason = cells.setdefault("" if row.reason == COUNTED else row.reason, np.zeros_like(cells[""]))
         of_reason[labels.index(row.label) if row.role else -1] += [row.records - row.favourable, row.favourable, 0]
     return CountedRecords(attribute=label, groups=groups, counts=cells.pop(""), left_out=cells)

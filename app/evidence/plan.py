@@ -183,6 +183,6 @@ def _describe(
         )
     records = math.ceil(needed * (traffic.monitored + traffic.reference))
     noun, times = "record" if records == 1 else "records", "hour" if needed == 1 else "hours"
-    amount = f"{records:,} {noun}, {needed:,} {times} at this traffic"
-    text = f"{figure} would be found with {detection.chance * 100:g} % probability after about {amount}."
-    return replace(comparison, hours=needed, records=records, words=text)
+    sentence = f"{figure} would be found with {detection.chance * 100:g} % probability"
+    words = f"{sentence} after about {records:,} {noun}, {needed:,} {times} at this traffic."
+    return replace(comparison, hours=needed, records=records, words=words)

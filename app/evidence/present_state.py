@@ -195,8 +195,8 @@ def _look_at(
         if (reason := unknown.get(figure.key.group)) is not None:
             yield from _list_absent(watched, reason, budget, figure.key.group)
             continue
-        is_new = not figure.state
-        state = FigureState.starting(watched, number_hour(figure.first_hour)) if is_new else FigureState.decode(figure.state, watched)
+        first = number_hour(figure.first_hour)
+        state = FigureState.decode(figure.state, watched) if figure.state else FigureState.starting(watched, first)
         for described, limit in zip(_describe(watched, figure, state, series, budget, level), watched.limits, strict=True):
             is_old = described.alarm_at is not None and figure.until - described.alarm_at >= QUIET_HOURS * HOUR
             yield replace(described, is_quiet=is_old and _is_quiet(session, followed, watched, figure, limit))

@@ -64,8 +64,11 @@ def replay_figure(session: Session, deployment_no: int, figure_id: str) -> list[
     era_no, figure = get_figure(session, deployment_no, figure_id)
     monitor, deployment = find_monitor(session, deployment_no), followed_deployment(session, deployment_no)
     era = find_era(session, deployment_no, deployment.model_revision)
+    if monitor is None or era is None or era.no != era_no:
+        raise NotFound("comparison", figure_id)
+    followed = FollowedEra(deployment, monitor, era)
     # The limits of a figure that is no longer compared are not stored.
-    if monitor is None or era is None or era.no != era_no or not (followed := FollowedEra(deployment, monitor, era)).compares(figure):
+    if not followed.compares(figure):
         raise NotFound("comparison", figure_id)
     watched = next(metric for metric in followed.metrics if metric.key == figure.metric_key)
     budget = Budget.of(known_figures(session, era.no), ended_figures(session, era.no), followed)

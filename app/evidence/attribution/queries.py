@@ -146,13 +146,11 @@ def newest_of_gaps(
         conditions.append(AttributionRow.state == state)
     if before is not None:
         conditions.append(AttributionRow.span_start < before)
-    runs = _read(session, _SELECT.where(*conditions).order_by(AttributionRow.no.desc()).limit(1))
-    return runs[0] if runs else None
+    return next(iter(_read(session, _SELECT.where(*conditions).order_by(AttributionRow.no.desc()).limit(1))), None)
 
 
 def attribution_of_alert(session: Session, alert_no: int) -> AttributionRun | None:
-    runs = _read(session, _SELECT.where(AttributionRow.alert_no == alert_no))
-    return runs[0] if runs else None
+    return next(iter(_read(session, _SELECT.where(AttributionRow.alert_no == alert_no))), None)
 
 
 def read_attribution(session: Session, no: int) -> AttributionRun:

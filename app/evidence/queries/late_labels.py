@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sqlalchemy import select, text
-from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ...database.binary_rows import list_column_values, read_row
@@ -80,10 +79,12 @@ def first_records(session: Session, era_no: int, people: Sequence[bytes]) -> Map
 
 
 def store_first_records(session: Session, era_no: int, first_records: Mapping[bytes, Placed]) -> None:
-    rows = [{"era_no": era_no, "person": person, **list_column_values(placed)} for person, placed in sorted(first_records.items())]
-    if not rows:
+    if not first_records:
         return
-    insertion = insert(EvidencePersonRow)
-    excluded = {name: insertion.excluded[name] for name in ("logged_at", "record_no")}
-    session.execute(insertion.on_conflict_do_update(index_elements=["era_no", "person"], set_=excluded), rows)
+    statement = text(
+        """INSERT INTO evidence_people (era_no, person, logged_at, record_no) VALUES (:era, :person, :logged_at, :record_no)
+           ON CONFLICT (era_no, person) DO UPDATE SET logged_at = excluded.logged_at, record_no = excluded.record_no"""
+    )
+    people = sorted(first_records.items())
+    session.execute(statement, [{"era": era_no, "person": person, **list_column_values(placed)} for person, placed in people])
     session.expire_all()

@@ -249,7 +249,8 @@ class _Search:
         named = np.where(sets.all(axis=2), 0, sets.sum(axis=2))
         scores = log_likelihood(of_favourable, of_records, expected, log_odds) - self._penalty * named
         # Few records could not be shown.
-        scores = np.where((of_records.sum(axis=2) >= MIN_RECORDS) & sets.any(axis=2), scores, -np.inf) - self._penalty * restricted[:, None]
+        may_be_shown = (of_records.sum(axis=2) >= MIN_RECORDS) & sets.any(axis=2)
+        scores = np.where(may_be_shown, scores, -np.inf) - self._penalty * restricted[:, None]
         # Everybody is no subgroup; equal scores of 0 would have no rank.
         scores[(restricted == 0)[:, None] & sets.all(axis=2)] = -np.inf
         best = np.arange(len(rows)), scores.argmax(axis=1)
