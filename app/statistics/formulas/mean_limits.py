@@ -77,5 +77,11 @@ def difference_limits(of: Bounded, against: Bounded, correlation: FloatArray | f
     return IntervalEnds(difference - below, difference + above)
 
 
+def limits_from_last(points: FloatArray, ends: IntervalEnds) -> IntervalEnds:
+    """Limits of the difference of each estimate but the last, and the last."""
+    of, against = (Bounded(points[part], IntervalEnds(*(end[part] for end in ends))) for part in (slice(-1), slice(-1, None)))
+    return difference_limits(of, against)
+
+
 def _combine(half: FloatArray, other_half: FloatArray, correlation: FloatArray | float) -> FloatArray:
     return np.sqrt(np.maximum(half * half - 2 * correlation * half * other_half + other_half * other_half, 0))

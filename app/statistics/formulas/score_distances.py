@@ -14,7 +14,7 @@ from ..group_labels import FloatArray, IntArray
 from ..intervals.intervals import log_ratio
 from ..tables.score_bins import MOST, decode_keys
 from ..tables.score_sums import ScoreSums
-from .mean_limits import Bounded, IntervalEnds, difference_limits, share_limits
+from .mean_limits import IntervalEnds, limits_from_last, share_limits
 
 SCORE = 0
 """Position of the scores among the QUANTITIES."""
@@ -64,18 +64,13 @@ def standardized_mean_difference(sets: ScoreSums, everybody: ScoreSums) -> Gaps:
     centre, deviation = _spread(everybody)
     square = sets.sums_of_squares[..., SCORE].sum(axis=-1) / weight
     ends = share_limits(mean, square, size)
-    side, reference_row = slice(None, -1), slice(-1, None)
-    plain = difference_limits(
-        Bounded(mean[side], IntervalEnds(ends.lower[side], ends.upper[side])),
-        Bounded(mean[reference_row], IntervalEnds(ends.lower[reference_row], ends.upper[reference_row])),
-    )
-    difference = mean[side] - mean[reference_row]
+    difference = mean[:-1] - mean[-1]
     widened = _widening(sets, everybody, centre, deviation)
     points = difference / deviation if deviation > 0 else np.full_like(difference, np.nan)
-    lower, upper = (points + (end - difference) / deviation * widened for end in plain)
+    lower, upper = (points + (end - difference) / deviation * widened for end in limits_from_last(mean, ends))
     return Gaps(
         points,
-        IntervalEnds(np.minimum(lower, points), np.maximum(upper, points)),
+        IntervalEnds(lower, upper),
         "newcombe_effective",
         NO_SPREAD,
         {"standard_deviation": deviation, "records": int(everybody.counts.sum())},

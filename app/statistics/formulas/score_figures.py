@@ -5,7 +5,7 @@ groups of twenty records with a rare label.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from ..group_labels import FloatArray, IntArray
 from ..tables.score_bins import MOST, ScoreBins
 from ..tables.score_sums import LARGEST_LOSS, QUANTITIES, ScoreSums, measure_losses
 from .calibration import calibration_error, calibration_gap, error_limits, gap_limits
-from .mean_limits import BEYOND, UNSEEN, Bounded, IntervalEnds, difference_limits, likened_limits, loss_limits, share_limits
+from .mean_limits import BEYOND, UNSEEN, IntervalEnds, likened_limits, limits_from_last, loss_limits, share_limits
 
 MOST_ERROR = 0.01
 """Max error of an area through the bins; beyond, none is given."""
@@ -109,7 +109,11 @@ def retrieval_limits(measured: Retrieval, size: FloatArray, favourable: FloatArr
     """
     labels = np.maximum(favourable, 1e-6)
     limits = likened_limits(measured.precision, measured.variance * labels / np.maximum(size, 1e-6), labels, np.maximum(labels - 1, 1e-6))
-    return IntervalEnds(np.maximum(limits.lower - measured.error, 0), np.minimum(limits.upper + measured.error, 1))
+    return _widen(limits, measured.error)
+
+
+def _widen(limits: IntervalEnds, error: FloatArray) -> IntervalEnds:
+    return IntervalEnds(np.maximum(limits.lower - error, 0), np.minimum(limits.upper + error, 1))
 
 
 def ranking_limits(measured: Ranking, sizes: FloatArray) -> IntervalEnds:
@@ -122,15 +126,15 @@ def ranking_limits(measured: Ranking, sizes: FloatArray) -> IntervalEnds:
     least = (terms**2 / freedom).sum(axis=-1)
     welch = np.divide(variance**2, least, out=np.maximum(fewer - 1, 1e-6), where=least > 0)
     limits = likened_limits(measured.area, variance * fewer, fewer, welch)
-    return IntervalEnds(np.maximum(limits.lower - measured.error, 0), np.minimum(limits.upper + measured.error, 1))
+    return _widen(limits, measured.error)
 
 
 @frozen(eq=False)
 class Figures:
     """One figure of each set [S]. `points` are NaN where `lacking`, a format with the set's name ({of}), says why.
 
-    `n` counts a figure's records, `smallest` those of its smallest denominator. Where it is NaN and `is_doubtful`, the reason is
-    `doubtful`, a format with name and details.
+    `n` counts a figure's records, `smallest` those of its smallest denominator. None is given where the detail `binning_error` is above
+    `MOST_ERROR`.
     """
 
     points: FloatArray
@@ -139,23 +143,18 @@ class Figures:
     n: IntArray
     smallest: IntArray
     lacking: str
-    details: Mapping[str, FloatArray | IntArray] = field(default_factory=dict)
-    is_doubtful: npt.NDArray[np.bool_] | None = None
-    doubtful: str = ""
+    details: Mapping[str, FloatArray | IntArray]
 
 
-@frozen(eq=False)
-class Known:
-    """Sums of the sets [S, …], and of all records [1, …]."""
+Figure = Callable[[ScoreSums], Figures]
+"""Figure from the sums of the sets [S, …]."""
 
-    sets: ScoreSums
-    everybody: ScoreSums
+Count = Callable[[ScoreSums, ScoreSums], Figures]
+"""Figure from the sums of the sets [S, …], and of all records [1, …]."""
 
-
-Figure = Callable[[Known], Figures]
 _LABELS = ("an unfavourable label", "a favourable label")
 _SCORED = "has a probability of the favourable outcome"
-_TOO_CLOSE = (
+TOO_CLOSE = (
     f"more than {MOST:,} different probabilities were tabulated, in bins in which those{{of}} lie too close together:"
     " the figure could be off by {binning_error:.2g}"
 )
@@ -165,12 +164,12 @@ NO_SCORES = f"no labelled record{{of}} {_SCORED}"
 def rate(label: int, *, of_favourable: bool) -> Figure:
     """Mean probability of the favourable outcome, or of the other, over the records of one label."""
 
-    def figures(evidence: Known) -> Figures:
-        weight, total, square = _moments(evidence.sets, label)
+    def figures(sums: ScoreSums) -> Figures:
+        weight, total, square = _moments(sums, label)
         mean = total / weight
-        limits = share_limits(mean, square / weight, evidence.sets.sizes[:, label])
+        limits = share_limits(mean, square / weight, sums.sizes[:, label])
         score_sum = total if of_favourable else weight - total
-        n = evidence.sets.counts[:, label]
+        n = sums.counts[:, label]
         lacking = f"no record{{of}} with {_LABELS[label]} {_SCORED}"
         return Figures(
             score_sum / weight,
@@ -185,118 +184,109 @@ def rate(label: int, *, of_favourable: bool) -> Figure:
     return figures
 
 
-def count(label: int, *, of_favourable: bool) -> Figure:
+def count(label: int, *, of_favourable: bool) -> Count:
     """Sum of the probabilities over the records of one label: its mean over all records, times their number."""
 
-    def figures(evidence: Known) -> Figures:
-        weight, total, square = _moments(evidence.sets, label)
+    def figures(sums: ScoreSums, everybody: ScoreSums) -> Figures:
+        weight, total, square = _moments(sums, label)
         if not of_favourable:
             total, square = weight - total, weight - 2 * total + square
-        everybody = evidence.everybody.weights.sum()
-        size = everybody * everybody / evidence.everybody.squares.sum()
-        mean = np.maximum(total, 0) / everybody
-        several = evidence.sets.sizes[:, label] + 1
-        freedom = np.where(evidence.sets.counts[:, label] > 0, np.fmin(several, size), size)
-        limits = likened_limits(mean, np.maximum(square / everybody - mean * mean, 0), np.full_like(mean, size), freedom)
-        counted, all_counted = evidence.sets.counts[:, label], np.full_like(evidence.sets.counts[:, label], evidence.everybody.counts.sum())
-        points = np.where(everybody > 0, np.maximum(total, 0), np.nan)
-        return Figures(
-            points,
-            IntervalEnds(limits.lower * everybody, limits.upper * everybody),
-            "wilson_effective",
-            all_counted,
-            all_counted,
-            NO_SCORES.format(of=""),
-            {"records": counted, "n": all_counted},
-        )
+        whole, counted = everybody.weights.sum(), sums.counts[:, label]
+        size = whole * whole / everybody.squares.sum()
+        mean = np.maximum(total, 0) / whole
+        freedom = np.where(counted > 0, np.fmin(sums.sizes[:, label] + 1, size), size)
+        limits = likened_limits(mean, np.maximum(square / whole - mean * mean, 0), np.full_like(mean, size), freedom)
+        n = np.full_like(counted, everybody.counts.sum())
+        points = np.where(whole > 0, np.maximum(total, 0), np.nan)
+        limits = IntervalEnds(limits.lower * whole, limits.upper * whole)
+        return Figures(points, limits, "wilson_effective", n, n, NO_SCORES.format(of=""), {"records": counted, "n": n})
 
     return figures
 
 
-def brier_score(evidence: Known) -> Figures:
+def brier_score(sums: ScoreSums) -> Figures:
     """Mean squared distance of probability and label."""
-    scores = evidence.sets.bins.scores
-    return _mean_loss(evidence, SQUARED_ERROR, ((1 - scores) ** 2, scores**2), share_limits, "wilson_effective")
+    scores = sums.bins.scores
+    return _mean_loss(sums, SQUARED_ERROR, ((1 - scores) ** 2, scores**2), share_limits, "wilson_effective")
 
 
-def log_loss(evidence: Known) -> Figures:
+def log_loss(sums: ScoreSums) -> Figures:
     """Mean of -ln of the probability of the actual outcome; the largest loss is that of a probability of zero."""
-    figures = _mean_loss(evidence, LOG_LOSS, measure_losses(evidence.sets.bins.scores), loss_limits, "log_student")
+    figures = _mean_loss(sums, LOG_LOSS, measure_losses(sums.bins.scores), loss_limits, "log_student")
     return replace(figures, limits=IntervalEnds(figures.limits.lower, np.minimum(figures.limits.upper, LARGEST_LOSS)))
 
 
 def _mean_loss(
-    evidence: Known,
+    sums: ScoreSums,
     quantity: int,
     costs: tuple[FloatArray, FloatArray],
     limits_of: Callable[[FloatArray, FloatArray, FloatArray], IntervalEnds],
     method: str,
 ) -> Figures:
     """Mean loss; `costs` are of a record of each bin with a favourable label, and with another."""
-    weight = evidence.sets.weights.sum(axis=-1)
-    size, n = evidence.sets.size, evidence.sets.counts.sum(axis=-1)
-    total, square = (array[..., quantity].sum(axis=-1) for array in (evidence.sets.sums, evidence.sets.sums_of_squares))
-    first, second = (evidence.sets.bins.summed(costs[0] ** power + costs[1] ** power) / weight * UNSEEN for power in (1, 2))
+    weight = sums.weights.sum(axis=-1)
+    size, n = sums.size, sums.counts.sum(axis=-1)
+    total, square = (array[..., quantity].sum(axis=-1) for array in (sums.sums, sums.sums_of_squares))
+    first, second = (sums.bins.summed(costs[0] ** power + costs[1] ** power) / weight * UNSEEN for power in (1, 2))
     point = total / weight
     mean = (point * size + first) / (size + 2 * UNSEEN)
     limits = limits_of(mean, (square / weight * size + second) / (size + 2 * UNSEEN), size)
-    return Figures(point, _stretch(limits, point), method, n, n, NO_SCORES, {f"{QUANTITIES[quantity]}_sum": total, "n": n})
+    return Figures(point, limits, method, n, n, NO_SCORES, {f"{QUANTITIES[quantity]}_sum": total, "n": n})
 
 
-def roc_auc(evidence: Known) -> Figures:
+def roc_auc(sums: ScoreSums) -> Figures:
     """Probability that a favourable label has a higher score than an unfavourable one."""
-    measured = ranking(evidence.sets.bins)
-    counts = evidence.sets.counts
-    details: dict[str, FloatArray | IntArray] = {"favourable_labels": counts[:, 1], "unfavourable_labels": counts[:, 0]}
-    details["binning_error"] = measured.error
-    lacking = f"no two labelled records{{of}}, one favourable and one not, {_SCORED.replace('has', 'have')}"
-    limits = ranking_limits(measured, evidence.sets.sizes)
-    is_doubtful = measured.error > MOST_ERROR
-    area = np.where(is_doubtful, np.nan, measured.area)
-    n = counts.sum(axis=-1), counts.min(axis=-1)
-    return Figures(area, limits, "delong_wilson", *n, lacking, details, is_doubtful, _TOO_CLOSE)
-
-
-def average_precision(evidence: Known) -> Figures:
-    """Mean precision over the favourable labels, from the highest score down."""
-    measured, counts = retrieval(evidence.sets.bins), evidence.sets.counts
-    is_doubtful = measured.error > MOST_ERROR
+    measured, counts = ranking(sums.bins), sums.counts
     return Figures(
-        np.where(is_doubtful, np.nan, measured.precision),
-        retrieval_limits(measured, evidence.sets.size, evidence.sets.sizes[:, FAVOURABLE]),
+        measured.area,
+        ranking_limits(measured, sums.sizes),
+        "delong_wilson",
+        counts.sum(axis=-1),
+        counts.min(axis=-1),
+        f"no two labelled records{{of}}, one favourable and one not, {_SCORED.replace('has', 'have')}",
+        {"favourable_labels": counts[:, 1], "unfavourable_labels": counts[:, 0], "binning_error": measured.error},
+    )
+
+
+def average_precision(sums: ScoreSums) -> Figures:
+    """Mean precision over the favourable labels, from the highest score down."""
+    measured, counts = retrieval(sums.bins), sums.counts
+    return Figures(
+        measured.precision,
+        retrieval_limits(measured, sums.size, sums.sizes[:, FAVOURABLE]),
         "wilson_delta",
         counts.sum(axis=-1),
         counts[:, FAVOURABLE],
         f"no record{{of}} with {_LABELS[FAVOURABLE]} {_SCORED}",
         {"favourable_labels": counts[:, 1], "unfavourable_labels": counts[:, 0], "binning_error": measured.error},
-        is_doubtful,
-        _TOO_CLOSE,
     )
 
 
-def gap(evidence: Known) -> Figures:
+def gap(sums: ScoreSums) -> Figures:
     """Mean probability minus the share of favourable labels."""
-    sums = evidence.sets
     n = sums.counts.sum(axis=-1)
     expected, favourable = (sums.calibration[..., column].sum(axis=-1) for column in (1, 2))
     details = {"score_sum": expected, "favourable_labels": favourable, "n": n}
-    limits = gap_limits(sums.weights, sums.sums[..., SCORE], sums.sums_of_squares[..., SCORE], evidence.sets.size)
+    limits = gap_limits(sums.weights, sums.sums[..., SCORE], sums.sums_of_squares[..., SCORE], sums.size)
     points = calibration_gap(sums.calibration)
-    return Figures(points, _stretch(limits, points), "newcombe_correlated", n, n, NO_SCORES, details)
+    return Figures(points, limits, "newcombe_correlated", n, n, NO_SCORES, details)
 
 
-def expected_error(evidence: Known) -> Figures:
+def expected_error(sums: ScoreSums) -> Figures:
     """Distance of probability and share of favourable labels, averaged over ten bins."""
-    bins, n = evidence.sets.calibration, evidence.sets.counts.sum(axis=-1)
+    bins, n = sums.calibration, sums.counts.sum(axis=-1)
     details = {"bins": (bins[..., 0] > 0).sum(axis=-1), "n": n}
-    return Figures(calibration_error(bins), error_limits(bins, evidence.sets.size), "folded_normal", n, n, NO_SCORES, details)
+    return Figures(calibration_error(bins), error_limits(bins, sums.size), "folded_normal", n, n, NO_SCORES, details)
 
 
-FIGURES: Mapping[str, Figure] = {
+COUNTS: Mapping[str, Count] = {
     "generalized_true_positive_count": count(FAVOURABLE, of_favourable=True),
     "generalized_false_negative_count": count(FAVOURABLE, of_favourable=False),
     "generalized_false_positive_count": count(UNFAVOURABLE, of_favourable=True),
     "generalized_true_negative_count": count(UNFAVOURABLE, of_favourable=False),
+}
+
+FIGURES: Mapping[str, Figure] = {
     "generalized_true_positive_rate": rate(FAVOURABLE, of_favourable=True),
     "generalized_false_negative_rate": rate(FAVOURABLE, of_favourable=False),
     "generalized_false_positive_rate": rate(UNFAVOURABLE, of_favourable=True),
@@ -326,18 +316,12 @@ def equalized_odds(sums: ScoreSums) -> tuple[FloatArray, IntervalEnds]:
     limits_of = {}
     for beyond in (BEYOND, BEYOND / 2):
         ends = share_limits(means, squares, sizes, beyond=beyond)
-        limits_of[beyond] = difference_limits(
-            Bounded(means[:-1], IntervalEnds(*(end[:-1] for end in ends))), Bounded(means[-1:], IntervalEnds(*(end[-1:] for end in ends)))
-        )
+        limits_of[beyond] = limits_from_last(means, ends)
     wide, sure = limits_of[BEYOND], limits_of[BEYOND / 2]
     upper = np.maximum(np.abs(wide.lower), np.abs(wide.upper)).max(axis=-1)
     lower = np.maximum(0, np.maximum(sure.lower, -sure.upper)).max(axis=-1)
-    return points, _stretch(IntervalEnds(lower, np.minimum(upper, 1)), points)
+    return points, IntervalEnds(lower, np.minimum(upper, 1))
 
 
 def _moments(sums: ScoreSums, label: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     return sums.weights[:, label], sums.sums[:, label, SCORE], sums.sums_of_squares[:, label, SCORE]
-
-
-def _stretch(limits: IntervalEnds, points: FloatArray) -> IntervalEnds:
-    return IntervalEnds(np.minimum(limits.lower, points), np.maximum(limits.upper, points))

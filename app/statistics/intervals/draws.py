@@ -6,8 +6,9 @@ would give an empty cell no chance, and intervals too narrow for small groups; w
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
-from typing import Any, NamedTuple, TypeAlias
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ from ..tables.count_table import FeedbackCells
 from ..tables.score_table import ScoreTable
 from ..tables.strata_counts import Strata, Weighting
 from .intervals import Interval
-from .rate_estimates import Counted, Resampled, Words
+from .rate_estimates import Counted, Resampled, Words, take_middle
 
 PRIOR = 0.5
 """Pseudo-records in each cell of a set (Jeffreys)."""
@@ -50,13 +51,8 @@ Estimate: TypeAlias = Counted | Resampled | Paired
 """A rate as the measures use it."""
 
 
-class _Sums(NamedTuple):
-    counts: IntArray
-    weights: FloatArray
-    squares: FloatArray
-
-
-@frozen(eq=False)
+# Without slots, for the cached draws.
+@dataclass(frozen=True, eq=False)
 class DrawnCells:
     """Cells of a table's columns: counts [C, …], weights, and sums of squared weights.
 
@@ -71,90 +67,66 @@ class DrawnCells:
     draws: int
     tag: int
     prior: FloatArray | float = PRIOR
-    _drawn: dict[tuple[tuple[int, ...], ...], FloatArray] = field(default_factory=dict)
-    _sums: dict[tuple[tuple[int, ...], ...], _Sums] = field(default_factory=dict)
-    _certain: dict[tuple[tuple[tuple[int, ...], ...], Callable[..., object]], IntArray] = field(default_factory=dict)
+    _together: dict[tuple[tuple[int, ...], ...], "DrawnCells"] = field(init=False, default_factory=dict)
 
-    def point(self, sets: Sequence[Sequence[int]]) -> FloatArray:
-        """Weights [1, sets, …] of each set of columns."""
-        return self._sum(sets).weights[None]
+    def together(self, sets: Sequence[tuple[int, ...]]) -> "DrawnCells":
+        """Cells of each set of columns; repeated sets are drawn once."""
+        key = tuple(sets)
+        if key not in self._together:
+            counts, weights, squares = (
+                np.stack([stored[list(columns)].sum(axis=0) for columns in sets]) for stored in (self.counts, self.weights, self.squares)
+            )
+            prior = self.prior
+            if isinstance(prior, np.ndarray):
+                prior = np.stack([prior[list(columns)].max(axis=0, initial=0.0) for columns in sets])
+            self._together[key] = replace(self, counts=counts, weights=weights, squares=squares, prior=prior)
+        return self._together[key]
 
-    def records(self, sets: Sequence[Sequence[int]]) -> IntArray:
-        """Counts [sets, …] of each set of columns."""
-        return self._sum(sets).counts
+    def certain(self, of: Callable[[NDArray[Any]], NDArray[Any]]) -> IntArray:
+        """Records [C] of a part of the cells, or the effective number where smaller."""
+        return certain_records(of(self.counts), of(self.weights), of(self.squares))
 
-    def certain(self, sets: Sequence[Sequence[int]], of: Callable[[NDArray[Any]], NDArray[Any]]) -> IntArray:
-        """Records [sets] of a part of the cells, or the effective number where smaller."""
-        key = (tuple(tuple(columns) for columns in sets), of)
-        if key not in self._certain:
-            certain = certain_records(*(of(summed) for summed in self._sum(sets)))
-            certain.flags.writeable = False
-            self._certain[key] = certain
-        return self._certain[key]
-
-    def fewer_draws(self, sets: Sequence[Sequence[int]]) -> int | None:
+    @property
+    def fewer_draws(self) -> int | None:
         """Number of draws where the cells are too many for those asked for."""
-        draws = len(self.drawn(sets))
-        return draws if draws < self.draws else None
+        return len(self.drawn) if len(self.drawn) < self.draws else None
 
-    def drawn(self, sets: Sequence[Sequence[int]]) -> FloatArray:
-        """Draws [draws, sets, …] of the weights. The same seed gives the same draws; repeated sets are drawn once."""
-        key = tuple(tuple(columns) for columns in sets)
-        if key not in self._drawn:
-            scale = self._scale_cells(sets)
-            shape = self.point(sets)[0] * scale + self._priors(sets)
-            draws = max(FEWEST, min(self.draws, CHUNK // max(1, shape.size)))
-            # Without the tag, different cells would get the same random numbers and vary together.
-            generator = np.random.default_rng([self.seed, self.tag])
-            self._drawn[key] = generator.standard_gamma(shape, size=(draws, *shape.shape)) / scale
-        return self._drawn[key]
+    @cached_property
+    def drawn(self) -> FloatArray:
+        """Draws [draws, C, …] of the weights. The same seed gives the same draws.
 
-    def shapes(self, sets: Sequence[Sequence[int]]) -> FloatArray:
-        """Cells [sets, …] in records of equal weight plus the prior, for limits in closed form.
+        A cell's weight varies by Σw². One scale for all cells would miss that those of a seldom logged prediction vary more; an empty cell
+        has its set's.
+        """
+        scale = np.where(self.squares > 0, divide_or(self.weights, self.squares, 1.0), self._scale)
+        shape = self.weights * scale + self.prior
+        draws = max(FEWEST, min(self.draws, CHUNK // max(1, shape.size)))
+        # Without the tag, different cells would get the same random numbers and vary together.
+        generator = np.random.default_rng([self.seed, self.tag])
+        return generator.standard_gamma(shape, size=(draws, *shape.shape)) / scale
+
+    @property
+    def shapes(self) -> FloatArray:
+        """Cells [C, …] in records of equal weight plus the prior, for limits in closed form.
 
         As many records as give each cell's share its variance (linearised), at most Kish's number.
         """
-        sums = self._sum(sets)
-        axes = tuple(range(1, sums.weights.ndim))
-        total, squares = (summed.sum(axis=axes, keepdims=True) for summed in (sums.weights, sums.squares))
-        other_weights, other_squares = total - sums.weights, squares - sums.squares
-        spread = (sums.squares * other_weights**2 + other_squares * sums.weights**2).clip(min=0.0)
-        effective = divide_or(sums.weights * other_weights * total, spread, np.inf)
-        scale = np.minimum(self._scale_sets(sets), effective.min(axis=axes, keepdims=True))
-        shapes: FloatArray = sums.weights * scale + self._priors(sets)
-        return shapes
+        total = _sum_each(self.weights)
+        other_weights, other_squares = total - self.weights, _sum_each(self.squares) - self.squares
+        spread = (self.squares * other_weights**2 + other_squares * self.weights**2).clip(min=0.0)
+        effective = divide_or(self.weights * other_weights * total, spread, np.inf)
+        scale = np.minimum(self._scale, effective.min(axis=tuple(range(1, effective.ndim)), keepdims=True))
+        return self.weights * scale + self.prior
 
-    def _priors(self, sets: Sequence[Sequence[int]]) -> FloatArray | float:
-        if isinstance(self.prior, np.ndarray):
-            return np.stack([self.prior[list(columns)].max(axis=0, initial=0.0) for columns in sets])
-        return self.prior
+    @property
+    def _scale(self) -> FloatArray:
+        """Records of equal weight per unit of weight [C, 1, …] (Kish)."""
+        return divide_or(_sum_each(self.weights), _sum_each(self.squares), 1.0)
 
-    def _scale_cells(self, sets: Sequence[Sequence[int]]) -> FloatArray:
-        """Records of equal weight per unit of weight [sets, …]; in an empty cell, its set's.
 
-        A cell's weight varies by Σw². One number for all cells would miss that those of a seldom logged prediction vary more.
-        """
-        sums = self._sum(sets)
-        scale = np.broadcast_to(self._scale_sets(sets), sums.weights.shape).copy()
-        return np.divide(sums.weights, sums.squares, out=scale, where=sums.squares > 0)
-
-    def _scale_sets(self, sets: Sequence[Sequence[int]]) -> FloatArray:
-        """Records of equal weight per unit of weight of each set [sets, 1, …] (Kish)."""
-        sums = self._sum(sets)
-        total, squares = (summed.sum(axis=tuple(range(1, summed.ndim)), keepdims=True) for summed in (sums.weights, sums.squares))
-        return divide_or(total, squares, 1.0)
-
-    def _sum(self, sets: Sequence[Sequence[int]]) -> _Sums:
-        """Cells of each set. Read only: metrics share them."""
-        key = tuple(tuple(columns) for columns in sets)
-        if key not in self._sums:
-            sums = [
-                np.stack([stored[list(columns)].sum(axis=0) for columns in sets]) for stored in (self.counts, self.weights, self.squares)
-            ]
-            for array in sums:
-                array.flags.writeable = False
-            self._sums[key] = _Sums(*sums)
-        return self._sums[key]
+def _sum_each(cells: NDArray[Any]) -> NDArray[Any]:
+    total: NDArray[Any] = cells.sum(axis=tuple(range(1, cells.ndim)), keepdims=True)
+    return total
 
 
 def certain_records(counts: IntArray, weights: FloatArray, squares: FloatArray) -> IntArray:
@@ -171,9 +143,9 @@ def build_intervals(
     A distance exceeds equality in every draw. `vanishing` [draws, K, P] are signed differences, all zero at equality: unless one is
     certainly not zero (at 95 % for all together), the interval reaches to the `ideal`.
     """
-    low, high = _take_middle(drawn, BEYOND)
+    low, high = take_middle(drawn, BEYOND)
     if vanishing is not None and ideal is not None:
-        undecided = _may_be_zero(vanishing, vanishing.shape[-1]).all(axis=-1)
+        undecided = _may_be_zero(vanishing).all(axis=-1)
         low, high = np.where(undecided, np.fmin(low, ideal), low), np.where(undecided, np.fmax(high, ideal), high)
     return _stretch(points, low, high)
 
@@ -187,11 +159,11 @@ def intervals_of_parts(
     ends: the truth, one of the parts, lies outside all far ends only if outside its own. A part whose signed difference in `vanishing`
     [draws, K, P] may be zero counts as the `ideal` at the near end.
     """
-    undecided = _may_be_zero(vanishing, vanishing.shape[-1])
+    undecided = _may_be_zero(vanishing)
     if reduce is np.mean:
-        low, high = _take_middle(np.where(undecided, ideal, drawn).mean(axis=-1), BEYOND)[0], _take_middle(drawn.mean(axis=-1), BEYOND)[1]
+        low, high = take_middle(np.where(undecided, ideal, drawn).mean(axis=-1), BEYOND)[0], take_middle(drawn.mean(axis=-1), BEYOND)[1]
         return _stretch(points, low, high)
-    low, high = _take_middle(drawn, BEYOND)
+    low, high = take_middle(drawn, BEYOND)
     low, high = np.where(undecided, np.fmin(low, ideal), low), np.where(undecided, np.fmax(high, ideal), high)
     return _stretch(points, reduce(low, axis=-1), reduce(high, axis=-1))
 
@@ -210,9 +182,9 @@ def sum_of_squares_interval(point: float, drawn: FloatArray, degrees: int, power
     if square < LARGE * unit:
         value, chances = square / unit, (1 - BEYOND, BEYOND)
         lower, upper = (chndtrinc(value, degrees, end) * unit if chndtr(value, degrees, 0.0) > end else 0.0 for end in chances)
-        upper = upper or float(_take_middle(draws, BEYOND)[1])
+        upper = upper or float(take_middle(draws, BEYOND)[1])
     else:
-        lower, upper = (max(0.0, float(end) - degrees * unit) for end in _take_middle(draws, BEYOND))
+        lower, upper = (max(0.0, float(end) - degrees * unit) for end in take_middle(draws, BEYOND))
     return limits_around(point, lower ** (1 / power), upper ** (1 / power), method=SQUARES)
 
 
@@ -221,9 +193,9 @@ def limits_around(point: float, lower: float, upper: float, *, method: str) -> I
     return _stretch(np.array([point]), np.array([lower]), np.array([upper]))[0]._replace(method=method)
 
 
-def _may_be_zero(signed: FloatArray, together: int) -> NDArray[np.bool_]:
-    """Whether each signed difference may be zero, at 95 % for `together` differences at once."""
-    low, high = _take_middle(signed, BEYOND / max(1, together))
+def _may_be_zero(signed: FloatArray) -> NDArray[np.bool_]:
+    """Whether each signed difference may be zero, at 95 % for all of one figure at once."""
+    low, high = take_middle(signed, BEYOND / signed.shape[-1])
     undecided: NDArray[np.bool_] = (low <= 0) & (high >= 0)
     return undecided
 
@@ -234,16 +206,6 @@ def _stretch(points: FloatArray, low: FloatArray, high: FloatArray) -> list[Inte
         Interval(float(start), float(end) if np.isfinite(end) else None, METHOD)
         for start, end in zip(np.nan_to_num(lower, nan=0.0, neginf=-np.inf), upper, strict=True)
     ]
-
-
-def _take_middle(drawn: FloatArray, beyond: float) -> tuple[FloatArray, FloatArray]:
-    """Draws [draws, …] that leave the share `beyond` below, and above; NaN is no draw."""
-    ordered = np.sort(drawn, axis=0)  # NaN last
-    usable = np.maximum((~np.isnan(ordered)).sum(axis=0) - 1, 0)
-    # Without interpolation, which would spread an infinite draw.
-    ranks = np.floor(beyond * usable).astype(np.int64), np.ceil((1 - beyond) * usable).astype(np.int64)
-    low, high = (np.take_along_axis(ordered, rank[None], axis=0)[0] for rank in ranks)
-    return low, high
 
 
 @frozen(kw_only=True)
@@ -258,8 +220,6 @@ class TableEvidence:
     unclassified: IntArray | None = None
     labels: FeedbackCells | None = None
     limits: AllLimits
-    seed: int = 0
-    draws: int = 0
 
 
 PartOf: TypeAlias = Callable[[NDArray[Any]], NDArray[Any]]

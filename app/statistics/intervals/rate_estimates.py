@@ -253,7 +253,7 @@ class Resampled:
     def compare(self, comparison: ShareComparison, of: Sequence[int], against: Sequence[int]) -> ComparedShares:
         """Percentile interval over the resamples."""
         drawn = comparison.over_draws(self._rates(of), self._rates(against))
-        return ComparedShares(_span_worlds(drawn, comparison.point(self.share(of), self.share(against)), highest=None))
+        return ComparedShares(_span_worlds(drawn, comparison.point(self.share(of), self.share(against)), highest=np.inf))
 
     def only(self, phrases: Words, of: Sequence[int]) -> "Resampled":
         """Same rate, in the same resamples, as if only some groups had been counted."""
@@ -294,17 +294,18 @@ def resample(
     return drawn_count, drawn_total
 
 
-def _span_worlds(worlds: FloatArray, value: float, *, highest: float | None) -> Interval:
-    """Range of the value and the middle 95 % of the draws in every world [worlds, draws]."""
-    limits = [_take_middle(drawn[~np.isnan(drawn)], highest) for drawn in worlds]
-    lower = min(value, *(low for low, _ in limits))
-    upper = max(value, *(high for _, high in limits))
-    return Interval(lower, upper if np.isfinite(upper) else None, RESAMPLING)
+def _span_worlds(worlds: FloatArray, value: float, *, highest: float) -> Interval:
+    """Range of the value and the middle 95 % of the draws in every world [worlds, draws]; the whole range where every draw is NaN."""
+    low, high = take_middle(worlds.T, 0.025)
+    lower, upper = np.where(np.isnan(low), 0.0, low).min(initial=value), np.where(np.isnan(high), highest, high).max(initial=value)
+    return Interval(float(lower), float(upper) if np.isfinite(upper) else None, RESAMPLING)
 
 
-def _take_middle(drawn: FloatArray, highest: float | None) -> tuple[float, float]:
-    """2.5 % and 97.5 % quantiles; the whole range where every draw is NaN."""
-    if not drawn.size:
-        return 0.0, np.inf if highest is None else highest
-    # Without interpolation, which would spread an infinite ratio.
-    return float(np.quantile(drawn, 0.025, method="lower")), float(np.quantile(drawn, 0.975, method="higher"))
+def take_middle(drawn: FloatArray, beyond: float) -> tuple[FloatArray, FloatArray]:
+    """Draws [draws, …] that leave the share `beyond` below, and above; NaN is no draw."""
+    ordered = np.sort(drawn, axis=0)  # NaN last
+    usable = np.maximum((~np.isnan(ordered)).sum(axis=0) - 1, 0)
+    # Without interpolation, which would spread an infinite draw.
+    ranks = np.floor(beyond * usable).astype(np.int64), np.ceil((1 - beyond) * usable).astype(np.int64)
+    low, high = (np.take_along_axis(ordered, rank[None], axis=0)[0] for rank in ranks)
+    return low, high

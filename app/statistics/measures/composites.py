@@ -1,10 +1,9 @@
 """Figures of more than one rate, with drawn intervals."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +27,7 @@ from ..intervals.draws import (
 from ..intervals.intervals import Interval
 from ..intervals.verdicts import MINIMUM_GROUP_SIZE
 from ..tables.strata_counts import Strata
-from .figure_members import Member, build_result, members, monitored, reference
+from .figure_members import Member, build_result, build_value, explain_weightless, members, monitored, reference
 
 NO_STRATA = "the records are not divided into strata; name the column whose values say which records are alike"
 _ROUNDING = 1e-12
@@ -50,54 +49,42 @@ _NAMES: Mapping[Over, tuple[str, ...]] = MappingProxyType(
 """Names of the cells in the details, in flattened order."""
 
 
-def measure_sets(metric: Metric, how: OfSet, evidence: TableEvidence) -> list[Measured]:
-    cells, subjects = evidence.cells[how.over], members(metric.scopes, evidence.groups)
+def measure_cells(metric: Metric, how: OfSet | OfPair, evidence: TableEvidence) -> list[Measured]:
+    """Figures of each set's cells, or of a monitored set's and the reference's."""
+    is_compared, reference_member = isinstance(how, OfPair), reference(evidence.groups)
+    subjects = monitored(evidence.groups) if is_compared else members(metric.scopes, evidence.groups)
     if not subjects:
         return []
-    sets = [member.columns for member in subjects]
-    records, weights, sizes = cells.records(sets), cells.point(sets)[0], _smallest(how.needs, cells, sets)
-    cautious = _cautious_records(how.needs, cells, sets)
-    with np.errstate(all="ignore"):
-        points, drawn = how.function(weights[None])[0], how.function(cells.drawn(sets))
-    intervals = build_intervals(points, drawn)
-
-    results = []
-    for index, member in enumerate(subjects):
-        missing, n = _explain_missing(how.needs, [_Side(weights[index], records[index], member)]), int(records[index].sum())
-        number = _build_number(float(points[index]), intervals[index], n, missing, how.endless.format(of=member.of))
-        details = Details(
-            formula=metric.formula, subject=member.subject, counts=_name_counts(how.over, records[index]), draws=cells.fewer_draws(sets)
-        )
-        result = build_result(metric.key, member, number, int(sizes[index]), details)
-        results.append(result if cautious is None else replace(result, cautious_of=int(cautious[index])))
-    return results
-
-
-def measure_pairs(metric: Metric, how: OfPair, evidence: TableEvidence) -> list[Measured]:
-    cells, subjects, reference_member = evidence.cells[how.over], monitored(evidence.groups), reference(evidence.groups)
-    if not subjects:
-        return []
-    sets = [*(member.columns for member in subjects), reference_member.columns]
-    records, sizes, cautious = cells.records(sets), _smallest(how.needs, cells, sets), _cautious_records(how.needs, cells, sets)
-    point, drawn = cells.point(sets), cells.drawn(sets)
+    compared = (*subjects, reference_member) if is_compared else subjects
+    cells = evidence.cells[how.over].together([member.columns for member in compared])
+    sizes: IntArray = np.min([cells.certain(need.of) for need in how.needs], axis=0)
+    # Of figures that judge their own denominators.
+    cautious = cells.certain(_sum_cells) if any(need.is_outcome for need in how.needs) else None
     # Empty denominators give NaN or infinity, which `_build_number` turns into a reason.
     with np.errstate(all="ignore"):
-        points, intervals = _compute_pairs(metric, how, point, drawn)
+        points, intervals = _compute(metric, how, cells.weights[None], cells.drawn)
 
     results = []
     for index, member in enumerate(subjects):
-        missing = _explain_missing(
-            how.needs, [_Side(point[0, index], records[index], member), _Side(point[0, -1], records[-1], reference_member)]
+        rows = [index, -1] if is_compared else [index]
+        records = cells.counts[rows]
+        reasons = (_explain_missing(how.needs, cells.weights[row], cells.counts[row], compared[row]) for row in rows)
+        missing = next(filter(None, reasons), "")
+        number = _build_number(float(points[index]), intervals[index], int(records.sum()), missing, how.endless.format(of=member.of))
+        details = (
+            _trace_pair(metric, how.over, member, reference_member, records)
+            if is_compared
+            else Details(formula=metric.formula, subject=member.subject, counts=_name_counts(how.over, records[0]))
         )
-        n = int(records[index].sum() + records[-1].sum())
-        number = _build_number(float(points[index]), intervals[index], n, missing, how.endless.format(of=member.of))
-        details = _trace_pair(metric, how.over, member, reference_member, records[[index, -1]]).changed(draws=cells.fewer_draws(sets))
-        result = build_result(metric.key, member, number, int(min(sizes[index], sizes[-1])), details)
-        results.append(result if cautious is None else replace(result, cautious_of=int(min(cautious[index], cautious[-1]))))
+        result = build_result(metric.key, member, number, int(sizes[rows].min()), details.changed(draws=cells.fewer_draws))
+        results.append(result if cautious is None else replace(result, cautious_of=int(cautious[rows].min())))
     return results
 
 
-def _compute_pairs(metric: Metric, how: OfPair, point: FloatArray, drawn: FloatArray) -> tuple[FloatArray, list[Interval]]:
+def _compute(metric: Metric, how: OfSet | OfPair, point: FloatArray, drawn: FloatArray) -> tuple[FloatArray, list[Interval]]:
+    if isinstance(how, OfSet):
+        points = how.function(point)[0]
+        return points, build_intervals(points, how.function(drawn))
 
     def over(function: PairFunction) -> FloatArray:
         return function(drawn[:, :-1], drawn[:, -1:])
@@ -114,12 +101,12 @@ def _compute_pairs(metric: Metric, how: OfPair, point: FloatArray, drawn: FloatA
 
 def measure_across(metric: Metric, how: Across, evidence: TableEvidence) -> list[Measured]:
     """Where some groups are below `MINIMUM_GROUP_SIZE` next to two larger ones, details also hold the figure of the larger ones."""
-    cells = evidence.cells[how.over]
     if not evidence.groups:
         return []
-    singles = [(position,) for position in range(len(evidence.groups))]
-    records, sizes = _sum_cells(cells.records(singles)), cells.certain(singles, _sum_cells)
-    present = np.flatnonzero(_sum_cells(cells.point(singles)[0]) > 0)
+    cells = evidence.cells[how.over]
+    singles = cells.together([(position,) for position in range(len(evidence.groups))])
+    records, sizes = _sum_cells(singles.counts), singles.certain(_sum_cells)
+    present = np.flatnonzero(_sum_cells(singles.weights) > 0)
     n = int(records[present].sum())
     details = Details(formula=metric.formula, groups=len(present), counts={"n": n})
     member = members(("attribute",), evidence.groups)[0]
@@ -127,25 +114,23 @@ def measure_across(metric: Metric, how: Across, evidence: TableEvidence) -> list
         reason = FEW_GROUPS if np.count_nonzero(records) < 2 else FEW_WEIGHING  # noqa: PLR2004 - the same two
         return [build_result(metric.key, member, Undefined(reason, n), 0, details)]
 
-    sets = [(int(position),) for position in present]
     is_large = sizes[present] >= MINIMUM_GROUP_SIZE
     large, small = present[is_large], present[~is_large]
-    is_mixed = len(small) > 0 and len(large) > 1
+    filled = cells.together([(position,) for position in present.tolist()])
     with np.errstate(all="ignore"):
-        point = float(how.function(cells.point(sets))[0])
-        interval = _interval_across(how, point, cells, sets)
-        point_of_large = float(how.function(cells.point([(int(position),) for position in large]))[0]) if is_mixed else math.nan
-    number = _build_number(point, interval, n, "", how.endless)
-
-    details = details.changed(smallest_group=evidence.groups[int(present[sizes[present].argmin()])].label)
-    if is_mixed:
-        details = details.changed(
-            small_groups=len(small),
-            records_of_small_groups=int(_sum_cells(cells.counts)[small].sum()),
-            value_without_small_groups=point_of_large if np.isfinite(point_of_large) else None,
-        )
+        point = float(how.function(filled.weights[None])[0])
+        interval = _interval_across(how, point, filled)
+        number = _build_number(point, interval, n, "", how.endless)
+        details = details.changed(smallest_group=evidence.groups[int(present[sizes[present].argmin()])].label)
+        if len(small) > 0 and len(large) > 1:
+            point_of_large = float(how.function(singles.weights[None, large])[0])
+            details = details.changed(
+                small_groups=len(small),
+                records_of_small_groups=int(records[small].sum()),
+                value_without_small_groups=point_of_large if np.isfinite(point_of_large) else None,
+            )
     # Limits in closed form need no draws.
-    details = details.changed(draws=None if how.limits else cells.fewer_draws(sets))
+    details = details.changed(draws=None if how.limits else filled.fewer_draws)
     return [build_result(metric.key, member, number, int(sizes[present].min()), details)]
 
 
@@ -154,16 +139,16 @@ def _sum_cells(cells: NDArray[Any]) -> NDArray[Any]:
     return total
 
 
-def _interval_across(how: Across, point: float, cells: DrawnCells, sets: Sequence[Sequence[int]]) -> Interval:
+def _interval_across(how: Across, point: float, cells: DrawnCells) -> Interval:
     if how.limits is not None:
-        return limits_around(point, *how.limits(cells.shapes(sets)), method=LIMITS)
-    drawn = how.function(cells.drawn(sets))
+        return limits_around(point, *how.limits(cells.shapes), method=LIMITS)
+    drawn = how.function(cells.drawn)
     if how.power:
-        return sum_of_squares_interval(point, drawn, len(sets) - 1, how.power)
+        return sum_of_squares_interval(point, drawn, len(cells.counts) - 1, how.power)
     interval = build_intervals(np.array([point]), drawn[:, None])[0]
     if how.reach is None or interval.upper is None:
         return interval
-    lower, upper = how.reach(cells.shapes(sets))
+    lower, upper = how.reach(cells.shapes)
     return limits_around(point, min(interval.lower, lower), max(interval.upper, upper), method=interval.method)
 
 
@@ -171,10 +156,10 @@ def measure_strata(metric: Metric, how: OverStrata, evidence: TableEvidence) -> 
     subjects, reference_member, strata = monitored(evidence.groups), reference(evidence.groups), evidence.strata.get(how.over)
     if not subjects:
         return []
-    cells, results = evidence.cells[how.over], []
+    cells, results = evidence.cells[how.over].together([*(member.columns for member in subjects), reference_member.columns]), []
     if strata is None or strata.reason:
-        for member in subjects:
-            of_sides = cells.records([member.columns, reference_member.columns])
+        for index, member in enumerate(subjects):
+            of_sides = cells.counts[[index, -1]]
             number: Value | Undefined = Undefined(strata.reason if strata else NO_STRATA, int(of_sides.sum()))
             details = _trace_pair(metric, how.over, member, reference_member, of_sides)
             results.append(build_result(metric.key, member, number, int(of_sides.sum(axis=1).min()), details))
@@ -191,14 +176,14 @@ def measure_strata(metric: Metric, how: OverStrata, evidence: TableEvidence) -> 
         pair = StrataOutcomes(
             *(np.stack([of_member[index], of_reference[0]]) for of_member, of_reference in zip(of_each, of_other, strict=True))
         )
-        records, sets = pair.counts.sum(axis=1), [member.columns, reference_member.columns]
+        records, rows = pair.counts.sum(axis=1), [index, -1]
         n, smallest = int(records.sum()), int(certain_records(*(counts.sum(axis=(1, 2)) for counts in pair)).min())
-        missing = _explain_missing_strata(pair, cells.point(sets)[0], member, reference_member)
+        missing = _explain_missing_strata(pair, cells.weights[rows], member, reference_member)
         interval = limits_around(points[index], *(end[index] for end in ends), method=how.method)
         number = _build_number(float(points[index]), interval, n, missing, how.endless.format(of=member.of))
         details = _trace_pair(metric, how.over, member, reference_member, records).changed(
             strata=len(strata.labels),
-            records_without_a_stratum=max(0, int(cells.records(sets).sum()) - n),
+            records_without_a_stratum=max(0, int(cells.counts[rows].sum()) - n),
             caution=how.caution(pair) if isinstance(number, Value) else None,
             **_trace_homogeneity(pair, names, groups if member.scope == "group" else 1),
         )
@@ -239,7 +224,7 @@ def _explain_missing_strata(outcomes: StrataOutcomes, everything: FloatArray, me
     sides = zip(weights.sum(axis=(1, 2)), counts.sum(axis=(1, 2)), everything, (member, reference_member), strict=True)
     for weight, count, total, side in sides:
         if weight <= 0:
-            return _explain_weightless(side, total) if count else f"no record{side.of} has a stratum and an outcome"
+            return explain_weightless(side, has_weight=bool(total.any())) if count else f"no record{side.of} has a stratum and an outcome"
     names = ("an unfavourable", "a favourable")
     for weight, count, outcome in zip(weights.sum(axis=(0, 1)), counts.sum(axis=(0, 1)), names, strict=True):
         if weight <= 0:
@@ -250,42 +235,17 @@ def _explain_missing_strata(outcomes: StrataOutcomes, everything: FloatArray, me
     return ""
 
 
-def _smallest(needs: Sequence[Need], cells: DrawnCells, sets: Sequence[Sequence[int]]) -> IntArray:
-    smallest: IntArray = np.min([cells.certain(sets, need.of) for need in needs], axis=0)
-    return smallest
-
-
-def _cautious_records(needs: Sequence[Need], cells: DrawnCells, sets: Sequence[Sequence[int]]) -> IntArray | None:
-    """Of figures that judge their own denominators."""
-    return cells.certain(sets, _sum_cells) if any(need.is_outcome for need in needs) else None
-
-
-class _Side(NamedTuple):
-    weights: FloatArray
-    counts: IntArray
-    member: Member
-
-
-def _explain_missing(needs: Sequence[Need], sides: Sequence[_Side]) -> str:
-    for weights, counts, member in sides:
-        for need in needs:
-            if need.of(weights) <= 0:
-                return _explain_weightless(member, weights) if need.of(counts) > 0 else need.empty.format(of=member.of)
+def _explain_missing(needs: Sequence[Need], weights: FloatArray, counts: IntArray, member: Member) -> str:
+    for need in needs:
+        if need.of(weights) <= 0:
+            return explain_weightless(member, has_weight=bool(weights.any())) if need.of(counts) > 0 else need.empty.format(of=member.of)
     return ""
 
 
-def _explain_weightless(member: Member, everything: FloatArray) -> str:
-    """`everything` includes records the figure skips."""
-    return f"the records{member.of} that it rests on weigh nothing" if everything.any() else f"the records{member.of} weigh nothing"
-
-
 def _build_number(point: float, interval: Interval, n: int, missing: str, endless: str) -> Value | Undefined:
-    if missing:
-        return Undefined(missing, n)
-    if not np.isfinite(point):
-        return Undefined(endless or "a denominator of it is zero", n)
-    lower = interval.lower if np.isfinite(interval.lower) else None
-    return Value(point, lower, interval.upper, interval.method, n)
+    if missing or not np.isfinite(point):
+        return Undefined(missing or endless or "a denominator of it is zero", n)
+    return build_value(point, interval, n)
 
 
 def _trace_pair(metric: Metric, over: Over, member: Member, reference_member: Member, records: IntArray) -> Details:

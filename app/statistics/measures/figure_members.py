@@ -1,12 +1,16 @@
 """Subjects of figures: the set of columns that each scope covers, and its name."""
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from ...domain.figure_details import SIDES, Details
 from ..figure_values import Measured, Scope, Undefined, Value
-from ..group_labels import Groups, of_role
+from ..group_labels import Groups, Role, of_role
+from ..intervals.cautions import caution
+from ..intervals.intervals import Interval
 
 NAMED = 3
 """Max values that name a pooled group; the rest become `…`."""
@@ -77,9 +81,29 @@ def build_result(metric: str, member: Member, number: Value | Undefined, smalles
     return Measured(metric=metric, scope=member.scope, group=member.label, number=number, smallest_group=smallest_group, details=details)
 
 
-def _pool(scope: Scope, groups: Groups) -> Member:
-    role = "reference" if scope == "reference" else "monitored"
-    labels = [group.label for group in groups if group.role == role]
-    listed = ", ".join(labels[:NAMED]) + (", …" if len(labels) > NAMED else "")
-    of = f" of the {role} group ({listed})" if labels else f" of the {role} group"
-    return Member(scope, None, of_role(groups, "reference" if scope == "reference" else "monitored"), of, listed or f"the {role} group")
+def build_value(point: float, interval: Interval, n: int) -> Value:
+    """Rounding must not push the limits past the value; an infinite one is none."""
+    lower = min(point, interval.lower)  # also without a lower limit, as of vanishing weights
+    upper = None if interval.upper is None else max(interval.upper, point)
+    return Value(point, lower if math.isfinite(lower) else None, upper, interval.method, n)
+
+
+def explain_weightless(member: Member, *, has_weight: bool) -> str:
+    """`has_weight`: the group has records of some weight, which the figure skips."""
+    return f"the records{member.of}{' that it rests on' if has_weight else ''} weigh nothing"
+
+
+def with_caution(result: Measured) -> Measured:
+    """Result with a caution where few records are in its smallest denominator, unless it has another."""
+    if not isinstance(result.number, Value) or result.details.caution is not None:
+        return result
+    warning = caution(result.smallest_group if result.cautious_of is None else result.cautious_of)
+    return result if warning is None else replace(result, details=result.details.changed(caution=warning))
+
+
+def _pool(scope: Literal["pooled", "reference"], groups: Groups) -> Member:
+    role: Role = "reference" if scope == "reference" else "monitored"
+    positions = of_role(groups, role)
+    listed = ", ".join(groups[position].label for position in positions[:NAMED]) + (", …" if len(positions) > NAMED else "")
+    of = f" of the {role} group ({listed})" if positions else f" of the {role} group"
+    return Member(scope, None, positions, of, listed or f"the {role} group")

@@ -3,18 +3,16 @@
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import NamedTuple
 
 from ..catalogue import CATALOGUE, Data, FromScores, Metric, metrics_on
 from ..catalogue.metric import Across, ComparedRate, CountOf, OfPair, OfSet, Over, OverStrata, RateOf
-from ..figure_values import Measured, Value
-from ..intervals.cautions import caution
+from ..figure_values import Measured
 from ..intervals.confusion_cells import LABELLED, PARTS, RATES
 from ..intervals.draws import DrawnCells, Estimate, TableEvidence, build_cells, build_counted
 from ..intervals.rate_estimates import DRAWS, Words
 from ..tables.count_table import FeedbackCells, GroupCounts
-from .composites import measure_across, measure_pairs, measure_sets, measure_strata
-from .figure_members import omit_repeats
+from .composites import measure_across, measure_cells, measure_strata
+from .figure_members import omit_repeats, with_caution
 from .labelled_figures import judge_labels
 from .measure_rates import measure_closed
 from .measure_scores import measure_scores
@@ -49,10 +47,8 @@ def measure_all(
                 of_scores[metric.key] = metric
             case RateOf() | CountOf() | ComparedRate():
                 measured = measure_closed(metric, how, evidence)
-            case OfSet():
-                measured = measure_sets(metric, how, evidence)
-            case OfPair():
-                measured = measure_pairs(metric, how, evidence)
+            case OfSet() | OfPair():
+                measured = measure_cells(metric, how, evidence)
             case Across():
                 measured = measure_across(metric, how, evidence)
             case OverStrata() if evidence.strata or picked is not None:
@@ -64,7 +60,7 @@ def measure_all(
         for row in of_scores.values():
             results += _judge(row, [result for result in measured if result.metric == row.key], evidence)
     order = {metric.key: index for index, metric in enumerate(_narrow_metrics(data, scopes))}
-    return [_with_caution(result) for result in sorted(results, key=lambda result: order[result.metric])]
+    return [with_caution(result) for result in sorted(results, key=lambda result: order[result.metric])]
 
 
 @cache
@@ -85,23 +81,6 @@ def _judge(metric: Metric, measured: Sequence[Measured], evidence: TableEvidence
     return omit_repeats(results, evidence.groups)
 
 
-def _with_caution(result: Measured) -> Measured:
-    if not isinstance(result.number, Value) or result.details.caution is not None:
-        return result
-    warning = caution(result.smallest_group if result.cautious_of is None else result.cautious_of)
-    return result if warning is None else replace(result, details=result.details.changed(caution=warning))
-
-
-class _Counted(NamedTuple):
-    over: Over
-    rate: str
-    words: Words
-
-
-_PREDICTIONS = _Counted("predictions", "favourable", FAVOURABLE)
-_LABELS = _Counted("labels", "base", BASE)
-
-
 def measure_payload(
     table: GroupCounts,
     *,
@@ -116,7 +95,7 @@ def measure_payload(
     `metrics` picks by key (None: all that the table supports). The worst value is chosen by `limits` (default: the catalogue's). The same
     `seed` (not negative) gives the same intervals. `scopes` are those that the caller reads (None: all).
     """
-    evidence = _build_evidence(table, _PREDICTIONS, limits, seed=seed, draws=draws)
+    evidence = _build_evidence(table, "predictions", "favourable", FAVOURABLE, limits, seed=seed, draws=draws)
     is_asked = metrics is not None and any("scores" in CATALOGUE[key].needs for key in metrics)
     scores = table.unscored() if table.scores is None and is_asked else table.scores
     return measure_all("payload", replace(evidence, scores=scores), metrics, scopes)
@@ -131,21 +110,18 @@ def measure_training(
     limits: AllLimits = NO_LIMITS,
 ) -> list[Measured]:
     """Compares the labels of groups before any model; `table` counts labels."""
-    return measure_all("training", _build_evidence(table, _LABELS, limits, seed=seed, draws=draws), metrics)
+    return measure_all("training", _build_evidence(table, "labels", "base", BASE, limits, seed=seed, draws=draws), metrics)
 
 
-def _build_evidence(table: GroupCounts, counted: _Counted, limits: AllLimits, *, seed: int, draws: int) -> TableEvidence:
+def _build_evidence(table: GroupCounts, over: Over, rate: str, words: Words, limits: AllLimits, *, seed: int, draws: int) -> TableEvidence:
     counts, weighting = table.counts, table.counts_weighting
-    rate = build_counted(counted.words, counts, weighting, lambda cells: cells[:, 1], lambda cells: cells.sum(axis=1))
     return TableEvidence(
         groups=table.groups,
-        estimates={counted.rate: rate},
-        cells={counted.over: build_cells(counts, weighting, seed=seed, draws=draws, tag=1)},
-        strata={} if table.strata is None else {counted.over: table.strata},
+        estimates={rate: build_counted(words, counts, weighting, lambda cells: cells[:, 1], lambda cells: cells.sum(axis=1))},
+        cells={over: build_cells(counts, weighting, seed=seed, draws=draws, tag=1)},
+        strata={} if table.strata is None else {over: table.strata},
         unclassified=table.unclassified,
         limits=limits,
-        seed=seed,
-        draws=draws,
     )
 
 
@@ -192,7 +168,5 @@ def measure_feedback(
         scores=scores,
         labels=table,
         limits=limits,
-        seed=seed,
-        draws=draws,
     )
     return measure_all("feedback", evidence, metrics)

@@ -13,7 +13,7 @@ from ..intervals.draws import Estimate, TableEvidence
 from ..intervals.intervals import Interval, proportion
 from ..intervals.rate_estimates import Counted, Share
 from ..intervals.verdicts import MINIMUM_GROUP_SIZE
-from .figure_members import Member, build_result, members, monitored, reference
+from .figure_members import Member, build_result, build_value, explain_weightless, members, monitored, reference
 
 SMALLEST_EXPECTED = 5
 """Min expected records in a cell for the normal approximation (Cochran 1954)."""
@@ -40,7 +40,7 @@ def _measure_rate(metric: Metric, how: RateOf, evidence: TableEvidence, member: 
     if share.is_empty:
         number = Undefined(_explain_empty(evidence, estimate, _Side(member, share)), share.original)
     else:
-        number = _build_value(share.rate, estimate.rate_interval(member.columns), estimate.records(member.columns))
+        number = build_value(share.rate, estimate.rate_interval(member.columns), estimate.records(member.columns))
     counts = estimate.counts(share)
     for part_name in how.parts:
         counts |= evidence.estimates[part_name].counts(evidence.estimates[part_name].share(member.columns))
@@ -66,7 +66,7 @@ def _measure_counts(metric: Metric, part_name: str, evidence: TableEvidence) -> 
                 interval = Interval(share.mass, share.mass, "counted")
             else:
                 interval = _interval_of_count(share, everybody, float(squares[list(member.columns)].sum()))
-            number = _build_value(share.mass, interval, everybody.total)
+            number = build_value(share.mass, interval, everybody.total)
         details = Details(formula=metric.formula, subject=member.subject, counts={**estimate.counts(share), "n": everybody.total})
         # A count is not more certain for being small: its interval rests on all records.
         results.append(build_result(metric.key, member, number, everybody.total, details))
@@ -104,7 +104,7 @@ def _measure_pair(metric: Metric, how: ComparedRate, evidence: TableEvidence, me
         number = Undefined(estimate.words.zero_reference.format(n=other_share.total), estimate.records(of, against))
     else:
         comparison = estimate.compare(how.by, of, against)
-        number = _build_value(how.by.point(share, other_share), comparison.interval, estimate.records(of, against))
+        number = build_value(how.by.point(share, other_share), comparison.interval, estimate.records(of, against))
         details = details.changed(counts={} if comparison.pairs is None else comparison.pairs.to_counts())
     return build_result(metric.key, member, number, min(share.certain, other_share.certain), details)
 
@@ -133,7 +133,7 @@ def _measure_worst_pair(metric: Metric, how: ComparedRate, evidence: TableEviden
     else:
         # 5 % for all pairs together, half of each pair's part at either end.
         interval = how.by.interval(*worst.share.size, *best.share.size, float(ndtri(1 - 0.025 / pairs)))
-        number = _build_value(how.by.point(worst.share, best.share), interval, n)
+        number = build_value(how.by.point(worst.share, best.share), interval, n)
     details = _trace_pair(metric, how, estimate, worst, best, pairs=pairs).changed(chosen_from=len(candidates))
     smallest = min(worst.share.certain, best.share.certain)
     return [Measured(metric=metric.key, scope="worst_pair", group=None, number=number, smallest_group=smallest, details=details)]
@@ -165,15 +165,7 @@ def _explain_empty(evidence: TableEvidence, estimate: Estimate, side: _Side) -> 
         is_empty = unclassified is not None and not unclassified[list(member.columns)].any()
         return f"there is no record{member.of}" if is_empty else estimate.words.empty.format(of=member.of)
     records = evidence.estimates.get("part:records")
-    is_some = records is not None and not records.share(member.columns).is_empty
-    return f"the records{member.of} that it rests on weigh nothing" if is_some else f"the records{member.of} weigh nothing"
-
-
-def _build_value(point: float, interval: Interval, records: int) -> Value:
-    # Effective sizes and weights differ in the last digit.
-    lower = min(interval.lower, point)
-    upper = None if interval.upper is None else max(interval.upper, point)
-    return Value(point, lower, upper, interval.method, records)
+    return explain_weightless(member, has_weight=records is not None and not records.share(member.columns).is_empty)
 
 
 @frozen

@@ -64,21 +64,14 @@ class Paired:
         return first.figures, second.figures
 
     def records(self, *several: Sequence[int]) -> int:
-        of, against = several if len(several) > 1 else (several[0], self._other_role(several[0]))
-        figures = self._both_figures(of, against)[0].figures if len(several) > 1 else self._find_figures(of, against).figures
-        return int(self.table.count[~np.isnan(figures)].sum())
+        return (self.pair(*several)[0] if len(several) > 1 else self.share(*several)).total
 
     def counts(self, share: Share) -> dict[str, float]:
         """Sums by name; `own_n` of the `n` records have one of the values themselves."""
+        counts = {self.words.noun: share.mass, "n": share.total, "own_n": share.original}
         if self.table.weight is None:
-            return {self.words.noun: share.mass, "n": share.total, "own_n": share.original}
-        return {
-            self.words.noun: share.count,
-            "n": share.total,
-            "own_n": share.original,
-            f"{self.words.noun}_weight": share.mass,
-            "weight": share.mass_total,
-        }
+            return counts
+        return counts | {self.words.noun: share.count, f"{self.words.noun}_weight": share.mass, "weight": share.mass_total}
 
     def rate_interval(self, of: Sequence[int]) -> Interval:
         """Wilson's interval for as many whole records as have the variance of the figures."""
@@ -130,24 +123,16 @@ class Paired:
         return ComparedShares(comparison.paired(pairs, Z), pairs)
 
     def _build_share(self, of: Sequence[int], figures: FloatArray) -> Share:
-        has_figure = ~np.isnan(figures)
-        counts, total = self.table.count[has_figure], int(self.table.count[has_figure].sum())
-        is_own = np.isin(self.table.group, list(of))
-        own_records, left_out = (int(self.table.count[is_own & marks].sum()) for marks in (has_figure, ~has_figure))
-        if self.table.weight is None:
-            mass = float(counts @ figures[has_figure])
-            return Share(count=round(mass), total=total, original=own_records, weight=mass, weight_total=total, left_out=left_out)
-        masses = self._masses[has_figure]
-        own_known = is_own & has_figure
-        effective = self._effective(own_known) if own_known.any() else 0.0
+        has_figure, is_own = ~np.isnan(figures), np.isin(self.table.group, list(of))
+        counts, masses = self.table.count[has_figure], self._masses[has_figure]
         return Share(
             count=round(float(counts @ figures[has_figure])),
-            total=total,
-            original=own_records,
+            total=int(counts.sum()),
+            original=int(self.table.count[is_own & has_figure].sum()),
             weight=float(masses @ figures[has_figure]),
             weight_total=float(masses.sum()),
-            effective=effective,
-            left_out=left_out,
+            effective=None if self.table.weight is None else self._effective(is_own & has_figure),
+            left_out=int(self.table.count[is_own & ~has_figure].sum()),
         )
 
     def _other_role(self, of: Sequence[int]) -> tuple[int, ...]:

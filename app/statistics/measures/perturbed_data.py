@@ -207,8 +207,6 @@ def measure_debiased(
         estimates=estimates,
         cells={"changes": build_cells(outcomes, None, seed=seed, draws=draws, tag=3, prior=prior)},
         limits=limits,
-        seed=seed,
-        draws=draws,
     )
     return measure_all("debiased", evidence, metrics)
 
@@ -240,7 +238,5 @@ def measure_debiased_feedback(
             "label_changes": build(labels, tag=6, prior=np.broadcast_to(PAIRED, labels.shape)),
         },
         limits=limits,
-        seed=seed,
-        draws=draws,
     )
     return measure_all("debiased_feedback", evidence, metrics)

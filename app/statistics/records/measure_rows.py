@@ -14,9 +14,8 @@ from ...domain.figure_details import Details
 from ..catalogue import CATALOGUE, Data
 from ..figure_values import Measured, Undefined, Value
 from ..group_labels import FloatArray, IntArray
-from ..intervals.cautions import caution
 from ..intervals.intervals import Interval, wilson
-from ..measures.figure_members import Member, build_result, members, monitored, omit_repeats, reference
+from ..measures.figure_members import Member, build_result, build_value, members, monitored, omit_repeats, reference, with_caution
 from ..measures.worst_group import NO_LIMITS, AllLimits, mark_worst
 from .flip_test import flips
 from .neighbours import Points, neighbour_shares, standardise
@@ -172,8 +171,7 @@ class _Rows:
         return np.isin(self.rows.columns, member.columns)
 
     def with_common_details(self, result: Measured, formula: str) -> Measured:
-        warning = caution(result.smallest_group) if isinstance(result.number, Value) else None
-        details = result.details.changed(formula=formula, caution=warning)
+        details = with_caution(result).details.changed(formula=formula)
         if len(self.rows.codes) < self.records:
             details = details.changed(counts={**details.counts, "records": self.records}, records_drawn_by_lot=len(self.rows.codes))
         return replace(result, details=details)
@@ -211,7 +209,7 @@ def _measure_flip_test(searched: _Rows, limits: AllLimits) -> list[Measured]:
             )
         else:
             of = chosen[everyone]
-            number = _build_value(tested.value(of), tested.interval(of), _count_records(chosen, of_reference))
+            number = build_value(tested.value(of), tested.interval(of), _count_records(chosen, of_reference))
             flips_of = dict(zip(("flips_to_favourable", "flips_to_unfavourable"), tested.towards(of), strict=True))
             details = details.changed(counts=flips_of, neighbours=tested.neighbours)
         smallest = min(int(chosen.sum()), int(of_reference.sum()))
@@ -242,7 +240,7 @@ def _measure_consistency(searched: _Rows, key: str) -> list[Measured]:
         if agreed is None or not of.any():
             number: Value | Undefined = Undefined(reason or f"no record{member.of} has a classified {which}", int(of.sum()))
         else:
-            number = _build_value(agreed.value(of), agreed.interval(of), int(of.sum()))
+            number = build_value(agreed.value(of), agreed.interval(of), int(of.sum()))
         results.append(build_result(key, member, number, int(of.sum()), details))
     return results
 
@@ -268,13 +266,7 @@ def _measure_rich_subgroup(searched: _Rows, key: str) -> Measured:
         subgroup_n=inside,
         subgroup_of_groups={labels[code]: int(count) for code, count in zip(*np.unique(codes, return_counts=True), strict=True)},
     )
-    return build_result(
-        key, member, _build_value(subgroup.value, subgroup.interval, len(classified)), min(inside, judged - inside), details
-    )
-
-
-def _build_value(value: float, interval: Interval, records: int) -> Value:
-    return Value(value, interval.lower, interval.upper, interval.method, records)
+    return build_result(key, member, build_value(subgroup.value, subgroup.interval, len(classified)), min(inside, judged - inside), details)
 
 
 def _count_records(*sets: BoolArray) -> int:

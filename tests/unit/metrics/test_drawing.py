@@ -47,7 +47,7 @@ def reaches(number: Value | Undefined, truth: float) -> bool:
 
 
 def test_draws_of_a_rate_have_the_quantiles_of_its_jeffreys_posterior() -> None:
-    drawn = cells([[7, 3]], draws=20_000).drawn([(0,)])[:, 0]
+    drawn = cells([[7, 3]], draws=20_000).together([(0,)]).drawn[:, 0]
 
     rates = drawn[:, 1] / drawn.sum(axis=-1)
 
@@ -55,7 +55,7 @@ def test_draws_of_a_rate_have_the_quantiles_of_its_jeffreys_posterior() -> None:
 
 
 def test_records_of_equal_weight_are_drawn_as_if_they_weighed_one() -> None:
-    plain, weighed = (cells([[7, 3], [5, 5]], weight=weight).drawn([(0,), (1,)]) for weight in (1.0, 4.0))
+    plain, weighed = (cells([[7, 3], [5, 5]], weight=weight).together([(0,), (1,)]).drawn for weight in (1.0, 4.0))
 
     assert weighed == pytest.approx(4 * plain)
 
@@ -64,7 +64,7 @@ def test_each_cell_is_drawn_with_the_variance_of_its_own_weights() -> None:
     counts, weight = np.array([[40, 500]]), np.array([[10.0, 2.0]])
     known = DrawnCells(counts, counts * weight, counts * weight**2, seed=1, draws=100_000, tag=0)
 
-    drawn = known.drawn([(0,)])[:, 0]
+    drawn = known.together([(0,)]).drawn[:, 0]
 
     assert drawn.mean(axis=0) == pytest.approx([405, 1001], rel=0.01)  # with half a record of each
     assert drawn.var(axis=0) == pytest.approx([4050, 2002], rel=0.03)
@@ -76,7 +76,7 @@ def test_limits_of_a_share_are_those_of_as_many_records_as_have_its_variance() -
     known = DrawnCells(counts, counts * weight, counts * weight**2, seed=1, draws=1, tag=0)
 
     variance = (100 * 0.5**2 + 1000 * 0.5**2) / 200**2
-    assert known.shapes([(0,)]).sum() == pytest.approx(0.25 / variance + 1)
+    assert known.together([(0,)]).shapes.sum() == pytest.approx(0.25 / variance + 1)
 
 
 def test_a_distance_reaches_to_zero_unless_the_difference_is_surely_not_zero() -> None:
