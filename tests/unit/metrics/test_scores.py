@@ -14,7 +14,7 @@ pytest.importorskip("sklearn", reason="scikit-learn, which figures are compared 
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 from app.statistics.figure_values import Measured, Value
-from app.statistics.formulas.score_figures import FIGURES
+from app.statistics.formulas.score_figures import COUNTS, FIGURES
 from app.statistics.group_labels import FloatArray, IntArray, Role
 from app.statistics.measures.measure_scores import EQUALIZED_ODDS, measure_scores
 from app.statistics.tables import score_bins
@@ -26,7 +26,7 @@ from tests.builders.results import found, reason, value
 from tests.golden import golden
 
 SEXES: list[tuple[str, Role]] = [("Female", "monitored"), ("Male", "reference")]
-WANTED = {key: f"formula of {key}" for key in (*FIGURES, EQUALIZED_ODDS)}
+WANTED = {key: f"formula of {key}" for key in (*COUNTS, *FIGURES, EQUALIZED_ODDS)}
 GENERALIZED = [key for key in WANTED if key.startswith("generalized_") and key != EQUALIZED_ODDS]
 EXACT = 1e-9
 
