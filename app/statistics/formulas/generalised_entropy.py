@@ -7,7 +7,7 @@ Speicher et al. 2018; AIF360 (whose alpha 0 and rows outside the groups are not 
 import numpy as np
 
 from ..group_labels import FloatArray, divide
-from ..intervals.confusion_cells import PARTS, false_negatives, false_positives
+from ..intervals.confusion_cells import PARTS
 
 ROUNDING = 8 * np.finfo(np.float64).eps
 
@@ -19,8 +19,8 @@ def generalized_entropy(cells: FloatArray, alpha: float) -> FloatArray:
 
     Infinite for alpha 0 where a benefit is 0, NaN without records or where every benefit is 0.
     """
-    wrong_out, wrong_in = false_negatives(cells), false_positives(cells)
-    right = PARTS["records"].of(cells) - wrong_out - wrong_in
+    wrong_out, wrong_in, records = (PARTS[name].of(cells) for name in ("false_negative", "false_positive", "records"))
+    right = records - wrong_out - wrong_in
     sizes = np.stack([wrong_out, right, wrong_in], axis=-1)
     return _index(np.broadcast_to(np.array(_BENEFITS), sizes.shape), sizes, alpha)
 
@@ -33,7 +33,7 @@ def between_groups(cells: FloatArray, alpha: float) -> FloatArray:
 
 def mean_benefit(cells: FloatArray) -> FloatArray:
     """Mean benefit [...] of cells [..., 2, 2], within [0, 2]; NaN without records."""
-    return 1 + divide(false_positives(cells) - false_negatives(cells), PARTS["records"].of(cells))
+    return 1 + divide(PARTS["false_positive"].of(cells) - PARTS["false_negative"].of(cells), PARTS["records"].of(cells))
 
 
 def coefficient_of_variation(index: FloatArray) -> FloatArray:

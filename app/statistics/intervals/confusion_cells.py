@@ -4,94 +4,67 @@ Arrays end in [actual, predicted] with 0 unfavourable and 1 favourable: [1, 1] w
 """
 
 from collections.abc import Mapping
-from dataclasses import field
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from ...base.frozen import frozen
-from ..group_labels import FloatArray, IntArray, divide
+from ..group_labels import FloatArray, divide
 from .rate_estimates import Words
 
 LABELLED = "no record{of} has a label and a prediction that are both among the outcomes"
-
-
-def false_positives(cells: FloatArray) -> FloatArray:
-    """Unfavourable labels predicted favourable [...]."""
-    return cells[..., 0, 1]
-
-
-def false_negatives(cells: FloatArray) -> FloatArray:
-    """Favourable labels predicted unfavourable [...]."""
-    return cells[..., 1, 0]
 
 
 @frozen
 class CellPart:
     """Some of the four cells: `among` names them in a sentence, `empty` says that a group ({of}) has none."""
 
-    mask: IntArray
+    cells: tuple[tuple[int, int], ...]
     among: str
     empty: str
-    cells: tuple[tuple[int, int], ...] = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "cells", tuple((actual, predicted) for actual, predicted in np.argwhere(self.mask).tolist()))
 
     def of(self, cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Sum of the cells [...] of an array [..., 2, 2]."""
-        if len(self.cells) == self.mask.size:
+        if len(self.cells) == len(_ALL):
             total: npt.NDArray[Any] = cells.sum(axis=(-2, -1))
             return total
         first, *further = (cells[..., actual, predicted] for actual, predicted in self.cells)
         return sum(further, start=first)
 
 
-def _mask(*cells: tuple[int, int]) -> IntArray:
-    mask = np.zeros((2, 2), np.int64)
-    for cell in cells:
-        mask[cell] = 1
-    return mask
-
-
-_TN, _FP, _FN, _TP = (0, 0), (0, 1), (1, 0), (1, 1)
+_ALL = _TN, _FP, _FN, _TP = (0, 0), (0, 1), (1, 0), (1, 1)
 
 PARTS: Mapping[str, CellPart] = MappingProxyType(
     {
-        "records": CellPart(_mask(_TN, _FP, _FN, _TP), "labelled records{of}", LABELLED),
-        "actual_favourable": CellPart(
-            _mask(_FN, _TP), "records{of} with a favourable label", "no labelled record{of} has a favourable label"
-        ),
+        "records": CellPart(_ALL, "labelled records{of}", LABELLED),
+        "actual_favourable": CellPart((_FN, _TP), "records{of} with a favourable label", "no labelled record{of} has a favourable label"),
         "actual_unfavourable": CellPart(
-            _mask(_TN, _FP), "records{of} with an unfavourable label", "no labelled record{of} has an unfavourable label"
+            (_TN, _FP), "records{of} with an unfavourable label", "no labelled record{of} has an unfavourable label"
         ),
-        "predicted_favourable": CellPart(
-            _mask(_FP, _TP), "records{of} predicted favourable", "no labelled record{of} was predicted favourable"
-        ),
+        "predicted_favourable": CellPart((_FP, _TP), "records{of} predicted favourable", "no labelled record{of} was predicted favourable"),
         "predicted_unfavourable": CellPart(
-            _mask(_TN, _FN), "records{of} predicted unfavourable", "no labelled record{of} was predicted unfavourable"
+            (_TN, _FN), "records{of} predicted unfavourable", "no labelled record{of} was predicted unfavourable"
         ),
         "true_positive": CellPart(
-            _mask(_TP), "records{of} rightly predicted favourable", "no labelled record{of} was rightly predicted favourable"
+            (_TP,), "records{of} rightly predicted favourable", "no labelled record{of} was rightly predicted favourable"
         ),
         "false_positive": CellPart(
-            _mask(_FP), "records{of} wrongly predicted favourable", "no labelled record{of} was wrongly predicted favourable"
+            (_FP,), "records{of} wrongly predicted favourable", "no labelled record{of} was wrongly predicted favourable"
         ),
         "true_negative": CellPart(
-            _mask(_TN), "records{of} rightly predicted unfavourable", "no labelled record{of} was rightly predicted unfavourable"
+            (_TN,), "records{of} rightly predicted unfavourable", "no labelled record{of} was rightly predicted unfavourable"
         ),
         "false_negative": CellPart(
-            _mask(_FN), "records{of} wrongly predicted unfavourable", "no labelled record{of} was wrongly predicted unfavourable"
+            (_FN,), "records{of} wrongly predicted unfavourable", "no labelled record{of} was wrongly predicted unfavourable"
         ),
         "any_favourable": CellPart(
-            _mask(_FP, _FN, _TP),
+            (_FP, _FN, _TP),
             "records{of} with a favourable label or prediction",
             "no labelled record{of} has a favourable label or prediction",
         ),
-        "right": CellPart(_mask(_TN, _TP), "records{of} rightly predicted", "no labelled record{of} was rightly predicted"),
-        "wrong": CellPart(_mask(_FP, _FN), "records{of} wrongly predicted", "no labelled record{of} was wrongly predicted"),
+        "right": CellPart((_TN, _TP), "records{of} rightly predicted", "no labelled record{of} was rightly predicted"),
+        "wrong": CellPart((_FP, _FN), "records{of} wrongly predicted", "no labelled record{of} was wrongly predicted"),
     }
 )
 """Parts by name."""

@@ -34,12 +34,16 @@ class Interval(NamedTuple):
 
 def wilson(count: float, total: float, z: float = Z) -> Interval:
     """Score interval of a proportion, within [0, 1]; `total` > 0. Source: Wilson 1927."""
+    return Interval(*wilson_limits(count, total, z), "wilson")
+
+
+def wilson_limits(count: float, total: float, z: float = Z) -> tuple[float, float]:
     rate = count / total
     spread = z * z / total
     centre = (rate + spread / 2) / (1 + spread)
     half = math.sqrt(spread * (rate * (1 - rate) + spread / 4)) / (1 + spread)
     # At the ends the limit is exactly the rate; rounding must not push it past.
-    return Interval(min(rate, max(0.0, centre - half)), max(rate, min(1.0, centre + half)), "wilson")
+    return min(rate, max(0.0, centre - half)), max(rate, min(1.0, centre + half))
 
 
 def proportion(count: float, total: float) -> Interval:
@@ -48,7 +52,7 @@ def proportion(count: float, total: float) -> Interval:
     Near 0 and 1 Wilson's limit is too close (84 of 100 windows where 0.17 records are expected on a side). It is moved at least to the rate
     at which a share of `POISSON` of windows has as many records there (Brown, Cai and DasGupta 2001): 91 to 97 of 100.
     """
-    lower, upper = _limits(count, total, Z)
+    lower, upper = wilson_limits(count, total)
     uncounted = total - count
     if not (0 < count < FEW or 0 < uncounted < FEW):
         return Interval(lower, upper, "wilson")
@@ -65,8 +69,8 @@ def newcombe(count: float, total: float, other_count: float, other_total: float,
     Source: Newcombe 1998, Statistics in Medicine 17:873, method 10.
     """
     rate, other_rate = count / total, other_count / other_total
-    low, high = _limits(count, total, z)
-    other_low, other_high = _limits(other_count, other_total, z)
+    low, high = wilson_limits(count, total, z)
+    other_low, other_high = wilson_limits(other_count, other_total, z)
     difference = rate - other_rate
     lower = difference - math.hypot(rate - low, other_high - other_rate)
     upper = difference + math.hypot(high - rate, other_rate - other_low)
@@ -91,7 +95,7 @@ def log_ratio(count: float, total: float, other_count: float, other_total: float
 def _log_ratio_of_few(count: float, total: float, other_count: float, other_total: float, z: float) -> Interval:
     method = "log_ratio_wilson"
     rate, other_rate = count / total, other_count / other_total
-    (low, high), (other_low, other_high) = _limits(count, total, z), _limits(other_count, other_total, z)
+    (low, high), (other_low, other_high) = wilson_limits(count, total, z), wilson_limits(other_count, other_total, z)
     if other_low <= 0 or rate / other_rate <= 0:
         upper = _exponential(math.log(high) - math.log(other_low)) if other_low > 0 else None
         return Interval(0.0, upper, method)
@@ -106,7 +110,7 @@ def _exponential(logarithm: float) -> float | None:
     return None if logarithm > LARGEST else math.exp(logarithm)
 
 
-def paired_ratio(both: float, first: float, second: float, z: float = Z) -> Interval:
+def paired_ratio(both: float, first: float, second: float) -> Interval:
     """Interval of the ratio of two proportions of the same records; the second must not be zero.
 
     `both` records have both outcomes, `first` and `second` only that one. Wilson limits of each at a quantile that allows for their
@@ -117,21 +121,21 @@ def paired_ratio(both: float, first: float, second: float, z: float = Z) -> Inte
     ratio = count / other_count
     apart = math.sqrt((first + second + 2) / ((count + 1) * (other_count + 1)))
     spreads = (math.sqrt((1 - (outcome_count + 1) / (either + 2)) / (outcome_count + 1)) for outcome_count in (count, other_count))
-    quantile = z * apart / sum(spreads)
-    low, high = _limits(count, either, quantile)
-    other_low, other_high = _limits(other_count, either, quantile)
+    quantile = Z * apart / sum(spreads)
+    low, high = wilson_limits(count, either, quantile)
+    other_low, other_high = wilson_limits(other_count, either, quantile)
     return Interval(min(ratio, low / other_high), max(ratio, high / other_low), "paired_ratio")
 
 
-def paired_difference(both: float, first: float, second: float, neither: float, z: float = Z) -> Interval:
+def paired_difference(both: float, first: float, second: float, neither: float) -> Interval:
     """Interval of the difference of two proportions of the same records, within [-1, 1].
 
     Cells as in `paired_ratio`, and records with neither outcome. Source: Newcombe 1998, Statistics in Medicine 17:2635, method 10.
     """
     count, other_count, total = both + first, both + second, both + first + second + neither
     rate, other_rate = count / total, other_count / total
-    low, high = _limits(count, total, z)
-    other_low, other_high = _limits(other_count, total, z)
+    low, high = wilson_limits(count, total)
+    other_low, other_high = wilson_limits(other_count, total)
     # Newcombe's phi of the pairs: a positive covariance is moved half the records towards 0.
     covariance = both * neither - first * second
     if covariance > 0:
@@ -147,8 +151,3 @@ def paired_difference(both: float, first: float, second: float, neither: float, 
 
 def _join(half: float, other_half: float, correlation: float) -> float:
     return math.sqrt(max(0.0, half * half - 2 * correlation * half * other_half + other_half * other_half))
-
-
-def _limits(count: float, total: float, z: float) -> tuple[float, float]:
-    lower, upper, _ = wilson(count, total, z)
-    return lower, 1.0 if upper is None else upper

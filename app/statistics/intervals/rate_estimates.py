@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -95,36 +95,36 @@ class Pairs(NamedTuple):
 class ShareComparison:
     """Comparison of two shares, monitored first. `divides`: undefined at a reference rate of zero.
 
-    `interval` takes the counted and the whole of both, and the number of standard errors; `paired` is for two rates of the same records.
-    `slopes` are the derivatives of the comparison (of a ratio's logarithm) by either rate.
+    `of_rates` compares two rates, or draws of them; `interval` takes the counted and the whole of both, and the number of
+    standard errors; `paired` is for two rates of the same records, and takes those of `Pairs`. `slopes` are the derivatives of the comparison (of a ratio's logarithm) by either rate.
     """
 
     name: str
     divides: bool
-    point: Callable[[Share, Share], float]
+    of_rates: Callable[[Any, Any], Any]
     interval: Callable[[float, float, float, float, float], Interval]
-    over_draws: Callable[[FloatArray, FloatArray], FloatArray]
-    paired: Callable[[Pairs, float], Interval]
+    paired: Callable[[float, float, float, float], Interval]
     slopes: Callable[[float, float], tuple[float, float]]
+
+    def point(self, monitored: Share, reference: Share) -> float:
+        return float(self.of_rates(monitored.rate, reference.rate))
 
 
 RATIO = ShareComparison(
     "ratio",
     divides=True,
-    point=lambda monitored, reference: monitored.rate / reference.rate,
+    of_rates=divide,
     interval=log_ratio,
-    over_draws=divide,
-    paired=lambda pairs, z: paired_ratio(pairs.both, pairs.monitored, pairs.reference, z),
+    paired=lambda both, monitored, reference, _: paired_ratio(both, monitored, reference),
     # A rate of zero has no logarithm; the other rate alone decides.
     slopes=lambda monitored, reference: (1 / monitored if monitored > 0 else 0.0, -1 / reference),
 )
 DIFFERENCE = ShareComparison(
     "difference",
     divides=False,
-    point=lambda monitored, reference: monitored.rate - reference.rate,
+    of_rates=np.subtract,
     interval=newcombe,
-    over_draws=np.subtract,
-    paired=lambda pairs, z: paired_difference(*pairs, z),
+    paired=paired_difference,
     slopes=lambda *_: (1.0, -1.0),
 )
 
@@ -132,10 +132,9 @@ DIFFERENCE = ShareComparison(
 REVERSED_DIFFERENCE = ShareComparison(
     "reversed_difference",
     divides=False,
-    point=lambda monitored, reference: reference.rate - monitored.rate,
+    of_rates=lambda monitored, reference: np.subtract(reference, monitored),
     interval=lambda count, total, other_count, other_total, z: newcombe(other_count, other_total, count, total, z),
-    over_draws=lambda monitored, reference: np.subtract(reference, monitored),
-    paired=lambda pairs, z: paired_difference(pairs.both, pairs.reference, pairs.monitored, pairs.neither, z),
+    paired=lambda both, monitored, reference, neither: paired_difference(both, reference, monitored, neither),
     slopes=lambda *_: (-1.0, 1.0),
 )
 """Reference - monitored, as in Clarify for outcomes that are good to have."""
@@ -252,7 +251,7 @@ class Resampled:
 
     def compare(self, comparison: ShareComparison, of: Sequence[int], against: Sequence[int]) -> ComparedShares:
         """Percentile interval over the resamples."""
-        drawn = comparison.over_draws(self._rates(of), self._rates(against))
+        drawn = comparison.of_rates(self._rates(of), self._rates(against))
         return ComparedShares(_span_worlds(drawn, comparison.point(self.share(of), self.share(against)), highest=np.inf))
 
     def only(self, phrases: Words, of: Sequence[int]) -> "Resampled":

@@ -84,7 +84,7 @@ def build_result(metric: str, member: Member, number: Value | Undefined, smalles
 def build_value(point: float, interval: Interval, n: int) -> Value:
     """Rounding must not push the limits past the value; an infinite one is none."""
     lower = min(point, interval.lower)  # also without a lower limit, as of vanishing weights
-    upper = None if interval.upper is None else max(interval.upper, point)
+    upper = None if interval.upper is None else max(point, interval.upper)
     return Value(point, lower if math.isfinite(lower) else None, upper, interval.method, n)
 
 

@@ -105,7 +105,7 @@ class LabelCounts:
     def allows(self, metric: Metric) -> bool:
         """True if the figure can be known, at least of the labelled."""
         how = metric.measure
-        if self.state is LabelState.NONE or self.state is not LabelState.ONE_DECISION or isinstance(how, CountOf):
+        if self.state is not LabelState.ONE_DECISION or isinstance(how, CountOf):
             return self.state is not LabelState.NONE
         present = [side.decision for side in self.decided if side.decision not in self.lacking]
         if len(present) != 1:

@@ -80,9 +80,8 @@ def _interval_of_count(share: Share, everybody: Share, squares: float) -> Interv
     """
     unit = squares / share.mass if share.mass > 0 else everybody.mass_total / everybody.total
     effective, total = share.mass / unit, everybody.total
-    share_interval = proportion(min(effective, total), total)
-    upper = 1.0 if share_interval.upper is None else share_interval.upper
-    return Interval(min(share.mass, share_interval.lower * total * unit), max(share.mass, upper * total * unit), share_interval.method)
+    lower, upper, method = proportion(min(effective, total), total)
+    return Interval(lower * total * unit, None if upper is None else upper * total * unit, method)
 
 
 @frozen

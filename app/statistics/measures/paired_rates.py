@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ...base.frozen import frozen
 from ..formulas.mean_limits import likened_limits
 from ..group_labels import FloatArray, IntArray, divide_or, of_role
-from ..intervals.intervals import Interval, Z
+from ..intervals.intervals import Interval
 from ..intervals.rate_estimates import ComparedShares, Pairs, Share, ShareComparison, Words
 from ..tables.record_kinds import BalancedCells
 
@@ -120,7 +120,7 @@ class Paired:
                 most_copies = max(most_copies, float(copies[has_figures & np.isin(self.table.group, list(source))].max(initial=1)))
             factor = most_copies if scatter * most_copies < unpaired_variance else max(1 / total, unpaired_variance / scatter)
         pairs = Pairs(*(float(factor * cell) for cell in cells))
-        return ComparedShares(comparison.paired(pairs, Z), pairs)
+        return ComparedShares(comparison.paired(*pairs), pairs)
 
     def _build_share(self, of: Sequence[int], figures: FloatArray) -> Share:
         has_figure, is_own = ~np.isnan(figures), np.isin(self.table.group, list(of))

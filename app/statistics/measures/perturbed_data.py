@@ -8,6 +8,7 @@ side. Figures before and after mitigation are of the same records, so a change i
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -112,19 +113,14 @@ def _add_unseen(table: BalancedCells) -> BalancedCells:
     unseen = [kind for group in range(len(table.groups)) for kind in _unseen_kinds(table, group)]
     if not unseen:
         return table
-    groups, outcomes, favourable, classified = (np.array(column) for column in zip(*unseen, strict=True))
-    return replace(
-        table,
-        group=np.concatenate([table.group, groups]),
-        outcome=np.concatenate([table.outcome, outcomes]),
-        copies_favourable=np.concatenate([table.copies_favourable, favourable]),
-        copies_classified=np.concatenate([table.copies_classified, classified]),
-        count=np.concatenate([table.count, np.zeros(len(unseen), np.int64)]),
-        weight=None,
-    )
+    names = ("group", "outcome", "copies_favourable", "copies_classified", "count")
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(table, name), added]) for name, added in zip(names, zip(*unseen, strict=True), strict=True)
+    }
+    return replace(table, weight=None, **columns)
 
 
-def _unseen_kinds(table: BalancedCells, group: int) -> Iterator[tuple[int, int, IntArray, IntArray]]:
+def _unseen_kinds(table: BalancedCells, group: int) -> Iterator[tuple[int, int, IntArray, IntArray, int]]:
     """Yields, for each outcome of a group with records, a kind that keeps it if no record had it, else one that flips or keeps it."""
     mine = (table.group == group) & (table.count > 0)
     if not mine.any():
@@ -135,9 +131,9 @@ def _unseen_kinds(table: BalancedCells, group: int) -> Iterator[tuple[int, int, 
     for outcome in (0, 1):
         having = mine & (table.outcome == outcome)
         if not (having & keeps_all).any():
-            yield group, outcome, copies * outcome, copies
+            yield group, outcome, copies * outcome, copies, 0
         elif copies.any() and not (having & ~keeps_all).any():
-            yield group, outcome, copies * (1 - outcome), copies
+            yield group, outcome, copies * (1 - outcome), copies, 0
 
 
 def measure_balanced(table: BalancedCells, *, metrics: Collection[str] | None = None, limits: AllLimits = NO_LIMITS) -> list[Measured]:

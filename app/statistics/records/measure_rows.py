@@ -14,7 +14,7 @@ from ...domain.figure_details import Details
 from ..catalogue import CATALOGUE, Data
 from ..figure_values import Measured, Undefined, Value
 from ..group_labels import FloatArray, IntArray
-from ..intervals.intervals import Interval, wilson
+from ..intervals.intervals import Interval, wilson_limits
 from ..measures.figure_members import Member, build_result, build_value, members, monitored, omit_repeats, reference, with_caution
 from ..measures.worst_group import NO_LIMITS, AllLimits, mark_worst
 from .flip_test import flips
@@ -77,8 +77,7 @@ class Agreement:
         spread = value * (1 - value)
         # Where all agree there is no variance; and no record carries more information than its neighbours together.
         size = min(spread / variance, NEIGHBOURS * records) if spread > 0 and variance > 0 else records
-        lower, upper, _ = wilson(value * size, size)
-        return Interval(min(lower, value), value if upper is None else max(upper, value), METHOD)
+        return Interval(*wilson_limits(value * size, size), METHOD)
 
 
 def agreement(near: Neighbourhood, favoured: IntArray) -> Agreement:

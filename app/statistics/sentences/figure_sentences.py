@@ -92,32 +92,17 @@ def format_to(value: float, decimals: int) -> str:
     return write_minus(f"{value or 0.0:,.{decimals}f}")
 
 
-def format_number(value: float | None) -> str:
+def format_number(value: float) -> str:
     """Three significant digits, without exponents; never rounded to 0, nor from below to 1."""
-    if value is None:
-        return "open"
-    if float(value).is_integer():
-        return write_minus(f"{value:,.0f}")
-    size = abs(value)
-    if size >= 100:  # noqa: PLR2004 - three digits
-        return write_minus(f"{value:,.1f}")
-    if size >= 1:
-        return write_minus(f"{value:.2f}")
-    if size < SMALLEST:
+    if 0 < abs(value) < SMALLEST:
         return f"{MINUS if value < 0 else ''}less than {SMALLEST:.9f}"
-    return write_minus(f"{value:.{_decimals_below_one(size)}f}")
+    return write_minus(f"{value:,.{0 if float(value).is_integer() else _least_decimals(abs(value))}f}")
 
 
 def _count_decimals(value: float, ends: Sequence[float]) -> int:
     if all(float(number).is_integer() for number in (value, *ends)):
         return 0
-    size = abs(value)
-    if size >= 100:  # noqa: PLR2004 - three digits
-        least = 1
-    elif size >= 1:
-        least = 2
-    else:
-        least = _decimals_below_one(size) if size else 3
+    least = _least_decimals(abs(value))
     greatest = min(_MOST_DECIMALS, least + _MORE_DECIMALS)
     for decimals in range(least, greatest):
         if all(number in _MARKS or round(number, decimals) not in _MARKS for number in (value, *ends)):
@@ -125,7 +110,11 @@ def _count_decimals(value: float, ends: Sequence[float]) -> int:
     return greatest
 
 
-def _decimals_below_one(size: float) -> int:
+def _least_decimals(size: float) -> int:
+    if size >= 1:
+        return 1 if size >= 100 else 2  # noqa: PLR2004 - three digits
+    if not size:
+        return 3
     nearest = min(size, 1 - size)
     return _MOST_DECIMALS if nearest < SMALLEST else 2 - math.floor(math.log10(nearest))
 

@@ -131,9 +131,7 @@ class CountedRecords:
                     | {"ratio_low": low, "ratio_high": high, "text": f"Caution: {shares}{text}"}
                 )
         unknown = self._sum(WITHOUT_GROUP).sum(axis=0)[[1, 0]]
-        compared = (
-            _compare_shares(unknown, unknown + self.counts.sum(axis=0)[[1, 0]], 1) if self.answers in ("predictions", "labels") else None
-        )
+        compared = _compare_shares(unknown, unknown + self.counts.sum(axis=0)[[1, 0]], 1) if self.has_rates else None
         if compared is not None:
             shares = f"{_per_hundred(compared, 0)} of 100 favourable and {_per_hundred(compared, 1)} of 100 unfavourable"
             text = f"Caution: {shares} {self.answers} have no known {self.attribute}."

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..group_labels import NEITHER, ComparedGroup, Groups, IntArray, align, as_groups, check_codes, check_counts
+from .score_sums import ScoreSums
 from .score_table import ScoreTable
 from .strata_counts import (
     PlacedCells,
@@ -93,7 +94,7 @@ class CountTable:
         return self._place([self], [np.append(np.where(checked == NEITHER, len(named), checked), len(named))], named)
 
     def unscored(self) -> ScoreTable:
-        return ScoreTable.unknown(self.groups, self.cells.reshape(len(self.cells), -1).sum(axis=1))
+        return ScoreTable(self.groups, ScoreSums.empty(len(self.cells)), self.cells.reshape(len(self.cells), -1).sum(axis=1))
 
     def to_json(self) -> dict[str, Any]:
         optional = (("weighting", self.counts_weighting), ("strata", self.strata), ("scores", self.scores))

@@ -1,7 +1,7 @@
 """Kinds of records with the outcomes of their counterfactuals, to be resampled as one."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -174,17 +174,8 @@ class DebiasedCells(RecordKinds):
         return self._balance(self.after, self.copies_after)
 
     def _balance(self, outcome: IntArray, favourable: IntArray) -> BalancedCells:
-        kinds = BalancedCells(
-            groups=self.groups,
-            group=self.group,
-            outcome=outcome,
-            copies_favourable=favourable,
-            copies_classified=self.copies_classified,
-            count=self.count,
-            unclassified=self.unclassified,
-            other=self.other,
-        )
-        return BalancedCells.merged([kinds])
+        columns: dict[str, Any] = {column.name: getattr(self, column.name) for column in fields(RecordKinds)}
+        return BalancedCells.merged([BalancedCells(outcome=outcome, copies_favourable=favourable, **columns)])
 
 
 def distinct_rows(columns: Sequence[IntArray], weights: IntArray) -> tuple[IntArray, IntArray]:

@@ -110,16 +110,9 @@ class ScoreBins:
     def together(self, sets: Sequence[Sequence[int]]) -> "ScoreBins":
         bins, positions, weights = len(self.lows), [np.zeros(0, np.int64)], [np.zeros(0)]
         for number, columns in enumerate(sets):
-            filled = [self._filled_bins(column) for column in columns]
-            if len(filled) == 1:
-                occupied, summed = filled[0]
-            else:
-                at = np.concatenate([np.zeros(0, np.int64), *(positions_of for positions_of, _ in filled)])
-                dense = np.bincount(at, np.concatenate([np.zeros(0), *(weights_of for _, weights_of in filled)]), minlength=2 * bins)
-                occupied = np.flatnonzero(dense)
-                summed = dense[occupied].astype(np.float64)
-            positions.append(occupied + number * 2 * bins)
-            weights.append(summed)
+            dense = sum((self.dense(column, column + 1) for column in columns), np.zeros((1, 2, bins))).ravel()
+            positions.append(np.flatnonzero(dense) + number * dense.size)
+            weights.append(dense[dense != 0])
         return replace(self, size=2 * len(sets), places=np.concatenate(positions), weights=np.concatenate(weights))
 
     def dense(self, first: int, beyond: int) -> FloatArray:
@@ -181,11 +174,6 @@ class ScoreBins:
         if positions.size and not (positions[0] >= 0 and positions[-1] < size * len(lows) and (np.diff(positions) > 0).all()):
             raise ValueError(f"expected rising places from 0 to {size * len(lows) - 1}, found {positions.min()} to {positions.max()}")
         return cls(size, int(stored["shift"]), lows, highs, positions, weights)
-
-    def _filled_bins(self, column: int) -> tuple[IntArray, FloatArray]:
-        """Places are label × bins + bin."""
-        start, end = self._starts[[2 * column, 2 * column + 2]]
-        return self.places[start:end] - 2 * column * len(self.lows), self.weights[start:end]
 
     @cached_property
     def _starts(self) -> IntArray:

@@ -60,15 +60,6 @@ class ScoreTable:
         return cls(named, ScoreSums.from_records(columns, len(named) + 1, labels, probabilities, weighed), unscored)
 
     @classmethod
-    def unknown(cls, groups: Groups, records: IntArray) -> Self:
-        """Table of records [groups + 1] without score.
-
-        Raises:
-            ValueError: the counts do not fit the groups.
-        """
-        return cls(groups, ScoreSums.empty(len(groups) + 1), records)
-
-    @classmethod
     def merged(cls, tables: Sequence["ScoreTable"]) -> Self:
         groups, rows = align([table.groups for table in tables])
         return cls.placed(tables, rows, groups)

@@ -214,11 +214,6 @@ class Strata:
         """Weighting; every record weighs 1 where there is none."""
         return Weighting.of_counts(self.counts) if self.weighting is None else self.weighting
 
-    @property
-    def cells(self) -> FloatArray:
-        """Weights, or counts."""
-        return self.known.weights
-
     def of_labels(self) -> "Strata":
         """Cells summed over the predicted outcome."""
         weighting = self.weighting and self.weighting.changed(lambda cells: cells.sum(axis=-1))

@@ -176,7 +176,7 @@ def test_strata_hold_only_records_with_a_group_a_stratum_and_an_outcome() -> Non
     table = GroupCounts.from_records(SEXES, [0, 1, -1, 0, 1], [1, 0, 1, 2, 1], strata=(("a", "b"), [0, 1, 0, 0, -1]))
 
     assert table.strata is not None
-    assert table.strata.cells.tolist() == [[[0, 1], [0, 0]], [[0, 0], [1, 0]]]
+    assert table.strata.known.weights.tolist() == [[[0, 1], [0, 0]], [[0, 0], [1, 0]]]
 
 
 def test_strata_are_aligned_by_label_when_tables_are_merged() -> None:
