@@ -9,7 +9,20 @@ from ..formulas import paired_cells as pairs
 from ..formulas import rate_spread as spread
 from ..intervals.rate_estimates import DIFFERENCE, RATIO, REVERSED_DIFFERENCE, ShareComparison
 from ..intervals.verdicts import Limits
-from .metric import Across, ComparedRate, Direction, Metric, OfPair, Order, PairFunction, Side, judged, parts
+from .metric import (
+    Across,
+    ComparedRate,
+    Direction,
+    Metric,
+    OfPair,
+    PairFunction,
+    Side,
+    difference_row,
+    judged,
+    parts,
+    ratio_row,
+    reversed_row,
+)
 from .selection_metrics import PAIRS
 
 _PAIRS_OF_CELLS: tuple[Scope, ...] = ("group", "pooled", "worst")
@@ -23,30 +36,25 @@ _ODDS = parts("actual_favourable", "actual_unfavourable")
 
 def _comparison_row(key: str, title: str, rate: str, by: ShareComparison, source: str, aliases: tuple[str, ...]) -> Metric:
     name = _NAMES.get(rate, f"{rate}_rate")
-    orders: dict[str, tuple[Order, str]] = {
-        DIFFERENCE.name: ("monitored - reference", f"{name}(monitored) - {name}(reference)"),
-        REVERSED_DIFFERENCE.name: ("reference - monitored", f"{name}(reference) - {name}(monitored)"),
-        RATIO.name: ("monitored / reference", f"{name}(monitored) / {name}(reference)"),
-    }
-    order, formula = orders[by.name]
+    row, formula = {
+        DIFFERENCE.name: (difference_row, f"{name}(monitored) - {name}(reference)"),
+        REVERSED_DIFFERENCE.name: (reversed_row, f"{name}(reference) - {name}(monitored)"),
+        RATIO.name: (ratio_row, f"{name}(monitored) / {name}(reference)"),
+    }[by.name]
     # The group of whose alike records fewer are favoured is at a disadvantage; a reversed difference turns the sides.
     side = _FAVOURED_LESS.get(rate)
     if side is not None and by is REVERSED_DIFFERENCE:
         side = "above" if side == "below" else "below"
-    return Metric(
+    alike = f"{'1' if by is RATIO else '0'} where both groups have the same {name.replace('_', ' ')}"
+    return row(
         key,
         title,
         formula,
         data=("feedback",),
         measure=ComparedRate(rate, by),
         scopes=PAIRS,
-        lowest=0.0 if by is RATIO else -1.0,
-        highest=None if by is RATIO else 1.0,
-        ideal=1.0 if by is RATIO else 0.0,
-        direction=Direction.TOWARDS_IDEAL,
-        convention=f"{order}: {'1' if by is RATIO else '0'} where both groups have the same {format_title(name)}{_MORE.get(rate, '')}",
+        convention=f"{row.keywords['order']}: {alike}{_MORE.get(rate, '')}",
         source=source,
-        order=order,
         needs=("predictions", "labels"),
         limits=_RATIO_LIMITS if by is RATIO else _DIFFERENCE_LIMITS,
         disadvantage=side,
@@ -60,10 +68,6 @@ _FAVOURED_LESS: dict[str, Side] = {"true_positive": "below", "false_negative": "
 
 A false positive is a wrongly favourable outcome. Being right, and the labels of equal predictions, do not say who is favoured.
 """
-
-
-def format_title(name: str) -> str:
-    return name.replace("_", " ")
 
 
 _MORE = {"right": ", (TP + TN) / n: two labels of one outcome count as right"}

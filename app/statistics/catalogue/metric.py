@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import KW_ONLY
 from enum import StrEnum
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -197,6 +198,11 @@ class Metric:
             data, set()
         )
         return tuple(scope for scope in self.scopes if scope not in absent)
+
+
+ratio_row = partial(Metric, highest=None, ideal=1.0, direction=Direction.TOWARDS_IDEAL, order="monitored / reference")
+difference_row = partial(Metric, lowest=-1.0, ideal=0.0, direction=Direction.TOWARDS_IDEAL, order="monitored - reference")
+reversed_row = partial(difference_row, order="reference - monitored")
 
 
 def parts(*names: str) -> tuple[Need, ...]:

@@ -10,7 +10,7 @@ from ..formulas import mitigation_change as changes
 from ..formulas import paired_cells as pairs
 from ..intervals.confusion_cells import LABELLED, PARTS
 from ..intervals.rate_estimates import RATIO
-from .metric import ComparedRate, Data, Direction, Measure, Metric, Need, Needs, OfPair, OfSet, Over, RateOf, parts
+from .metric import ComparedRate, Data, Direction, Measure, Metric, Need, Needs, OfPair, OfSet, Over, RateOf, parts, ratio_row
 from .quality_metrics import EVERYONE
 from .selection_metrics import GROUPS
 
@@ -62,19 +62,15 @@ def _rate(key: str, title: str, formula: str, rate: str, convention: str, scopes
 
 
 def _impact(key: str, title: str, formula: str, rate: str, convention: str) -> Metric:
-    return Metric(
+    return ratio_row(
         key,
         title,
         formula,
         data=("debiased",),
         measure=ComparedRate(rate, RATIO),
         scopes=_IMPACT,
-        highest=None,
-        ideal=1.0,
-        direction=Direction.TOWARDS_IDEAL,
         convention=convention,
         source=_SOURCE,
-        order="monitored / reference",
         needs=_NEEDS["debiased"],
         limits=(0.8, 1.25),
         disadvantage="below",

@@ -4,21 +4,12 @@ from functools import partial
 
 from ..formulas import strata_odds
 from ..intervals.cautions import caution_of_terms
-from .metric import PREDICTIONS, Direction, Metric, OfPair, OverStrata
+from .metric import PREDICTIONS, OfPair, OverStrata, ratio_row
 
 _ENDLESS = "within every stratum all records{of} are favourable, or none of the reference group is, so the odds ratio has no finite value"
 
 
-_compared = partial(
-    Metric,
-    data=("payload",),
-    scopes=("group", "pooled", "worst"),
-    highest=None,
-    ideal=1.0,
-    direction=Direction.TOWARDS_IDEAL,
-    order="monitored / reference",
-    disadvantage="below",
-)
+_compared = partial(ratio_row, data=("payload",), scopes=("group", "pooled", "worst"), disadvantage="below")
 _given_strata = partial(
     _compared,
     convention="monitored / reference, of records with the same value of the monitor's strata; other strata are left out",

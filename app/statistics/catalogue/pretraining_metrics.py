@@ -5,7 +5,7 @@ from ..formulas import conditional_disparity as conditional
 from ..formulas import distribution_distances as distributions
 from ..intervals.cautions import caution_of_strata
 from ..intervals.rate_estimates import REVERSED_DIFFERENCE
-from .metric import LABELS, ComparedRate, Data, Direction, Metric, OfPair, Order, OverStrata, PairFunction
+from .metric import LABELS, ComparedRate, Data, Direction, Metric, OfPair, OverStrata, PairFunction, reversed_row
 from .selection_metrics import PAIRS
 
 _LABELLED: tuple[Data, ...] = ("training", "feedback")
@@ -59,39 +59,29 @@ def _conditional(key: str, title: str, data: tuple[Data, ...], how: OverStrata, 
     )
 
 
-_REVERSED: Order = "reference - monitored"
-
 ROWS = (
-    Metric(
+    reversed_row(
         "class_imbalance",
         "Class imbalance (CI)",
         "(n(reference) - n(monitored)) / (n(reference) + n(monitored))",
         data=_LABELLED,
         measure=OfPair(distributions.class_imbalance, "labels", LABELS),
         scopes=_PAIRS_OF_CELLS,
-        lowest=-1.0,
-        ideal=0.0,
-        direction=Direction.TOWARDS_IDEAL,
         convention="reference - monitored: above 0 the monitored group has fewer records",
         source="Clarify CI",
         says="For every 100 labelled records of {reference} there are {balance} of {monitored}.",
-        order=_REVERSED,
         needs=("labels",),
         aliases=("Clarify CI",),
     ),
-    Metric(
+    reversed_row(
         "difference_in_proportions_of_labels",
         "Difference in proportions of labels (DPL)",
         "base_rate(reference) - base_rate(monitored)",
         data=_LABELLED,
         measure=ComparedRate("base", REVERSED_DIFFERENCE),
         scopes=PAIRS,
-        lowest=-1.0,
-        ideal=0.0,
-        direction=Direction.TOWARDS_IDEAL,
         convention="reference - monitored: above 0 the monitored group's labels are favourable less often",
         source="Clarify DPL",
-        order=_REVERSED,
         needs=("labels",),
         limits=(-0.1, 0.1),
         disadvantage="above",

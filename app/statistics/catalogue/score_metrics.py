@@ -1,9 +1,10 @@
 """Metrics of probabilities rather than decisions."""
 
+from collections.abc import Callable
 from functools import partial
 
 from ..formulas.score_distances import QUANTILES
-from .metric import Direction, FromScores, Metric, Order
+from .metric import Direction, FromScores, Metric, difference_row, ratio_row
 from .quality_metrics import EVERYONE
 
 _score = partial(
@@ -17,27 +18,27 @@ _score = partial(
 )
 
 
-def _count(key: str, title: str, formula: str, alias: str, says: str) -> Metric:
-    return _score(key, title, formula, says=says, highest=None, aliases=(f"AIF360 {alias}",))
+_CELLS = (
+    ("true", "positive", "GTP", "favourable", "favourable"),
+    ("false", "negative", "GFN", "unfavourable", "favourable"),
+    ("false", "positive", "GFP", "favourable", "unfavourable"),
+    ("true", "negative", "GTN", "unfavourable", "unfavourable"),
+)
+"""Whether the outcome is right, its sign, the short name of the sum of its probabilities, the outcome, and the label."""
 
 
-def _gap(key: str, title: str, formula: str, *, says: str, convention: str, order: Order) -> Metric:
-    is_ratio = order == "monitored / reference"
-    return Metric(
+def _gap(row: Callable[..., Metric], key: str, title: str, formula: str, *, says: str, convention: str) -> Metric:
+    return row(
         key,
         title,
         formula,
         data=("payload",),
         measure=FromScores(),
         scopes=("group", "pooled", "worst"),
-        lowest=0.0 if is_ratio else None,
         highest=None,
-        ideal=1.0 if is_ratio else 0.0,
-        direction=Direction.TOWARDS_IDEAL,
         convention=convention,
         source="lending practice; Colorado Regulation 10-1-1",
         says=says,
-        order=order,
         needs=("predictions", "scores"),
         disadvantage="below",
     )
@@ -52,6 +53,7 @@ _ABOVE = {
 
 ROWS = (
     _gap(
+        partial(difference_row, lowest=None),
         "standardized_mean_difference",
         "Standardised mean difference of scores",
         "(mean p(m) - mean p(r)) / s, the standard deviation of p of all records",
@@ -59,10 +61,10 @@ ROWS = (
         " for {reference}.",
         convention="monitored - reference, of the probability of the favourable outcome, labelled or not: below 0 the monitored group has"
         " the lower scores; the divisor of s squared is n, and s is of records of no group, too",
-        order="monitored - reference",
     ),
     *(
         _gap(
+            ratio_row,
             key,
             f"Adverse impact ratio above the {share:g} quantile of scores",
             f"share of m with p > c / share of r with p > c; c = lowest p that {share:g} of all records do not exceed",
@@ -70,54 +72,31 @@ ROWS = (
             " {reference}.",
             convention="monitored / reference, of the probability of the favourable outcome, labelled or not; c is one for all groups, and"
             " of records of no group, too",
-            order="monitored / reference",
         )
         for key, share in QUANTILES.items()
     ),
-    _count(
-        "generalized_true_positive_count",
-        "Generalized true positives",
-        "GTP = sum of p over favourable labels",
-        "num_generalized_true_positives",
-        "{Subject}, the probabilities of the favourable outcome add up to {shown} over the favourable labels.",
-    ),
-    _count(
-        "generalized_false_negative_count",
-        "Generalized false negatives",
-        "GFN = sum of (1 - p) over favourable labels",
-        "num_generalized_false_negatives",
-        "{Subject}, the probabilities of the unfavourable outcome add up to {shown} over the favourable labels.",
-    ),
-    _count(
-        "generalized_false_positive_count",
-        "Generalized false positives",
-        "GFP = sum of p over unfavourable labels",
-        "num_generalized_false_positives",
-        "{Subject}, the probabilities of the favourable outcome add up to {shown} over the unfavourable labels.",
-    ),
-    _count(
-        "generalized_true_negative_count",
-        "Generalized true negatives",
-        "GTN = sum of (1 - p) over unfavourable labels",
-        "num_generalized_true_negatives",
-        "{Subject}, the probabilities of the unfavourable outcome add up to {shown} over the unfavourable labels.",
+    *(
+        _score(
+            f"generalized_{right}_{sign}_count",
+            f"Generalized {right} {sign}s",
+            f"{name} = sum of {'p' if outcome == 'favourable' else '(1 - p)'} over {label} labels",
+            says=f"{{Subject}}, the probabilities of the {outcome} outcome add up to {{shown}} over the {label} labels.",
+            highest=None,
+            aliases=(f"AIF360 num_generalized_{right}_{sign}s",),
+        )
+        for right, sign, name, outcome, label in _CELLS
     ),
     *(
         _score(
             f"generalized_{right}_{sign}_rate",
             f"Generalized {right} {sign} rate",
-            formula,
+            f"{name} / {'P' if label == 'favourable' else 'N'}",
             says=f"{{Subject}}, the mean probability of the {outcome} outcome is {{percent}} where the label is {label}.",
             direction=Direction.HIGHER if right == "true" else Direction.LOWER,
             ideal=1.0 if right == "true" else 0.0,
             aliases=(f"AIF360 generalized_{right}_{sign}_rate",),
         )
-        for right, sign, formula, outcome, label in (
-            ("true", "positive", "GTP / P", "favourable", "favourable"),
-            ("false", "negative", "GFN / P", "unfavourable", "favourable"),
-            ("false", "positive", "GFP / N", "favourable", "unfavourable"),
-            ("true", "negative", "GTN / N", "unfavourable", "unfavourable"),
-        )
+        for right, sign, name, outcome, label in _CELLS
     ),
     _score(
         "generalized_equalized_odds_difference",

@@ -2,7 +2,7 @@
 
 from ..figure_values import Scope
 from ..intervals.rate_estimates import DIFFERENCE, RATIO, REVERSED_DIFFERENCE
-from .metric import ComparedRate, Direction, Metric, RateOf
+from .metric import ComparedRate, Direction, Metric, RateOf, difference_row, ratio_row, reversed_row
 
 GROUPS: tuple[Scope, ...] = ("group", "pooled", "reference")
 PAIRS: tuple[Scope, ...] = ("group", "pooled", "worst", "worst_pair")
@@ -24,19 +24,15 @@ ROWS = (
         is_default=True,
         redefined_on=("balanced",),
     ),
-    Metric(
+    ratio_row(
         "disparate_impact",
         "Disparate impact",
         "favourable_rate(monitored) / favourable_rate(reference)",
         data=("payload", "balanced"),
         measure=ComparedRate("favourable", RATIO),
         scopes=PAIRS,
-        highest=None,
-        ideal=1.0,
-        direction=Direction.TOWARDS_IDEAL,
         convention="monitored / reference: below 1 the monitored group is favoured less often",
         source="OpenScale fairness value; AIF360; Clarify DI",
-        order="monitored / reference",
         needs=("predictions",),
         limits=(0.8, 1.25),
         disadvantage="below",
@@ -44,19 +40,15 @@ ROWS = (
         is_default=True,
         redefined_on=("balanced",),
     ),
-    Metric(
+    difference_row(
         "statistical_parity_difference",
         "Statistical parity difference",
         "favourable_rate(monitored) - favourable_rate(reference)",
         data=("payload", "balanced"),
         measure=ComparedRate("favourable", DIFFERENCE),
         scopes=PAIRS,
-        lowest=-1.0,
-        ideal=0.0,
-        direction=Direction.TOWARDS_IDEAL,
         convention="monitored - reference: below 0 the monitored group is favoured less often",
         source="OpenScale; AIF360",
-        order="monitored - reference",
         needs=("predictions",),
         limits=(-0.1, 0.1),
         disadvantage="below",
@@ -68,19 +60,15 @@ ROWS = (
         ),
         is_default=True,
     ),
-    Metric(
+    reversed_row(
         "difference_in_positive_proportions_in_predicted_labels",
         "Difference in positive proportions in predicted labels (DPPL)",
         "favourable_rate(reference) - favourable_rate(monitored)",
         data=("payload",),
         measure=ComparedRate("favourable", REVERSED_DIFFERENCE),
         scopes=PAIRS,
-        lowest=-1.0,
-        ideal=0.0,
-        direction=Direction.TOWARDS_IDEAL,
         convention="reference - monitored: above 0 the monitored group is favoured less often",
         source="Clarify DPPL",
-        order="reference - monitored",
         needs=("predictions",),
         limits=(-0.1, 0.1),
         disadvantage="above",
@@ -99,21 +87,17 @@ ROWS = (
         aliases=("OpenScale perfect_equality",),
         is_default=True,
     ),
-    Metric(
+    ratio_row(
         "openscale_fairness",
         "OpenScale fairness",
         "favourable_rate(monitored records, original and synthesised) / perfect_equality",
         data=("payload_perturbed",),
         measure=ComparedRate("favourable", RATIO),
         scopes=("group", "pooled", "worst"),
-        highest=None,
-        ideal=1.0,
-        direction=Direction.TOWARDS_IDEAL,
         convention="OpenScale's own figure: every copy counts as a record, so several values or draws on a side weigh some records more"
         " than others; the balanced disparate impact does not, and bears the verdict. Under limits of its own it is judged by its value"
         " alone, as OpenScale does",
         source="OpenScale fairness value on perturbed data",
-        order="monitored / reference",
         needs=("predictions", "copies"),
         aliases=("OpenScale fairness_value on payload and perturbed data",),
         is_default=True,

@@ -1,10 +1,10 @@
-"""Standardised mean differences, and ratios of the shares above a quantile, between two sets.
+"""Standardised mean differences, ratios of the shares above a quantile, and distances of generalised odds, between two sets.
 
-Relative to everybody's scores in the table, those of no group included: the standard deviation has their number as divisor; the quantile is
-the lowest score that so large a share does not exceed.
+The first two are relative to everybody's scores in the table, those of no group included: the standard deviation has their number as
+divisor; the quantile is the lowest score that so large a share does not exceed.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -14,10 +14,8 @@ from ..group_labels import FloatArray, IntArray
 from ..intervals.intervals import log_ratio
 from ..tables.score_bins import MOST, decode_keys
 from ..tables.score_sums import ScoreSums
-from .mean_limits import IntervalEnds, limits_from_last, share_limits
-
-SCORE = 0
-"""Position of the scores among the QUANTITIES."""
+from .mean_limits import BEYOND, IntervalEnds, limits_from_last, share_limits
+from .score_figures import LABELS, SCORE, SCORED
 
 MOST_RELATIVE_ERROR = 0.02
 """Max share of a ratio by which the bins may move it; beyond, none is given."""
@@ -38,7 +36,8 @@ _NARROWEST = 0.5
 class Gaps:
     """One figure of each set [S] against the reference. `points` are NaN where `lacking` says why, a format with names and details.
 
-    An end of `limits` may be infinite. `details` are of everybody, `of_sides` [S + 1] of each set and, last, the reference.
+    An end of `limits` may be infinite. `details` are of everybody; `of_sides`, `missing` and `smallest` [S + 1] of each set and, last, the
+    reference: `missing` says what a side lacks, a format with its name, or is empty, and `smallest` counts its smallest denominator.
     """
 
     points: FloatArray
@@ -47,6 +46,8 @@ class Gaps:
     lacking: str
     details: Mapping[str, float]
     of_sides: Mapping[str, FloatArray | IntArray]
+    missing: Sequence[str]
+    smallest: IntArray
 
 
 Gap = Callable[[ScoreSums, ScoreSums], Gaps]
@@ -74,7 +75,7 @@ def standardized_mean_difference(sets: ScoreSums, everybody: ScoreSums) -> Gaps:
         "newcombe_effective",
         NO_SPREAD,
         {"standard_deviation": deviation, "records": int(everybody.counts.sum())},
-        {"mean_score": mean, "n": sets.counts.sum(axis=-1)},
+        *_trace_sides(sets, mean_score=mean),
     )
 
 
@@ -117,9 +118,44 @@ def ratio_above(quantile: float, sets: ScoreSums, everybody: ScoreSums) -> Gaps:
         "log_ratio",
         TOO_CLOSE if too_close else NOBODY_ABOVE,
         {"cut": cut, "binning_error": error, "records": int(everybody.counts.sum())},
-        {"above": shares * weight, "n": sets.counts.sum(axis=-1)},
+        *_trace_sides(sets, above=shares * weight),
     )
 
+
+def equalized_odds(sets: ScoreSums, everybody: ScoreSums) -> Gaps:  # noqa: ARG001 - only the other gaps are relative to everybody's
+    """Larger distance of the generalised odds of each set but the last from the last's, with limits.
+
+    The odds are the mean scores over unfavourable and over favourable labels. Upper: the furthest end of the two differences' intervals.
+    Lower: zero unless one difference is significant, at 95 % for both together.
+    """
+    odds = sets.sums[..., SCORE] / sets.weights
+    squares = sets.sums_of_squares[..., SCORE] / sets.weights
+    wide, sure = (limits_from_last(odds, share_limits(odds, squares, sets.sizes, beyond=beyond)) for beyond in (BEYOND, BEYOND / 2))
+    upper = np.maximum(np.abs(wide.lower), np.abs(wide.upper)).max(axis=-1)
+    of_sides = {
+        "unfavourable_labels": sets.counts[:, 0],
+        "favourable_labels": sets.counts[:, 1],
+        "generalized_false_positive_rate": odds[:, 0],
+        "generalized_true_positive_rate": odds[:, 1],
+    }
+    return Gaps(
+        np.abs(odds[:-1] - odds[-1:]).max(axis=-1),
+        IntervalEnds(np.maximum(0, np.maximum(sure.lower, -sure.upper)).max(axis=-1), np.minimum(upper, 1)),
+        "newcombe_effective",
+        "",
+        {},
+        of_sides,
+        [f"no record{{of}} with {LABELS[int(lacks.argmax())]} {SCORED}" if lacks.any() else "" for lacks in np.isnan(odds)],
+        sets.counts.min(axis=-1),
+    )
+
+
+def _trace_sides(sets: ScoreSums, **figures: FloatArray) -> tuple[dict[str, FloatArray | IntArray], list[str], IntArray]:
+    n = sets.counts.sum(axis=-1)
+    return {**figures, "n": n}, ["" if records else f"no record{{of}} {SCORED}" for records in n], n
+
+
+EQUALIZED_ODDS = "generalized_equalized_odds_difference"
 
 QUANTILES: Mapping[str, float] = {
     "adverse_impact_ratio_above_q20": 0.2,
@@ -130,6 +166,7 @@ QUANTILES: Mapping[str, float] = {
 
 GAPS: Mapping[str, Gap] = {
     "standardized_mean_difference": standardized_mean_difference,
+    EQUALIZED_ODDS: equalized_odds,
     **{key: partial(ratio_above, quantile) for key, quantile in QUANTILES.items()},
 }
 """Figures that compare two groups' scores, by metric."""

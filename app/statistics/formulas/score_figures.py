@@ -16,7 +16,7 @@ from ..group_labels import FloatArray, IntArray
 from ..tables.score_bins import MOST, ScoreBins
 from ..tables.score_sums import LARGEST_LOSS, QUANTITIES, ScoreSums, measure_losses
 from .calibration import calibration_error, calibration_gap, error_limits, gap_limits
-from .mean_limits import BEYOND, UNSEEN, IntervalEnds, likened_limits, limits_from_last, loss_limits, share_limits
+from .mean_limits import UNSEEN, IntervalEnds, likened_limits, loss_limits, share_limits
 
 MOST_ERROR = 0.01
 """Max error of an area through the bins; beyond, none is given."""
@@ -152,13 +152,13 @@ Figure = Callable[[ScoreSums], Figures]
 Count = Callable[[ScoreSums, ScoreSums], Figures]
 """Figure from the sums of the sets [S, …], and of all records [1, …]."""
 
-_LABELS = ("an unfavourable label", "a favourable label")
-_SCORED = "has a probability of the favourable outcome"
+LABELS = ("an unfavourable label", "a favourable label")
+SCORED = "has a probability of the favourable outcome"
 TOO_CLOSE = (
     f"more than {MOST:,} different probabilities were tabulated, in bins in which those{{of}} lie too close together:"
     " the figure could be off by {binning_error:.2g}"
 )
-NO_SCORES = f"no labelled record{{of}} {_SCORED}"
+NO_SCORES = f"no labelled record{{of}} {SCORED}"
 
 
 def rate(label: int, *, of_favourable: bool) -> Figure:
@@ -170,7 +170,7 @@ def rate(label: int, *, of_favourable: bool) -> Figure:
         limits = share_limits(mean, square / weight, sums.sizes[:, label])
         score_sum = total if of_favourable else weight - total
         n = sums.counts[:, label]
-        lacking = f"no record{{of}} with {_LABELS[label]} {_SCORED}"
+        lacking = f"no record{{of}} with {LABELS[label]} {SCORED}"
         return Figures(
             score_sum / weight,
             limits if of_favourable else IntervalEnds(1 - limits.upper, 1 - limits.lower),
@@ -243,7 +243,7 @@ def roc_auc(sums: ScoreSums) -> Figures:
         "delong_wilson",
         counts.sum(axis=-1),
         counts.min(axis=-1),
-        f"no two labelled records{{of}}, one favourable and one not, {_SCORED.replace('has', 'have')}",
+        f"no two labelled records{{of}}, one favourable and one not, {SCORED.replace('has', 'have')}",
         {"favourable_labels": counts[:, 1], "unfavourable_labels": counts[:, 0], "binning_error": measured.error},
     )
 
@@ -257,7 +257,7 @@ def average_precision(sums: ScoreSums) -> Figures:
         "wilson_delta",
         counts.sum(axis=-1),
         counts[:, FAVOURABLE],
-        f"no record{{of}} with {_LABELS[FAVOURABLE]} {_SCORED}",
+        f"no record{{of}} with {LABELS[FAVOURABLE]} {SCORED}",
         {"favourable_labels": counts[:, 1], "unfavourable_labels": counts[:, 0], "binning_error": measured.error},
     )
 
@@ -298,29 +298,6 @@ FIGURES: Mapping[str, Figure] = {
     "calibration_gap": gap,
     "calibration_error": expected_error,
 }
-
-
-def odds(sums: ScoreSums) -> FloatArray:
-    """Generalised odds: mean score over unfavourable and over favourable labels [S, 2]; NaN where there are none."""
-    return sums.sums[..., SCORE] / sums.weights
-
-
-def equalized_odds(sums: ScoreSums) -> tuple[FloatArray, IntervalEnds]:
-    """Larger distance of the generalised odds of each set but the last from the last's, with limits.
-
-    Upper: the furthest end of the two differences' intervals. Lower: zero unless one difference is significant, at 95 % for both together.
-    """
-    means, sizes = odds(sums), sums.sizes
-    squares = sums.sums_of_squares[..., SCORE] / sums.weights
-    points = np.abs(means[:-1] - means[-1:]).max(axis=-1)
-    limits_of = {}
-    for beyond in (BEYOND, BEYOND / 2):
-        ends = share_limits(means, squares, sizes, beyond=beyond)
-        limits_of[beyond] = limits_from_last(means, ends)
-    wide, sure = limits_of[BEYOND], limits_of[BEYOND / 2]
-    upper = np.maximum(np.abs(wide.lower), np.abs(wide.upper)).max(axis=-1)
-    lower = np.maximum(0, np.maximum(sure.lower, -sure.upper)).max(axis=-1)
-    return points, IntervalEnds(lower, np.minimum(upper, 1))
 
 
 def _moments(sums: ScoreSums, label: int) -> tuple[FloatArray, FloatArray, FloatArray]:

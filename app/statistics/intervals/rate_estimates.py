@@ -96,7 +96,8 @@ class ShareComparison:
     """Comparison of two shares, monitored first. `divides`: undefined at a reference rate of zero.
 
     `of_rates` compares two rates, or draws of them; `interval` takes the counted and the whole of both, and the number of
-    standard errors; `paired` is for two rates of the same records, and takes those of `Pairs`. `slopes` are the derivatives of the comparison (of a ratio's logarithm) by either rate.
+    standard errors; `paired` is for two rates of the same records, and takes those of `Pairs`. `slopes` are the derivatives of the
+    comparison (of a ratio's logarithm) by either rate.
     """
 
     name: str

@@ -8,16 +8,13 @@ import numpy as np
 from ...domain.figure_details import Details
 from ..figure_values import Measured, Undefined, Value
 from ..formulas.mean_limits import IntervalEnds
-from ..formulas.score_distances import GAPS
-from ..formulas.score_figures import COUNTS, FIGURES, MOST_ERROR, TOO_CLOSE, Figures, equalized_odds, odds
+from ..formulas.score_distances import EQUALIZED_ODDS, GAPS
+from ..formulas.score_figures import COUNTS, FIGURES, MOST_ERROR, TOO_CLOSE, Figures
 from ..group_labels import FloatArray, Groups, IntArray
 from ..intervals.intervals import Interval
 from ..tables.score_sums import ScoreSums
 from ..tables.score_table import ScoreTable
 from .figure_members import Member, build_result, build_value, members, monitored, reference, with_caution
-
-EQUALIZED_ODDS = "generalized_equalized_odds_difference"
-WITHOUT_SCORES = "no record{of} has a probability of the favourable outcome"
 
 
 def measure_scores(table: ScoreTable, groups: Groups, formulas: Mapping[str, str]) -> list[Measured]:
@@ -34,9 +31,7 @@ def measure_scores(table: ScoreTable, groups: Groups, formulas: Mapping[str, str
     results: list[Measured] = []
     with np.errstate(all="ignore"):
         for key, formula in formulas.items():
-            if key == EQUALIZED_ODDS:
-                results += _measure_equalized_odds(table, groups, formula)
-            elif key in GAPS:
+            if key in GAPS:
                 results += _measure_gap(key, table, everybody, groups, formula)
             else:
                 figures = COUNTS[key](sums, everybody) if key in COUNTS else FIGURES[key](sums)
@@ -57,41 +52,6 @@ def _measure_sets(key: str, formula: str, figures: Figures, subjects: Sequence[M
     return results
 
 
-def _measure_equalized_odds(table: ScoreTable, groups: Groups, formula: str) -> list[Measured]:
-    subjects, reference_member = monitored(groups), reference(groups)
-    if not subjects:
-        return []
-    sums = table.sums.together([*(member.columns for member in subjects), reference_member.columns])
-    points, limits = equalized_odds(sums)
-    rates = odds(sums)
-    of_sides = {
-        "unfavourable_labels": sums.counts[:, 0],
-        "favourable_labels": sums.counts[:, 1],
-        "generalized_false_positive_rate": rates[:, 0],
-        "generalized_true_positive_rate": rates[:, 1],
-    }
-
-    results = []
-    for index, member in enumerate(subjects):
-        lacking = ""
-        # The monitored side comes last: where both lack a label, the reason names it.
-        for column, side in ((len(subjects), reference_member), (index, member)):
-            if np.isnan(rates[column]).any():
-                label = "an unfavourable" if np.isnan(rates[column, 0]) else "a favourable"
-                lacking = f"no record{side.of} with {label} label has a probability of the favourable outcome"
-        smallest, n = int(sums.counts[[index, -1]].min()), int(sums.counts[[index, -1]].sum())
-        number = _build_number(points[index], limits, index, "newcombe_effective", n, lacking)
-        details = Details(
-            formula=formula,
-            monitored=member.name,
-            reference=reference_member.name,
-            monitored_counts=_trace(of_sides, index),
-            reference_counts=_trace(of_sides, -1),
-        )
-        results.append(build_result(EQUALIZED_ODDS, member, number, smallest, details))
-    return results
-
-
 def _measure_gap(key: str, table: ScoreTable, everybody: ScoreSums, groups: Groups, formula: str) -> list[Measured]:
     subjects, reference_member = monitored(groups), reference(groups)
     if not subjects:
@@ -99,19 +59,15 @@ def _measure_gap(key: str, table: ScoreTable, everybody: ScoreSums, groups: Grou
     everyone = [*subjects, reference_member]
     sums = table.sums.together([member.columns for member in everyone])
     gaps = GAPS[key](sums, everybody)
-    counts, unscored = sums.counts.sum(axis=-1), [int(table.unscored[list(member.columns)].sum()) for member in everyone]
+    unscored = [int(table.unscored[list(member.columns)].sum()) for member in everyone]
 
     results = []
     for index, member in enumerate(subjects):
-        # The monitored side comes first: where neither side has a score, the reason names it.
-        unknown = next((side for side, n in ((member, counts[index]), (reference_member, counts[-1])) if not n), None)
-        lacking = (
-            gaps.lacking.format(reference=reference_member.name, **gaps.details)
-            if unknown is None
-            else WITHOUT_SCORES.format(of=unknown.of)
-        )
-        smallest, n = int(min(counts[index], counts[-1])), int(counts[index] + counts[-1])
-        number = _build_number(gaps.points[index], gaps.limits, index, gaps.method, n, lacking)
+        # The monitored side comes first: where both sides lack something, the reason names it.
+        sides = (member, gaps.missing[index]), (reference_member, gaps.missing[-1])
+        missing = next((text.format(of=side.of) for side, text in sides if text), "")
+        lacking = missing or gaps.lacking.format(reference=reference_member.name, **gaps.details)
+        n = int(sums.counts[[index, -1]].sum())
         details = Details(
             formula=formula,
             monitored=member.name,
@@ -119,9 +75,10 @@ def _measure_gap(key: str, table: ScoreTable, everybody: ScoreSums, groups: Grou
             counts={name: value if np.isfinite(value) else None for name, value in gaps.details.items()},
             monitored_counts=_trace(gaps.of_sides, index),
             reference_counts=_trace(gaps.of_sides, -1),
-            unscored=unscored[index] + unscored[-1],
+            unscored=None if key == EQUALIZED_ODDS else unscored[index] + unscored[-1],
         )
-        results.append(build_result(key, member, number, smallest, details))
+        number = _build_number(gaps.points[index], gaps.limits, index, gaps.method, n, lacking)
+        results.append(build_result(key, member, number, int(gaps.smallest[[index, -1]].min()), details))
     return results
 
 

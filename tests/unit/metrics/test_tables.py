@@ -187,7 +187,7 @@ def test_strata_are_aligned_by_label_when_tables_are_merged() -> None:
 
     assert week is not None
     assert week.labels == ("a", "b")
-    assert week.cells.tolist() == [[[0, 1], [0, 1]], [[0, 0], [1, 0]]]
+    assert week.known.weights.tolist() == [[[0, 1], [0, 1]], [[0, 0], [1, 0]]]
 
 
 def test_a_day_has_the_strata_of_the_hours_that_have_some() -> None:
