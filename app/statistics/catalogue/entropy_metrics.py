@@ -6,14 +6,14 @@ from functools import partial
 
 import numpy as np
 
-from ..figure_values import Scope
 from ..formulas import differential_fairness as differential
 from ..formulas import generalised_entropy as entropy
 from ..group_labels import FloatArray
-from .metric import Across, Data, Direction, Measure, Metric, Needs, OfPair, OfSet, PairFunction, SetFunction, parts
+from .metric import Across, Direction, Metric, OfPair, OfSet, SetFunction, parts
 
 _ENDLESS = "every labelled record was wrongly predicted unfavourable, so there is no benefit to compare with"
 _BENEFIT = "b = predicted - actual + 1"
+_EQUAL = "0 where all have the same benefit: 2 for a wrongly favourable prediction, 0 for a wrongly unfavourable one, else 1"
 _EVERY_GROUP = "; of every group with labelled records, however few"
 
 
@@ -55,108 +55,80 @@ _INDEXES: tuple[tuple[str, str, str, SetFunction, SetFunction], ...] = (
 )
 
 
-def _index(key: str, title: str, formula: str, measure: Measure, scope: tuple[Scope, ...], says: str, aliases: tuple[str, ...]) -> Metric:
-    return Metric(
-        key,
-        title,
-        f"{formula}, {_BENEFIT}",
-        data=("feedback",),
-        measure=measure,
-        scopes=scope,
-        highest=None,
-        ideal=0.0,
-        direction=Direction.LOWER,
-        convention="0 where all have the same benefit: 2 for a wrongly favourable prediction, 0 for a wrongly unfavourable one, else 1"
-        + (_EVERY_GROUP if isinstance(measure, Across) else ""),
-        source="AIF360; Clarify GE" if key == "generalized_entropy_index" else "AIF360",
-        says=says,
-        needs=("predictions", "labels"),
-        aliases=aliases,
-    )
+_spread = partial(Metric, highest=None, ideal=0.0, direction=Direction.LOWER, source="AIF360; Foulds et al. 2020", scopes=("attribute",))
 
 
 def _family(key: str, title: str, formula: str, individual: SetFunction, between: SetFunction) -> tuple[Metric, ...]:
-    pair: PairFunction = partial(_compare_two, between)
-    lower = title[0].lower() + title[1:]
-    return (
-        _index(
-            key,
-            title,
-            formula,
-            OfSet(individual, "confusion", parts("records"), _ENDLESS),
-            ("overall",),
-            "The benefit of right and wrong predictions is spread over people with an index of {shown}; 0 would be equal.",
-            (f"AIF360 {key}", *(("Clarify GE",) if key == "generalized_entropy_index" else ())),
-        ),
-        _index(
-            f"between_group_{key}",
-            f"Between-group {lower}",
-            f"{formula} with each record's b replaced by the mean of its group",
-            OfPair(pair, "confusion", parts("records"), (_benefit_difference,), _ENDLESS),
-            ("group", "pooled", "worst"),
-            "The mean benefits of {monitored} and {reference} are spread with an index of {shown}; 0 would be equal.",
-            (f"AIF360 between_group_{key}",),
-        ),
-        _index(
-            f"between_all_groups_{key}",
-            f"Between-all-groups {lower}",
-            f"{formula} with each record's b replaced by the mean of its group",
-            Across(between, "confusion", power=2 if key == "coefficient_of_variation" else 1),
-            ("attribute",),
-            "The mean benefits of {all_groups} are spread with an index of {shown}; 0 would be equal.",
-            (f"AIF360 between_all_groups_{key}",),
-        ),
-    )
-
-
-def _differential(
-    key: str, title: str, formula: str, *, data: tuple[Data, ...], measure: Across, needs: tuple[Needs, ...], says: str, amplifies: bool
-) -> Metric:
-    return Metric(
-        key,
-        title,
-        formula,
-        data=data,
-        measure=measure,
-        scopes=("attribute",),
-        lowest=None if amplifies else 0.0,
+    index = partial(
+        Metric,
+        data=("feedback",),
         highest=None,
         ideal=0.0,
         direction=Direction.LOWER,
-        convention=(
-            "predictions - labels: above 0 the model widens the gap that the labels have"
-            if amplifies
-            else "of the labels: 0 where every group has the same chances of either outcome"
-        )
-        + _EVERY_GROUP,
-        source="AIF360; Foulds et al. 2020",
-        says=says,
-        needs=needs,
-        limits=(None, None) if amplifies else (None, math.log(1.25)),
-        aliases=(f"AIF360 {key}",),
+        source="AIF360",
+        needs=("predictions", "labels"),
+    )
+    lower = title[0].lower() + title[1:]
+    of_means = f"{formula} with each record's b replaced by the mean of its group, {_BENEFIT}"
+    return (
+        index(
+            key,
+            title,
+            f"{formula}, {_BENEFIT}",
+            measure=OfSet(individual, "confusion", parts("records"), _ENDLESS),
+            scopes=("overall",),
+            convention=_EQUAL,
+            source="AIF360; Clarify GE" if key == "generalized_entropy_index" else "AIF360",
+            says="The benefit of right and wrong predictions is spread over people with an index of {shown}; 0 would be equal.",
+            aliases=(f"AIF360 {key}", *(("Clarify GE",) if key == "generalized_entropy_index" else ())),
+        ),
+        index(
+            f"between_group_{key}",
+            f"Between-group {lower}",
+            of_means,
+            measure=OfPair(partial(_compare_two, between), "confusion", parts("records"), (_benefit_difference,), _ENDLESS),
+            scopes=("group", "pooled", "worst"),
+            convention=_EQUAL,
+            says="The mean benefits of {monitored} and {reference} are spread with an index of {shown}; 0 would be equal.",
+            aliases=(f"AIF360 between_group_{key}",),
+        ),
+        index(
+            f"between_all_groups_{key}",
+            f"Between-all-groups {lower}",
+            of_means,
+            measure=Across(between, "confusion", power=2 if key == "coefficient_of_variation" else 1),
+            scopes=("attribute",),
+            convention=f"{_EQUAL}{_EVERY_GROUP}",
+            says="The mean benefits of {all_groups} are spread with an index of {shown}; 0 would be equal.",
+            aliases=(f"AIF360 between_all_groups_{key}",),
+        ),
     )
 
 
 ROWS = (
     *(row for index in _INDEXES for row in _family(*index)),
-    _differential(
+    _spread(
         "smoothed_empirical_differential_fairness",
         "Smoothed empirical differential fairness",
         "max over groups i, j and outcomes y of abs(ln p_i(y) - ln p_j(y)), p = (n + 1/2) / (N + 1)",
         data=("training", "feedback"),
         measure=Across(differential.smoothed_empirical_differential_fairness, "labels", limits=differential.limits),
-        needs=("labels",),
+        convention=f"of the labels: 0 where every group has the same chances of either outcome{_EVERY_GROUP}",
         says="The chances of a favourable or unfavourable label differ between {any_two} by a factor of up to {factor}.",
-        amplifies=False,
+        needs=("labels",),
+        limits=(None, math.log(1.25)),
+        aliases=("AIF360 smoothed_empirical_differential_fairness",),
     ),
-    _differential(
+    _spread(
         "differential_fairness_bias_amplification",
         "Differential fairness bias amplification",
         "differential fairness of the predictions - differential fairness of the labels",
         data=("feedback",),
         measure=Across(differential.bias_amplification, "confusion", reach=differential.reach_of_amplification),
-        needs=("predictions", "labels"),
+        lowest=None,
+        convention=f"predictions - labels: above 0 the model widens the gap that the labels have{_EVERY_GROUP}",
         says="The model {widens} the largest ratio of chances between {any_two} that the labels have by a factor of {factor}.",
-        amplifies=True,
+        needs=("predictions", "labels"),
+        aliases=("AIF360 differential_fairness_bias_amplification",),
     ),
 )

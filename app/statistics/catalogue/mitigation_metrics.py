@@ -28,17 +28,12 @@ _ENDLESS = "the reference rate is zero, before mitigation or after it, so nothin
 _DIRECT = "flipping removes direct bias only, so read the figures of payload and balanced data together"
 
 
-def _all(cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    total: npt.NDArray[Any] = cells.sum(axis=(-2, -1))
-    return total
-
-
 def _with_label(cells: npt.NDArray[Any], label: int) -> npt.NDArray[Any]:
-    return _all(cells[..., label, :, :])
+    return PARTS["records"].of(cells[..., label, :, :])
 
 
-_CLASSIFIED = (Need(_all, "no record{of} was classified"),)
-_COMPARED = (Need(_all, LABELLED),)
+_CLASSIFIED = (Need(PARTS["records"].of, "no record{of} was classified"),)
+_COMPARED = (Need(PARTS["records"].of, LABELLED),)
 _BY_LABEL = (
     Need(partial(_with_label, label=1), PARTS["actual_favourable"].empty),
     Need(partial(_with_label, label=0), PARTS["actual_unfavourable"].empty),

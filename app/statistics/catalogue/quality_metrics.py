@@ -1,28 +1,27 @@
 """Quality of the predictions, overall and for each group."""
 
+from dataclasses import replace
+from functools import partial
+
 from ..figure_values import Scope
 from ..formulas import paired_cells as pairs
-from .metric import CountOf, Data, Direction, Metric, Need, OfSet, RateOf, SetFunction, judged, parts
+from .metric import CountOf, Direction, Metric, Need, OfSet, RateOf, SetFunction, judged, parts
 from .selection_metrics import GROUPS
 
 EVERYONE: tuple[Scope, ...] = ("overall", *GROUPS)
-_LABELLED: tuple[Data, ...] = ("feedback",)
+_of_labels = partial(Metric, data=("feedback",), scopes=EVERYONE, needs=("predictions", "labels"))
 
 
 def _rate(key: str, title: str, formula: str, rate: str, direction: Direction, aliases: tuple[str, ...]) -> Metric:
-    ideals = {Direction.HIGHER: 1.0, Direction.LOWER: 0.0}
-    return Metric(
+    return _of_labels(
         key,
         title,
         formula,
-        data=("feedback", "training") if rate == "base" else _LABELLED,
         measure=RateOf(rate),
-        scopes=EVERYONE,
-        ideal=ideals.get(direction),
+        ideal={Direction.HIGHER: 1.0, Direction.LOWER: 0.0}.get(direction),
         direction=direction,
         convention=_CONVENTIONS.get(key, "a share of the labelled records of one group; positive means favourable"),
         source="AIF360; fairlearn",
-        needs=("labels",) if rate == "base" else ("predictions", "labels"),
         aliases=aliases,
         is_default=key == "accuracy",
     )
@@ -35,17 +34,14 @@ _CONVENTIONS = {
 
 
 def _count(key: str, title: str, formula: str, part_name: str, aliases: tuple[str, ...]) -> Metric:
-    return Metric(
+    return _of_labels(
         key,
         title,
         formula,
-        data=_LABELLED,
         measure=CountOf(part_name),
-        scopes=EVERYONE,
         highest=None,
         convention="labelled records, or their weights; the interval is of another window with as many labelled records",
         source="AIF360",
-        needs=("predictions", "labels"),
         aliases=aliases,
     )
 
@@ -54,20 +50,17 @@ def _ratio(
     key: str, title: str, formula: str, function: SetFunction, needs: tuple[Need, ...], says: str, aliases: tuple[str, ...]
 ) -> Metric:
     bounded = key in {"f1", "balanced_accuracy"}
-    return Metric(
+    return _of_labels(
         key,
         title,
         formula,
-        data=_LABELLED,
         measure=OfSet(function, "confusion", needs),
-        scopes=EVERYONE,
         highest=1.0 if bounded else None,
         ideal=1.0 if bounded else None,
         direction=Direction.HIGHER if bounded else Direction.NONE,
         convention="of one group's labelled records; positive means favourable",
         source="fairlearn; scikit-learn" if bounded else "Clarify",
         says=says,
-        needs=("predictions", "labels"),
         aliases=aliases,
     )
 
@@ -82,7 +75,11 @@ ROWS = (
         ("AIF360 accuracy", "Clarify ACC", "fairlearn accuracy"),
     ),
     _rate("error_rate", "Error rate", "(FP + FN) / n", "error", Direction.LOWER, ("AIF360 error_rate",)),
-    _rate("base_rate", "Base rate", "P / n", "base", Direction.NONE, ("AIF360 base_rate", "Clarify q")),
+    replace(
+        _rate("base_rate", "Base rate", "P / n", "base", Direction.NONE, ("AIF360 base_rate", "Clarify q")),
+        data=("feedback", "training"),
+        needs=("labels",),
+    ),
     _rate(
         "true_positive_rate",
         "True positive rate (recall)",

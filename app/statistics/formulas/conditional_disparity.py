@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..group_labels import FloatArray, IntArray, divide_or
+from ..group_labels import FloatArray, IntArray, divide, divide_or
 from ..intervals.intervals import Z
 
 METHOD = "posterior_moments"
@@ -35,11 +35,8 @@ def conditional_demographic_disparity(monitored: FloatArray, reference: FloatArr
     favourable ones; a share of nothing is 0. Source: SageMaker Clarify CDD.
     """
     total = monitored + reference
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shares = np.where(total > 0, monitored / total, 0.0)
-        size = total.sum(axis=-1)
-        disparity: FloatArray = (size * (shares[..., 0] - shares[..., 1])).sum(axis=-1) / size.sum(axis=-1)
-    return disparity
+    shares, size = divide_or(monitored, total, 0.0), total.sum(axis=-1)
+    return divide((size * (shares[..., 0] - shares[..., 1])).sum(axis=-1), size.sum(axis=-1))
 
 
 def limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> tuple[FloatArray, FloatArray]:

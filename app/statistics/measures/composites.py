@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -35,17 +34,15 @@ FEW_GROUPS = "fewer than two groups have labelled records"
 FEW_WEIGHING = "fewer than two groups have labelled records that weigh anything"
 _CONFUSION = ("true_negative", "false_positive", "false_negative", "true_positive")
 _CHANGES = ("unfavourable_kept", "lifted", "lowered", "favourable_kept")
-_NAMES: Mapping[Over, tuple[str, ...]] = MappingProxyType(
-    {
-        "confusion": _CONFUSION,
-        "confusion_after": _CONFUSION,
-        "labels": ("unfavourable_labels", "favourable_labels"),
-        "predictions": ("unfavourable", "favourable"),
-        "changes": _CHANGES,
-        "corrections": ("wrong_kept", "turned_right", "turned_wrong", "right_kept"),
-        "label_changes": tuple(f"{label}_label_{name}" for label in ("unfavourable", "favourable") for name in _CHANGES),
-    }
-)
+_NAMES: Mapping[Over, tuple[str, ...]] = {
+    "confusion": _CONFUSION,
+    "confusion_after": _CONFUSION,
+    "labels": ("unfavourable_labels", "favourable_labels"),
+    "predictions": ("unfavourable", "favourable"),
+    "changes": _CHANGES,
+    "corrections": ("wrong_kept", "turned_right", "turned_wrong", "right_kept"),
+    "label_changes": tuple(f"{label}_label_{name}" for label in ("unfavourable", "favourable") for name in _CHANGES),
+}
 """Names of the cells in the details, in flattened order."""
 
 

@@ -6,13 +6,13 @@ Source: spec of the fairness check, section 4.
 """
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ...base.frozen import frozen
 from ..formulas.mean_limits import likened_limits
 from ..group_labels import FloatArray, IntArray, divide_or, of_role
 from ..intervals.intervals import Interval
@@ -30,7 +30,8 @@ class _Figures(NamedTuple):
     influence: FloatArray
 
 
-@frozen(eq=False)
+# Without slots, for the cached properties.
+@dataclass(frozen=True, eq=False)
 class Paired:
     """Favourable rate as if every record had one of the groups' values.
 
@@ -40,14 +41,14 @@ class Paired:
 
     words: Words
     table: BalancedCells
-    _masses: FloatArray | IntArray = field(init=False)
-    _sizes: FloatArray = field(init=False)
 
-    def __post_init__(self) -> None:
-        table = self.table
-        object.__setattr__(self, "_masses", table.count if table.weight is None else table.count * table.weight)
-        sizes = np.bincount(table.group, self._masses, minlength=len(table.groups))
-        object.__setattr__(self, "_sizes", sizes.astype(np.float64))
+    @cached_property
+    def _masses(self) -> FloatArray | IntArray:
+        return self.table.count if self.table.weight is None else self.table.count * self.table.weight
+
+    @cached_property
+    def _sizes(self) -> FloatArray:
+        return np.bincount(self.table.group, self._masses, minlength=len(self.table.groups)).astype(np.float64)
 
     def share(self, of: Sequence[int]) -> Share:
         """Rate of these groups, over their records and those of the other role."""

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 from typing import TypeAlias
 
 from scipy.special import ndtri
@@ -20,7 +19,7 @@ AllLimits: TypeAlias = Mapping[str, Limits]
 DIGITS = 12
 """Digits in which figures must differ: to a computer 0.8 - 0.5 and 0.5 - 0.2 are not equal."""
 
-NO_LIMITS: AllLimits = MappingProxyType({})
+NO_LIMITS: AllLimits = {}
 
 
 def mark_worst(metric: Metric, results: Sequence[Measured], limits: AllLimits) -> list[Measured]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import field, replace
-from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -93,22 +92,14 @@ Outcome: TypeAlias = Literal["label", "prediction"]
 
 NO_FEATURES = "the records have no numeric feature by which to tell which of them are alike"
 
-_RICH: Mapping[str, Kind] = MappingProxyType(
-    {"rich_subgroup_false_positive": "false_positive", "rich_subgroup_false_negative": "false_negative"}
-)
-_CONSISTENCY: Mapping[str, Outcome] = MappingProxyType({"consistency": "label", "prediction_consistency": "prediction"})
+_RICH: Mapping[str, Kind] = {"rich_subgroup_false_positive": "false_positive", "rich_subgroup_false_negative": "false_negative"}
+_CONSISTENCY: Mapping[str, Outcome] = {"consistency": "label", "prediction_consistency": "prediction"}
 _FLIP_TEST = "counterfactual_flip_test"
-_OUTCOMES: Mapping[Data, tuple[Outcome, ...]] = MappingProxyType(
-    {
-        "payload": ("prediction",),
-        "training": ("label",),
-        "feedback": ("label", "prediction"),
-        "payload_perturbed": (),
-        "balanced": (),
-        "debiased": (),
-        "debiased_feedback": (),
-    }
-)
+_OUTCOMES: Mapping[Data, tuple[Outcome, ...]] = {
+    "payload": ("prediction",),
+    "training": ("label",),
+    "feedback": ("label", "prediction"),
+}
 
 
 def measure_rows(data: Data, rows: RowData, formulas: Mapping[str, str], *, limits: AllLimits = NO_LIMITS) -> list[Measured]:
@@ -120,10 +111,10 @@ def measure_rows(data: Data, rows: RowData, formulas: Mapping[str, str], *, limi
     Raises:
         ValueError: a metric is unknown, or needs outcomes that the data set does not have.
     """
-    searched, everyone = _Rows.of(rows), _Rows(rows, len(rows.codes))
+    searched, everyone = _Rows(rows.sampled(most_records(rows.features.shape[1])), len(rows.codes)), _Rows(rows, len(rows.codes))
     results: list[Measured] = []
     for key, formula in formulas.items():
-        if missing := _find_needed(key) - set(_OUTCOMES[data]):
+        if missing := _find_needed(key) - set(_OUTCOMES.get(data, ())):
             raise ValueError(f"expected a metric of {data} data, found {key}, which needs a {' and a '.join(sorted(missing))}")
         if key in _RICH:
             results.append(everyone.with_common_details(_measure_rich_subgroup(everyone, key), formula))
@@ -148,11 +139,6 @@ class _Rows:
     rows: RowData
     records: int
     _searched: dict[bytes, Neighbourhood] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, rows: RowData) -> "_Rows":
-        """As many records as can be searched for neighbours."""
-        return cls(rows.sampled(most_records(rows.features.shape[1])), len(rows.codes))
 
     def outcomes(self, which: Outcome) -> IntArray:
         """Outcome of each record; unclassified where there is none."""

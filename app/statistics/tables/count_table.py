@@ -154,13 +154,12 @@ class CountTable:
         weights: npt.ArrayLike | None = None,
         strata: RecordStrata | None = None,
         repeats: IntArray | None = None,
-        labels: npt.ArrayLike = (),
         scores: npt.ArrayLike | None = None,
     ) -> Self:
         """Counts the records: per record its group (position in `groups`, or -1) and its codes by the axes.
 
         With `repeats`, each entry is that many equal records without weights and scores. `scores` are probabilities of the favourable
-        outcome or NaN, compared with `labels` (0, 1, 2).
+        outcome or NaN, compared with the first column.
 
         Raises:
             ValueError: a code is out of range, or the arrays differ in length.
@@ -170,7 +169,7 @@ class CountTable:
         coded = [check_each(column, size, f"{name} code") for name, column in zip(cls.AXES, columns, strict=True)]
         weighed = check_weights(weights, size)
         stratum = None if strata is None else check_each(strata[1], size, "stratum")
-        scored = None if scores is None else (check_each(labels, size, "label"), check_each(scores, size, "score"))
+        scored = None if scores is None else check_each(scores, size, "score")
 
         def count_slice(chunk: slice) -> "CountTable":
             group = check_codes(of_records[chunk], NEITHER, len(named))
@@ -186,7 +185,9 @@ class CountTable:
                 divided = Strata.from_records(
                     strata[0], stratum[chunk], group, outcomes[: cls.DIVIDED], groups=len(named), weights=weight, repeats=repeated
                 )
-            of_scores = None if scored is None else ScoreTable.from_records(named, group, scored[0][chunk], scored[1][chunk], weight)
+            # A score is also compared with a prediction in neither list, never with such a label.
+            label = outcomes[0] if "actual" in cls.AXES else outcomes[0] == 1
+            of_scores = None if scored is None else ScoreTable.from_records(named, group, label, scored[chunk], weight)
             return cls(named, cells, weighting, divided, of_scores)
 
         return cast("Self", reduce(lambda earlier, later: cls.merged([earlier, later]), map(count_slice, slices(size))))
@@ -214,8 +215,7 @@ class GroupCounts(CountTable):
         scores: npt.ArrayLike | None = None,
     ) -> Self:
         """Counts the records by their outcome (0, 1, 2); see `_count`."""
-        labels = (np.asarray(outcomes) == 1).astype(np.int64)
-        return cls._count(groups, codes, [outcomes], weights=weights, strata=strata, repeats=repeats, labels=labels, scores=scores)
+        return cls._count(groups, codes, [outcomes], weights=weights, strata=strata, repeats=repeats, scores=scores)
 
     @property
     def other(self) -> int:
@@ -256,7 +256,7 @@ class FeedbackCells(CountTable):
     ) -> Self:
         """Counts the records by both outcomes (0, 1, 2) and correct (0, 1); see `_count`."""
         columns = [actual, predicted, correct]
-        return cls._count(groups, codes, columns, weights=weights, strata=strata, labels=actual, scores=scores)
+        return cls._count(groups, codes, columns, weights=weights, strata=strata, scores=scores)
 
     @classmethod
     def _place(cls, tables: Sequence["CountTable"], rows_of: Sequence[IntArray], groups: Groups) -> Self:

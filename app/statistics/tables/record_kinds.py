@@ -117,7 +117,7 @@ class RecordKinds:
             ValueError: the arrays do not fit each other.
         """
         names = ("group", *cls.OWN, *cls.COPIES, "count", "unclassified", "other")
-        return cls(groups=as_groups(stored["groups"]), weight=stored.get("weight"), **{name: stored[name] for name in names})
+        return cls(groups=stored["groups"], weight=stored.get("weight"), **{name: stored[name] for name in names})
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

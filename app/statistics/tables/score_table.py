@@ -82,5 +82,4 @@ class ScoreTable:
         Raises:
             ValueError: the sums do not fit the groups.
         """
-        groups = as_groups(stored["groups"])
-        return cls(groups, ScoreSums.from_json(stored, len(groups) + 1), stored["unscored"])
+        return cls(stored["groups"], ScoreSums.from_json(stored, len(stored["groups"]) + 1), stored["unscored"])

@@ -192,11 +192,9 @@ class Strata:
         With `repeats`, each entry is that many equal records without weights.
 
         Raises:
-            ValueError: a code is out of range, or the arrays differ in length.
+            ValueError: a code is out of range.
         """
         strata = check_codes(codes, NEITHER, len(labels))
-        if strata.shape != group_codes.shape:
-            raise ValueError(f"expected one stratum per record, found {strata.size} for {group_codes.size} records")
         shape = (groups, *(2 for _ in outcomes))
         if too_many := _explain_too_many(len(labels), groups):
             return cls.none(too_many, *shape)
