@@ -182,12 +182,9 @@ class ScoreBins:
 
 def encode_scores(scores: FloatArray) -> IntArray:
     """Each score's key: the bits of a float rise with it; above one half those of its distance from 1 fall."""
-    near = np.minimum(scores, 1 - scores)
-    # Clears the sign of -0.0, whose bits are those of a negative number.
-    near += 0.0
-    bits = near.view(np.int64)
-    keys: IntArray = np.subtract(2 * _MIDDLE, bits, out=bits, where=scores > 0.5)  # noqa: PLR2004 - the middle
-    return keys
+    # The sum clears the sign of -0.0, whose bits are those of a negative number.
+    bits = (np.minimum(scores, 1 - scores) + 0.0).view(np.int64)
+    return np.where(scores > 0.5, 2 * _MIDDLE - bits, bits)  # noqa: PLR2004 - the middle
 
 
 def decode_keys(keys: IntArray) -> FloatArray:

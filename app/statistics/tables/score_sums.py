@@ -73,28 +73,26 @@ class ScoreSums:
     @classmethod
     def from_records(cls, columns: IntArray, size: int, actual: IntArray, scores: FloatArray, weights: FloatArray | None) -> Self:
         """Sums the records by column in `range(size)`; scores in [0, 1], outcomes 0 or 1."""
-        key = columns * 2 + actual
-        cells = size * 2
+        key, cells = columns * 2 + actual, size * 2
 
         def summed(quantity: FloatArray | None, of: IntArray = key, beyond: int = cells) -> FloatArray:
             weighed = weights if quantity is None else quantity if weights is None else quantity * weights
-            added: FloatArray = np.bincount(of, weighed, minlength=beyond).astype(np.float64)
-            return added
+            return np.bincount(of, weighed, minlength=beyond).astype(np.float64)
 
-        counts = np.bincount(key, minlength=cells)
-        quantities = _compute_quantities(actual, scores)
-        tenths = columns * DECILES + np.minimum((scores * DECILES).astype(np.int64), DECILES - 1)
+        clipped = np.clip(scores, SMALLEST, 1 - SMALLEST)
+        loss = -np.log(np.where(actual == 1, clipped, 1 - clipped))
+        quantities = [scores, (scores - actual) ** 2, loss]
         rounded = [_round(quantity, SUMS_GRAIN) for quantity in quantities]
         squared = (_round(quantity * quantity, SQUARES_GRAIN) for quantity in quantities)
-        beyond = size * DECILES
-        by_tenth = (None, rounded[0], actual.astype(np.float64))
+        tenth = columns * DECILES + np.minimum((scores * DECILES).astype(np.int64), DECILES - 1)
+        by_tenth = (summed(quantity, tenth, size * DECILES) for quantity in (None, rounded[0], actual.astype(np.float64)))
         return cls(
-            counts.reshape(size, 2),
+            np.bincount(key, minlength=cells).reshape(size, 2),
             summed(None).reshape(size, 2),
-            (summed(None) if weights is None else summed(weights)).reshape(size, 2),
+            summed(weights).reshape(size, 2),
             np.stack([summed(quantity) for quantity in rounded], axis=-1).reshape(size, 2, -1),
             np.stack([summed(quantity) for quantity in squared], axis=-1).reshape(size, 2, -1),
-            np.stack([summed(quantity, tenths, beyond) for quantity in by_tenth], axis=-1).reshape(size, DECILES, -1),
+            np.stack(list(by_tenth), axis=-1).reshape(size, DECILES, -1),
             ScoreBins.from_records(key, cells, scores, weights),
         )
 
@@ -147,16 +145,4 @@ def measure_losses(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def _round(numbers: FloatArray, grain: float) -> FloatArray:
     """Fractions of one over the grain, a power of two."""
-    rounded = numbers * grain
-    np.rint(rounded, out=rounded)
-    rounded *= 1 / grain
-    return rounded
-
-
-def _compute_quantities(actual: IntArray, scores: FloatArray) -> list[FloatArray]:
-    clipped = np.clip(scores, SMALLEST, 1 - SMALLEST)
-    loss = np.where(actual == 1, clipped, 1 - clipped)
-    np.negative(np.log(loss, out=loss), out=loss)
-    distance = scores - actual
-    distance *= distance
-    return [scores, distance, loss]
+    return np.rint(numbers * grain) * (1 / grain)
