@@ -13,7 +13,6 @@ from ...base.frozen import frozen
 from ..figure_values import Scope
 from ..formulas.conditional_disparity import StrataOutcomes
 from ..group_labels import FloatArray
-from ..intervals.cautions import no_caution
 from ..intervals.confusion_cells import PARTS
 from ..intervals.rate_estimates import ShareComparison
 
@@ -121,14 +120,15 @@ class Across:
 class OverStrata:
     """Function of a monitored group's outcomes [..., S, 2] and the reference's by stratum, and its `limits`.
 
-    `caution` returns one from the outcomes [2, S, 2] of a pair, or None. `endless` is the reason where it is not finite.
+    `caution` returns one from the outcomes [2, S, 2] of a pair, or None; figures that leave out strata without both outcomes have none.
+    `endless` is the reason where it is not finite.
     """
 
     function: PairFunction
     over: Over
     limits: Callable[[StrataOutcomes, StrataOutcomes], tuple[FloatArray, FloatArray]]
     method: str
-    caution: Callable[[StrataOutcomes], str | None] = no_caution
+    caution: Callable[[StrataOutcomes], str | None] | None = None
     endless: str = ""
 
 

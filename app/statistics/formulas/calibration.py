@@ -82,8 +82,7 @@ class _Bins:
         # One record drawn from the probabilities keeps a bin of equal labels from appearing certain.
         favourable = np.clip(self.promised - factor[..., None] * self.gap * self.records / (self.records + 1), 0, 1)
         variance = favourable * (1 - favourable)
-        deviation: FloatArray = np.sqrt(divide_or(variance, self.records, 0.0))
-        return deviation
+        return np.sqrt(divide_or(variance, self.records, 0.0))
 
     def variance(self) -> FloatArray:
         """Variance of the error, if the sign of each gap were certain."""
@@ -111,5 +110,4 @@ class _Bins:
         varies = (variance > 0) & (centre > 0)
         shape = np.divide(centre**2, variance, out=np.ones_like(centre), where=varies)
         scaled = np.divide(self.error * centre, variance, out=np.zeros_like(centre), where=varies)
-        chance: FloatArray = np.where(varies, gammainc(shape, scaled), np.where(centre < self.error, 1.0, 0.0))
-        return chance
+        return np.where(varies, gammainc(shape, scaled), np.where(centre < self.error, 1.0, 0.0))

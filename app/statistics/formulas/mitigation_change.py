@@ -14,15 +14,13 @@ def rate_change(cells: FloatArray) -> FloatArray:
 
 def balanced_accuracy_change(cells: FloatArray) -> FloatArray:
     """½ (TPR + TNR) after - before, of cells [..., actual 2, 2, 2]; within [-1, 1]."""
-    change: FloatArray = (rate_change(cells[..., 1, :, :]) - rate_change(cells[..., 0, :, :])) / 2
-    return change
+    return (rate_change(cells[..., 1, :, :]) - rate_change(cells[..., 0, :, :])) / 2
 
 
 def disparate_impact_change(monitored: FloatArray, reference: FloatArray) -> FloatArray:
     """Ratio of the favourable rates after - before, of cells [..., 2, 2]; unbounded."""
     before, after = (_favourable(monitored, axis) / _favourable(reference, axis) for axis in (-1, -2))
-    change: FloatArray = after - before
-    return change
+    return after - before
 
 
 def _favourable(cells: FloatArray, axis: int) -> FloatArray:

@@ -16,8 +16,7 @@ def odds_difference(cells: FloatArray) -> FloatArray:
 
 def odds_ratio(cells: FloatArray) -> FloatArray:
     """Smallest ratio [...] of true or false positive rates of any two groups, within [0, 1]; NaN where all are 0."""
-    ratios: FloatArray = np.exp(-_span(cells, np.log))
-    return ratios
+    return np.exp(-_span(cells, np.log))
 
 
 def difference_limits(shapes: FloatArray) -> tuple[float, float]:

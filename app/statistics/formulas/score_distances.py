@@ -6,8 +6,10 @@ divisor; the quantile is the lowest score that so large a share does not exceed.
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ...base.frozen import frozen
 from ..group_labels import FloatArray, IntArray
@@ -45,7 +47,7 @@ class Gaps:
     method: str
     lacking: str
     details: Mapping[str, float]
-    of_sides: Mapping[str, FloatArray | IntArray]
+    of_sides: Mapping[str, npt.NDArray[Any]]
     missing: Sequence[str]
     smallest: IntArray
 
@@ -150,7 +152,7 @@ def equalized_odds(sets: ScoreSums, everybody: ScoreSums) -> Gaps:  # noqa: ARG0
     )
 
 
-def _trace_sides(sets: ScoreSums, **figures: FloatArray) -> tuple[dict[str, FloatArray | IntArray], list[str], IntArray]:
+def _trace_sides(sets: ScoreSums, **figures: FloatArray) -> tuple[dict[str, npt.NDArray[Any]], list[str], IntArray]:
     n = sets.counts.sum(axis=-1)
     return {**figures, "n": n}, ["" if records else f"no record{{of}} {SCORED}" for records in n], n
 

@@ -6,7 +6,7 @@ groups of twenty records with a rare label.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -143,7 +143,7 @@ class Figures:
     n: IntArray
     smallest: IntArray
     lacking: str
-    details: Mapping[str, FloatArray | IntArray]
+    details: Mapping[str, npt.NDArray[Any]]
 
 
 Figure = Callable[[ScoreSums], Figures]

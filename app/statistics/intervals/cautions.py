@@ -27,10 +27,6 @@ def caution(smallest_group: int) -> str | None:
     return f"rests on {records} in its smallest denominator, fewer than {MINIMUM_GROUP_SIZE}: the interval may not hold what it promises"
 
 
-def no_caution(pair: StrataOutcomes) -> None:
-    """None: the figure leaves out strata without both outcomes."""
-
-
 def caution_of_strata(pair: StrataOutcomes) -> str | None:
     """Caution with the share by weight of a pair's records in strata that lack an outcome; None where small."""
     of_strata = pair.weights.sum(axis=0)

@@ -116,7 +116,8 @@ class DrawnCells:
         spread = (self.squares * other_weights**2 + other_squares * self.weights**2).clip(min=0.0)
         effective = divide_or(self.weights * other_weights * total, spread, np.inf)
         scale = np.minimum(self._scale, effective.min(axis=tuple(range(1, effective.ndim)), keepdims=True))
-        return self.weights * scale + self.prior
+        shapes: FloatArray = self.weights * scale + self.prior
+        return shapes
 
     @property
     def _scale(self) -> FloatArray:
@@ -196,8 +197,7 @@ def limits_around(point: float, lower: float, upper: float, *, method: str) -> I
 def _may_be_zero(signed: FloatArray) -> NDArray[np.bool_]:
     """Whether each signed difference may be zero, at 95 % for all of one figure at once."""
     low, high = take_middle(signed, BEYOND / signed.shape[-1])
-    undecided: NDArray[np.bool_] = (low <= 0) & (high >= 0)
-    return undecided
+    return (low <= 0) & (high >= 0)
 
 
 def _stretch(points: FloatArray, low: FloatArray, high: FloatArray) -> list[Interval]:

@@ -10,8 +10,6 @@ from ...base.frozen import frozen
 from ..group_labels import FloatArray, IntArray, divide
 from .intervals import Interval, Z, log_ratio, newcombe, paired_difference, paired_ratio, proportion
 
-_PAIRS = "pairs_"
-
 ROUNDING = 1e-9
 """Max shortfall, by rounding, of an effective size that is a whole number."""
 
@@ -88,7 +86,7 @@ class Pairs(NamedTuple):
     neither: float
 
     def to_counts(self) -> dict[str, float]:
-        return {f"{_PAIRS}{name}": number for name, number in self._asdict().items()}
+        return {f"pairs_{name}": number for name, number in self._asdict().items()}
 
 
 @frozen
@@ -258,15 +256,8 @@ class Resampled:
     def only(self, phrases: Words, of: Sequence[int]) -> "Resampled":
         """Same rate, in the same resamples, as if only some groups had been counted."""
         is_selected = np.isin(np.arange(self.original.size), list(of))
-        return replace(
-            self,
-            words=phrases,
-            count=self.count * is_selected,
-            total=self.total * is_selected,
-            original=self.original * is_selected,
-            drawn_count=self.drawn_count * is_selected,
-            drawn_total=self.drawn_total * is_selected,
-        )
+        names = ("count", "total", "original", "drawn_count", "drawn_total")
+        return replace(self, words=phrases, **{name: getattr(self, name) * is_selected for name in names})
 
     def _rates(self, of: Sequence[int]) -> FloatArray:
         columns = list(of)

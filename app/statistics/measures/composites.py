@@ -181,7 +181,7 @@ def measure_strata(metric: Metric, how: OverStrata, evidence: TableEvidence) -> 
         details = _trace_pair(metric, how.over, member, reference_member, records).changed(
             strata=len(strata.labels),
             records_without_a_stratum=max(0, int(cells.counts[rows].sum()) - n),
-            caution=how.caution(pair) if isinstance(number, Value) else None,
+            caution=how.caution(pair) if how.caution and isinstance(number, Value) else None,
             **_trace_homogeneity(pair, names, groups if member.scope == "group" else 1),
         )
         results.append(build_result(metric.key, member, number, smallest, details))

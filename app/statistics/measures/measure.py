@@ -4,17 +4,18 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import cache
 
-from ..catalogue import CATALOGUE, Data, FromScores, Metric, metrics_on
+from ..catalogue import Data, FromScores, Metric, metrics_on
 from ..catalogue.metric import Across, ComparedRate, CountOf, OfPair, OfSet, Over, OverStrata, RateOf
 from ..figure_values import Measured
 from ..intervals.confusion_cells import LABELLED, PARTS, RATES
 from ..intervals.draws import DrawnCells, Estimate, TableEvidence, build_cells, build_counted
 from ..intervals.rate_estimates import DRAWS, Words
 from ..tables.count_table import FeedbackCells, GroupCounts
+from ..tables.score_table import ScoreTable
 from .composites import measure_across, measure_cells, measure_strata
 from .figure_members import omit_repeats, with_caution
 from .labelled_figures import judge_labels
-from .measure_rates import measure_closed
+from .measure_rates import measure_comparison, measure_counts, measure_rate
 from .measure_scores import measure_scores
 from .worst_group import NO_LIMITS, AllLimits, mark_worst
 
@@ -35,32 +36,30 @@ def measure_all(
 
     With `scopes`, others are left out as far as they cost time. A metric asked for by name without strata or scores gives its reason.
     """
+    chosen = [metric for metric in _narrow_metrics(data, scopes) if picked is None or metric.key in picked]
+    formulas = {metric.key: metric.formula for metric in chosen if isinstance(metric.measure, FromScores)}
+    of_scores = measure_scores(evidence.scores, evidence.groups, formulas) if formulas and evidence.scores is not None else []
     results: list[Measured] = []
-    of_scores: dict[str, Metric] = {}
-    for metric in _narrow_metrics(data, scopes):
-        if picked is not None and metric.key not in picked:
-            continue
-        how = metric.measure
-        measured: list[Measured] = []
-        match how:
+    for metric in chosen:
+        match how := metric.measure:
             case FromScores():
-                of_scores[metric.key] = metric
-            case RateOf() | CountOf() | ComparedRate():
-                measured = measure_closed(metric, how, evidence)
+                measured = [result for result in of_scores if result.metric == metric.key]
+            case RateOf():
+                measured = measure_rate(metric, how, evidence)
+            case CountOf():
+                measured = measure_counts(metric, how, evidence)
+            case ComparedRate():
+                measured = measure_comparison(metric, how, evidence)
             case OfSet() | OfPair():
                 measured = measure_cells(metric, how, evidence)
             case Across():
                 measured = measure_across(metric, how, evidence)
             case OverStrata() if evidence.strata or picked is not None:
                 measured = measure_strata(metric, how, evidence)
+            case _:
+                measured = []
         results += _judge(metric, measured, evidence)
-
-    if of_scores and evidence.scores is not None:
-        measured = measure_scores(evidence.scores, evidence.groups, {key: row.formula for key, row in of_scores.items()})
-        for row in of_scores.values():
-            results += _judge(row, [result for result in measured if result.metric == row.key], evidence)
-    order = {metric.key: index for index, metric in enumerate(_narrow_metrics(data, scopes))}
-    return [with_caution(result) for result in sorted(results, key=lambda result: order[result.metric])]
+    return [with_caution(result) for result in results]
 
 
 @cache
@@ -96,9 +95,12 @@ def measure_payload(
     `seed` (not negative) gives the same intervals. `scopes` are those that the caller reads (None: all).
     """
     evidence = _build_evidence(table, "predictions", "favourable", FAVOURABLE, limits, seed=seed, draws=draws)
-    is_asked = metrics is not None and any("scores" in CATALOGUE[key].needs for key in metrics)
-    scores = table.unscored() if table.scores is None and is_asked else table.scores
-    return measure_all("payload", replace(evidence, scores=scores), metrics, scopes)
+    return measure_all("payload", replace(evidence, scores=_choose_scores(table, metrics)), metrics, scopes)
+
+
+def _choose_scores(table: GroupCounts | FeedbackCells, metrics: Collection[str] | None) -> ScoreTable | None:
+    """Scores of the table; those asked for by name have a reason where it has none."""
+    return table.scores if metrics is None else table.scores or table.unscored()
 
 
 def measure_training(
@@ -137,10 +139,7 @@ def measure_feedback(
 
     Arguments are as in `measure_payload`. Overall includes ungrouped records: it is the same for every attribute.
     """
-    counts, weighting, strata, scores = table.confusion, table.confusion_weighting, table.strata, table.scores
-    if scores is None and metrics is not None:
-        scores = table.unscored()
-
+    counts, weighting, strata = table.confusion, table.confusion_weighting, table.strata
     everything = PARTS["records"]
     estimates: dict[str, Estimate] = {
         name: build_counted(rate.words, counts, weighting, PARTS[rate.counted].of, PARTS[rate.of_part].of) for name, rate in RATES.items()
@@ -165,7 +164,7 @@ def measure_feedback(
         estimates=estimates,
         cells=cells,
         strata={} if strata is None else {"labels": strata.of_labels()},
-        scores=scores,
+        scores=_choose_scores(table, metrics),
         labels=table,
         limits=limits,
     )

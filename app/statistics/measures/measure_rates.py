@@ -21,16 +21,8 @@ SMALLEST_EXPECTED = 5
 _SELECTION_RATES = frozenset({"favourable", "favourable_before", "favourable_after"})
 
 
-def measure_closed(metric: Metric, how: RateOf | CountOf | ComparedRate, evidence: TableEvidence) -> list[Measured]:
-    match how:
-        case RateOf():
-            return [_measure_rate(metric, how, evidence, member) for member in members(metric.scopes, evidence.groups)]
-        case CountOf(counted_part):
-            return _measure_counts(metric, counted_part, evidence)
-        case ComparedRate() as how:
-            reference_member = reference(evidence.groups)
-            pairs = [_measure_pair(metric, how, evidence, member, reference_member) for member in monitored(evidence.groups)]
-            return [*pairs, *_measure_worst_pair(metric, how, evidence)]
+def measure_rate(metric: Metric, how: RateOf, evidence: TableEvidence) -> list[Measured]:
+    return [_measure_rate(metric, how, evidence, member) for member in members(metric.scopes, evidence.groups)]
 
 
 def _measure_rate(metric: Metric, how: RateOf, evidence: TableEvidence, member: Member) -> Measured:
@@ -48,10 +40,10 @@ def _measure_rate(metric: Metric, how: RateOf, evidence: TableEvidence, member: 
     return build_result(metric.key, member, number, share.certain, details)
 
 
-def _measure_counts(metric: Metric, part_name: str, evidence: TableEvidence) -> list[Measured]:
-    estimate = evidence.estimates[f"part:{part_name}"]
+def measure_counts(metric: Metric, how: CountOf, evidence: TableEvidence) -> list[Measured]:
+    estimate = evidence.estimates[f"part:{how.part}"]
     everybody = estimate.share(range(len(evidence.groups) + 1))
-    squares = PARTS[part_name].of(evidence.cells["confusion"].squares)
+    squares = PARTS[how.part].of(evidence.cells["confusion"].squares)
     results = []
     for member in members(metric.scopes, evidence.groups):
         share = estimate.share(member.columns)
@@ -62,7 +54,7 @@ def _measure_counts(metric: Metric, part_name: str, evidence: TableEvidence) -> 
         else:
             # Without weights the number of all records is exact.
             is_unweighted = share.effective is None or math.isclose(share.effective, share.total)
-            if part_name == "records" and member.scope == "overall" and is_unweighted:
+            if how.part == "records" and member.scope == "overall" and is_unweighted:
                 interval = Interval(share.mass, share.mass, "counted")
             else:
                 interval = _interval_of_count(share, everybody, float(squares[list(member.columns)].sum()))
@@ -88,6 +80,12 @@ def _interval_of_count(share: Share, everybody: Share, squares: float) -> Interv
 class _Side:
     member: Member
     share: Share
+
+
+def measure_comparison(metric: Metric, how: ComparedRate, evidence: TableEvidence) -> list[Measured]:
+    reference_member = reference(evidence.groups)
+    pairs = [_measure_pair(metric, how, evidence, member, reference_member) for member in monitored(evidence.groups)]
+    return [*pairs, *_measure_worst_pair(metric, how, evidence)]
 
 
 def _measure_pair(metric: Metric, how: ComparedRate, evidence: TableEvidence, member: Member, reference_member: Member) -> Measured:

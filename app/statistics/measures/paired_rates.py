@@ -176,8 +176,7 @@ class Paired:
         classified_mass = self._masses[crossed.any(axis=1)].sum()
         pulls = np.zeros(len(self.table.groups))
         pulls[columns] = apart * classified_mass / sizes.sum()
-        effects: FloatArray = pulls[self.table.group]
-        return effects
+        return pulls[self.table.group]
 
     def _effective(self, is_compared: npt.NDArray[np.bool_]) -> float:
         counts, masses = self.table.count[is_compared], self._masses[is_compared]

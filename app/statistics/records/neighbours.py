@@ -44,8 +44,7 @@ def standardise(features: FloatArray) -> FloatArray:
     spread = centred.std(axis=0)
     # The mean of equal numbers can be off by rounding, which must not be magnified.
     constant = spread <= TIE
-    scaled: FloatArray = np.where(constant, 0.0, centred / np.where(constant, 1.0, spread))
-    return scaled
+    return np.where(constant, 0.0, centred / np.where(constant, 1.0, spread))
 
 
 def neighbour_shares(queried: FloatArray, among: Points, k: int) -> csr_array:

@@ -67,14 +67,8 @@ class RowData:
         if len(self.codes) <= limit:
             return self
         sample = np.sort(np.argpartition(self._draw_lots(), limit)[:limit])
-        return replace(
-            self,
-            codes=self.codes[sample],
-            features=self.features[sample],
-            predicted=None if self.predicted is None else self.predicted[sample],
-            actual=None if self.actual is None else self.actual[sample],
-            protected=None if self.protected is None else self.protected[sample],
-        )
+        columns = {name: getattr(self, name) for name in ("codes", "features", "predicted", "actual", "protected")}
+        return replace(self, **{name: None if column is None else column[sample] for name, column in columns.items()})
 
     def _draw_lots(self) -> npt.NDArray[np.uint64]:
         """From features, group and prediction (or label)."""

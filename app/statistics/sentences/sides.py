@@ -6,7 +6,7 @@ from enum import StrEnum
 from ...base.frozen import frozen
 from ..catalogue.metric import Direction, Metric
 from ..figure_values import Measured, Undefined
-from ..intervals.verdicts import ON_FAIRNESS, Limits, Verdict, is_inside, keeps_to, reaches, verdict
+from ..intervals.verdicts import ON_FAIRNESS, Limits, Verdict, is_inside, reaches, verdict
 
 
 class Disadvantaged(StrEnum):
@@ -84,12 +84,11 @@ def disadvantaged(metric: Metric, value: float | None, limits: Limits, verdict: 
     """Group at a disadvantage by the value; None where the number does not say, or nothing is judged."""
     if value is None or metric.disadvantage is None or verdict not in ON_FAIRNESS:
         return None
-    lower, upper = both_sides(metric, limits)
-    if not reaches(value, lower):
-        return Disadvantaged.MONITORED if metric.disadvantage == "below" else Disadvantaged.REFERENCE
-    if not keeps_to(value, upper):
-        return Disadvantaged.MONITORED if metric.disadvantage == "above" else Disadvantaged.REFERENCE
-    return Disadvantaged.NOBODY
+    both = both_sides(metric, limits)
+    if is_inside(value, both):
+        return Disadvantaged.NOBODY
+    side = "above" if reaches(value, both[0]) else "below"
+    return Disadvantaged.MONITORED if metric.disadvantage == side else Disadvantaged.REFERENCE
 
 
 def turned(value: float, lower: float | None, upper: float | None) -> Turned | None:

@@ -143,8 +143,7 @@ class BalancedCells(RecordKinds):
     def crossing(self) -> IntArray:
         """1 [K, groups] where a counterfactual crosses from one side to the other; only such count."""
         monitored = np.array([group.role == "monitored" for group in self.groups], dtype=np.bool_)
-        crossing: IntArray = np.not_equal.outer(monitored[self.group], monitored).astype(np.int64)
-        return crossing
+        return np.not_equal.outer(monitored[self.group], monitored).astype(np.int64)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -125,8 +125,7 @@ class ScoreBins:
 
     def summed(self, costs: FloatArray) -> FloatArray:
         cell, at = self.split()
-        total: FloatArray = np.bincount(cell >> 1, self.weights * costs[at], minlength=self.size // 2).astype(np.float64)
-        return total
+        return np.bincount(cell >> 1, self.weights * costs[at], minlength=self.size // 2).astype(np.float64)
 
     def split(self) -> tuple[IntArray, IntArray]:
         """Cell and bin of each place."""
@@ -136,14 +135,12 @@ class ScoreBins:
     @property
     def is_wide(self) -> npt.NDArray[np.bool_]:
         """Whether distinct scores share the bin."""
-        wide: npt.NDArray[np.bool_] = self.highs > self.lows
-        return wide
+        return self.highs > self.lows
 
     @property
     def scores(self) -> FloatArray:
         """Score in the middle of each bin."""
-        middles: FloatArray = (decode_keys(self.lows) + decode_keys(self.highs)) / 2
-        return middles
+        return (decode_keys(self.lows) + decode_keys(self.highs)) / 2
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values: scores, widths of the wide bins, and steps between filled places."""
