@@ -79,6 +79,7 @@ _NAMES = {
 
 
 _pair_row = partial(Metric, data=("feedback",), scopes=_PAIRS_OF_CELLS, direction=Direction.TOWARDS_IDEAL, needs=("predictions", "labels"))
+_signed_row = partial(_pair_row, lowest=-1.0, ideal=0.0, order="monitored - reference")
 
 _TOO_FEW = "for one of the labels fewer than two groups have records"
 
@@ -144,14 +145,11 @@ ROWS = (
         )
         for rate, title in _OPENSCALE_DIFFERENCES
     ),
-    _pair_row(
+    _signed_row(
         "average_odds_difference",
         "Average odds difference",
         "((FPR(m) - FPR(r)) + (TPR(m) - TPR(r))) / 2",
         measure=OfPair(pairs.average_odds_difference, "confusion", _ODDS),
-        lowest=-1.0,
-        ideal=0.0,
-        order="monitored - reference",
         convention="monitored - reference: below 0 the monitored group is favoured less often than others of the same merit",
         says="Of records with equal labels, {monitored} is favoured {points} percentage points {less} often than {reference}, on average.",
         limits=_DIFFERENCE_LIMITS,
@@ -173,14 +171,11 @@ ROWS = (
         source="OpenScale; AIF360",
         aliases=("OpenScale average_abs_odds_difference", "AIF360 average_abs_odds_difference"),
     ),
-    _pair_row(
+    _signed_row(
         "average_predictive_value_difference",
         "Average predictive value difference",
         "((PPV(m) - PPV(r)) + (FOR(m) - FOR(r))) / 2",
         measure=OfPair(pairs.average_predictive_value_difference, "confusion", parts("predicted_favourable", "predicted_unfavourable")),
-        lowest=-1.0,
-        ideal=0.0,
-        order="monitored - reference",
         convention="monitored - reference: above 0 the monitored group's labels are more often favourable than its predictions suggest",
         says="At equal predictions, the labels of {monitored} are favourable {points} percentage points {less} "
         "often than those of {reference}, on average.",
@@ -307,30 +302,26 @@ ROWS = (
         aliases=("Clarify DCA", "Clarify DCAcc"),
         disadvantage="below",
     ),
-    _pair_row(
+    _signed_row(
         "difference_in_conditional_rejection",
         "Difference in conditional rejection (DCR)",
         "N(m) / predicted_unfavourable(m) - N(r) / predicted_unfavourable(r)",
         measure=OfPair(pairs.difference_in_conditional_rejection, "confusion", judged("predicted_unfavourable")),
         lowest=None,
         highest=None,
-        ideal=0.0,
-        order="monitored - reference",
         convention="monitored - reference: below 0 the monitored group is rejected more than its labels say, compared with the reference",
         says="For each unfavourable prediction, {monitored} has {distance} {more} unfavourable labels than {reference}.",
         source="Clarify DCR",
         aliases=("Clarify DCR",),
         disadvantage="below",
     ),
-    _pair_row(
+    _signed_row(
         "treatment_equality",
         "Treatment equality (TE)",
         "FN(m) / FP(m) - FN(r) / FP(r)",
         measure=OfPair(pairs.treatment_equality, "confusion", judged("false_positive")),
         lowest=None,
         highest=None,
-        ideal=0.0,
-        order="monitored - reference",
         convention="monitored - reference: above 0 errors fall more often to the monitored group's disadvantage",
         says="For each wrongly favourable prediction, {monitored} has {distance} {more} wrongly unfavourable ones than {reference}.",
         source="Clarify TE",

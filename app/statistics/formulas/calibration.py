@@ -55,14 +55,20 @@ def error_limits(bins: FloatArray, size: FloatArray) -> IntervalEnds:
     variance. Upper: without the correction for chance, and with unseen records as a loss has, each as wrong as can be.
     """
     tenths = _Bins(bins, size)
-    lower = tenths.lowest_factor() * tenths.error
-    variance = tenths.variance()
+    low, high = np.zeros_like(tenths.error), np.ones_like(tenths.error)
+    # The largest factor at which an error as large as observed has at most the probability `BEYOND`; zero where it has more.
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        unlikely = tenths.chance_of_smaller(middle) > 1 - BEYOND
+        low, high = np.where(unlikely, middle, low), np.where(unlikely, high, middle)
+    # If the sign of each gap were certain.
+    variance = (tenths.share**2 * tenths.deviation(np.ones_like(tenths.error)) ** 2).sum(axis=-1) + tenths.among
     upper = tenths.error - ndtri(BEYOND) * np.sqrt(variance)
     records = size + 2 * UNSEEN
     mean = (tenths.error * size + UNSEEN) / records
     square = ((variance * size + tenths.error**2) * size + UNSEEN) / records
     allowed = share_limits(mean, square, size).upper
-    return IntervalEnds(np.minimum(lower, tenths.error), np.clip(np.maximum(upper, allowed), tenths.error, 1))
+    return IntervalEnds(low * tenths.error, np.clip(np.maximum(upper, allowed), tenths.error, 1))
 
 
 class _Bins:
@@ -84,21 +90,7 @@ class _Bins:
         variance = favourable * (1 - favourable)
         return np.sqrt(divide_or(variance, self.records, 0.0))
 
-    def variance(self) -> FloatArray:
-        """Variance of the error, if the sign of each gap were certain."""
-        variance: FloatArray = (self.share**2 * self.deviation(np.ones_like(self.error)) ** 2).sum(axis=-1) + self.among
-        return variance
-
-    def lowest_factor(self) -> FloatArray:
-        """Factor at which an error as large as observed has probability `BEYOND`; zero where it has more."""
-        low, high = np.zeros_like(self.error), np.ones_like(self.error)
-        for _ in range(HALVINGS):
-            middle = (low + high) / 2
-            unlikely = self._chance_of_smaller(middle) > 1 - BEYOND
-            low, high = np.where(unlikely, middle, low), np.where(unlikely, high, middle)
-        return low
-
-    def _chance_of_smaller(self, factor: FloatArray) -> FloatArray:
+    def chance_of_smaller(self, factor: FloatArray) -> FloatArray:
         gap, deviation = factor[..., None] * self.gap, self.deviation(factor)
         # Mean and variance of the absolute value of a normal variable (Leone et al. 1961).
         z = divide_or(gap, deviation, 0.0)

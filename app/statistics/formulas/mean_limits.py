@@ -72,8 +72,8 @@ def difference_limits(of: Bounded, against: Bounded, correlation: FloatArray | f
     """Limits of a difference of two estimates from the limits of each (Zou and Donner 2008; uncorrelated: Newcombe's method 10)."""
     (mean, ends), (other_mean, other_ends) = of, against
     difference = mean - other_mean
-    below = _combine(mean - ends.lower, other_ends.upper - other_mean, correlation)
-    above = _combine(ends.upper - mean, other_mean - other_ends.lower, correlation)
+    below = combine(mean - ends.lower, other_ends.upper - other_mean, correlation)
+    above = combine(ends.upper - mean, other_mean - other_ends.lower, correlation)
     return IntervalEnds(difference - below, difference + above)
 
 
@@ -83,5 +83,6 @@ def limits_from_last(points: FloatArray, ends: IntervalEnds) -> IntervalEnds:
     return difference_limits(of, against)
 
 
-def _combine(half: FloatArray, other_half: FloatArray, correlation: FloatArray | float) -> FloatArray:
+def combine(half: FloatArray | float, other_half: FloatArray | float, correlation: FloatArray | float) -> FloatArray:
+    """Distance of a difference's limit from the distances of both estimates' limits."""
     return np.sqrt(np.maximum(half * half - 2 * correlation * half * other_half + other_half * other_half, 0))

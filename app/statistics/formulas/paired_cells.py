@@ -6,7 +6,7 @@ NaN or infinite where a denominator is empty. Sources: AIF360 ClassificationMetr
 import numpy as np
 
 from ..group_labels import FloatArray, divide
-from ..intervals.confusion_cells import PARTS, rate
+from ..intervals.confusion_cells import PARTS, divide_parts, rate
 
 
 def rate_difference(name: str, monitored: FloatArray, reference: FloatArray) -> FloatArray:
@@ -53,17 +53,17 @@ def equalized_odds_ratio(monitored: FloatArray, reference: FloatArray) -> FloatA
 
 def conditional_acceptance(cells: FloatArray) -> FloatArray:
     """Favourable labels over favourable predictions, n(1) / n'(1), from 0 up. Source: Clarify."""
-    return _divide(cells, "actual_favourable", "predicted_favourable")
+    return divide_parts(cells, "actual_favourable", "predicted_favourable")
 
 
 def conditional_rejection(cells: FloatArray) -> FloatArray:
     """Unfavourable labels over unfavourable predictions, n(0) / n'(0), from 0 up. Source: Clarify."""
-    return _divide(cells, "actual_unfavourable", "predicted_unfavourable")
+    return divide_parts(cells, "actual_unfavourable", "predicted_unfavourable")
 
 
 def treatment_ratio(cells: FloatArray) -> FloatArray:
     """FN / FP, from 0 up. Source: Clarify."""
-    return _divide(cells, "false_negative", "false_positive")
+    return divide_parts(cells, "false_negative", "false_positive")
 
 
 def f1(cells: FloatArray) -> FloatArray:
@@ -90,7 +90,3 @@ def difference_in_conditional_rejection(monitored: FloatArray, reference: FloatA
 def treatment_equality(monitored: FloatArray, reference: FloatArray) -> FloatArray:
     """Difference monitored - reference FN / FP, unbounded. Source: Clarify TE."""
     return treatment_ratio(monitored) - treatment_ratio(reference)
-
-
-def _divide(cells: FloatArray, counted: str, of_part: str) -> FloatArray:
-    return divide(PARTS[counted].of(cells), PARTS[of_part].of(cells))

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ...base.frozen import frozen
 from ..group_labels import FloatArray, IntArray
-from ..intervals.intervals import log_ratio
+from ..intervals.intervals import Interval, log_ratio
 from ..tables.score_bins import MOST, decode_keys
 from ..tables.score_sums import ScoreSums
 from .mean_limits import BEYOND, IntervalEnds, limits_from_last, share_limits
@@ -104,14 +104,12 @@ def ratio_above(quantile: float, sets: ScoreSums, everybody: ScoreSums) -> Gaps:
     shares = least + share_above * (greatest - least)
     points = np.where(shares[-1] > 0, shares[:-1] / shares[-1], np.nan)
     ends = [
-        log_ratio(share * records, records, shares[-1] * size[-1], size[-1]) if np.isfinite(point) else None
+        log_ratio(share * records, records, shares[-1] * size[-1], size[-1]) if np.isfinite(point) else Interval(np.nan, None, "")
         for share, records, point in zip(shares[:-1], size[:-1], points, strict=True)
     ]
-    lower = np.array([np.nan if interval is None else interval.lower for interval in ends])
-    upper = np.array([np.nan if interval is None else np.inf if interval.upper is None else interval.upper for interval in ends])
-    furthest = (
-        np.stack([greatest[:-1] / least[-1] - points, points - least[:-1] / greatest[-1]]).max(axis=0) if is_wide else np.zeros(len(points))
-    )
+    lower = np.array([interval.lower for interval in ends])
+    upper = np.array([np.inf if interval.upper is None else interval.upper for interval in ends])
+    furthest = np.maximum(greatest[:-1] / least[-1] - points, points - least[:-1] / greatest[-1])
     error = float(np.max(furthest / points, initial=0.0, where=points > 0))
     too_close = error > MOST_RELATIVE_ERROR
     return Gaps(

@@ -104,4 +104,8 @@ RATES: Mapping[str, Rate] = {
 
 def rate(name: str, cells: FloatArray) -> FloatArray:
     """Rate [...] of an array [..., 2, 2]; NaN where the denominator is empty."""
-    return divide(PARTS[RATES[name].counted].of(cells), PARTS[RATES[name].of_part].of(cells))
+    return divide_parts(cells, RATES[name].counted, RATES[name].of_part)
+
+
+def divide_parts(cells: FloatArray, counted: str, of_part: str) -> FloatArray:
+    return divide(PARTS[counted].of(cells), PARTS[of_part].of(cells))

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from scipy.special import gammaincinv
 
+from ..formulas.mean_limits import combine
+
 Z = 1.959963984540054
 """97.5 % quantile of the normal distribution."""
 
@@ -144,10 +146,6 @@ def paired_difference(both: float, first: float, second: float, neither: float) 
     together = max(-1.0, min(1.0, covariance / math.sqrt(product))) if product > 0 else 0.0
 
     difference = rate - other_rate
-    below = _join(rate - low, other_high - other_rate, together)
-    above = _join(high - rate, other_rate - other_low, together)
+    below = float(combine(rate - low, other_high - other_rate, together))
+    above = float(combine(high - rate, other_rate - other_low, together))
     return Interval(max(-1.0, difference - below), min(1.0, difference + above), "paired_difference")
-
-
-def _join(half: float, other_half: float, correlation: float) -> float:
-    return math.sqrt(max(0.0, half * half - 2 * correlation * half * other_half + other_half * other_half))

@@ -194,19 +194,20 @@ def _trace_homogeneity(pair: StrataOutcomes, names: NDArray[np.str_], groups: in
     homogeneity = measure_homogeneity(of_monitored, of_reference)
     if homogeneity is None or not homogeneity.has_enough:
         return {}
-    p_values = {
-        "p_value": homogeneity.p_value,
-        "tarone_p_value": homogeneity.tarone_p_value,
-        "p_value_for_choice": min(1.0, groups * homogeneity.p_value),
-    }
     odds = odds_ratio(of_monitored, of_reference)[homogeneity.strata]
     finite = np.flatnonzero(np.isfinite(odds))
     furthest = {
         str(names[homogeneity.strata[at]]): float(odds[at]) for at in sorted(finite, key=odds.__getitem__)[:: max(1, len(finite) - 1)]
     }
-    return {
-        "homogeneity": {"breslow_day": homogeneity.statistic, "degrees": len(homogeneity.strata) - 1, **p_values, "odds_ratios": furthest}
+    tested = {
+        "breslow_day": homogeneity.statistic,
+        "degrees": len(homogeneity.strata) - 1,
+        "p_value": homogeneity.p_value,
+        "tarone_p_value": homogeneity.tarone_p_value,
+        "p_value_for_choice": min(1.0, groups * homogeneity.p_value),
+        "odds_ratios": furthest,
     }
+    return {"homogeneity": tested}
 
 
 def _stack_outcomes(strata: Strata, subjects: Sequence[Member]) -> StrataOutcomes:

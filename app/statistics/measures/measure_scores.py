@@ -29,7 +29,6 @@ def measure_scores(table: ScoreTable, groups: Groups, formulas: Mapping[str, str
     """
     subjects = members(("overall", "group", "pooled", "reference"), groups)
     sums, everybody = table.sums.together([member.columns for member in subjects]), table.sums.together([range(len(table.unscored))])
-    unscored = [int(table.unscored[list(member.columns)].sum()) for member in subjects]
     results: list[Measured] = []
     with np.errstate(all="ignore"):
         for key, formula in formulas.items():
@@ -37,11 +36,11 @@ def measure_scores(table: ScoreTable, groups: Groups, formulas: Mapping[str, str
                 results += _measure_gap(key, table, everybody, groups, formula)
             else:
                 figures = COUNTS[key](sums, everybody) if key in COUNTS else FIGURES[key](sums)
-                results += _measure_sets(key, formula, figures, subjects, unscored)
+                results += _measure_sets(key, table, formula, figures, subjects)
     return [with_caution(result) for result in results]
 
 
-def _measure_sets(key: str, formula: str, figures: Figures, subjects: Sequence[Member], unscored: Sequence[int]) -> list[Measured]:
+def _measure_sets(key: str, table: ScoreTable, formula: str, figures: Figures, subjects: Sequence[Member]) -> list[Measured]:
     results = []
     for index, member in enumerate(subjects):
         traced = _trace(figures.details, index)
@@ -49,7 +48,8 @@ def _measure_sets(key: str, formula: str, figures: Figures, subjects: Sequence[M
         lacking = (TOO_CLOSE if is_doubtful else figures.lacking).format(of=member.of, **traced)
         point = math.nan if is_doubtful else figures.points[index]
         number = _build_number(point, figures.limits, index, figures.method, int(figures.n[index]), lacking)
-        details = Details(formula=formula, subject=member.subject, counts=traced, unscored=unscored[index])
+        unscored = int(table.unscored[list(member.columns)].sum())
+        details = Details(formula=formula, subject=member.subject, counts=traced, unscored=unscored)
         results.append(build_result(key, member, number, int(figures.smallest[index]), details))
     return results
 
@@ -58,10 +58,8 @@ def _measure_gap(key: str, table: ScoreTable, everybody: ScoreSums, groups: Grou
     subjects, reference_member = monitored(groups), reference(groups)
     if not subjects:
         return []
-    everyone = [*subjects, reference_member]
-    sums = table.sums.together([member.columns for member in everyone])
+    sums = table.sums.together([member.columns for member in (*subjects, reference_member)])
     gaps = GAPS[key](sums, everybody)
-    unscored = [int(table.unscored[list(member.columns)].sum()) for member in everyone]
 
     results = []
     for index, member in enumerate(subjects):
@@ -69,7 +67,7 @@ def _measure_gap(key: str, table: ScoreTable, everybody: ScoreSums, groups: Grou
         sides = (member, gaps.missing[index]), (reference_member, gaps.missing[-1])
         missing = next((text.format(of=side.of) for side, text in sides if text), "")
         lacking = missing or gaps.lacking.format(reference=reference_member.name, **gaps.details)
-        n = int(sums.counts[[index, -1]].sum())
+        n, unscored = int(sums.counts[[index, -1]].sum()), int(table.unscored[[*member.columns, *reference_member.columns]].sum())
         details = Details(
             formula=formula,
             monitored=member.name,
@@ -77,7 +75,7 @@ def _measure_gap(key: str, table: ScoreTable, everybody: ScoreSums, groups: Grou
             counts={name: value if np.isfinite(value) else None for name, value in gaps.details.items()},
             monitored_counts=_trace(gaps.of_sides, index),
             reference_counts=_trace(gaps.of_sides, -1),
-            unscored=None if key == EQUALIZED_ODDS else unscored[index] + unscored[-1],
+            unscored=None if key == EQUALIZED_ODDS else unscored,
         )
         number = _build_number(gaps.points[index], gaps.limits, index, gaps.method, n, lacking)
         results.append(build_result(key, member, number, int(gaps.smallest[[index, -1]].min()), details))

@@ -32,16 +32,14 @@ Without it a window without flips would give no width; with it alone, small wind
 UNEQUALLY_SAMPLED = "the records were sampled at different rates, for which this figure cannot allow"
 """Reason for figures without weights."""
 
-EVERY_COPY = Words(
-    noun="favourable",
-    empty="no record{of} was classified",
+EVERY_COPY = replace(
+    FAVOURABLE,
     zero_reference="perfect equality is zero: none of {n} reference records, original and synthesised, was favourable",
 )
 PERFECT_EQUALITY = Words(noun="favourable", empty="no record of the reference group was classified")
 
-BALANCED = Words(
-    noun="favourable",
-    empty="no record{of} was classified",
+BALANCED = replace(
+    FAVOURABLE,
     zero_reference="the balanced reference rate is zero: none of {n} records is favourable with a reference value",
     no_counterfactual="no counterfactual of a record{of} was classified",
 )

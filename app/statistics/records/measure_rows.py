@@ -170,18 +170,16 @@ def _measure_flip_test(searched: _Rows, limits: AllLimits) -> list[Measured]:
     sets = [searched.within(member) & classified for member in subjects]
     # The reduction of an empty list is a scalar, which is no mask.
     everyone = np.logical_or.reduce(sets) if sets else classified & False
-    features = standardise(searched.rows.features)
-    reason = (
-        NO_FEATURES
-        if features.shape[1] == 0
-        else ""
-        if of_reference.any()
-        else f"no record{reference_member.of} has a classified prediction"
-    )
-    can = not reason and bool(everyone.any())
-    tested = flips(features[everyone], predicted[everyone], features[of_reference], predicted[of_reference]) if can else None
+    features, reason, tested = standardise(searched.rows.features), "", None
+    if features.shape[1] == 0:
+        reason = NO_FEATURES
+    elif not of_reference.any():
+        reason = f"no record{reference_member.of} has a classified prediction"
+    elif everyone.any():
+        tested = flips(features[everyone], predicted[everyone], features[of_reference], predicted[of_reference])
     results = []
     for member, chosen in zip(subjects, sets, strict=True):
+        records = int(chosen.sum()), int(of_reference.sum())
         details = Details(
             monitored=member.name,
             reference=reference_member.name,
@@ -189,16 +187,13 @@ def _measure_flip_test(searched: _Rows, limits: AllLimits) -> list[Measured]:
             reference_counts=_count_favourable(predicted[of_reference]),
         )
         if tested is None or not chosen.any():
-            number: Value | Undefined = Undefined(
-                reason or f"no record{member.of} has a classified prediction", _count_records(chosen, of_reference)
-            )
+            number: Value | Undefined = Undefined(reason or f"no record{member.of} has a classified prediction", sum(records))
         else:
             of = chosen[everyone]
-            number = build_value(tested.value(of), tested.interval(of), _count_records(chosen, of_reference))
+            number = build_value(tested.value(of), tested.interval(of), sum(records))
             flips_of = dict(zip(("flips_to_favourable", "flips_to_unfavourable"), tested.towards(of), strict=True))
             details = details.changed(counts=flips_of, neighbours=tested.neighbours)
-        smallest = min(int(chosen.sum()), int(of_reference.sum()))
-        results.append(build_result(_FLIP_TEST, member, number, smallest, details))
+        results.append(build_result(_FLIP_TEST, member, number, min(records), details))
     return omit_repeats(mark_worst(CATALOGUE[_FLIP_TEST], results, limits), groups)
 
 
@@ -210,14 +205,15 @@ def _measure_consistency(searched: _Rows, key: str) -> list[Measured]:
     which = _CONSISTENCY[key]
     outcomes = searched.outcomes(which)
     classified = outcomes != UNCLASSIFIED
-    total = int(classified.sum())
+    total, reason, agreed = int(classified.sum()), "", None
     if searched.rows.features.shape[1] == 0:
         reason = NO_FEATURES
     elif total == 0:
         reason = f"no record has a classified {which}"
+    elif total < NEIGHBOURS:
+        reason = f"only {total} records have a classified {which}, fewer than the {NEIGHBOURS} nearest"
     else:
-        reason = f"only {total} records have a classified {which}, fewer than the {NEIGHBOURS} nearest" if total < NEIGHBOURS else ""
-    agreed = None if reason else agreement(searched.neighbourhood(classified), outcomes[classified])
+        agreed = agreement(searched.neighbourhood(classified), outcomes[classified])
     results = []
     for member in members(("overall", "group"), searched.rows.groups):
         of = searched.within(member)[classified]
@@ -252,7 +248,3 @@ def _measure_rich_subgroup(searched: _Rows, key: str) -> Measured:
         subgroup_of_groups={labels[code]: int(count) for code, count in zip(*np.unique(codes, return_counts=True), strict=True)},
     )
     return build_result(key, member, build_value(subgroup.value, subgroup.interval, len(classified)), min(inside, judged - inside), details)
-
-
-def _count_records(*sets: BoolArray) -> int:
-    return sum(int(chosen.sum()) for chosen in sets)

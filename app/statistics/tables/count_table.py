@@ -33,7 +33,8 @@ class CountTable:
     """Counts [groups + 1, …] by the codes of `AXES`; the last row holds the records of no group.
 
     `weighting` has the shape of the cells; that of `counts` alone is stored. `strata` [S, groups, 2, …] divide the first `DIVIDED` axes.
-    `scores` are of every record that has one. `STORED` selects the cells stored one by one; of the others each row stores only the sum.
+    `scores` are of every record that has one. `cohort` is explained in `FeedbackCells`. `STORED` selects the cells stored one by one; of
+    the others each row stores only the sum.
 
     Raises:
         ValueError: parts do not fit the groups, or a count is negative.
@@ -48,6 +49,7 @@ class CountTable:
     weighting: Weighting | None = None
     strata: Strata | None = None
     scores: ScoreTable | None = None
+    cohort: IntArray | None = None
 
     def __post_init__(self) -> None:
         size = len(self.groups)
@@ -101,7 +103,8 @@ class CountTable:
         stored = {"groups": [list(group) for group in self.groups], "counts": self.counts.tolist()}
         if len(self.STORED) > 1:
             stored["unclassified"] = self.unclassified.tolist()
-        return stored | {name: table.to_json() for name, table in optional if table is not None}
+        stored |= {name: table.to_json() for name, table in optional if table is not None}
+        return stored | ({} if self.cohort is None else {"cohort": self.cohort.tolist()})
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
@@ -126,7 +129,8 @@ class CountTable:
         weighting = Weighting.from_json(stored.get("weighting"), *counts.shape)
         table, scores = cls(groups, cells, weighting and weighting.changed(spread)), stored.get("scores")
         strata = Strata.from_json(stored.get("strata"), len(groups), *[2] * cls.DIVIDED)
-        return replace(table, strata=strata, scores=None if scores is None else ScoreTable.from_json(scores))
+        cohort = None if (counted := stored.get("cohort")) is None else np.asarray(counted, np.int64)
+        return replace(table, strata=strata, scores=None if scores is None else ScoreTable.from_json(scores), cohort=cohort)
 
     @classmethod
     def _sum_divided(cls, cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -142,7 +146,12 @@ class CountTable:
         strata, scores = merge_strata([table.strata for table in tables], rows_of, len(groups)), None
         if any(table.scores is not None for table in tables):
             scores = ScoreTable.placed([table.scores or table.unscored() for table in tables], rows_of, groups)
-        return cls(groups, cells, weighting, strata, scores)
+        cohorts = []
+        for table, rows in zip(tables, rows_of, strict=True):
+            if table.cohort is not None:
+                cohorts.append(np.zeros((len(groups) + 1, 2, 2), np.int64))
+                np.add.at(cohorts[-1], rows, table.cohort)
+        return cls(groups, cells, weighting, strata, scores, max(cohorts, key=np.sum, default=None))
 
     @classmethod
     def _count(
@@ -226,7 +235,6 @@ class GroupCounts(CountTable):
         return super().to_json() | {"other": self.other}
 
 
-@dataclass(frozen=True, eq=False)
 class FeedbackCells(CountTable):
     """Counts of predictions by ground-truth labels, and by whether the predicted label is right.
 
@@ -238,8 +246,6 @@ class FeedbackCells(CountTable):
     AXES = {"actual": OUTCOMES, "predicted": OUTCOMES, "correct": 2}  # noqa: RUF012 - annotated in the base class
     DIVIDED = 2
     STORED = (slice(None),)
-
-    cohort: IntArray | None = None
 
     @classmethod
     def from_records(
@@ -257,23 +263,6 @@ class FeedbackCells(CountTable):
         """Counts the records by both outcomes (0, 1, 2) and correct (0, 1); see `_count`."""
         columns = [actual, predicted, correct]
         return cls._count(groups, codes, columns, weights=weights, strata=strata, scores=scores)
-
-    @classmethod
-    def _place(cls, tables: Sequence["CountTable"], rows_of: Sequence[IntArray], groups: Groups) -> Self:
-        cohorts = []
-        for table, rows in zip(tables, rows_of, strict=True):
-            if isinstance(table, FeedbackCells) and table.cohort is not None:
-                cohorts.append(np.zeros((len(groups) + 1, 2, 2), np.int64))
-                np.add.at(cohorts[-1], rows, table.cohort)
-        return replace(super()._place(tables, rows_of, groups), cohort=max(cohorts, key=np.sum, default=None))
-
-    def to_json(self) -> dict[str, Any]:
-        return super().to_json() | ({} if self.cohort is None else {"cohort": self.cohort.tolist()})
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        cohort = stored.get("cohort")
-        return replace(super().from_json(stored), cohort=None if cohort is None else np.asarray(cohort, np.int64))
 
     def count_labels(self) -> IntArray:
         """Cohort where the table itself holds the records without a label."""

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...base.frozen import frozen
-from ..group_labels import NEITHER, ComparedGroup, Groups, IntArray, align, as_groups, check_codes, check_counts
+from ..group_labels import NEITHER, ComparedGroup, Groups, IntArray, as_groups, check_codes, check_counts
 from .score_sums import ScoreSums
 from .strata_counts import check_weights
 
@@ -58,11 +58,6 @@ class ScoreTable:
             columns, labels, probabilities = columns[is_scored], labels[is_scored], probabilities[is_scored]
             weighed = None if weighed is None else weighed[is_scored]
         return cls(named, ScoreSums.from_records(columns, len(named) + 1, labels, probabilities, weighed), unscored)
-
-    @classmethod
-    def merged(cls, tables: Sequence["ScoreTable"]) -> Self:
-        groups, rows = align([table.groups for table in tables])
-        return cls.placed(tables, rows, groups)
 
     @classmethod
     def placed(cls, tables: Sequence["ScoreTable"], rows_of: Sequence[IntArray], groups: Groups) -> Self:
