@@ -49,13 +49,9 @@ def union(several: Sequence[Groups]) -> Groups:
 def align(several: Sequence[Groups]) -> tuple[Groups, list[IntArray]]:
     """Groups of several tables by label, and the row of each table's rows among them: of its groups and, last, of no group."""
     groups = union(several)
-    return groups, [np.append(positions(table_groups, groups), len(groups)) for table_groups in several]
-
-
-def positions(groups: Groups, within: Groups) -> IntArray:
-    """Position of each group in `within`, which must hold all their labels."""
-    position_of = {group.label: position for position, group in enumerate(within)}
-    return np.array([position_of[group.label] for group in groups], dtype=np.int64)
+    row_of = {group.label: row for row, group in enumerate(groups)}
+    rows = [[*(row_of[group.label] for group in table_groups), len(groups)] for table_groups in several]
+    return groups, [np.array(of_table, dtype=np.int64) for of_table in rows]
 
 
 def check_codes(codes: npt.ArrayLike, least: int, beyond: int) -> IntArray:

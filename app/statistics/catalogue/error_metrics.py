@@ -4,7 +4,6 @@ from functools import partial
 
 import numpy as np
 
-from ..figure_values import Scope
 from ..formulas import paired_cells as pairs
 from ..formulas import rate_spread as spread
 from ..intervals.rate_estimates import DIFFERENCE, RATIO, REVERSED_DIFFERENCE, ShareComparison
@@ -23,9 +22,8 @@ from .metric import (
     ratio_row,
     reversed_row,
 )
-from .selection_metrics import PAIRS
+from .selection_metrics import AGAINST_REFERENCE, PAIRS
 
-_PAIRS_OF_CELLS: tuple[Scope, ...] = ("group", "pooled", "worst")
 TPR_DIFFERENCE: PairFunction = partial(pairs.rate_difference, "true_positive")
 FPR_DIFFERENCE: PairFunction = partial(pairs.rate_difference, "false_positive")
 _DISTANCES: tuple[PairFunction, ...] = (partial(pairs.rate_distance, "true_positive"), partial(pairs.rate_distance, "false_positive"))
@@ -78,7 +76,9 @@ _NAMES = {
 }
 
 
-_pair_row = partial(Metric, data=("feedback",), scopes=_PAIRS_OF_CELLS, direction=Direction.TOWARDS_IDEAL, needs=("predictions", "labels"))
+_pair_row = partial(
+    Metric, data=("feedback",), scopes=AGAINST_REFERENCE, direction=Direction.TOWARDS_IDEAL, needs=("predictions", "labels")
+)
 _signed_row = partial(_pair_row, lowest=-1.0, ideal=0.0, order="monitored - reference")
 
 _TOO_FEW = "for one of the labels fewer than two groups have records"

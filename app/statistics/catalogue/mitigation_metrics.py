@@ -12,9 +12,8 @@ from ..intervals.confusion_cells import LABELLED, PARTS
 from ..intervals.rate_estimates import RATIO
 from .metric import ComparedRate, Data, Direction, Measure, Metric, Need, Needs, OfPair, OfSet, Over, RateOf, parts, ratio_row
 from .quality_metrics import EVERYONE
-from .selection_metrics import GROUPS
+from .selection_metrics import AGAINST_REFERENCE, GROUPS
 
-_IMPACT: tuple[Scope, ...] = ("group", "pooled", "worst")
 _MONITORED: tuple[Scope, ...] = ("group", "pooled")
 _SOURCE = "Evenhand, mitigation"
 _NEEDS: dict[Data, tuple[Needs, ...]] = {
@@ -63,7 +62,7 @@ def _impact(key: str, title: str, formula: str, rate: str, convention: str) -> M
         formula,
         data=("debiased",),
         measure=ComparedRate(rate, RATIO),
-        scopes=_IMPACT,
+        scopes=AGAINST_REFERENCE,
         convention=convention,
         source=_SOURCE,
         needs=_NEEDS["debiased"],

@@ -1,15 +1,13 @@
 """Differences of labels and group sizes."""
 
-from ..figure_values import Scope
 from ..formulas import conditional_disparity as conditional
 from ..formulas import distribution_distances as distributions
 from ..intervals.cautions import caution_of_strata
 from ..intervals.rate_estimates import REVERSED_DIFFERENCE
 from .metric import LABELS, ComparedRate, Data, Direction, Metric, OfPair, OverStrata, PairFunction, reversed_row
-from .selection_metrics import PAIRS
+from .selection_metrics import AGAINST_REFERENCE, PAIRS
 
 _LABELLED: tuple[Data, ...] = ("training", "feedback")
-_PAIRS_OF_CELLS: tuple[Scope, ...] = ("group", "pooled", "worst")
 ENDLESS_KL = "no record{of} has one of the labels that the reference group has, so the divergence is infinite"
 
 
@@ -23,7 +21,7 @@ def _distance(
         formula,
         data=_LABELLED,
         measure=OfPair(function, "labels", LABELS, (distributions.share_difference,), endless),
-        scopes=_PAIRS_OF_CELLS,
+        scopes=AGAINST_REFERENCE,
         highest=highest,
         ideal=0.0,
         direction=Direction.TOWARDS_IDEAL,
@@ -44,7 +42,7 @@ def _conditional(key: str, title: str, data: tuple[Data, ...], how: OverStrata, 
         formula="sum over strata i of n_i ((unfavourable_i(m) / unfavourable_i) - (favourable_i(m) / favourable_i)) / n",
         data=data,
         measure=how,
-        scopes=_PAIRS_OF_CELLS,
+        scopes=AGAINST_REFERENCE,
         lowest=-1.0,
         ideal=0.0,
         direction=Direction.TOWARDS_IDEAL,
@@ -66,7 +64,7 @@ ROWS = (
         "(n(reference) - n(monitored)) / (n(reference) + n(monitored))",
         data=_LABELLED,
         measure=OfPair(distributions.class_imbalance, "labels", LABELS),
-        scopes=_PAIRS_OF_CELLS,
+        scopes=AGAINST_REFERENCE,
         convention="reference - monitored: above 0 the monitored group has fewer records",
         source="Clarify CI",
         says="For every 100 labelled records of {reference} there are {balance} of {monitored}.",

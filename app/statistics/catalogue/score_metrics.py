@@ -6,6 +6,7 @@ from functools import partial
 from ..formulas.score_distances import QUANTILES
 from .metric import Direction, FromScores, Metric, difference_row, ratio_row
 from .quality_metrics import EVERYONE
+from .selection_metrics import AGAINST_REFERENCE
 
 _score = partial(
     Metric,
@@ -34,7 +35,7 @@ def _gap(row: Callable[..., Metric], key: str, title: str, formula: str, *, says
         formula,
         data=("payload",),
         measure=FromScores(),
-        scopes=("group", "pooled", "worst"),
+        scopes=AGAINST_REFERENCE,
         highest=None,
         convention=convention,
         source="lending practice; Colorado Regulation 10-1-1",
@@ -107,7 +108,7 @@ ROWS = (
         convention="the larger distance of the two generalised odds, whichever way it lies",
         ideal=0.0,
         direction=Direction.TOWARDS_IDEAL,
-        scopes=("group", "pooled", "worst"),
+        scopes=AGAINST_REFERENCE,
         limits=(None, 0.1),
         aliases=("AIF360 generalized_equalized_odds_difference",),
     ),

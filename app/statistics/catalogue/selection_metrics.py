@@ -5,7 +5,8 @@ from ..intervals.rate_estimates import DIFFERENCE, RATIO, REVERSED_DIFFERENCE
 from .metric import ComparedRate, Direction, Metric, RateOf, difference_row, ratio_row, reversed_row
 
 GROUPS: tuple[Scope, ...] = ("group", "pooled", "reference")
-PAIRS: tuple[Scope, ...] = ("group", "pooled", "worst", "worst_pair")
+AGAINST_REFERENCE: tuple[Scope, ...] = ("group", "pooled", "worst")
+PAIRS: tuple[Scope, ...] = (*AGAINST_REFERENCE, "worst_pair")
 
 
 ROWS = (
@@ -93,7 +94,7 @@ ROWS = (
         "favourable_rate(monitored records, original and synthesised) / perfect_equality",
         data=("payload_perturbed",),
         measure=ComparedRate("favourable", RATIO),
-        scopes=("group", "pooled", "worst"),
+        scopes=AGAINST_REFERENCE,
         convention="OpenScale's own figure: every copy counts as a record, so several values or draws on a side weigh some records more"
         " than others; the balanced disparate impact does not, and bears the verdict. Under limits of its own it is judged by its value"
         " alone, as OpenScale does",

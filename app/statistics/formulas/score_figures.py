@@ -29,7 +29,10 @@ SCORE, SQUARED_ERROR, LOG_LOSS = range(len(QUANTITIES))
 
 
 class Ranking(NamedTuple):
-    """Area under the ROC curve, variances of the placements of [..., 2 actual] records, and worst error of the bins."""
+    """Area under the curve of each column, and worst error of the bins.
+
+    `variances` are those of the placements of [..., 2 actual] records, of an average precision its variance per record.
+    """
 
     area: FloatArray
     variances: FloatArray
@@ -66,24 +69,16 @@ def _rank(histogram: FloatArray, is_wide: npt.NDArray[np.bool_]) -> Ranking:
     return Ranking(area, np.maximum(squares - area[..., None] ** 2, 0), error)
 
 
-class Retrieval(NamedTuple):
-    """Average precision of each column, its variance per record, and worst error of the bins."""
-
-    precision: FloatArray
-    variance: FloatArray
-    error: FloatArray
-
-
-def retrieval(bins: ScoreBins) -> Retrieval:
+def retrieval(bins: ScoreBins) -> Ranking:
     """Average precision of each column: the mean, over the favourable labels, of the precision at their score.
 
     NaN where no label is favourable. Records of one score are taken together. In a wide bin the precision is at least that with all its
     unfavourable labels first, at most with none of them.
     """
-    return Retrieval(*_measure_parts(bins, _retrieve))
+    return Ranking(*_measure_parts(bins, _retrieve))
 
 
-def _retrieve(histogram: FloatArray, is_wide: npt.NDArray[np.bool_]) -> Retrieval:
+def _retrieve(histogram: FloatArray, is_wide: npt.NDArray[np.bool_]) -> Ranking:
     unfavourable, favourable = np.moveaxis(histogram[..., ::-1], -2, 0) / np.maximum(histogram.sum(axis=(-2, -1)), 1e-300)[..., None]
     false, true = np.cumsum(unfavourable, axis=-1), np.cumsum(favourable, axis=-1)
     total = favourable.sum(axis=-1, keepdims=True)
@@ -99,16 +94,16 @@ def _retrieve(histogram: FloatArray, is_wide: npt.NDArray[np.bool_]) -> Retrieva
         of_false, of_true = (np.cumsum((change * precisions)[..., ::-1], axis=-1)[..., ::-1] for precisions in (precision, 1 - precision))
         influence = (precision + of_true - area[..., None]) / total, -of_false / total
         variance = (favourable * influence[0] ** 2 + unfavourable * influence[1] ** 2).sum(axis=-1)
-    return Retrieval(np.minimum(area, 1), variance, error)
+    return Ranking(np.minimum(area, 1), variance, error)
 
 
-def retrieval_limits(measured: Retrieval, size: FloatArray, favourable: FloatArray) -> IntervalEnds:
+def retrieval_limits(measured: Ranking, size: FloatArray, favourable: FloatArray) -> IntervalEnds:
     """Limits of the average precision, widened by the error of the bins; `size` and `favourable` in records of equal weight.
 
     Those of a share of the favourable labels (Boyd, Eng and Page 2013), or of as many more as have the figure's variance.
     """
     labels = np.maximum(favourable, 1e-6)
-    limits = likened_limits(measured.precision, measured.variance * labels / np.maximum(size, 1e-6), labels, np.maximum(labels - 1, 1e-6))
+    limits = likened_limits(measured.area, measured.variances * labels / np.maximum(size, 1e-6), labels, np.maximum(labels - 1, 1e-6))
     return _widen(limits, measured.error)
 
 
@@ -252,7 +247,7 @@ def average_precision(sums: ScoreSums) -> Figures:
     """Mean precision over the favourable labels, from the highest score down."""
     measured, counts = retrieval(sums.bins), sums.counts
     return Figures(
-        measured.precision,
+        measured.area,
         retrieval_limits(measured, sums.size, sums.sizes[:, FAVOURABLE]),
         "wilson_delta",
         counts.sum(axis=-1),

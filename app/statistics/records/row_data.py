@@ -1,6 +1,7 @@
 """Records of a window, as the metrics of records need them."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -67,8 +68,9 @@ class RowData:
         if len(self.codes) <= limit:
             return self
         sample = np.sort(np.argpartition(self._draw_lots(), limit)[:limit])
-        columns = {name: getattr(self, name) for name in ("codes", "features", "predicted", "actual", "protected")}
-        return replace(self, **{name: None if column is None else column[sample] for name, column in columns.items()})
+        names = ("codes", "features", "predicted", "actual", "protected")
+        columns: dict[str, Any] = {name: getattr(self, name)[sample] for name in names if getattr(self, name) is not None}
+        return replace(self, **columns)
 
     def _draw_lots(self) -> npt.NDArray[np.uint64]:
         """From features, group and prediction (or label)."""

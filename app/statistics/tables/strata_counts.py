@@ -264,10 +264,9 @@ def merge_strata(several: Sequence[Strata | None], rows_of: Sequence[IntArray], 
     if reason := next((strata.reason for strata, _ in present if strata.reason), _explain_too_many(len(labels), groups)):
         return Strata.none(reason, groups, *outcomes)
     position_of = {label: position for position, label in enumerate(labels)}
-    of_labels = [np.array([position_of[label] for label in strata.labels], dtype=np.int64) for strata, _ in present]
     cells = [
-        PlacedCells(strata.counts, strata.weighting, np.ix_(label_rows, rows))
-        for label_rows, (strata, rows) in zip(of_labels, present, strict=True)
+        PlacedCells(strata.counts, strata.weighting, np.ix_(np.array([position_of[label] for label in strata.labels], np.int64), rows))
+        for strata, rows in present
     ]
     counts, weighting = sum_cells(cells, (len(labels), groups + 1, *outcomes))
     return Strata(labels, counts[:, :-1], weighting and weighting.changed(lambda cells: cells[:, :-1]))

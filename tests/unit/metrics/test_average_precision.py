@@ -40,7 +40,7 @@ def test_the_variance_of_average_precision_is_that_of_windows_drawn_again() -> N
         scores = np.round(1 / (1 + np.exp(-random.normal(size=400) - 1.5 * actual)), 2)
         table = ScoreTable.from_records([], np.full(400, -1), actual, scores)
         one = retrieval(table.sums.bins)
-        areas.append(one.precision[0])
-        variances.append(one.variance[0] / 400)
+        areas.append(one.area[0])
+        variances.append(one.variances[0] / 400)
 
     assert np.mean(variances) == pytest.approx(np.var(areas), rel=0.25)
