@@ -4,20 +4,32 @@ from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 
-from . import entropy_metrics as entropy
-from . import error_metrics as errors
-from . import mitigation_metrics as mitigation
-from . import odds_metrics as odds
-from . import pretraining_metrics as distributions
-from . import quality_metrics as quality
-from . import record_metrics as records
-from . import score_metrics as scores
-from . import selection_metrics as selection
+from . import (
+    entropy_metrics,
+    error_metrics,
+    mitigation_metrics,
+    odds_metrics,
+    pretraining_metrics,
+    quality_metrics,
+    record_metrics,
+    score_metrics,
+    selection_metrics,
+)
 from .metric import Data, Direction, FromRows, FromScores, Metric
 
 __all__ = ["CATALOGUE", "DEFAULT_METRICS", "Data", "Direction", "FromRows", "FromScores", "Metric", "metrics_on"]
 
-_FAMILIES = (selection, odds, quality, errors, scores, entropy, distributions, records, mitigation)
+_FAMILIES = (
+    selection_metrics,
+    odds_metrics,
+    quality_metrics,
+    error_metrics,
+    score_metrics,
+    entropy_metrics,
+    pretraining_metrics,
+    record_metrics,
+    mitigation_metrics,
+)
 
 CATALOGUE: Mapping[str, Metric] = MappingProxyType({row.key: row for family in _FAMILIES for row in family.ROWS})
 """Metrics by key, in display order."""

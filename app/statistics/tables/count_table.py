@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self, TypedDict, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,15 @@ from .strata_counts import (
 
 OUTCOMES = 3
 """Unfavourable 0, favourable 1, unclassified 2."""
+
+
+class RecordParts(TypedDict, total=False):
+    """Further columns of records: weights, strata, the number of equal records of each entry, and probabilities."""
+
+    weights: npt.ArrayLike | None
+    strata: RecordStrata | None
+    repeats: IntArray | None
+    scores: npt.ArrayLike | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,13 +142,6 @@ class CountTable:
         return replace(table, strata=strata, scores=None if scores is None else ScoreTable.from_json(scores), cohort=cohort)
 
     @classmethod
-    def _sum_divided(cls, cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Without the unclassified [groups + 1, 2, …]."""
-        chosen = cells[(slice(None), *[slice(2)] * cls.DIVIDED)]
-        total: npt.NDArray[Any] = chosen.sum(axis=tuple(range(cls.DIVIDED + 1, cells.ndim)))
-        return total
-
-    @classmethod
     def _place(cls, tables: Sequence["CountTable"], rows_of: Sequence[IntArray], groups: Groups) -> Self:
         placed = [PlacedCells(table.cells, table.weighting, (rows,)) for table, rows in zip(tables, rows_of, strict=True)]
         cells, weighting = sum_cells(placed, (len(groups) + 1, *cls.AXES.values()))
@@ -213,18 +215,10 @@ class GroupCounts(CountTable):
 
     @classmethod
     def from_records(
-        cls,
-        groups: Iterable[ComparedGroup],
-        codes: npt.ArrayLike,
-        outcomes: npt.ArrayLike,
-        *,
-        weights: npt.ArrayLike | None = None,
-        strata: RecordStrata | None = None,
-        repeats: IntArray | None = None,
-        scores: npt.ArrayLike | None = None,
+        cls, groups: Iterable[ComparedGroup], codes: npt.ArrayLike, outcomes: npt.ArrayLike, **further: Unpack[RecordParts]
     ) -> Self:
         """Counts the records by their outcome (0, 1, 2); see `_count`."""
-        return cls._count(groups, codes, [outcomes], weights=weights, strata=strata, repeats=repeats, scores=scores)
+        return cls._count(groups, codes, [outcomes], **further)
 
     @property
     def other(self) -> int:
@@ -256,13 +250,10 @@ class FeedbackCells(CountTable):
         actual: npt.ArrayLike,
         predicted: npt.ArrayLike,
         correct: npt.ArrayLike,
-        weights: npt.ArrayLike | None = None,
-        strata: RecordStrata | None = None,
-        scores: npt.ArrayLike | None = None,
+        **further: Unpack[RecordParts],
     ) -> Self:
         """Counts the records by both outcomes (0, 1, 2) and correct (0, 1); see `_count`."""
-        columns = [actual, predicted, correct]
-        return cls._count(groups, codes, columns, weights=weights, strata=strata, scores=scores)
+        return cls._count(groups, codes, [actual, predicted, correct], **further)
 
     def count_labels(self) -> IntArray:
         """Cohort where the table itself holds the records without a label."""
@@ -272,11 +263,16 @@ class FeedbackCells(CountTable):
     @property
     def confusion(self) -> IntArray:
         """Counts [groups + 1, actual 2, predicted 2] of records with label and prediction among the outcomes."""
-        return self._sum_divided(self.cells)
+        return _sum_confusion(self.cells)
 
     @property
     def confusion_weighting(self) -> Weighting | None:
-        return self.weighting and self.weighting.changed(self._sum_divided)
+        return self.weighting and self.weighting.changed(_sum_confusion)
+
+
+def _sum_confusion(cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    total: npt.NDArray[Any] = cells[:, :2, :2].sum(axis=-1)
+    return total
 
 
 class DebiasedFeedback(CountTable):

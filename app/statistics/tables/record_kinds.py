@@ -58,6 +58,13 @@ class RecordKinds:
         if any((checked[name] > self.copies_classified).any() for name in self.COPIES):
             raise ValueError("expected no more favourable copies than classified ones")
 
+    @property
+    def outcomes(self) -> IntArray:
+        """Counts [groups, 2 …] of the records themselves, by the columns of `OWN`."""
+        counts = np.zeros((len(self.groups), *(2 for _ in self.OWN)), np.int64)
+        np.add.at(counts, (self.group, *(getattr(self, name) for name in self.OWN)), self.count)
+        return counts
+
     @classmethod
     def from_records(
         cls, groups: Iterable[ComparedGroup], codes: npt.ArrayLike, *, weights: npt.ArrayLike | None = None, **columns: npt.ArrayLike
@@ -134,12 +141,6 @@ class BalancedCells(RecordKinds):
     def has_unequal_weights(self) -> bool:
         return self.weight is not None and self.weight.size > 0 and not np.isclose(self.weight, self.weight[0], rtol=1e-9).all()
 
-    @property
-    def outcomes(self) -> IntArray:
-        """Counts [groups, unfavourable and favourable] of the records themselves."""
-        counts = np.bincount(self.group * 2 + self.outcome, self.count, minlength=2 * len(self.groups))
-        return counts.astype(np.int64).reshape(-1, 2)
-
     def crossing(self) -> IntArray:
         """1 [K, groups] where a counterfactual crosses from one side to the other; only such count."""
         monitored = np.array([group.role == "monitored" for group in self.groups], dtype=np.bool_)
@@ -155,14 +156,6 @@ class DebiasedCells(RecordKinds):
     after: IntArray
     copies_before: IntArray
     copies_after: IntArray
-
-    @property
-    def outcomes(self) -> IntArray:
-        """Counts [groups, before 2, after 2] of the records themselves."""
-        size = len(self.groups)
-        # Exact in floats: the weights are whole numbers far below 2**53.
-        counts = np.bincount(self.group * 4 + self.before * 2 + self.after, self.count, minlength=4 * size)
-        return counts.astype(np.int64).reshape(size, 2, 2)
 
     @property
     def balanced_before(self) -> BalancedCells:
