@@ -27,7 +27,7 @@ class FigureKey:
 
 
 Definitions: TypeAlias = Mapping[tuple[CountedPlace, str], Mapping[str, Any]]
-"""What figures compare, by place and metric."""
+"""Definitions of figures, by place and metric."""
 
 
 @frozen(kw_only=True)
