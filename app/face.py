@@ -38,7 +38,16 @@ FACES = ("evenhand_openscale",)
 OUTGOING_SECONDS = 20.0
 MAX_OUTGOING_BYTES = 4 * 2**20
 
-_PASSED = frozenset({b"authorization", b"content-type", b"content-encoding", b"x-forwarded-for", b"traceparent", b"user-agent"})
+_PASSED = frozenset(
+    {
+        b"authorization",
+        b"content-type",
+        b"content-encoding",
+        b"x-forwarded-for",
+        b"traceparent",
+        b"user-agent",
+    }
+)
 _INGESTION = ("/payload-records", "/feedback-records")
 
 Result = TypeVar("Result")
@@ -74,7 +83,9 @@ class CallAnswer:
     async def receive(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            self.headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in message["headers"]}
+            self.headers = {
+                name.decode("latin-1"): value.decode("latin-1") for name, value in message["headers"]
+            }
         else:
             self.body += message.get("body", b"")
 
@@ -120,10 +131,15 @@ class Entry:
             sent[b"content-length"] = request_headers[b"content-length"]
 
         async def receive() -> Message:
-            return next(messages, {"type": "http.disconnect"}) if isinstance(content, bytes) else await content()
+            return (
+                next(messages, {"type": "http.disconnect"}) if isinstance(content, bytes) else await content()
+            )
 
         scope: Scope = {
-            **{name: request.scope.get(name) for name in ("type", "asgi", "http_version", "scheme", "client", "server")},
+            **{
+                name: request.scope.get(name)
+                for name in ("type", "asgi", "http_version", "scheme", "client", "server")
+            },
             "method": method,
             "path": unquote(path),
             "raw_path": path.encode(),
@@ -157,7 +173,9 @@ class Entry:
     def unseal(self, sealed: bytes) -> bytes:
         return self._services.secret_box.unseal(sealed)
 
-    async def outgoing(self, url: str, *, field: str, credentials: Mapping[str, Any] | None, headers: Mapping[str, str]) -> bytes:
+    async def outgoing(
+        self, url: str, *, field: str, credentials: Mapping[str, Any] | None, headers: Mapping[str, str]
+    ) -> bytes:
         """Body that another service answers to GET, under the operator's rules for addresses.
 
         `credentials` are those of an endpoint in REST v1. `field` names the address in a refusal.
@@ -171,13 +189,19 @@ class Entry:
             check_url(url, policy)
         except EndpointRefused as error:
             raise InvalidInput.of(field, str(error)) from error
-        stated = None if credentials is None else Credentials(**{**credentials, "kind": CredentialsKind(credentials["kind"])})
+        stated = (
+            None
+            if credentials is None
+            else Credentials(**{**credentials, "kind": CredentialsKind(credentials["kind"])})
+        )
         transport = PinnedTransport(policy, connections=1)
         host = httpx.URL(url).host
         try:
             async with (
                 asyncio.timeout(OUTGOING_SECONDS),
-                httpx.AsyncClient(transport=transport, timeout=OUTGOING_SECONDS, follow_redirects=False) as client,
+                httpx.AsyncClient(
+                    transport=transport, timeout=OUTGOING_SECONDS, follow_redirects=False
+                ) as client,
             ):
                 exchanged = await _exchange(stated, transport)
                 stated_headers = [encode_header(name, value) for name, value in headers.items()]
@@ -196,7 +220,9 @@ def mount_face(services: Services) -> tuple[Face, Entry] | None:
     return face, entry
 
 
-async def _exchange(credentials: Credentials | None, transport: httpx.AsyncBaseTransport) -> Credentials | None:
+async def _exchange(
+    credentials: Credentials | None, transport: httpx.AsyncBaseTransport
+) -> Credentials | None:
     if credentials is None or not credentials.kind.has_token_url:
         return credentials
     source = TokenSource(credentials)
@@ -208,13 +234,20 @@ async def _exchange(credentials: Credentials | None, transport: httpx.AsyncBaseT
     return make_bearer_credentials(token)
 
 
-async def _read(client: httpx.AsyncClient, url: str, headers: Sequence[tuple[bytes, bytes]], credentials: Credentials | None) -> bytes:
+async def _read(
+    client: httpx.AsyncClient,
+    url: str,
+    headers: Sequence[tuple[bytes, bytes]],
+    credentials: Credentials | None,
+) -> bytes:
     body = b""
     async with client.stream("GET", url, headers=list(headers)) as answer:
         async for chunk in answer.aiter_bytes():
             body += chunk
             if len(body) > MAX_OUTGOING_BYTES:
-                raise ScoringFailed(f"The answer of the service is larger than {MAX_OUTGOING_BYTES // 2**20} MiB.")
+                raise ScoringFailed(
+                    f"The answer of the service is larger than {MAX_OUTGOING_BYTES // 2**20} MiB."
+                )
     if not answer.is_success:
         # The body of a refusal may echo what was sent.
         shown = redacted(body[:200].decode("utf-8", "replace"), credentials)

@@ -197,7 +197,14 @@ def open_features(settings: Settings, database_url: str) -> Features:
         services=services,
         ingestion=ingestion,
         mitigation=ActiveMitigation(ingestion, plans, LiveModels(policy)),
-        gateway=Gateway(database, secret_box, ingestion, policy, data_dir=settings.data_dir, spool_bytes=settings.spool_bytes),
+        gateway=Gateway(
+            database,
+            secret_box,
+            ingestion,
+            policy,
+            data_dir=settings.data_dir,
+            spool_bytes=settings.spool_bytes,
+        ),
         reports=ReportMaker(database.url),
     )
 
@@ -222,7 +229,8 @@ def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
         BODIES_AT_ONCE * problems.MAX_BODY_BYTES,
         each=BODIES_OF_KEY * problems.MAX_BODY_BYTES,
         busy="Too much is being received already. Nothing was changed; send it again in a moment.",
-        busy_each=f"This key is sending more than {BODIES_OF_KEY} MiB at once. Nothing was changed; send it again after an answer.",
+        busy_each=f"This key is sending more than {BODIES_OF_KEY} MiB at once. Nothing was changed; send it "
+        "again after an answer.",
     )
     open_paths = frozenset() if face is None else face.open_paths
 
@@ -236,7 +244,9 @@ def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
         exempt=lambda scope: is_upload(scope) or is_unaudited(scope),
     )
     gate = KeyGate(limited, authenticator=services.authenticator, open_paths=open_paths)
-    audited = AuditLayer(gate, database=services.database, turns=services.turns, exempt=is_unaudited, open_paths=open_paths)
+    audited = AuditLayer(
+        gate, database=services.database, turns=services.turns, exempt=is_unaudited, open_paths=open_paths
+    )
     inner: ASGIApp = HeadAsGet(RequestContext(audited, trusted_proxies=settings.trusted_networks))
     if face is not None:
         inner = face.wrap(inner)
@@ -262,7 +272,9 @@ def _create_api() -> FastAPI:
     problems.install(api)
     for router in _ROUTERS:
         api.include_router(router)
-    openapi.install(api, {**ingestion_paths(), **gateway_paths()}, {DEBIASED: ANSWER}, [TrainingDistributionsIn])
+    openapi.install(
+        api, {**ingestion_paths(), **gateway_paths()}, {DEBIASED: ANSWER}, [TrainingDistributionsIn]
+    )
     return api
 
 
@@ -277,7 +289,9 @@ class Faces:
         self._face = face
         self._pages = pages
         self._services = features.services
-        self._open = {type(feature): feature for feature in (features.ingestion, features.mitigation, features.reports)}
+        self._open = {
+            type(feature): feature for feature in (features.ingestion, features.mitigation, features.reports)
+        }
         self._started = Router(lifespan=_lifespan(features))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -285,7 +299,11 @@ class Faces:
             await self._started(scope, receive, send)
             return
         provide_services(scope, self._services, self._open)
-        if scope["type"] == "http" and self._face is not None and scope["path"].startswith(self._face.prefixes):
+        if (
+            scope["type"] == "http"
+            and self._face is not None
+            and scope["path"].startswith(self._face.prefixes)
+        ):
             await self._face.app(scope, receive, send)
             return
         if scope["type"] != "http" or is_of_programs(scope["path"]):

@@ -23,7 +23,9 @@ from .users.session_queries import find_holder
 from .users.user_rules import admit_user, bound_number
 
 CACHE_SECONDS = 5.0
-"""Seconds for which a valid key is trusted without asking again: a revoked key is refused after this at the latest."""
+"""Seconds for which a valid key is trusted without asking again: a revoked key is refused after this at
+the latest.
+"""
 
 _CACHE_LIMIT = 10_000
 
@@ -47,7 +49,8 @@ class Authenticator:
         self._under_way: dict[bytes, tuple[asyncio.Task[Principal], float]] = {}
 
     def authenticate(self, authorization: str | None) -> Principal:
-        """Returns the principal of `Bearer <key>`, or of `Basic` with the key as the password and any user name.
+        """Returns the principal of `Bearer <key>`, or of `Basic` with the key as the password and any user
+        name.
 
         Raises:
         Unauthenticated: no key was sent, or it is unknown or revoked.
@@ -57,7 +60,8 @@ class Authenticator:
         return self._recall(secret_hash) or self._look_up(text, secret_hash)
 
     async def authenticate_async(self, authorization: str | None) -> Principal:
-        """Does the same on the event loop: a key seen lately costs no thread, and callers who wait for the same key share one look-up.
+        """Does the same on the event loop: a key seen lately costs no thread, and callers who wait for the
+        same key share one look-up.
 
         A program that logged in sends the token of its session instead of a key.
         """
@@ -81,7 +85,8 @@ class Authenticator:
         return await asyncio.shield(task)
 
     async def authenticate_session(self, token: str) -> Principal:
-        """Returns the principal of a browser's session. One ended here is refused at once, one ended elsewhere after `CACHE_SECONDS`.
+        """Returns the principal of a browser's session. One ended here is refused at once, one ended
+        elsewhere after `CACHE_SECONDS`.
 
         Raises:
         Unauthenticated: the session is over, or its user or key may no longer log in.
@@ -106,7 +111,9 @@ class Authenticator:
             user = admit_user(session, identity, is_log_in=False)
             no = bound_number(session, identity)
         role = identity.grant.role
-        return Principal(actor=f"{USER}{user.name}", role=role, deployment_no=no, name=user.name, expires_at=expires_at)
+        return Principal(
+            actor=f"{USER}{user.name}", role=role, deployment_no=no, name=user.name, expires_at=expires_at
+        )
 
     def forget_session(self, token: str) -> None:
         """Makes the next request ask the database."""
@@ -131,7 +138,9 @@ class Authenticator:
             del self._under_way[secret_hash]
 
     def _look_up(self, text: str, secret_hash: bytes) -> Principal:
-        asked_at = self._clock()  # before the question: a key revoked while it is answered must not live longer
+        asked_at = (
+            self._clock()
+        )  # before the question: a key revoked while it is answered must not live longer
         with self._database.transaction() as session:
             key, now = ApiKeys(session).find(str(read_key_id(text))), current_time(session)
         if key is None or not hmac.compare_digest(key.secret_hash, secret_hash):
@@ -140,7 +149,13 @@ class Authenticator:
         if refusal is not None:
             raise Unauthenticated(refusal)
         self._note_use(key, now)
-        principal = Principal(actor=key.id, role=Role(key.role), deployment_no=key.deployment_no, name=key.name, expires_at=key.expires_at)
+        principal = Principal(
+            actor=key.id,
+            role=Role(key.role),
+            deployment_no=key.deployment_no,
+            name=key.name,
+            expires_at=key.expires_at,
+        )
         return self._remember(secret_hash, principal, asked_at)
 
     def _note_use(self, key: ApiKey, now: datetime) -> None:
@@ -150,7 +165,8 @@ class Authenticator:
             with self._database.transaction() as session:
                 ApiKeys(session).note_use(key, now=now)
         except (Unavailable, SQLAlchemyError) as error:
-            # A database that takes no writes, such as one that fails over, must not lock out those who only read.
+            # A database that takes no writes, such as one that fails over, must not lock out those who only
+            # read.
             log.warning("key_use_not_stored", key=key.id, error=type(error).__name__)
 
     def _remember(self, hashed: bytes, principal: Principal, asked_at: float) -> Principal:
@@ -164,10 +180,14 @@ class Authenticator:
 
 
 def _parse_key(authorization: str | None) -> tuple[str, bytes]:
-    """Returns the key's text and its hash. A text that cannot be a key is refused without asking the database."""
+    """Returns the key's text and its hash. A text that cannot be a key is refused without asking the
+    database.
+    """
     text = _read_text(authorization)
     if not text:
-        raise Unauthenticated("Send an API key as `Authorization: Bearer evk_…`, or as the password of HTTP Basic.")
+        raise Unauthenticated(
+            "Send an API key as `Authorization: Bearer evk_…`, or as the password of HTTP Basic."
+        )
     if read_key_id(text) is None:
         raise Unauthenticated("This is no API key: one begins with evk_ and has 56 characters.")
     return text, hash_key(text)

@@ -1,6 +1,8 @@
-"""The key of a deployment's protected columns: pseudonyms of values, and the encryption of calls that wait for their other half.
+"""The key of a deployment's protected columns: pseudonyms of values, and the encryption of calls that wait
+for their other half.
 
-It is random and stored sealed by the service's secret key, so that rotating the secret leaves pseudonyms as they are.
+It is random and stored sealed by the service's secret key, so that rotating the secret leaves pseudonyms
+as they are.
 """
 
 import hashlib
@@ -21,8 +23,8 @@ _NONCE_BYTES = 12
 def make_pseudonym(key: bytes, column: str, value: Scalar) -> str:
     """Returns the pseudonym of a value: the first 128 bits of its HMAC-SHA256.
 
-    Equal values of a column have equal pseudonyms (1 and 1.0 are equal). The column's name is hashed along, so that nobody can see that two
-    columns hold the same value.
+    Equal values of a column have equal pseudonyms (1 and 1.0 are equal). The column's name is hashed
+    along, so that nobody can see that two columns hold the same value.
     """
     # With its length first, so that no other name and value give the same text.
     text = f"{len(column)}:{column}{type(value).__name__[0] if isinstance(value, str | bool) else 'n'}{canonical(value)}"
@@ -41,7 +43,9 @@ def open_body(key: bytes, sealed: bytes) -> bytes:
     try:
         return AESGCM(_body_key(key)).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], None)
     except (InvalidTag, ValueError) as error:
-        raise SetupError("A stored half of a call cannot be decrypted: its deployment has another key of columns now.") from error
+        raise SetupError(
+            "A stored half of a call cannot be decrypted: its deployment has another key of columns now."
+        ) from error
 
 
 def _body_key(key: bytes) -> bytes:

@@ -1,4 +1,6 @@
-"""Failed log-ins among the activities: enough of them to see an attack, bounded however many an attacker makes."""
+"""Failed log-ins among the activities: enough of them to see an attack, bounded however many an attacker
+makes.
+"""
 
 import threading
 from collections.abc import Callable
@@ -11,7 +13,9 @@ from .users.user_rules import NAME
 
 REFUSED = "session.refused"
 UNKNOWN = "unknown"
-"""The actor of a failure whose name no user has. The name is not kept: it may be a password in the wrong field."""
+"""The actor of a failure whose name no user has. The name is not kept: it may be a password in the wrong
+field.
+"""
 
 MOST_KEPT = 60
 WINDOW_SECONDS = 3600.0
@@ -29,7 +33,9 @@ class FailureBudget:
         self._left_out = 0
 
     def admit(self) -> int | None:
-        """Returns the number of failures left out since the last kept one; None where this one is left out, too."""
+        """Returns the number of failures left out since the last kept one; None where this one is left
+        out, too.
+        """
         with self._lock:
             if self._clock() - self._began >= WINDOW_SECONDS:
                 self._began, self._kept = self._clock(), 0
@@ -53,7 +59,9 @@ class FailedLogIns:
         left_out = self._budget.admit()
         if left_out is None:
             return
-        details = {"method": method, "address": address} | ({"failures_left_out": left_out} if left_out else {})
+        details = {"method": method, "address": address} | (
+            {"failures_left_out": left_out} if left_out else {}
+        )
         with self._database.transaction() as session:
             is_user = NAME.fullmatch(name) is not None and users.find(session, name) is not None
             record_activity(session, f"user:{name}" if is_user else UNKNOWN, REFUSED, details=details)

@@ -36,7 +36,9 @@ _PERMISSIONS = {
     Role.INGEST: frozenset({Permission.LOG}),
     Role.AGGREGATES: frozenset({Permission.READ}),
     Role.READ: frozenset({Permission.READ, Permission.RECORDS, Permission.ACKNOWLEDGE}),
-    Role.MANAGE: frozenset({Permission.LOG, Permission.READ, Permission.RECORDS, Permission.ACKNOWLEDGE, Permission.MANAGE}),
+    Role.MANAGE: frozenset(
+        {Permission.LOG, Permission.READ, Permission.RECORDS, Permission.ACKNOWLEDGE, Permission.MANAGE}
+    ),
     Role.ADMIN: frozenset(Permission),
 }
 
@@ -49,8 +51,9 @@ USER = "user:"
 class Principal:
     """The caller: the holder of one key, or a person who logged in.
 
-    `actor` is the key's id, or `user:` and the person's name. `deployment_no` is the only deployment a bound key knows of; None for all.
-    `expires_at` None: a key or token without an end, or a session, which ends in another way.
+    `actor` is the key's id, or `user:` and the person's name. `deployment_no` is the only deployment a
+    bound key knows of; None for all. `expires_at` None: a key or token without an end, or a session, which
+    ends in another way.
     """
 
     actor: str
@@ -72,14 +75,18 @@ class Principal:
         return f"The user {self.name}" if self.actor.startswith(USER) else "This key"
 
     def require_role(self, permission: Permission) -> None:
-        """Returns if the caller's role has the permission, for some deployment at least; else raises Forbidden."""
+        """Returns if the caller's role has the permission, for some deployment at least; else raises
+        Forbidden.
+        """
         if permission not in self.role.permissions:
             raise Forbidden(f"{self.subject} has the role {self.role}, which may not {_ACTIONS[permission]}.")
 
     def require(self, permission: Permission, deployment_no: int | None = None) -> None:
-        """Returns if the caller has the permission: for that deployment or, without one, for the installation as a whole.
+        """Returns if the caller has the permission: for that deployment or, without one, for the installation
+        as a whole.
 
-        A bound key gets the same error for other deployments as for unknown ones, so that its holder cannot find out ids.
+        A bound key gets the same error for other deployments as for unknown ones, so that its holder cannot
+        find out ids.
 
         Raises:
         Forbidden: the role lacks the permission, or a bound key asks for the whole installation.
@@ -87,7 +94,9 @@ class Principal:
         """
         self.require_role(permission)
         if deployment_no is None and self.deployment_no is not None:
-            raise Forbidden(f"{self.subject} is bound to one deployment and may not do this for the whole installation.")
+            raise Forbidden(
+                f"{self.subject} is bound to one deployment and may not do this for the whole installation."
+            )
         if deployment_no is not None and not self.sees(deployment_no):
             raise NotFound("deployment", "of that id")
 

@@ -17,18 +17,22 @@ KEY_FILE = "secret.key"
 """Generated keys in the data folder: one on a line. The first encrypts, the others are accepted."""
 
 _WRONG_KEY = (
-    "The stored endpoint credentials were encrypted with another secret key. Start with the EVENHAND_SECRET_KEY (or the "
-    "secret.key in the data folder) that they were stored with, or add it to EVENHAND_OLD_SECRET_KEYS. If the key is lost, discard what it "
+    "The stored endpoint credentials were encrypted with another secret key. Start with the "
+    "EVENHAND_SECRET_KEY (or the "
+    "secret.key in the data folder) that they were stored with, or add it to EVENHAND_OLD_SECRET_KEYS. If "
+    "the key is lost, discard what it "
     "encrypted: docs/operations/security.md says how, under When the key is lost."
 )
 _VERSION = b"\x01"
 _NONCE_BYTES = 12
-# Every process on one database must derive the same key from the same words, so the salt is a constant of the product.
+# Every process on one database must derive the same key from the same words, so the salt is a constant of the
+# product.
 _SALT = b"evenhand endpoint credentials v1"
 
 
 class SecretBox:
-    """Seals bytes with AES-256-GCM under a key derived (scrypt) from `secret`, which may be any text but an empty one.
+    """Seals bytes with AES-256-GCM under a key derived (scrypt) from `secret`, which may be any text but an
+    empty one.
 
     What was sealed with one of `old` is opened, too.
     """
@@ -42,7 +46,9 @@ class SecretBox:
         return _VERSION + nonce + self._ciphers[0].encrypt(nonce, plain, _VERSION)
 
     def unseal(self, sealed: bytes) -> bytes:
-        """Returns the bytes that were sealed. Raises SetupError if with another key, or if they are damaged."""
+        """Returns the bytes that were sealed. Raises SetupError if with another key, or if they are
+        damaged.
+        """
         for cipher in self._ciphers:
             plain = _open(cipher, sealed)
             if plain is not None:
@@ -54,12 +60,17 @@ class SecretBox:
 
     def _use(self, keys: Sequence[str]) -> None:
         if not keys or not all(key.strip() for key in keys):
-            raise SetupError("EVENHAND_SECRET_KEY is empty: give it a long random text, or leave it out to have one generated.")
+            raise SetupError(
+                "EVENHAND_SECRET_KEY is empty: give it a long random text, or leave it out to have one "
+                "generated."
+            )
         self._ciphers = tuple(AESGCM(_derive_key(key)) for key in keys)
 
 
 class KeyFileBox(SecretBox):
-    """Seals with the first key of a file and opens with all of them. Notices that the file was replaced, so no process is restarted."""
+    """Seals with the first key of a file and opens with all of them. Notices that the file was replaced,
+    so no process is restarted.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -120,7 +131,8 @@ def find_secret_box(settings: Settings) -> SecretBox | None:
 
 
 def open_secret_box(settings: Settings) -> SecretBox:
-    """Returns the box of this installation: from the settings, or from a key file made at the first start (readable by its owner only).
+    """Returns the box of this installation: from the settings, or from a key file made at the first start
+    (readable by its owner only).
 
     Raises:
     SetupError: the key file can be neither read nor made.
@@ -133,7 +145,10 @@ def open_secret_box(settings: Settings) -> SecretBox:
             _make_key(path)
         return KeyFileBox(path)
     except OSError as error:
-        raise SetupError(f"The secret key {path} cannot be read or made ({error.strerror}). Set EVENHAND_SECRET_KEY instead.") from error
+        raise SetupError(
+            f"The secret key {path} cannot be read or made ({error.strerror}). Set EVENHAND_SECRET_KEY "
+            "instead."
+        ) from error
 
 
 def read_key_file(path: Path) -> list[str]:
@@ -158,7 +173,8 @@ def _make_key(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = _write_draft(path, [generate_key()])
     try:
-        # A hard link appears with its content or not at all, and never replaces the key of a process that was faster.
+        # A hard link appears with its content or not at all, and never replaces the key of a process that was
+        # faster.
         os.link(draft, path)
     except FileExistsError:
         pass

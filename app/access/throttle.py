@@ -34,7 +34,9 @@ class Throttle:
             if wait := self._of_names.wait_seconds((name, address)):
                 raise TooManyTries(f"Too many failed log-ins. Try again in {_minutes(wait)}.")
             if wait := self._of_addresses.wait_seconds(address):
-                raise TooManyTries(f"Too many failed log-ins from your address. Try again in {_minutes(wait)}.")
+                raise TooManyTries(
+                    f"Too many failed log-ins from your address. Try again in {_minutes(wait)}."
+                )
 
     def failed(self, name: str, address: str) -> None:
         with self._lock:
@@ -42,7 +44,9 @@ class Throttle:
             self._of_addresses.add(address)
 
     def succeeded(self, name: str, address: str) -> None:
-        """Forgets the earlier failures of the name; those of the address stay, or one good password would open it to all names."""
+        """Forgets the earlier failures of the name; those of the address stay, or one good password would
+        open it to all names.
+        """
         with self._lock:
             self._of_names.forget((name, address))
 
@@ -62,7 +66,8 @@ class _Failures:
 
     def add(self, key: Hashable) -> None:
         if len(self._moments) >= _MOST:
-            # Forgets the half that failed least, so that made-up names cannot hide the one that is tried again and again.
+            # Forgets the half that failed least, so that made-up names cannot hide the one that is tried
+            # again and again.
             by_count = sorted(self._moments.items(), key=lambda item: len(item[1]))
             self._moments = dict(by_count[len(by_count) // 2 :])
         self._moments.setdefault(key, deque(maxlen=self._most)).append(self._clock())

@@ -18,7 +18,14 @@ from ..statistics.sentences.left_out import list_lines
 Facts = dict[str, object]
 
 
-def facts_of_figure(measurement: Measurement, check: CheckRun, *, in_a_row: int, since: datetime, names: GroupWords | None = None) -> Facts:
+def facts_of_figure(
+    measurement: Measurement,
+    check: CheckRun,
+    *,
+    in_a_row: int,
+    since: datetime,
+    names: GroupWords | None = None,
+) -> Facts:
     judged, is_worst = judged_figure(measurement), measurement.worst_of is not None
     named = measurement if names is None else names.rename(measurement)
     display: Facts = {}
@@ -28,8 +35,12 @@ def facts_of_figure(measurement: Measurement, check: CheckRun, *, in_a_row: int,
             "display_disadvantaged_group": judged_figure(named).disadvantaged_group,
         }
         display |= {} if is_worst else _name_group(measurement.attribute, measurement.group, names)
-    records = (check.window or {}).get(LEFT_OUT, {}).get(measurement.data.value, {}).get(measurement.attribute)
-    figures = {name: getattr(measurement, name) for name in ("value", "lower", "upper", "lower_limit", "upper_limit")}
+    records = (
+        (check.window or {}).get(LEFT_OUT, {}).get(measurement.data.value, {}).get(measurement.attribute)
+    )
+    figures = {
+        name: getattr(measurement, name) for name in ("value", "lower", "upper", "lower_limit", "upper_limit")
+    }
     return {
         "sentence": " ".join((describe_measurement(measurement), *list_statements(measurement))),
         **display,
@@ -56,11 +67,20 @@ def facts_of_evidence(state: ComparisonState, evidence: DeploymentEvidence) -> F
         return " ".join((say_comparison(replace(comparison, is_quiet=False)), *remarks))
 
     named = rename_state(names, state)
-    display: Facts = {"display_sentence": word(named), **_name_group(state.attribute, state.group, names)} if named != state else {}
+    display: Facts = (
+        {"display_sentence": word(named), **_name_group(state.attribute, state.group, names)}
+        if named != state
+        else {}
+    )
     times = {name: getattr(state, name) for name in ("since", "earliest", "latest", "alarm_at")}
     times["counted_from"] = state.counted_from if state.reaches_first_hour else None
     lower, upper = state.interval
-    lines = [line for records in evidence.records.get(state.data, ()) if records.attribute == state.attribute for line in records.lines]
+    lines = [
+        line
+        for records in evidence.records.get(state.data, ())
+        if records.attribute == state.attribute
+        for line in records.lines
+    ]
     return {
         "sentence": word(state),
         **display,
@@ -90,13 +110,27 @@ def facts_of_fair_evidence(sides: Sequence[ComparisonState], names: GroupWords) 
 
 
 def _describe_end(sides: Sequence[ComparisonState]) -> Facts:
-    ended = max((side for side in sides if side.resolved_at is not None), key=lambda side: str(side.resolved_at), default=None)
+    ended = max(
+        (side for side in sides if side.resolved_at is not None),
+        key=lambda side: str(side.resolved_at),
+        default=None,
+    )
     if ended is None or ended.resolved_at is None or ended.fair_since is None:
-        sentence = f"Past hours have changed, and without an alarm when they are counted again: {name_figure(sides[0])}."
+        sentence = (
+            "Past hours have changed, and without an alarm when they are counted again: "
+            f"{name_figure(sides[0])}."
+        )
         return {"sentence": sentence, "at": None if sides[0].until is None else sides[0].until.isoformat()}
     since = f"{ended.fair_since:%Y-%m-%d %H:%M}"
-    sentence = f"Enough evidence has accumulated that this figure is back inside its limit since {since} UTC: {name_figure(ended)}."
-    return {"sentence": sentence, "at": ended.resolved_at.isoformat(), "fair_since": ended.fair_since.isoformat()}
+    sentence = (
+        f"Enough evidence has accumulated that this figure is back inside its limit since {since} "
+        f"UTC: {name_figure(ended)}."
+    )
+    return {
+        "sentence": sentence,
+        "at": ended.resolved_at.isoformat(),
+        "fair_since": ended.fair_since.isoformat(),
+    }
 
 
 def join_recovery(facts: Facts, recovery: Facts) -> Facts:
@@ -106,7 +140,9 @@ def join_recovery(facts: Facts, recovery: Facts) -> Facts:
 
 
 def facts_of_closing(alert: Alert) -> Facts:
-    recovery: Facts = {"sentence": "Closed by hand. Evidence on this figure begins again with the next hour that is counted."}
+    recovery: Facts = {
+        "sentence": "Closed by hand. Evidence on this figure begins again with the next hour that is counted."
+    }
     return join_recovery(alert.facts, recovery)
 
 
@@ -114,7 +150,11 @@ def facts_of_failures(failed: Sequence[CheckRun], *, in_a_row: int, since: datet
     """Returns the facts of checks that failed in a row, or could not ask the model, the newest first."""
     newest = failed[0]
     count = "The last check" if in_a_row == 1 else f"The last {in_a_row} checks"
-    what = "failed" if newest.state is CheckState.FAILED else "got no usable answers of the model, so counterfactual figures are missing"
+    what = (
+        "failed"
+        if newest.state is CheckState.FAILED
+        else "got no usable answers of the model, so counterfactual figures are missing"
+    )
     return {
         "sentence": f"{count} {what}. {newest.reason or ''}".strip(),
         "at": newest.span.end.isoformat(),
@@ -131,7 +171,11 @@ def facts_of_success(check: CheckRun) -> Facts:
 def facts_of_silence(newest: datetime | None, *, since: datetime, now: datetime) -> Facts:
     """Returns the time since the `newest` record; since `since` where there never was one."""
     hours = int((now - since) / timedelta(hours=1))
-    last = "No record was ever logged." if newest is None else f"The last record was logged at {newest:%Y-%m-%d %H:%M} UTC."
+    last = (
+        "No record was ever logged."
+        if newest is None
+        else f"The last record was logged at {newest:%Y-%m-%d %H:%M} UTC."
+    )
     return {
         "sentence": f"No record was logged for {hours} {'hour' if hours == 1 else 'hours'}. {last}",
         "at": now.isoformat(),
@@ -142,7 +186,11 @@ def facts_of_silence(newest: datetime | None, *, since: datetime, now: datetime)
 
 
 def facts_of_news(newest: datetime, *, now: datetime) -> Facts:
-    return {"sentence": "Records are logged again.", "at": now.isoformat(), "newest_record_at": newest.isoformat()}
+    return {
+        "sentence": "Records are logged again.",
+        "at": now.isoformat(),
+        "newest_record_at": newest.isoformat(),
+    }
 
 
 def _name_group(attribute: str | None, group: str | None, names: GroupWords) -> Facts:

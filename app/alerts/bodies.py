@@ -13,9 +13,11 @@ from ..web.body import FollowingCursor, FromText, In, Out, PageOut, example
 MAX_NOTE = 2000
 
 _FACTS = {
-    "sentence": "Of every 100 records of female, 7.9 were predicted favourable; of every 100 of male, 26.3: a ratio of 0.302"
+    "sentence": "Of every 100 records of female, 7.9 were predicted favourable; of every 100 of male, 26.3: "
+    "a ratio of 0.302"
     " (95 %: 0.272 to 0.334)."
-    " The gap is larger than chance explains (p < 0.0001). It is beyond the limit of 0.8, and so is its whole interval.",
+    " The gap is larger than chance explains (p < 0.0001). It is beyond the limit of 0.8, and so is its "
+    "whole interval.",
     "at": "2026-11-20T15:00:00+00:00",
     "since": "2026-11-20T13:00:00+00:00",
     "checks_in_a_row": 3,
@@ -32,7 +34,11 @@ _FACTS = {
     "n": 15060,
     "counted": "15,060 of 16,000 records counted; left out: Sex unknown 940.",
     "scope": "group",
-    "details": {"formula": "favourable_rate(monitored) / favourable_rate(reference)", "monitored": "female", "reference": "male"},
+    "details": {
+        "formula": "favourable_rate(monitored) / favourable_rate(reference)",
+        "monitored": "female",
+        "reference": "male",
+    },
 }
 _ALERT = {
     "id": "0c3a7a55-1f6b-4f0e-9d0a-6d3a5a0f2c11",
@@ -224,7 +230,9 @@ class CommentPage(PageOut):
 class AcknowledgementsIn(In):
     """Alerts to acknowledge together, with one note for all."""
 
-    model_config = example({"alerts": [_ALERT_ID], "note": "The new price list; the model is being retrained."})
+    model_config = example(
+        {"alerts": [_ALERT_ID], "note": "The new price list; the model is being retrained."}
+    )
 
     alerts: Annotated[list[str], Field(min_length=1, max_length=MAX_ACKNOWLEDGED)]
     """Ids of alerts."""
@@ -234,7 +242,9 @@ class AcknowledgementsIn(In):
 
 
 class AcknowledgementsOut(Out):
-    """The alerts as they are now, in the order of the request. Those that are `resolved` were over before; no other is `open`."""
+    """The alerts as they are now, in the order of the request. Those that are `resolved` were over before;
+    no other is `open`.
+    """
 
     alerts: list[AlertOut]
     acknowledged: int

@@ -16,7 +16,10 @@ def close_alarms(session: Session, alert: Alert) -> None:
 
     The caller must hold the lock on the deployment's evidence: an hour added meanwhile would be lost.
     """
-    monitor, deployment = find_monitor(session, alert.deployment_no), followed_deployment(session, alert.deployment_no)
+    monitor, deployment = (
+        find_monitor(session, alert.deployment_no),
+        followed_deployment(session, alert.deployment_no),
+    )
     if monitor is None:
         return
     era = find_era(session, alert.deployment_no, deployment.model_revision)
@@ -26,14 +29,17 @@ def close_alarms(session: Session, alert: Alert) -> None:
     metrics = {(metric.place, metric.definition.metric): metric for metric in followed.metrics}
     for figure in read_era_figures(session, era.no):
         key = figure.key
-        about = AlertSubject(data=key.place.data, metric=key.metric, attribute=key.place.attribute, group=key.group)
+        about = AlertSubject(
+            data=key.place.data, metric=key.metric, attribute=key.place.attribute, group=key.group
+        )
         if about == alert.subject and figure.state and followed.compares(figure):
             watched = metrics[key.place, key.metric]
             state = FigureState.decode(figure.state, watched)
             for limit, follower in zip(watched.limits, state.followers, strict=True):
                 if follower.open_episode is not None:
                     follower.close(number_hour(figure.until))
-                    # Not the hour of the clock: ended hours may still wait to be counted, and they count after the closing.
+                    # Not the hour of the clock: ended hours may still wait to be counted, and they count
+                    # after the closing.
                     closure = Closure(key=key, direction=watched.direction(limit), hour=figure.until)
                     add_closure(session, era.no, closure, alert_no=alert.no)
             state.begin_chapter(watched)

@@ -16,7 +16,8 @@ from ..domain.check import PRESENT_TRIGGERS, CheckRun, CheckState, Measurement, 
 _NEXT_DUE = text("""
     SELECT no FROM checks
     WHERE alerts_due
-      AND no = (SELECT no FROM checks WHERE deployment_no = :deployment_no AND alerts_due ORDER BY span_end, no LIMIT 1)
+      AND no = (SELECT no FROM checks WHERE deployment_no = :deployment_no AND alerts_due ORDER BY span_end,
+          no LIMIT 1)
     FOR NO KEY UPDATE SKIP LOCKED
 """)
 """Only the first one, locked or not, so that no later check comes before it.
@@ -27,7 +28,8 @@ A locked one is skipped: a deployment may take minutes to be deleted.
 
 _NEWEST_RECORD = text("""
     SELECT coalesce(
-        (SELECT logged_at FROM payload_records WHERE deployment_no = :no AND logged_at <= now() ORDER BY logged_at DESC LIMIT 1),
+        (SELECT logged_at FROM payload_records WHERE deployment_no = :no AND logged_at <= now()
+            ORDER BY logged_at DESC LIMIT 1),
         (SELECT max(newest) FROM listed_files WHERE deployment_no = :no AND side = 'payload')
     )
 """)
@@ -74,7 +76,9 @@ def is_overtaken(session: Session, check: CheckRun) -> bool:
     )
 
 
-def read_matching_figures(session: Session, check: CheckRun, condition: VerdictCondition) -> list[Measurement]:
+def read_matching_figures(
+    session: Session, check: CheckRun, condition: VerdictCondition
+) -> list[Measurement]:
     conditions: list[ColumnElement[bool]] = [
         MeasurementRow.check_no == check.no,
         MeasurementRow.data.in_(condition.data),
@@ -83,13 +87,24 @@ def read_matching_figures(session: Session, check: CheckRun, condition: VerdictC
     ]
     if condition.attributes is not None:
         conditions.append(MeasurementRow.attribute.in_(condition.attributes))
-    return [measurement_from(row) for row in session.scalars(select(MeasurementRow).where(*conditions).order_by(MeasurementRow.no))]
+    return [
+        measurement_from(row)
+        for row in session.scalars(select(MeasurementRow).where(*conditions).order_by(MeasurementRow.no))
+    ]
 
 
 def earlier_verdicts(
-    session: Session, check: CheckRun, subject: AlertSubject, scope: Scope, *, verdicts: Sequence[str], limit: int
+    session: Session,
+    check: CheckRun,
+    subject: AlertSubject,
+    scope: Scope,
+    *,
+    verdicts: Sequence[str],
+    limit: int,
 ) -> list[tuple[datetime, str]]:
-    """Returns moments and those verdicts of that figure in earlier hours, newest first, of each hour's last check."""
+    """Returns moments and those verdicts of that figure in earlier hours, newest first, of each hour's
+    last check.
+    """
     conditions = (
         MeasurementRow.deployment_no == check.deployment_no,
         MeasurementRow.metric == subject.metric,
@@ -104,9 +119,15 @@ def earlier_verdicts(
     )
     if scope is Scope.GROUP:
         conditions = (*conditions, MeasurementRow.group == subject.group)
-    statement = select(MeasurementRow.at, MeasurementRow.verdict).join(CheckRow, CheckRow.no == MeasurementRow.check_no).where(*conditions)
+    statement = (
+        select(MeasurementRow.at, MeasurementRow.verdict)
+        .join(CheckRow, CheckRow.no == MeasurementRow.check_no)
+        .where(*conditions)
+    )
     newest_first = (CheckRow.span_start.desc(), MeasurementRow.at.desc(), MeasurementRow.no.desc())
-    rows = session.execute(statement.ext(distinct_on(CheckRow.span_start)).order_by(*newest_first).limit(limit))
+    rows = session.execute(
+        statement.ext(distinct_on(CheckRow.span_start)).order_by(*newest_first).limit(limit)
+    )
     return [(at, str(verdict)) for at, verdict in rows]
 
 
@@ -115,7 +136,9 @@ def newest_ends(session: Session, check: CheckRun, *, limit: int) -> list[CheckR
     ended = CheckRow.state.in_((CheckState.SUCCEEDED, CheckState.INSUFFICIENT_DATA, CheckState.FAILED))
     statement = SELECT_RUNS.where(*_is_decided(check), ended)
     newest_first = (CheckRow.span_start.desc(), CheckRow.span_end.desc(), CheckRow.no.desc())
-    rows = session.execute(statement.ext(distinct_on(CheckRow.span_start)).order_by(*newest_first).limit(limit))
+    rows = session.execute(
+        statement.ext(distinct_on(CheckRow.span_start)).order_by(*newest_first).limit(limit)
+    )
     return [to_run(*row) for row in rows]
 
 

@@ -108,15 +108,23 @@ def apply_rule(session: Session, rule: Rule, check: CheckRun) -> None:
             # The group furthest out may differ from check to check.
             group = figure.group if condition.scope is Scope.GROUP else None
             figure = replace(figure, worst_of=None) if condition.scope is Scope.GROUP else figure  # noqa: PLW2901 - as the rule sees it
-            subject = AlertSubject(data=figure.data, metric=figure.metric, attribute=figure.attribute, group=group)
+            subject = AlertSubject(
+                data=figure.data, metric=figure.metric, attribute=figure.attribute, group=group
+            )
             alert = unresolved.get(subject)
             if figure.verdict in condition.verdicts:
                 if alert is not None:
                     in_a_row, since = _extend_row(alert, check)
                 else:
                     needed, scope = condition.checks_in_a_row - 1, condition.scope
-                    before = earlier_verdicts(session, check, subject, scope, verdicts=ON_FAIRNESS, limit=needed) if needed else []
-                    moments = [at for at, _ in takewhile(lambda judged: judged[1] in condition.verdicts, before)]
+                    before = (
+                        earlier_verdicts(session, check, subject, scope, verdicts=ON_FAIRNESS, limit=needed)
+                        if needed
+                        else []
+                    )
+                    moments = [
+                        at for at, _ in takewhile(lambda judged: judged[1] in condition.verdicts, before)
+                    ]
                     if len(moments) < needed:
                         continue
                     in_a_row, since = condition.checks_in_a_row, moments[-1] if moments else figure.at
@@ -141,7 +149,14 @@ def _count_failures(session: Session, rule: Rule, condition: FailedChecksConditi
     failed = list(takewhile(lambda ended: ended.failure is not None, ends))
     if alert is not None:
         in_a_row, since = _extend_row(alert, check)
-        confirm(session, rule, WHOLE_DEPLOYMENT, facts_of_failures(failed, in_a_row=in_a_row, since=since), alert=alert, check=check)
+        confirm(
+            session,
+            rule,
+            WHOLE_DEPLOYMENT,
+            facts_of_failures(failed, in_a_row=in_a_row, since=since),
+            alert=alert,
+            check=check,
+        )
     elif len(failed) == condition.checks_in_a_row:
         facts = facts_of_failures(failed, in_a_row=len(failed), since=failed[-1].span.end)
         confirm(session, rule, WHOLE_DEPLOYMENT, facts, alert=None, check=check)
@@ -172,8 +187,16 @@ def is_watched(subject: AlertSubject, watch: Watch) -> bool:
     if monitor is None or subject.data is None:
         return monitor is not None
     is_unscored = subject.data in COPIED and not watch.has_endpoint
-    is_unmitigated = subject.data in _MITIGATED and subject.attribute is not None and not watch.mitigation.mitigates(subject.attribute)
-    if is_unscored or is_unmitigated or subject.metric not in {metric.key for metric in stored_on(monitor, subject.data)}:
+    is_unmitigated = (
+        subject.data in _MITIGATED
+        and subject.attribute is not None
+        and not watch.mitigation.mitigates(subject.attribute)
+    )
+    if (
+        is_unscored
+        or is_unmitigated
+        or subject.metric not in {metric.key for metric in stored_on(monitor, subject.data)}
+    ):
         return False
     if subject.attribute is None:
         return True
@@ -284,23 +307,38 @@ def _apply(session: Session, rule_no: int, evidence: DeploymentEvidence) -> None
     # Another model revision, or another comparison.
     ended = find_ended(session, [str(alert.facts.get("comparison_id")) for alert in unresolved.values()])
     for subject, alert in list(unresolved.items()):
-        if alert.facts.get("model_revision") != evidence.model_revision or alert.facts.get("comparison_id") in ended:
+        if (
+            alert.facts.get("model_revision") != evidence.model_revision
+            or alert.facts.get("comparison_id") in ended
+        ):
             end(session, alert, Resolution.SUPERSEDED)
             del unresolved[subject]
     by_subject: dict[AlertSubject, list[ComparisonState]] = {}
     for state in evidence.comparisons:
-        subject = AlertSubject(data=state.data, metric=state.metric, attribute=state.attribute, group=state.group)
+        subject = AlertSubject(
+            data=state.data, metric=state.metric, attribute=state.attribute, group=state.group
+        )
         if state.group is not None and condition.covers(subject):
             by_subject.setdefault(subject, []).append(state)
     for subject, sides in by_subject.items():
         if any(side.is_stale for side in sides):
             continue
-        present, opened = unresolved.get(subject), next((side for side in sides if side.state is State.UNFAIR), None)
+        present, opened = (
+            unresolved.get(subject),
+            next((side for side in sides if side.state is State.UNFAIR), None),
+        )
         if opened is not None:
-            confirmed = confirm(session, rule, subject, facts_of_evidence(opened, evidence), alert=present, check=None)
+            confirmed = confirm(
+                session, rule, subject, facts_of_evidence(opened, evidence), alert=present, check=None
+            )
             if confirmed is not None and opened.since is not None and opened.alarm_at is not None:
                 # A worker reads the records: that takes too long here.
                 span = Span(start=opened.since, end=opened.alarm_at)
                 queue_for_alert(session, confirmed.deployment_no, span, alert_no=confirmed.no)
         elif present is not None:
-            end(session, present, Resolution.RECOVERED, facts_of_fair_evidence(sides, GroupWords.of(evidence.monitor)))
+            end(
+                session,
+                present,
+                Resolution.RECOVERED,
+                facts_of_fair_evidence(sides, GroupWords.of(evidence.monitor)),
+            )

@@ -40,16 +40,26 @@ log = structlog.get_logger(__name__)
 
 
 def confirm(
-    session: Session, rule: Rule, subject: AlertSubject, facts: Facts, *, alert: Alert | None, check: CheckRun | None
+    session: Session,
+    rule: Rule,
+    subject: AlertSubject,
+    facts: Facts,
+    *,
+    alert: Alert | None,
+    check: CheckRun | None,
 ) -> Alert | None:
-    """Opens the rule's alert about the subject, or notes that `alert` was seen again; None if none was opened."""
+    """Opens the rule's alert about the subject, or notes that `alert` was seen again; None if none was
+    opened.
+    """
     if alert is not None:
         note_seen_again(session, alert, facts, check)
         return None
     opened = open_alert(session, rule, subject, facts, check)
     if opened is not None:
         queue_notifications(session, opened, Event.OPENED)
-        log.info("alert_opened", alert=opened.id, deployment=opened.deployment_id, rule=rule.id, kind=opened.kind)
+        log.info(
+            "alert_opened", alert=opened.id, deployment=opened.deployment_id, rule=rule.id, kind=opened.kind
+        )
     return opened
 
 
@@ -61,7 +71,13 @@ def end(session: Session, alert: Alert, resolution: Resolution, recovery: Facts 
 def _tell_resolved(session: Session, alert: Alert | None, resolution: Resolution) -> None:
     if alert is not None:
         queue_notifications(session, alert, Event.RESOLVED)
-        log.info("alert_resolved", alert=alert.id, deployment=alert.deployment_id, rule=alert.rule_id, resolution=resolution)
+        log.info(
+            "alert_resolved",
+            alert=alert.id,
+            deployment=alert.deployment_id,
+            rule=alert.rule_id,
+            resolution=resolution,
+        )
 
 
 def remind(session: Session, deployment_no: int) -> None:
@@ -71,7 +87,9 @@ def remind(session: Session, deployment_no: int) -> None:
             queue_notifications(session, reminded, Event.REMINDED)
 
 
-def record_acknowledgement(session: Session, alert: Alert, *, by: str, note: str | None) -> tuple[Alert, bool]:
+def record_acknowledgement(
+    session: Session, alert: Alert, *, by: str, note: str | None
+) -> tuple[Alert, bool]:
     """Returns the alert, and whether this call acknowledged it: the first person counts."""
     acknowledged = acknowledge(session, alert, by=by, note=note)
     if acknowledged is None:
@@ -98,13 +116,18 @@ def record_assignment(session: Session, alert: Alert, assignee: str | None) -> t
     return present, False
 
 
-def close_by_hand(session: Session, alert: Alert, *, by: str, note: str, reason: ClosingReason | None = None) -> tuple[Alert, bool]:
+def close_by_hand(
+    session: Session, alert: Alert, *, by: str, note: str, reason: ClosingReason | None = None
+) -> tuple[Alert, bool]:
     """Closes an alert of evidence, and others about the figure; its evidence begins again with the next hour.
 
     Returns the alert, and whether this call closed it: the first person counts.
     """
     if alert.kind is not RuleKind.EVIDENCE:
-        raise Conflict(f"Alert {alert.id} is of the kind {alert.kind}, which is resolved automatically; only evidence is closed by hand.")
+        raise Conflict(
+            f"Alert {alert.id} is of the kind {alert.kind}, which is resolved automatically; only evidence "
+            "is closed by hand."
+        )
     # Workers take the first lock alone, and never wait for either.
     lock_evidence(session, alert.deployment_no)
     lock_alerts(session, alert.deployment_no)

@@ -63,7 +63,13 @@ def alerts_by_no(session: Session, nos: Sequence[int]) -> list[Alert]:
 
 
 def alerts_between(
-    session: Session, deployment_no: int, span: Span, *, metric: str | None = None, data: DataSet | None = None, checks: Span | None = None
+    session: Session,
+    deployment_no: int,
+    span: Span,
+    *,
+    metric: str | None = None,
+    data: DataSet | None = None,
+    checks: Span | None = None,
 ) -> list[Alert]:
     """Returns the deployment's alerts that were unresolved in the span, newest first, at most `MOST_BETWEEN`.
 
@@ -71,7 +77,11 @@ def alerts_between(
     """
     condition = _unresolved_in(span)
     if checks is not None:
-        ends_in_checks = (CheckRow.deployment_no == deployment_no, CheckRow.span_end >= checks.start, CheckRow.span_end < checks.end)
+        ends_in_checks = (
+            CheckRow.deployment_no == deployment_no,
+            CheckRow.span_end >= checks.start,
+            CheckRow.span_end < checks.end,
+        )
         condition |= AlertRow.opened_check_no.in_(select(CheckRow.no).where(*ends_in_checks))
     about = {AlertRow.deployment_no: deployment_no, AlertRow.metric: metric, AlertRow.data: data}
     statement = _SELECT.where(condition, *equal(about))
@@ -85,12 +95,27 @@ def unresolved_of_rule(session: Session, rule_no: int) -> list[Alert]:
 def alerts_to_remind(session: Session, deployment_no: int) -> list[Alert]:
     # On the database's clock: the machines' clocks differ.
     hours = AlertRuleRow.config["remind_after_hours"].as_float()
-    due = func.coalesce(AlertRow.reminded_at, AlertRow.opened_at) + hours * text("interval '1 hour'") <= func.now()
-    conditions = (AlertRow.deployment_no == deployment_no, _UNRESOLVED, AlertRow.acknowledged_at.is_(None), due)
-    return _read(session, _SELECT.join(AlertRuleRow, AlertRuleRow.no == AlertRow.rule_no).where(*conditions).order_by(AlertRow.no))
+    due = (
+        func.coalesce(AlertRow.reminded_at, AlertRow.opened_at) + hours * text("interval '1 hour'")
+        <= func.now()
+    )
+    conditions = (
+        AlertRow.deployment_no == deployment_no,
+        _UNRESOLVED,
+        AlertRow.acknowledged_at.is_(None),
+        due,
+    )
+    return _read(
+        session,
+        _SELECT.join(AlertRuleRow, AlertRuleRow.no == AlertRow.rule_no)
+        .where(*conditions)
+        .order_by(AlertRow.no),
+    )
 
 
-def open_alert(session: Session, rule: Rule, subject: AlertSubject, facts: dict[str, object], check: CheckRun | None) -> Alert | None:
+def open_alert(
+    session: Session, rule: Rule, subject: AlertSubject, facts: dict[str, object], check: CheckRun | None
+) -> Alert | None:
     """Opens an alert; None if the rule has one open about the subject."""
     check_no = None if check is None else check.no
     values = {
@@ -108,7 +133,9 @@ def open_alert(session: Session, rule: Rule, subject: AlertSubject, facts: dict[
     }
     # The unique index decides between workers.
     insertion = insert(AlertRow).values(values | list_column_values(subject))
-    once = insertion.on_conflict_do_nothing(index_elements=[AlertRow.rule_no, AlertRow.subject], index_where=_UNRESOLVED)
+    once = insertion.on_conflict_do_nothing(
+        index_elements=[AlertRow.rule_no, AlertRow.subject], index_where=_UNRESOLVED
+    )
     no = session.scalar(once.returning(AlertRow.no))
     return None if no is None else _read(session, _SELECT.where(AlertRow.no == no))[0]
 
@@ -120,7 +147,9 @@ def note_seen_again(session: Session, alert: Alert, facts: dict[str, object], ch
 
 def note_reminder(session: Session, alert: Alert) -> Alert | None:
     """Notes a reminder now; None if the alert has been acknowledged or resolved meanwhile."""
-    return _change(session, alert, {"reminded_at": func.now()}, _UNRESOLVED, AlertRow.acknowledged_at.is_(None))
+    return _change(
+        session, alert, {"reminded_at": func.now()}, _UNRESOLVED, AlertRow.acknowledged_at.is_(None)
+    )
 
 
 def acknowledge(session: Session, alert: Alert, *, by: str, note: str | None) -> Alert | None:
@@ -143,7 +172,9 @@ def assign(session: Session, alert: Alert, assignee: str | None) -> Alert | None
 
 def resolve(session: Session, alert: Alert, resolution: Resolution, facts: dict[str, object]) -> Alert | None:
     """Resolves the alert; None if it was resolved before."""
-    return _change(session, alert, {"resolved_at": func.now(), "resolution": resolution, "facts": facts}, _UNRESOLVED)
+    return _change(
+        session, alert, {"resolved_at": func.now(), "resolution": resolution, "facts": facts}, _UNRESOLVED
+    )
 
 
 def note_change(session: Session, alert: Alert, change: dict[str, object]) -> Alert | None:
@@ -151,7 +182,15 @@ def note_change(session: Session, alert: Alert, change: dict[str, object]) -> Al
     return _change(session, alert, {"change": change})
 
 
-def close(session: Session, alert: Alert, facts: dict[str, object], *, by: str, note: str, reason: ClosingReason | None) -> Alert | None:
+def close(
+    session: Session,
+    alert: Alert,
+    facts: dict[str, object],
+    *,
+    by: str,
+    note: str,
+    reason: ClosingReason | None,
+) -> Alert | None:
     """Resolves the alert as closed by that person; None if it was resolved before."""
     values = {
         "resolved_at": func.now(),
@@ -179,13 +218,17 @@ def find_counterparts(session: Session, alerts: Sequence[Alert], state: AlertSta
         for alert in alerts
         if alert.subject.data in counterpart and alert.resolved_at is None
     ]
-    statement = _SELECT.where(_UNRESOLVED, tuple_(AlertRow.rule_no, AlertRow.subject).in_(subjects), *_in_state(state))
+    statement = _SELECT.where(
+        _UNRESOLVED, tuple_(AlertRow.rule_no, AlertRow.subject).in_(subjects), *_in_state(state)
+    )
     return _read(session, statement.order_by(AlertRow.no.desc())) if subjects else []
 
 
 def deployments_to_revisit(session: Session) -> list[int]:
     """Returns the deployments with an open alert, or a rule about the time since the last record."""
-    stale = select(AlertRuleRow.deployment_no).where(AlertRuleRow.kind == RuleKind.STALE_DATA, AlertRuleRow.enabled)
+    stale = select(AlertRuleRow.deployment_no).where(
+        AlertRuleRow.kind == RuleKind.STALE_DATA, AlertRuleRow.enabled
+    )
     return list(session.scalars(select(AlertRow.deployment_no).where(_UNRESOLVED).union(stale)))
 
 
@@ -206,7 +249,12 @@ def open_alerts(session: Session) -> list[OpenAlerts]:
         .group_by(DeploymentRow.id, AlertRow.kind, acknowledged)
     )
     return [
-        OpenAlerts(deployment_id, RuleKind(kind), AlertState.ACKNOWLEDGED if is_acknowledged else AlertState.OPEN, count)
+        OpenAlerts(
+            deployment_id,
+            RuleKind(kind),
+            AlertState.ACKNOWLEDGED if is_acknowledged else AlertState.OPEN,
+            count,
+        )
         for deployment_id, kind, is_acknowledged, count in session.execute(counted)
     ]
 
@@ -232,7 +280,9 @@ def _in_state(state: AlertState | None) -> Sequence[ColumnElement[bool]]:
     return states[state]
 
 
-def _change(session: Session, alert: Alert, values: dict[str, Any], *still: ColumnElement[bool]) -> Alert | None:
+def _change(
+    session: Session, alert: Alert, values: dict[str, Any], *still: ColumnElement[bool]
+) -> Alert | None:
     # Checked again: somebody may have acknowledged or resolved it since.
     statement = update(AlertRow).where(AlertRow.no == alert.no, *still).values(values).returning(AlertRow.no)
     no = session.scalar(statement)
@@ -257,15 +307,25 @@ class AlertComment:
     created_at: datetime
 
 
-def put_comment(session: Session, alert: Alert, comment_id: str, *, by: str, text: str) -> tuple[AlertComment, bool]:
+def put_comment(
+    session: Session, alert: Alert, comment_id: str, *, by: str, text: str
+) -> tuple[AlertComment, bool]:
     """Returns the comment of that id, and whether this call stored it."""
     values = {"alert_no": alert.no, "id": comment_id, "author": by, "text": text}
-    once = insert(AlertCommentRow).values(values).on_conflict_do_nothing(index_elements=[AlertCommentRow.alert_no, AlertCommentRow.id])
+    once = (
+        insert(AlertCommentRow)
+        .values(values)
+        .on_conflict_do_nothing(index_elements=[AlertCommentRow.alert_no, AlertCommentRow.id])
+    )
     is_new = session.scalar(once.returning(AlertCommentRow.no)) is not None
     count = select(func.count()).select_from(AlertCommentRow).where(AlertCommentRow.alert_no == alert.no)
     if is_new and session.scalars(count).one() > MAX_COMMENTS:
-        raise Conflict(f"Alert {alert.id} has {MAX_COMMENTS:,} comments, which is the most that one may have.")
-    row = session.scalars(select(AlertCommentRow).where(AlertCommentRow.alert_no == alert.no, AlertCommentRow.id == comment_id)).one()
+        raise Conflict(
+            f"Alert {alert.id} has {MAX_COMMENTS:,} comments, which is the most that one may have."
+        )
+    row = session.scalars(
+        select(AlertCommentRow).where(AlertCommentRow.alert_no == alert.no, AlertCommentRow.id == comment_id)
+    ).one()
     if (row.author, row.text) != (by, text):
         raise Conflict(f"Alert {alert.id} has another comment of the id {comment_id}. Send a new id.")
     return read_row(AlertComment, row), is_new
@@ -273,4 +333,7 @@ def put_comment(session: Session, alert: Alert, comment_id: str, *, by: str, tex
 
 def comments_page(session: Session, alert: Alert, paging: Paging) -> list[AlertComment]:
     statement = select(AlertCommentRow).where(AlertCommentRow.alert_no == alert.no)
-    return [read_row(AlertComment, row) for row in session.scalars(page_oldest(statement, AlertCommentRow.no, paging))]
+    return [
+        read_row(AlertComment, row)
+        for row in session.scalars(page_oldest(statement, AlertCommentRow.no, paging))
+    ]

@@ -63,8 +63,12 @@ HandledAlert = Annotated[Alert, Depends(handled_alert)]
 ManagedAlert = Annotated[Alert, Depends(managed_alert)]
 
 StateIn = Annotated[AlertState | None, Query(description="Only alerts in this state.")]
-AttributeIn = Annotated[str | None, Query(max_length=1000, pattern=r"^[^\x00]*$", description="Only alerts about this attribute.")]
-DeploymentIn = Annotated[str | None, Query(pattern=ID_PATTERN, description="Only alerts of the deployment of this id.")]
+AttributeIn = Annotated[
+    str | None, Query(max_length=1000, pattern=r"^[^\x00]*$", description="Only alerts about this attribute.")
+]
+DeploymentIn = Annotated[
+    str | None, Query(pattern=ID_PATTERN, description="Only alerts of the deployment of this id.")
+]
 
 
 @router.get("/v1/alerts")
@@ -78,7 +82,9 @@ def list_alerts(
     attribute: AttributeIn = None,
 ) -> AlertPage:
     """Returns the alerts of all deployments that the caller sees, newest first."""
-    filters = AlertFilter(deployment_no=principal.deployment_no, deployment_id=deployment, state=state, attribute=attribute)
+    filters = AlertFilter(
+        deployment_no=principal.deployment_no, deployment_id=deployment, state=state, attribute=attribute
+    )
     return AlertPage.of(alerts_page(session, filters, paging), paging)
 
 
@@ -104,9 +110,14 @@ def read_alert(alert: ReadableAlert) -> AlertOut:
 
 @router.post("/v1/alerts/{alert_id}/acknowledgement", responses=NOT_FOUND | CONFLICT)
 def acknowledge_alert(
-    principal: Acknowledger, deployments: DeploymentsIn, alert: HandledAlert, session: SessionIn, body: AcknowledgementIn | None = None
+    principal: Acknowledger,
+    deployments: DeploymentsIn,
+    alert: HandledAlert,
+    session: SessionIn,
+    body: AcknowledgementIn | None = None,
 ) -> AlertOut:
-    """Acknowledges an alert: it stays open, without further reminders, and is assigned to the caller if it is to nobody.
+    """Acknowledges an alert: it stays open, without further reminders, and is assigned to the caller if it is
+    to nobody.
 
     The first acknowledgement counts; again changes nothing. 409 if it is resolved.
     """
@@ -117,10 +128,14 @@ def acknowledge_alert(
 
 
 @router.post("/v1/alerts/{alert_id}/closure", responses=NOT_FOUND | CONFLICT)
-def close_alert(principal: Manager, deployments: DeploymentsIn, alert: ManagedAlert, session: SessionIn, body: ClosureIn) -> AlertOut:
-    """Closes an alert of the kind `evidence`: evidence on its figure begins again with the next hour. Closing it again changes nothing.
+def close_alert(
+    principal: Manager, deployments: DeploymentsIn, alert: ManagedAlert, session: SessionIn, body: ClosureIn
+) -> AlertOut:
+    """Closes an alert of the kind `evidence`: evidence on its figure begins again with the next hour. Closing
+    it again changes nothing.
 
-    The first note and reason count. 409 if it is of another kind, which is resolved automatically, or resolved for another reason.
+    The first note and reason count. 409 if it is of another kind, which is resolved automatically, or
+    resolved for another reason.
     """
     note = check_note(body.note)
     if not note:
@@ -130,12 +145,18 @@ def close_alert(principal: Manager, deployments: DeploymentsIn, alert: ManagedAl
     closed, is_new = close_by_hand(session, alert, by=principal.actor, note=note, reason=body.reason)
     if is_new:
         details = {"note": note, "reason": body.reason and body.reason.value}
-        record_activity(session, principal.actor, "alert.closed", deployment, subject=alert.id, details=details)
+        record_activity(
+            session, principal.actor, "alert.closed", deployment, subject=alert.id, details=details
+        )
     return AlertOut.from_object(closed)
 
 
 CommentId = Annotated[
-    str, uuid_path("An id that the caller makes up for a new comment: a UUID in lower case.", "7b1f0f3e-58f3-4f3b-9a53-2f6f0f0f7c21")
+    str,
+    uuid_path(
+        "An id that the caller makes up for a new comment: a UUID in lower case.",
+        "7b1f0f3e-58f3-4f3b-9a53-2f6f0f0f7c21",
+    ),
 ]
 
 
@@ -143,7 +164,9 @@ CommentId = Annotated[
 def acknowledge_alerts(
     principal: Acknowledger, deployments: DeploymentsIn, session: SessionIn, body: AcknowledgementsIn
 ) -> AcknowledgementsOut:
-    """Acknowledges several alerts with one note, all or none of them. Those that are resolved stay as they are; again changes nothing."""
+    """Acknowledges several alerts with one note, all or none of them. Those that are resolved stay as they
+    are; again changes nothing.
+    """
     note = check_note(body.note) or None
     alerts = []
     for index, alert_id in enumerate(body.alerts):
@@ -158,22 +181,36 @@ def acknowledge_alerts(
         if alert.state is not AlertState.RESOLVED:
             with suppress(Conflict):  # It was resolved since it was read a moment ago.
                 acknowledged += _acknowledge(session, deployments, principal, alert, note)[1]
-    return AcknowledgementsOut(alerts=[AlertOut.from_object(get_alert(session, alert.id)) for alert in alerts], acknowledged=acknowledged)
+    return AcknowledgementsOut(
+        alerts=[AlertOut.from_object(get_alert(session, alert.id)) for alert in alerts],
+        acknowledged=acknowledged,
+    )
 
 
 @router.put("/v1/alerts/{alert_id}/assignment", responses=NOT_FOUND | CONFLICT)
 def assign_alert(
-    principal: Acknowledger, deployments: DeploymentsIn, alert: HandledAlert, session: SessionIn, body: AssignmentIn
+    principal: Acknowledger,
+    deployments: DeploymentsIn,
+    alert: HandledAlert,
+    session: SessionIn,
+    body: AssignmentIn,
 ) -> AlertOut:
     """Assigns an alert to a person, or to nobody. Again changes nothing. 409 if it is resolved."""
     if body.assignee is not None and body.assignee != principal.actor:
-        user = users.find(session, body.assignee.removeprefix(USER)) if body.assignee.startswith(USER) else None
+        user = (
+            users.find(session, body.assignee.removeprefix(USER)) if body.assignee.startswith(USER) else None
+        )
         if user is None or not is_assignable(user, alert.deployment_no):
-            raise InvalidInput.of("assignee", "must be `user:` and the name of a user who may acknowledge alerts of this deployment")
+            raise InvalidInput.of(
+                "assignee",
+                "must be `user:` and the name of a user who may acknowledge alerts of this deployment",
+            )
     assigned, is_new = record_assignment(session, alert, body.assignee)
     if is_new:
         deployment, details = deployments.by_no(alert.deployment_no), {"assignee": body.assignee}
-        record_activity(session, principal.actor, "alert.assigned", deployment, subject=alert.id, details=details)
+        record_activity(
+            session, principal.actor, "alert.assigned", deployment, subject=alert.id, details=details
+        )
     return AlertOut.from_object(assigned)
 
 
@@ -187,14 +224,18 @@ def put_alert_comment(
     session: SessionIn,
     body: CommentIn,
 ) -> CommentOut:
-    """Stores a comment on an alert, resolved or not. Sending it again adds nothing. 409 if the id is that of another comment."""
+    """Stores a comment on an alert, resolved or not. Sending it again adds nothing. 409 if the id is that
+    of another comment.
+    """
     text = check_note(body.text, "text")
     if not text:
         raise InvalidInput.of("text", "must not be blank")
     comment, is_new = put_comment(session, alert, comment_id, by=principal.actor, text=text)
     if is_new:
         deployment, details = deployments.by_no(alert.deployment_no), {"comment": comment_id}
-        record_activity(session, principal.actor, "alert.commented", deployment, subject=alert.id, details=details)
+        record_activity(
+            session, principal.actor, "alert.commented", deployment, subject=alert.id, details=details
+        )
     return CommentOut.from_object(comment)
 
 
@@ -204,12 +245,16 @@ def list_alert_comments(alert: ReadableAlert, session: SessionIn, paging: Number
     return CommentPage.of(comments_page(session, alert, paging), paging)
 
 
-def _acknowledge(session: Session, deployments: DeploymentsIn, principal: Principal, alert: Alert, note: str | None) -> tuple[Alert, bool]:
+def _acknowledge(
+    session: Session, deployments: DeploymentsIn, principal: Principal, alert: Alert, note: str | None
+) -> tuple[Alert, bool]:
     """Alert as it is now, and whether this call acknowledged it. Raises Conflict."""
     acknowledged, is_new = record_acknowledgement(session, alert, by=principal.actor, note=note)
     if is_new:
         deployment, details = deployments.by_no(alert.deployment_no), {"note": note}
-        record_activity(session, principal.actor, "alert.acknowledged", deployment, subject=alert.id, details=details)
+        record_activity(
+            session, principal.actor, "alert.acknowledged", deployment, subject=alert.id, details=details
+        )
     return acknowledged, is_new
 
 

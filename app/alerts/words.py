@@ -19,7 +19,9 @@ _MOST_HEADLINE = 150
 _MOST_VALUE = 300
 _MOST_SENTENCE = 1000
 _UNPRINTABLE = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
-"""Control characters, also those that reverse the direction of text: a name could change the meaning of a sentence."""
+"""Control characters, also those that reverse the direction of text: a name could change the meaning of a
+sentence.
+"""
 
 
 def headline(body: Mapping[str, Any]) -> str:
@@ -31,7 +33,11 @@ def headline(body: Mapping[str, Any]) -> str:
         happened = "Report" if report["state"] == "ready" else "Report failed"
         return _line(f"{happened}: {report['deployment_name']}: {report['schedule_name']}", _MOST_HEADLINE)
     # Messages queued by an earlier version have no names.
-    named = " / ".join(str(name) for name in (about["attribute"], about.get("group_name") or about["group"]) if name is not None)
+    named = " / ".join(
+        str(name)
+        for name in (about["attribute"], about.get("group_name") or about["group"])
+        if name is not None
+    )
     what = f"{_HAPPENED[body['event']]}: {about['deployment_name']}: {about['rule_name']}"
     return _line(f"{what}: {named}" if named else what, _MOST_HEADLINE)
 
@@ -53,7 +59,10 @@ def facts(body: Mapping[str, Any]) -> list[tuple[str, str]]:
     limits = None if least is None and highest is None else f"{least} to {highest}"
     if (least is None) != (highest is None):
         limits = f"at most {highest}" if least is None else f"at least {least}"
-    side, group = figures.get("disadvantaged"), figures.get("display_disadvantaged_group") or figures.get("disadvantaged_group")
+    side, group = (
+        figures.get("disadvantaged"),
+        figures.get("display_disadvantaged_group") or figures.get("disadvantaged_group"),
+    )
     if group is not None and figures.get("scope") != "worst_pair":
         side = f"{group} ({side})"
 
@@ -75,16 +84,31 @@ def facts(body: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Checks in a row", figures.get("checks_in_a_row")),
         ("Opened", about["opened_at"]),
         ("Last seen", about["last_seen_at"]),
-        ("Acknowledged", about["acknowledged_by"] and f"by {about['acknowledged_by']} at {about['acknowledged_at']}"),
+        (
+            "Acknowledged",
+            about["acknowledged_by"] and f"by {about['acknowledged_by']} at {about['acknowledged_at']}",
+        ),
         ("Note", about["note"]),
         ("Assigned to", about.get("assignee")),
-        ("Resolved", about["resolved_at"] and f"{about['resolved_at']}, {str(about['resolution']).replace('_', ' ')}"),
+        (
+            "Resolved",
+            about["resolved_at"] and f"{about['resolved_at']}, {str(about['resolution']).replace('_', ' ')}",
+        ),
         ("Closed", about.get("closed_by") and f"by {about['closed_by']}{reason}: {about['closing_note']}"),
-        ("Why it changed", None if body["event"] == "explained" else change.get("display_sentence") or change.get("sentence")),
+        (
+            "Why it changed",
+            None
+            if body["event"] == "explained"
+            else change.get("display_sentence") or change.get("sentence"),
+        ),
         ("Page", about["path"]),
     ]
     longer = ("Counted", "Why it changed")
-    return [(name, _line(str(value), _MOST_SENTENCE if name in longer else _MOST_VALUE)) for name, value in named if value is not None]
+    return [
+        (name, _line(str(value), _MOST_SENTENCE if name in longer else _MOST_VALUE))
+        for name, value in named
+        if value is not None
+    ]
 
 
 def _report_facts(report: Mapping[str, Any] | None) -> list[tuple[str, str]]:

@@ -22,7 +22,12 @@ MEMORY_BYTES = 2**30
 """Default of `upload_memory_bytes`."""
 
 _LOADED = (
-    *("base.system_memory", "intake.imports.routes", "deployments.training.routes", "reports.report_processes"),
+    *(
+        "base.system_memory",
+        "intake.imports.routes",
+        "deployments.training.routes",
+        "reports.report_processes",
+    ),
     *("checks.counting.count_files", "evidence.count_files"),
 )
 
@@ -111,7 +116,8 @@ def ask(method: str, *arguments: object) -> Any:  # noqa: ANN401 - of the method
 
 def too_much() -> TooLarge:
     return TooLarge(
-        f"Reading this takes too long, or more memory than the {memory_bytes() // 2**20} MiB of EVENHAND_UPLOAD_MEMORY_BYTES."
+        f"Reading this takes too long, or more memory than the {memory_bytes() // 2**20} MiB of "
+        "EVENHAND_UPLOAD_MEMORY_BYTES."
         " Send fewer rows, shorter values or smaller row groups at once."
     )
 
@@ -129,7 +135,9 @@ def limited_memory() -> Iterator[None]:
         TooLarge: it needs more.
     """
     before = resource.getrlimit(resource.RLIMIT_DATA)
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5]) if sys.platform == "linux" else 0
+    pages = (
+        int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5]) if sys.platform == "linux" else 0
+    )
     with suppress(ValueError):  # there is a lower limit already
         resource.setrlimit(resource.RLIMIT_DATA, (pages * resource.getpagesize() + memory_bytes(), before[1]))
     try:

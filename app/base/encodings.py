@@ -10,7 +10,9 @@ from .errors import InvalidInput
 UTF_8 = "utf-8"
 
 # Not every codec: some are no encodings of files, and two take quadratic time.
-_OF_FILES = re.compile(r"ascii|big5.*|cp\d+|euc_.*|gb.*|iso8859-\d+|koi8-.|mac-.*|shift_jis.*|utf-(8|16|32).*")
+_OF_FILES = re.compile(
+    r"ascii|big5.*|cp\d+|euc_.*|gb.*|iso8859-\d+|koi8-.|mac-.*|shift_jis.*|utf-(8|16|32).*"
+)
 
 
 def find_encoding(name: str) -> str | None:
@@ -42,7 +44,8 @@ def decode_parts(chunks: Iterable[bytes], encoding: str, field: str) -> Iterator
                 where = locate_fault(error, offset + len(chunk) - len(error.object), line)
             raise InvalidInput.of(
                 field,
-                f"{where} is not {encoding.upper()}. Name the encoding that it has: --encoding {guess}, for example, or at an upload"
+                f"{where} is not {encoding.upper()}. Name the encoding that it has: --encoding {guess}, for "
+                "example, or at an upload"
                 f" charset={guess} in the content type",
             ) from None
         offset += len(chunk)
@@ -51,7 +54,9 @@ def decode_parts(chunks: Iterable[bytes], encoding: str, field: str) -> Iterator
 
 
 def locate_fault(error: UnicodeDecodeError, offset: int = 0, line: int = 1) -> str:
-    """Returns the byte that could not be decoded and its place; its text begins at that offset and line of the file."""
+    """Returns the byte that could not be decoded and its place; its text begins at that offset and line of
+    the file.
+    """
     line += error.object[: error.start].decode(error.encoding, "replace").count("\n")
     return f"byte {error.object[error.start]:02X} at offset {offset + error.start:,} (line {line:,})"
 

@@ -1,4 +1,5 @@
-"""Every error the product raises on purpose. HTTP statuses are not here: `app/web/problems.py` maps each class to one.
+"""Every error the product raises on purpose. HTTP statuses are not here: `app/web/problems.py` maps each
+class to one.
 
 The tree:
 
@@ -37,7 +38,9 @@ T = TypeVar("T")
 
 @frozen
 class FieldProblem:
-    """One offending field: a dotted path such as `attributes[0].monitored`, and what was expected and found."""
+    """One offending field: a dotted path such as `attributes[0].monitored`, and what was expected and
+    found.
+    """
 
     field: str
     message: str
@@ -125,11 +128,15 @@ class CallLoop(EvenhandError):
 
 
 class Unavailable(EvenhandError):
-    """A dependency (usually Postgres) does not answer now; nothing was stored and the request may be repeated."""
+    """A dependency (usually Postgres) does not answer now; nothing was stored and the request may be
+    repeated.
+    """
 
 
 class ReportNotMade(EvenhandError):
-    """A report that was asked for is not there; the message says why. Without `retry_after_seconds`, another try would fail alike."""
+    """A report that was asked for is not there; the message says why. Without `retry_after_seconds`,
+    another try would fail alike.
+    """
 
     def __init__(self, message: str, *, retry_after_seconds: int | None = 60) -> None:
         super().__init__(message)
@@ -139,7 +146,8 @@ class ReportNotMade(EvenhandError):
 class ScoringFailed(EvenhandError):
     """The model's endpoint gave no usable predictions.
 
-    `quotation` is what it answered, which may repeat a person's values: only for callers who may read records.
+    `quotation` is what it answered, which may repeat a person's values: only for callers who may read
+    records.
     """
 
     def __init__(self, message: str, *, quotation: str = "") -> None:
@@ -157,7 +165,9 @@ class EndpointRefused(ScoringFailed):
 
 
 class PageRefused(ScoringFailed):
-    """The model's endpoint answered that it does not take a page of records (400 or 422); `answer` is what it sent."""
+    """The model's endpoint answered that it does not take a page of records (400 or 422); `answer` is what
+    it sent.
+    """
 
     def __init__(self, message: str, *, quotation: str = "", answer: str = "") -> None:
         super().__init__(message, quotation=quotation)
@@ -165,7 +175,9 @@ class PageRefused(ScoringFailed):
 
 
 class EndpointDown(ScoringFailed):
-    """The model's endpoint was not reached, did not answer in time, or answered that it cannot do so now, in every attempt."""
+    """The model's endpoint was not reached, did not answer in time, or answered that it cannot do so now,
+    in every attempt.
+    """
 
 
 class CheckTooLong(EvenhandError):

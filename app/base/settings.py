@@ -20,7 +20,9 @@ Network = IPv4Network | IPv6Network
 
 
 class SecretFiles(PydanticBaseSettingsSource):
-    """Secrets from files: `EVENHAND_SECRET_KEY_FILE` names the file with the value of `EVENHAND_SECRET_KEY`."""
+    """Secrets from files: `EVENHAND_SECRET_KEY_FILE` names the file with the value of
+    `EVENHAND_SECRET_KEY`.
+    """
 
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
         has_alias = isinstance(field.validation_alias, str)
@@ -34,13 +36,19 @@ class SecretFiles(PydanticBaseSettingsSource):
             # Editors and `echo` end a file with a line break.
             text = path.read_text(encoding="utf-8").rstrip("\r\n")
         except (OSError, ValueError) as error:
-            raise InvalidInput.of(variable, f"names the file {path}, which cannot be read: {error}") from error
+            raise InvalidInput.of(
+                variable, f"names the file {path}, which cannot be read: {error}"
+            ) from error
         if not text:
             raise InvalidInput.of(variable, f"names the file {path}, which is empty")
         return text, key, False
 
     def __call__(self) -> dict[str, Any]:
-        secret = [(name, field) for name, field in self.settings_cls.model_fields.items() if field.annotation == SecretStr | None]
+        secret = [
+            (name, field)
+            for name, field in self.settings_cls.model_fields.items()
+            if field.annotation == SecretStr | None
+        ]
         secrets = [self.get_field_value(field, name) for name, field in secret]
         return {key: value for value, key, _ in secrets if value is not None}
 
@@ -94,7 +102,9 @@ class Settings(BaseSettings):
     """Max seconds without a request. Must exceed the 10 between two questions of the OpenScale SDK."""
 
     secret_key: SecretStr | None = None
-    """Encrypts stored credentials and secrets; one for all processes on a database. None: generated into `data_dir`."""
+    """Encrypts stored credentials and secrets; one for all processes on a database. None: generated into
+    `data_dir`.
+    """
 
     old_secret_keys: SecretStr | None = None
     """Earlier values of `secret_key`, one on a line, which still decrypt. Unused without `secret_key`."""
@@ -149,7 +159,9 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - of pydantic's signature
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - of pydantic's signature
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Arguments override variables, which override files: children of `serve` get `DATABASE_URL` as an argument."""
+        """Arguments override variables, which override files: children of `serve` get `DATABASE_URL` as an
+        argument.
+        """
         return init_settings, env_settings, SecretFiles(settings_cls)
 
     @field_validator("database_url", "database_replica_url")
@@ -165,7 +177,9 @@ class Settings(BaseSettings):
         if parsed.password is not None:
             return url
         # Set by the parser: a password may hold characters that a URL escapes.
-        return SecretStr(parsed.set(password=password.get_secret_value()).render_as_string(hide_password=False))
+        return SecretStr(
+            parsed.set(password=password.get_secret_value()).render_as_string(hide_password=False)
+        )
 
     @property
     def accepted_keys(self) -> tuple[str, ...]:
@@ -202,14 +216,19 @@ class Settings(BaseSettings):
     @classmethod
     def _check_processes(cls, value: int) -> int:
         if value > 1 and platform.system() == _ONE_PROCESS:
-            raise ValueError("on macOS, one process gets all connections of an address, so there can only be 1")
+            raise ValueError(
+                "on macOS, one process gets all connections of an address, so there can only be 1"
+            )
         return value
 
     @field_validator("answers_dir")
     @classmethod
     def _check_answers(cls, value: Path | None, info: ValidationInfo) -> Path | None:
         if value is None and "://" in info.data.get("table_roots", ""):
-            raise ValueError("must name a folder, because EVENHAND_TABLE_ROOTS has an object store, which Evenhand only reads")
+            raise ValueError(
+                "must name a folder, because EVENHAND_TABLE_ROOTS has an object store, which Evenhand only "
+                "reads"
+            )
         return value
 
     @field_validator("trusted_proxies")
@@ -239,5 +258,9 @@ def load_settings() -> Settings:
         problems = []
         for item in error.errors():
             name = str(item["loc"][0]) if item["loc"] else "environment"
-            problems.append(FieldProblem(name if name.startswith("DATABASE_") else f"EVENHAND_{name.upper()}", item["msg"]))
+            problems.append(
+                FieldProblem(
+                    name if name.startswith("DATABASE_") else f"EVENHAND_{name.upper()}", item["msg"]
+                )
+            )
         raise InvalidInput(problems) from error

@@ -23,12 +23,14 @@ def parse_json(text: str | bytes, otherwise: Any) -> Any:  # noqa: ANN401 - any 
 
 
 def require_strict(body: bytes) -> None:
-    """Returns if no object of the JSON names a member twice and no number is so small that it would be read as 0.
+    """Returns if no object of the JSON names a member twice and no number is so small that it would be read
+    as 0.
 
     Text that is not JSON passes, because its reader reports it better.
 
     Raises:
-    InvalidInput: a member is named twice, a number vanishes, or the body is not UTF-8, which other readers may guess.
+    InvalidInput: a member is named twice, a number vanishes, or the body is not UTF-8, which other readers
+    may guess.
     """
     try:
         text = body.decode("utf-8-sig")
@@ -68,5 +70,8 @@ def _refuse_repeated(members: list[tuple[Any, Any]]) -> dict[str, Any]:
 
 def _refuse_vanishing(text: str) -> float:
     if vanishes(text):
-        raise _NotStrict(f"holds the number {text:.{_SHOWN}}, which is too small for double precision and would be read as 0")
+        raise _NotStrict(
+            f"holds the number {text:.{_SHOWN}}, which is too small for double precision and would be read "
+            "as 0"
+        )
     return float(text)

@@ -1,4 +1,6 @@
-"""Loaded before PyArrow, lets it take memory from the system: its own pool reserves a gigabyte, which a limit would count."""
+"""Loaded before PyArrow, lets it take memory from the system: its own pool reserves a gigabyte, which a
+limit would count.
+"""
 
 import os
 

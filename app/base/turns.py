@@ -12,7 +12,13 @@ class Turns:
     """Limits the number of workers at once, callers taking turns. Belongs to one event loop."""
 
     def __init__(
-        self, at_once: int, *, busy: str, waiting: int = 10_000, waiting_each: int = 10_000, wait_seconds: float | None = None
+        self,
+        at_once: int,
+        *,
+        busy: str,
+        waiting: int = 10_000,
+        waiting_each: int = 10_000,
+        wait_seconds: float | None = None,
     ) -> None:
         self._free = at_once
         self._busy = busy

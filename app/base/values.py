@@ -1,7 +1,7 @@
 """Scalar values as records and configurations carry them, and the one form in which they are compared.
 
-JSON, CSV and numpy disagree about `1` and `1.0`; a group or an outcome must not. Whether the text `"1"` is the number 1 says the type of a
-column, and of outcomes `app/domain/monitor.py`.
+JSON, CSV and numpy disagree about `1` and `1.0`; a group or an outcome must not. Whether the text `"1"` is
+the number 1 says the type of a column, and of outcomes `app/domain/monitor.py`.
 """
 
 import math
@@ -49,11 +49,20 @@ def joining_problem(text: str, joined_names: Collection[str]) -> str | None:
     """
     # With blanks, so that a × at either end is found: `a ×` and `b` would be joined like `a` and `× b`.
     if f" {text} ".startswith(TOGETHER) or f" {text} ".endswith(TOGETHER):
-        return "must neither begin nor end with × as a word of its own, which joins what is watched together; write x"
+        return (
+            "must neither begin nor end with × as a word of its own, which joins what is watched "
+            "together; write x"
+        )
     pieces = text.split(TOGETHER)
-    first = next((start for size in range(1, len(pieces)) if (start := TOGETHER.join(pieces[:size])) in joined_names), None)
+    first = next(
+        (start for size in range(1, len(pieces)) if (start := TOGETHER.join(pieces[:size])) in joined_names),
+        None,
+    )
     if first is not None:
-        return f"must not be the name of the column {first!r}, × and more: × joins the names of what is watched together; write x"
+        return (
+            f"must not be the name of the column {first!r}, × and more: × joins the names of what is "
+            "watched together; write x"
+        )
     return None
 
 
@@ -77,10 +86,14 @@ def character_problem(text: str) -> str | None:
 
 
 def printable(text: str, limit: int = _MOST_PRINTABLE) -> str:
-    """Returns the text with lone surrogates and control characters as escapes, and without its end if it is very long."""
+    """Returns the text with lone surrogates and control characters as escapes, and without its end if it
+    is very long.
+    """
     if len(text) > limit:
         text = text[:limit] + "…"
-    return CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text.encode("utf-8", "backslashreplace").decode())
+    return CONTROL.sub(
+        lambda match: f"\\x{ord(match[0]):02x}", text.encode("utf-8", "backslashreplace").decode()
+    )
 
 
 Scalar = str | int | float | bool
@@ -132,9 +145,11 @@ def fold(value: "GroupValue") -> str:
 
 
 def canonical(value: Scalar) -> str:
-    """Returns the text under which a value is compared and shown, which is how Postgres prints the stored JSON.
+    """Returns the text under which a value is compared and shown, which is how Postgres prints the stored
+    JSON.
 
-    Booleans are `true`/`false`; integral floats lose `.0`; no number has an exponent (`0.00001`, not `1e-05`).
+    Booleans are `true`/`false`; integral floats lose `.0`; no number has an exponent (`0.00001`, not
+    `1e-05`).
     """
     if isinstance(value, bool):
         # Before the numbers, because to Python true is an int.
@@ -147,8 +162,14 @@ def canonical(value: Scalar) -> str:
 
 
 def normalised(value: Scalar) -> Scalar:
-    """Returns the value as stored: integral floats become integers, so that the stored text is `canonical()`."""
-    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < _EXPONENT_FROM else value
+    """Returns the value as stored: integral floats become integers, so that the stored text is
+    `canonical()`.
+    """
+    return (
+        int(value)
+        if isinstance(value, float) and value.is_integer() and abs(value) < _EXPONENT_FROM
+        else value
+    )
 
 
 def name_value(value: GroupValue) -> str:
@@ -200,7 +221,9 @@ def is_number(value: object) -> TypeGuard[int | float]:
 
 def read_number(value: Scalar | None) -> float | None:
     """Returns the value as a finite number, or None if it is not one (text that spells a number counts)."""
-    if value is None or isinstance(value, bool) or (isinstance(value, str) and "_" in value):  # Python reads 1_000 as a number
+    if (
+        value is None or isinstance(value, bool) or (isinstance(value, str) and "_" in value)
+    ):  # Python reads 1_000 as a number
         return None
     try:
         number = float(value)
@@ -210,7 +233,9 @@ def read_number(value: Scalar | None) -> float | None:
 
 
 def exact_number(value: Scalar) -> int | float | None:
-    """Returns `number_of()`, except that a whole number is an int: beyond 2**53 a float would be another one."""
+    """Returns `number_of()`, except that a whole number is an int: beyond 2**53 a float would be another
+    one.
+    """
     number = read_number(value)
     if number is None:
         return None

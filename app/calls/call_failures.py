@@ -54,8 +54,16 @@ def failure_of_status(response: httpx.Response, answer: bytes, *, quotes: bool =
     status = response.status_code
     what = f"answered {status} {responses.get(status, '')}".rstrip()
     if response.has_redirect_location:
-        what += f", a redirect to {response.headers['location'][:_SHOWN_CHARACTERS]}" if quotes else ", a redirect"
-        return CallFailure(what=what, advice="Redirects are not followed: give the deployment the final address.", answer=answer)
+        what += (
+            f", a redirect to {response.headers['location'][:_SHOWN_CHARACTERS]}"
+            if quotes
+            else ", a redirect"
+        )
+        return CallFailure(
+            what=what,
+            advice="Redirects are not followed: give the deployment the final address.",
+            answer=answer,
+        )
     return CallFailure(
         what=what,
         advice=_ADVICE.get(status, _LOOK_AT_MODEL),
@@ -70,19 +78,25 @@ def failure_of_status(response: httpx.Response, answer: bytes, *, quotes: bool =
 def failure_of_error(error: httpx.RequestError, *, by_tls: bool = False) -> CallFailure:
     """Without a complete answer; `by_tls`: the request went to an https address."""
     reason, causes = str(error) or type(error).__name__, list(_list_causes(error))
-    alerts = (cause.reason for cause in causes if isinstance(cause, ssl.SSLError) and cause.reason and "ALERT" in cause.reason)
+    alerts = (
+        cause.reason
+        for cause in causes
+        if isinstance(cause, ssl.SSLError) and cause.reason and "ALERT" in cause.reason
+    )
     # By TLS 1.3 a server says so after the handshake, with the first answer.
     if complaint := next(filter(_CERTIFICATE_ALERT.search, alerts), None):
         words = complaint.lower().replace("_", " ")
         return CallFailure(
             what=f"did not accept the client certificate, or was shown none and requires one: {words}",
-            advice="Give the deployment a certificate that the endpoint trusts (endpoint.tls); the present one may have expired.",
+            advice="Give the deployment a certificate that the endpoint trusts (endpoint.tls); the present "
+            "one may have expired.",
         )
     if isinstance(error, httpx.ConnectError):
         if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
             return CallFailure(
                 what=f"has a certificate that is not trusted: {reason}",
-                advice="Give its authority in PEM (endpoint.tls.authority of a deployment, SSL_CERT_FILE for all), or fix the certificate.",
+                advice="Give its authority in PEM (endpoint.tls.authority of a deployment, SSL_CERT_FILE "
+                "for all), or fix the certificate.",
             )
         for cause in causes:
             if isinstance(cause, OSError) and cause.strerror and not isinstance(cause, socket.gaierror):
@@ -94,10 +108,17 @@ def failure_of_error(error: httpx.RequestError, *, by_tls: bool = False) -> Call
             may_pass=True,
         )
     if isinstance(error, (httpx.LocalProtocolError, httpx.UnsupportedProtocol)):
-        return CallFailure(what="could not be asked: its address or credentials cannot be put into a request", advice="Set them again.")
+        return CallFailure(
+            what="could not be asked: its address or credentials cannot be put into a request",
+            advice="Set them again.",
+        )
     if isinstance(error, httpx.TransportError):
         # The alert that says so may be lost with the connection.
-        advice = f"{_LOOK_AT_MODEL} It may also require a client certificate (endpoint.tls)." if by_tls else _LOOK_AT_MODEL
+        advice = (
+            f"{_LOOK_AT_MODEL} It may also require a client certificate (endpoint.tls)."
+            if by_tls
+            else _LOOK_AT_MODEL
+        )
         return CallFailure(what=f"broke off the connection: {reason}", advice=advice, may_pass=True)
     return CallFailure(what=f"gave an answer that could not be read: {reason}")
 
@@ -122,13 +143,17 @@ def late(seconds: float) -> CallFailure:
 def crowded() -> CallFailure:
     """Failure where the turn would not have come in time."""
     return CallFailure(
-        what="was not asked: by its rate limit, or because it asked for a rest, its turn would have come too late",
+        what="was not asked: by its rate limit, or because it asked for a rest, its turn would have come "
+        "too late",
         advice="Give the endpoint a higher rate limit, or the request more time.",
     )
 
 
 def oversized(limit: int) -> CallFailure:
-    return CallFailure(what=f"answered more than {limit // 2**20} MiB for one page", advice="Give the endpoint a smaller page size.")
+    return CallFailure(
+        what=f"answered more than {limit // 2**20} MiB for one page",
+        advice="Give the endpoint a smaller page size.",
+    )
 
 
 def excerpt(text: str) -> str:

@@ -34,21 +34,46 @@ def tls_problems(tls: EndpointTls, url: str) -> list[FieldProblem]:
     """Faults of an endpoint's certificates and key, none of which is quoted."""
     problems = []
     if not url.lower().startswith("https://"):
-        problems.append(FieldProblem(_PLACE, "is for endpoints whose URL begins with https://; leave it out, or change endpoint.url"))
+        problems.append(
+            FieldProblem(
+                _PLACE,
+                "is for endpoints whose URL begins with https://; leave it out, or change endpoint.url",
+            )
+        )
     if not tls.authority and not tls.certificate and not tls.key:
-        problems.append(FieldProblem(_PLACE, "must have an authority, or a certificate with its key; leave it out if there is neither"))
+        problems.append(
+            FieldProblem(
+                _PLACE,
+                "must have an authority, or a certificate with its key; leave it out if there is neither",
+            )
+        )
     _, problem = _read_certificates(tls.authority)
     if problem:
         problems.append(FieldProblem(f"{_PLACE}.authority", problem))
     certificates, problem = _read_certificates(tls.certificate)
     if problem or (tls.key and not tls.certificate):
-        problems.append(FieldProblem(f"{_PLACE}.certificate", problem or "is missing: a key is used with its certificate only"))
+        problems.append(
+            FieldProblem(
+                f"{_PLACE}.certificate", problem or "is missing: a key is used with its certificate only"
+            )
+        )
     key, problem = _read_key(tls.key)
     if problem or (tls.certificate and not tls.key):
-        problems.append(FieldProblem(f"{_PLACE}.key", problem or "is missing: a certificate is used with its private key only"))
-    if certificates and key is not None and _public_bytes(certificates[0].public_key()) != _public_bytes(key.public_key()):
         problems.append(
-            FieldProblem(f"{_PLACE}.key", "does not belong to the certificate, which must come first in endpoint.tls.certificate")
+            FieldProblem(
+                f"{_PLACE}.key", problem or "is missing: a certificate is used with its private key only"
+            )
+        )
+    if (
+        certificates
+        and key is not None
+        and _public_bytes(certificates[0].public_key()) != _public_bytes(key.public_key())
+    ):
+        problems.append(
+            FieldProblem(
+                f"{_PLACE}.key",
+                "does not belong to the certificate, which must come first in endpoint.tls.certificate",
+            )
         )
     return problems
 
@@ -81,12 +106,16 @@ def add_certificates(context: ssl.SSLContext, tls: EndpointTls) -> None:
                 context.load_cert_chain(path, password="")
     except (ssl.SSLError, ValueError) as error:
         reason = getattr(error, "reason", None) or type(error).__name__
-        raise ScoringFailed(f"The certificates of the deployment's endpoint cannot be used ({reason}); set endpoint.tls again.") from error
+        raise ScoringFailed(
+            f"The certificates of the deployment's endpoint cannot be used ({reason}); set endpoint.tls "
+            "again."
+        ) from error
 
 
 @contextmanager
 def _as_file(text: str) -> Iterator[str]:
-    # Python's ssl reads a certificate from a file only; in memory, where possible, the key never touches a disk.
+    # Python's ssl reads a certificate from a file only; in memory, where possible, the key never touches a
+    # disk.
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("endpoint-certificate", os.MFD_CLOEXEC)
         with os.fdopen(descriptor, "w", encoding="ascii") as file:

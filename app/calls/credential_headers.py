@@ -37,7 +37,9 @@ def encode_header(name: str, value: str) -> tuple[bytes, bytes]:
     """
     # A line break would begin a header of the secret's own.
     if not name or any(ord(character) < ord(" ") or ord(character) == 0x7F for character in name + value):  # noqa: PLR2004 - DEL
-        raise ScoringFailed("The endpoint's credentials hold characters that an HTTP header cannot carry; set them again.")
+        raise ScoringFailed(
+            "The endpoint's credentials hold characters that an HTTP header cannot carry; set them again."
+        )
     return name.encode(), value.encode()
 
 
@@ -46,10 +48,18 @@ def redacted(text: str, credentials: Credentials | None) -> str:
     if credentials is None or not credentials.secret:
         return text
     secret = credentials.secret
-    plains = [plain.encode() for plain in (secret, f"{credentials.name}:{secret}", f"\0{credentials.name}\0{secret}")]
+    plains = [
+        plain.encode()
+        for plain in (secret, f"{credentials.name}:{secret}", f"\0{credentials.name}\0{secret}")
+    ]
     encoded = {base64.b64encode(plain).decode() for plain in plains}
     url_safe = {base64.urlsafe_b64encode(plain).decode() for plain in plains}
-    escaped = {json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], quote(secret), quote(secret, safe="")}
+    escaped = {
+        json.dumps(secret)[1:-1],
+        json.dumps(secret, ensure_ascii=False)[1:-1],
+        quote(secret),
+        quote(secret, safe=""),
+    }
     # Longest first: one form may hold another.
     for form in sorted({secret, *encoded, *url_safe, *escaped}, key=len, reverse=True):
         text = text.replace(form, _REDACTED)

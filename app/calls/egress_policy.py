@@ -16,10 +16,20 @@ import httpx
 from ..base.errors import EndpointRefused, SetupError
 from ..base.frozen import frozen
 from ..base.settings import Network, Settings
-from .ip_addresses import METADATA_NAMES, Address, find_refusal, is_odd_ipv4, is_private, parse_address, parse_network
+from .ip_addresses import (
+    METADATA_NAMES,
+    Address,
+    find_refusal,
+    is_odd_ipv4,
+    is_private,
+    parse_address,
+    parse_network,
+)
 
 _HIGHEST_PORT = 65_535
-_HOST_NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\Z")
+_HOST_NAME = re.compile(
+    r"(?=.{1,253}\Z)[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\Z"
+)
 
 
 @frozen
@@ -53,7 +63,9 @@ class EgressPolicy:
     own: tuple[OwnAddress, ...] = ()
 
     @classmethod
-    def of(cls, entries: Iterable[str], *, exposed_on: str | None = None, model_prefixes: tuple[str, ...] = ()) -> "EgressPolicy":
+    def of(
+        cls, entries: Iterable[str], *, exposed_on: str | None = None, model_prefixes: tuple[str, ...] = ()
+    ) -> "EgressPolicy":
         """Policy of exact host names, IP addresses and CIDR blocks.
 
         Raises:
@@ -69,7 +81,8 @@ class EgressPolicy:
                 names.add(entry)
             else:
                 raise SetupError(
-                    f"The endpoint allow-list entry {entry!r} is neither an exact host name nor an IP address nor a CIDR block;"
+                    f"The endpoint allow-list entry {entry!r} is neither an exact host name nor an IP "
+                    "address nor a CIDR block;"
                     " write for example `model.internal`, `10.1.2.3` or `10.0.0.0/8`."
                 )
         return cls(frozenset(names), tuple(networks), exposed_on, model_prefixes)
@@ -88,7 +101,9 @@ class EgressPolicy:
 
     @property
     def shows_answers(self) -> bool:
-        """Whether errors may quote a host's answer: it is on the allow-list, or only this machine reads them."""
+        """Whether errors may quote a host's answer: it is on the allow-list, or only this machine reads
+        them.
+        """
         return self.exposed_on is None or not self.is_open
 
     def check_host(self, host: str) -> None:
@@ -103,10 +118,13 @@ class EgressPolicy:
         if address is not None:
             self.check_address(name, address)
         elif name in METADATA_NAMES:
-            raise EndpointRefused(f"The endpoint's host {name} is a cloud metadata service, which is never called.")
+            raise EndpointRefused(
+                f"The endpoint's host {name} is a cloud metadata service, which is never called."
+            )
         elif is_odd_ipv4(name):
             raise EndpointRefused(
-                f"The endpoint's host {name!r} is an unusual spelling of an IP address; write it as four decimal numbers."
+                f"The endpoint's host {name!r} is an unusual spelling of an IP address; write it as four "
+                "decimal numbers."
             )
         elif not _HOST_NAME.match(name):
             raise EndpointRefused(f"The endpoint's host {name!r} is not a host name.")
@@ -123,7 +141,9 @@ class EgressPolicy:
         """
         what = find_refusal(address)
         if what is not None:
-            raise EndpointRefused(f"The endpoint's host {host} resolves to {address}, {what}, which is never called.")
+            raise EndpointRefused(
+                f"The endpoint's host {host} resolves to {address}, {what}, which is never called."
+            )
         named = host if host == str(address) else f"{host} ({address})"
         if self._needs_list and is_private(address):
             raise self._private(named, _bare(host))
@@ -138,9 +158,12 @@ class EgressPolicy:
 
     def _private(self, what: str, entry: str) -> EndpointRefused:
         return EndpointRefused(
-            f"The endpoint's host {what} is on this machine or in a private network. Evenhand listens on {self.exposed_on}, where others"
-            " reach it, so such hosts are called only if the operator allows them: start the service and its workers with"
-            f" EVENHAND_ENDPOINT_ALLOWLIST={entry} (several with commas; then every other host has to be on the list, too)."
+            f"The endpoint's host {what} is on this machine or in a private network. Evenhand listens on "
+            f"{self.exposed_on}, where others"
+            " reach it, so such hosts are called only if the operator allows them: start the service and "
+            "its workers with"
+            f" EVENHAND_ENDPOINT_ALLOWLIST={entry} (several with commas; then every other host has to be on "
+            "the list, too)."
         )
 
 
@@ -150,7 +173,9 @@ def read_policy(settings: Settings) -> EgressPolicy:
     Raises:
         SetupError: an entry of the allow-list or the public address cannot be used.
     """
-    policy = EgressPolicy.of(settings.allowed_endpoints, exposed_on=settings.exposed_on, model_prefixes=settings.allowed_models)
+    policy = EgressPolicy.of(
+        settings.allowed_endpoints, exposed_on=settings.exposed_on, model_prefixes=settings.allowed_models
+    )
     own_addresses = [OwnAddress(settings.host, settings.port)]
     if settings.public_url:
         try:
@@ -196,14 +221,18 @@ def parse_url(url: str) -> httpx.URL:
     if parsed.port is not None and not 0 < parsed.port <= _HIGHEST_PORT:
         raise EndpointRefused(f"The endpoint's URL names port {parsed.port}, which does not exist.")
     if parsed.userinfo:
-        raise EndpointRefused("The endpoint's URL holds a user or password; give them as the endpoint's credentials instead.")
+        raise EndpointRefused(
+            "The endpoint's URL holds a user or password; give them as the endpoint's credentials instead."
+        )
     if "#" in url:
         raise EndpointRefused("The endpoint's URL holds a fragment (#…), which is never sent; leave it out.")
     return parsed
 
 
 def _not_listed(what: str) -> EndpointRefused:
-    return EndpointRefused(f"The endpoint's host {what} is not on the operator's allow-list (EVENHAND_ENDPOINT_ALLOWLIST).")
+    return EndpointRefused(
+        f"The endpoint's host {what} is not on the operator's allow-list (EVENHAND_ENDPOINT_ALLOWLIST)."
+    )
 
 
 def _find_port(url: httpx.URL) -> int:

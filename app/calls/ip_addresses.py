@@ -57,7 +57,10 @@ _TEREDO = IPv6Network("2001::/32")
 def find_refusal(address: Address) -> str | None:
     """Why an address, or an IPv4 address in it, is never called ("a link-local address"), or None."""
     forms = (address, *_embedded(address))
-    return next((what for what, networks in _NEVER if any(form in network for form in forms for network in networks)), None)
+    return next(
+        (what for what, networks in _NEVER if any(form in network for form in forms for network in networks)),
+        None,
+    )
 
 
 def is_private(address: Address) -> bool:
@@ -95,7 +98,9 @@ def _embedded(address: Address) -> list[IPv4Address]:
     if isinstance(address, IPv4Address):
         return []
     bits = int(address)
-    embedded = [IPv4Address((bits >> shift) & 0xFFFFFFFF) for network, shift in _EMBEDS_IPV4 if address in network]
+    embedded = [
+        IPv4Address((bits >> shift) & 0xFFFFFFFF) for network, shift in _EMBEDS_IPV4 if address in network
+    ]
     if address in _IPV4_COMPATIBLE and bits > 1:  # :: and ::1 are not IPv4 addresses
         embedded.append(IPv4Address(bits & 0xFFFFFFFF))
     if address in _TEREDO:

@@ -9,7 +9,9 @@ from pathlib import Path
 from ..base.errors import EndpointRefused
 from ..base.values import printable
 
-_REGISTERED = re.compile(r"models:/(?P<name>[^/@\\?#%\0]+)(/(?P<version>[^/@\\?#%\0]+)|@(?P<alias>[^/@\\?#%\0]+))?")
+_REGISTERED = re.compile(
+    r"models:/(?P<name>[^/@\\?#%\0]+)(/(?P<version>[^/@\\?#%\0]+)|@(?P<alias>[^/@\\?#%\0]+))?"
+)
 
 _REGISTRY = "models:/"
 
@@ -27,20 +29,28 @@ def check_model(uri: str, prefixes: Sequence[str]) -> str:
     is_path = Path(uri).is_absolute() and "\0" not in uri
     if not is_path and (registered is None or {".", ".."} & set(registered.groupdict().values())):
         raise EndpointRefused(
-            "The URI of an MLflow model must be models:/NAME/VERSION, models:/NAME@ALIAS, or the whole path of a model's folder."
+            "The URI of an MLflow model must be models:/NAME/VERSION, models:/NAME@ALIAS, or the whole path "
+            "of a model's folder."
         )
     if not prefixes:
         raise _refuse(uri, "no MLflow model may be loaded here", registered)
     if registered is not None:
         # models:/credit is not the beginning of models:/credit-cards/1.
-        ends = {prefix: prefix.endswith("/") or uri[len(prefix) : len(prefix) + 1] in {"", "/", "@"} for prefix in prefixes}
+        ends = {
+            prefix: prefix.endswith("/") or uri[len(prefix) : len(prefix) + 1] in {"", "/", "@"}
+            for prefix in prefixes
+        }
         if not any(is_whole and uri.startswith(prefix) for prefix, is_whole in ends.items()):
             raise _refuse(uri, "the model is not among those that the operator allows", registered)
         return uri
     path = _resolve(Path(uri))
     if path is None or not _is_within(path, prefixes):
         # Not whether the folder exists: a caller must not learn about other files of the machine.
-        raise _refuse(uri, "the folder is not within those that the operator allows, or is a link out of them", registered)
+        raise _refuse(
+            uri,
+            "the folder is not within those that the operator allows, or is a link out of them",
+            registered,
+        )
     return str(path)
 
 
@@ -60,19 +70,25 @@ def check_files(uri: str, prefixes: Sequence[str]) -> str:
         for file in _list(waiting.pop()):
             files += 1
             if files > MAX_FILES:
-                raise EndpointRefused(f"The MLflow model {uri} has more than {MAX_FILES:,} files. Name the folder of one model.")
+                raise EndpointRefused(
+                    f"The MLflow model {uri} has more than {MAX_FILES:,} files. Name the folder of one model."
+                )
             target = _resolve(file)
             shown = printable(str(file.relative_to(checked)) if file.is_relative_to(checked) else file.name)
             if target is None or not _is_within(target, prefixes):
                 raise EndpointRefused(
-                    f"The MLflow model {uri} holds the link {shown}, which leads out of the folders that the operator"
+                    f"The MLflow model {uri} holds the link {shown}, which leads out of the folders that "
+                    "the operator"
                     " allows (EVENHAND_MODEL_PREFIXES). Put the file itself there."
                 )
             if target.is_dir() and target not in visited:
                 visited.add(target)
                 waiting.append(target)
             elif target.exists() and not (target.is_file() or target.is_dir()):
-                raise EndpointRefused(f"The MLflow model {uri} holds {shown}, which is no file: reading it may never end. Remove it.")
+                raise EndpointRefused(
+                    f"The MLflow model {uri} holds {shown}, which is no file: reading it may never end. "
+                    "Remove it."
+                )
     return checked
 
 
@@ -85,7 +101,8 @@ def _list(folder: Path) -> Iterator[Path]:
 def _refuse(uri: str, reason: str, registered: re.Match[str] | None) -> EndpointRefused:
     entry = str(Path(uri).parent) if registered is None else f"{_REGISTRY}{registered['name']}"
     return EndpointRefused(
-        f"The MLflow model {uri} cannot be used: {reason}. Loading a model executes its code, so it must be allowed: start the service"
+        f"The MLflow model {uri} cannot be used: {reason}. Loading a model executes its code, so it must be "
+        "allowed: start the service"
         f" and its workers with EVENHAND_MODEL_PREFIXES={entry} (several with commas)."
     )
 

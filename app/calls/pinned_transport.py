@@ -51,7 +51,14 @@ class PinnedTransport(httpx.AsyncBaseTransport):
         ScoringFailed: the PEM texts of `tls` cannot be used.
     """
 
-    def __init__(self, policy: EgressPolicy, *, connections: int, tls: EndpointTls | None = None, resolver: Resolver = resolve) -> None:
+    def __init__(
+        self,
+        policy: EgressPolicy,
+        *,
+        connections: int,
+        tls: EndpointTls | None = None,
+        resolver: Resolver = resolve,
+    ) -> None:
         self._pool = httpcore.AsyncConnectionPool(
             ssl_context=load_tls_context(tls),
             max_connections=connections,
@@ -72,7 +79,9 @@ class PinnedTransport(httpx.AsyncBaseTransport):
             answer = await self._pool.handle_async_request(
                 httpcore.Request(
                     request.method,
-                    httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
+                    httpcore.URL(
+                        scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
+                    ),
                     headers=[*request.headers.raw, sent_header()],
                     content=request.stream,
                     extensions=request.extensions,
@@ -83,7 +92,9 @@ class PinnedTransport(httpx.AsyncBaseTransport):
         elif answer.status > _LAST_STATUS:
             problem = f"the answer has the status {answer.status}, which HTTP does not have"
         else:
-            return httpx.Response(answer.status, headers=answer.headers, stream=_Body(answer), extensions=answer.extensions)
+            return httpx.Response(
+                answer.status, headers=answer.headers, stream=_Body(answer), extensions=answer.extensions
+            )
         await answer.aclose()  # unread, so its connection is closed as well
         raise httpx.RemoteProtocolError(problem)
 
@@ -111,7 +122,12 @@ def _errors_of_httpx() -> Iterator[None]:
     except ssl.SSLError as error:
         # The server's alert, which httpcore does not wrap.
         raise httpx.ReadError(str(error)) from error
-    except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, httpcore.UnsupportedProtocol) as error:
+    except (
+        httpcore.NetworkError,
+        httpcore.ProtocolError,
+        httpcore.TimeoutException,
+        httpcore.UnsupportedProtocol,
+    ) as error:
         raise getattr(httpx, type(error).__name__)(str(error)) from error
 
 
@@ -140,7 +156,9 @@ class _PinnedBackend(httpcore.AsyncNetworkBackend):
         for address in dict.fromkeys(addresses):
             try:
                 self._policy.check_address(host, address)
-                return _WatchedStream(await self._inner.connect_tcp(str(address), port, timeout, local_address, socket_options))
+                return _WatchedStream(
+                    await self._inner.connect_tcp(str(address), port, timeout, local_address, socket_options)
+                )
             except EndpointRefused as error:
                 refusal = error
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
@@ -149,7 +167,9 @@ class _PinnedBackend(httpcore.AsyncNetworkBackend):
 
 
 class _WatchedStream(httpcore.AsyncNetworkStream):
-    """A server may send a second answer right after the first, which httpcore would give to the next request."""
+    """A server may send a second answer right after the first, which httpcore would give to the next
+    request.
+    """
 
     def __init__(self, stream: httpcore.AsyncNetworkStream) -> None:
         self._stream = stream
@@ -180,7 +200,11 @@ class _WatchedStream(httpcore.AsyncNetworkStream):
         if info == _IS_ANSWERED:
             return self._is_answered
         value = self._stream.get_extra_info(info)
-        if info == _IS_READABLE and not value and (tls := self._stream.get_extra_info("ssl_object")) is not None:
+        if (
+            info == _IS_READABLE
+            and not value
+            and (tls := self._stream.get_extra_info("ssl_object")) is not None
+        ):
             return _holds_more(tls)
         return value
 

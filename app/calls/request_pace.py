@@ -52,7 +52,9 @@ def backoff_seconds(attempt: int, page: int) -> float:
     It depends on page and attempt only, so that every run waits the same times.
     """
     spread = (page * 7919 + attempt * 104_729) % 1000 / 1000
-    return float(min(_FIRST_BACKOFF_SECONDS * 2 ** (attempt - 1) * (0.5 + 0.5 * spread), LONGEST_WAIT_SECONDS))
+    return float(
+        min(_FIRST_BACKOFF_SECONDS * 2 ** (attempt - 1) * (0.5 + 0.5 * spread), LONGEST_WAIT_SECONDS)
+    )
 
 
 def retry_after_seconds(value: str | None, now: datetime) -> float | None:

@@ -22,7 +22,10 @@ _MARGIN_SECONDS = 30.0
 
 _MAX_ANSWER_BYTES = 64 * 1024
 _MOST_KEPT = 1_000
-_ADVICE = "Check the token_url, the client's id or user, its secret or key, and the scope in the deployment's credentials."
+_ADVICE = (
+    "Check the token_url, the client's id or user, its secret or key, and the scope in the "
+    "deployment's credentials."
+)
 
 
 class _Answer(msgspec.Struct):
@@ -81,11 +84,18 @@ class TokenSource:
                 body, _ = await read_body(response, _MAX_ANSWER_BYTES)
         except httpx.RequestError as error:
             failure = failure_of_error(error)
-            return CallFailure(what=f"{where} {failure.what}", advice=failure.advice, may_pass=failure.may_pass)
+            return CallFailure(
+                what=f"{where} {failure.what}", advice=failure.advice, may_pass=failure.may_pass
+            )
         if not response.is_success:
             # Not quoted: some servers repeat what they were sent.
             failure = failure_of_status(response, b"", quotes=False)
-            return CallFailure(what=f"{where} {failure.what}", advice=_ADVICE, may_pass=failure.may_pass, retry_after=failure.retry_after)
+            return CallFailure(
+                what=f"{where} {failure.what}",
+                advice=_ADVICE,
+                may_pass=failure.may_pass,
+                retry_after=failure.retry_after,
+            )
         try:
             answer = msgspec.json.decode(body, type=_Answer, strict=False)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -93,11 +103,15 @@ class TokenSource:
         if not answer.given:
             return CallFailure(what=f"{where} gave no access_token", advice=_ADVICE)
         if not answer.given.isascii() or not answer.given.isprintable():
-            return CallFailure(what=f"{where} gave an access_token that a header cannot carry", advice=_ADVICE)
+            return CallFailure(
+                what=f"{where} gave an access_token that a header cannot carry", advice=_ADVICE
+            )
         life = _DEFAULT_SECONDS if answer.expires_in is None else max(answer.expires_in, 0.0)
         while len(_tokens) >= _MOST_KEPT:
             del _tokens[next(iter(_tokens))]
-        _tokens[self._credentials] = _Token(answer.given, monotonic_seconds() + life - min(_MARGIN_SECONDS, life / 10))
+        _tokens[self._credentials] = _Token(
+            answer.given, monotonic_seconds() + life - min(_MARGIN_SECONDS, life / 10)
+        )
         return answer.given
 
 
@@ -115,14 +129,33 @@ def _build_request(credentials: Credentials, url: httpx.URL) -> httpx.Request:
     headers = {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "evenhand"}
     match credentials.kind:
         case CredentialsKind.CPD_KEY:
-            return httpx.Request("POST", url, headers=headers, json={"username": credentials.name, "api_key": credentials.secret})
+            return httpx.Request(
+                "POST",
+                url,
+                headers=headers,
+                json={"username": credentials.name, "api_key": credentials.secret},
+            )
         case CredentialsKind.MCSP_KEY:
             return httpx.Request("POST", url, headers=headers, json={"apikey": credentials.secret})
         case CredentialsKind.IAM_KEY:
-            form = {"grant_type": "urn:ibm:params:oauth:grant-type:apikey", "response_type": "cloud_iam", "apikey": credentials.secret}
+            form = {
+                "grant_type": "urn:ibm:params:oauth:grant-type:apikey",
+                "response_type": "cloud_iam",
+                "apikey": credentials.secret,
+            }
         case _:
             # RFC 6749, section 2.3.1: both are encoded as in a form before they are joined.
-            pair = base64.b64encode(f"{quote_plus(credentials.name)}:{quote_plus(credentials.secret)}".encode()).decode()
+            pair = base64.b64encode(
+                f"{quote_plus(credentials.name)}:{quote_plus(credentials.secret)}".encode()
+            ).decode()
             headers["Authorization"] = f"Basic {pair}"
-            form = {"grant_type": "client_credentials", **({"scope": credentials.scope} if credentials.scope else {})}
-    return httpx.Request("POST", url, headers=headers | {"Content-Type": "application/x-www-form-urlencoded"}, content=urlencode(form))
+            form = {
+                "grant_type": "client_credentials",
+                **({"scope": credentials.scope} if credentials.scope else {}),
+            }
+    return httpx.Request(
+        "POST",
+        url,
+        headers=headers | {"Content-Type": "application/x-www-form-urlencoded"},
+        content=urlencode(form),
+    )

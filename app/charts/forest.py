@@ -58,7 +58,11 @@ class ForestFigure:
         """Sort key, the gravest first; of equals by the distance beyond the limits (`how_far_out`)."""
         measurement = self.measurement
         limits = (measurement.lower_limit, measurement.upper_limit)
-        beyond = 0.0 if measurement.value is None else how_far_out(measurement.value, CATALOGUE[measurement.metric], limits)
+        beyond = (
+            0.0
+            if measurement.value is None
+            else how_far_out(measurement.value, CATALOGUE[measurement.metric], limits)
+        )
         return GRAVEST.index(self.verdict), -beyond
 
 
@@ -118,7 +122,9 @@ class ForestRow:
         for figure in self.figures:
             details = figure.measurement.details
             counts = details.monitored_counts if side == "monitored" else details.reference_counts
-            count = next((counts[name] for name in ("own_n", "original_n", "n") if counts.get(name) is not None), None)
+            count = next(
+                (counts[name] for name in ("own_n", "original_n", "n") if counts.get(name) is not None), None
+            )
             if count is not None:
                 return round(count)
         return None
@@ -128,7 +134,8 @@ class ForestRow:
 class Forest:
     """Forest of one metric. `check` is the newest with figures; `checks` are newest first.
 
-    `is_stale`: figures are older than a day. `is_outdated`: they were measured under another version of the monitor.
+    `is_stale`: figures are older than a day. `is_outdated`: they were measured under another version of
+    the monitor.
     """
 
     metric: str
@@ -186,7 +193,10 @@ def choose_metric(measured: Iterable[Measurement]) -> str:
 
 def build_forest(source: ForestSource, *, metric: str, now: datetime) -> Forest:
     """Without rows where the newest check did not measure the metric."""
-    names, unseen = GroupWords.of(source.monitor), notes_on_unseen(source.checks[0].unseen if source.checks else {})
+    names, unseen = (
+        GroupWords.of(source.monitor),
+        notes_on_unseen(source.checks[0].unseen if source.checks else {}),
+    )
     figures: dict[str, dict[str, dict[DataSet, Measurement]]] = {}
     for figure in source.measured:
         if (
@@ -204,14 +214,22 @@ def build_forest(source: ForestSource, *, metric: str, now: datetime) -> Forest:
         if measurement is None:
             return None
         key = _Series(measurement.data, measurement.attribute, measurement.group)
-        matching = [state for state in states if _Series(state.data, state.attribute, state.group) == key and state.metric == metric]
+        matching = [
+            state
+            for state in states
+            if _Series(state.data, state.attribute, state.group) == key and state.metric == metric
+        ]
         return ForestFigure(measurement, strips.get(key, ()), find_evidence(measurement, matching))
 
     rows = []
     for attribute, groups in figures.items():
         for group, by_data in groups.items():
             reference = next(
-                (measurement.details.reference for measurement in by_data.values() if measurement.details.reference is not None),
+                (
+                    measurement.details.reference
+                    for measurement in by_data.values()
+                    if measurement.details.reference is not None
+                ),
                 "the reference group",
             )
             row = ForestRow(
@@ -235,7 +253,9 @@ def build_forest(source: ForestSource, *, metric: str, now: datetime) -> Forest:
         checks=tuple(source.checks),
         recent=source.recent,
         is_stale=newest is not None and now - newest.measured_at > STALE_AFTER,
-        is_outdated=newest is not None and source.monitor is not None and newest.monitor_version != source.monitor.version,
+        is_outdated=newest is not None
+        and source.monitor is not None
+        and newest.monitor_version != source.monitor.version,
     )
 
 
@@ -254,7 +274,9 @@ def collect_strips(source: ForestSource) -> dict[_Series, tuple[StripPoint, ...]
     """Last verdicts by series: one for each check since the first with a figure, oldest first."""
     by_series: dict[_Series, dict[int, RecentFigure]] = {}
     for figure in source.recent:
-        by_series.setdefault(_Series(figure.data, figure.attribute, figure.group), {})[figure.check_no] = figure
+        by_series.setdefault(_Series(figure.data, figure.attribute, figure.group), {})[figure.check_no] = (
+            figure
+        )
     strips = {}
     oldest_first = list(reversed(source.checks))
     for series, by_check in by_series.items():
@@ -289,13 +311,21 @@ def find_evidence(measurement: Measurement, sides: Sequence[ComparisonState]) ->
 
 
 def build_past_forest(
-    session: Session, evidence: DeploymentEvidence | None, check: CheckRun | None, measured: Sequence[Measurement], *, end: datetime
+    session: Session,
+    evidence: DeploymentEvidence | None,
+    check: CheckRun | None,
+    measured: Sequence[Measurement],
+    *,
+    end: datetime,
 ) -> Forest:
     """Forest of the newest check before `end`; the verdicts of those before it are included."""
     checks = _list_checks(session, check) if check is not None and check.state == CheckState.SUCCEEDED else []
     metric = choose_metric(measured)
     # States that began before that moment.
-    past = evidence and replace(evidence, comparisons=[state for state in evidence.comparisons if state.since is None or state.since < end])
+    past = evidence and replace(
+        evidence,
+        comparisons=[state for state in evidence.comparisons if state.since is None or state.since < end],
+    )
     source = ForestSource(
         monitor=None if evidence is None else evidence.monitor,
         evidence=past,
@@ -317,7 +347,11 @@ def _list_checks(session: Session, check: CheckRun) -> list[RecentCheck]:
         measured_at=counted.origin.span.end,
         carried_forward=check.carried_from is not None,
         monitor_version=check.monitor_version,
-        unseen={name: window[name] for name in ("correlated_features", "attributes_unseen_by_model") if name in window},
+        unseen={
+            name: window[name]
+            for name in ("correlated_features", "attributes_unseen_by_model")
+            if name in window
+        },
         is_topped_up=bool(window.get("additional_records")),
     )
     before = recent_checks(session, check.deployment_no, most=STRIP_CHECKS, until=check.span.end)

@@ -42,8 +42,9 @@ Ends: TypeAlias = tuple[float | None, float | None]
 class ForestHeadline:
     """`lead`, its 95 % interval (may be empty), which `note` explains, and further `parts`.
 
-    `windows` say of how many records the figure is, and its interval over many hours. `row` is None where it is about none. Each part
-    begins with a word of ours, never with a name, so that it can be capitalised.
+    `windows` say of how many records the figure is, and its interval over many hours. `row` is None where
+    it is about none. Each part begins with a word of ours, never with a name, so that it can be
+    capitalised.
     """
 
     lead: str
@@ -67,8 +68,8 @@ class ForestHeadline:
 class Clause:
     """Figure without a full stop, and its 95 % interval, empty where the clause has it or there is none.
 
-    `own_interval` is the figure's own; all numbers have equally many decimals. `note` says which interval was chosen. `is_turned`: the
-    ratio is from the reference's side.
+    `own_interval` is the figure's own; all numbers have equally many decimals. `note` says which interval
+    was chosen. `is_turned`: the ratio is from the reference's side.
     """
 
     text: str
@@ -92,23 +93,35 @@ def word_forest(forest: Forest) -> ForestHeadline:
         lead = f"{title} of {row.name} cannot be computed: {measurement.reason or 'no reason is known'}"
         return ForestHeadline(lead=lead, parts=age, row=row)
     if row.verdict is Verdict.INSUFFICIENT_DATA:
-        sizes = f"records of {row.name}: {row.n}, of {row.reference_name}: {row.n_reference}; fewer than {MINIMUM_GROUP_SIZE} on a side"
+        sizes = (
+            f"records of {row.name}: {row.n}, of {row.reference_name}: {row.n_reference}; fewer than "
+            f"{MINIMUM_GROUP_SIZE} on a side"
+        )
         return ForestHeadline(lead="No comparison has a verdict", parts=(sizes, *age), row=row)
 
     clause = allow_for_choice(forest, row)
-    remarks, windows = (*say_history(forest, row), *age), tuple(say_windows(forest, row, is_turned=clause.is_turned))
+    remarks, windows = (
+        (*say_history(forest, row), *age),
+        tuple(say_windows(forest, row, is_turned=clause.is_turned)),
+    )
     if row.verdict is Verdict.UNFAIR and share_records(row.leading.strip):
         windows = (*windows, SHARED_RECORDS)
     # A row is as grave as its gravest figure, so no other comparison is outside its limits.
     if row.verdict is Verdict.FAIR:
         unjudged = sum(comparison.verdict is not Verdict.FAIR for comparison in forest.rows)
-        fair = "No comparison with a verdict is outside its limits" if unjudged else "Every comparison is inside its limits"
+        fair = (
+            "No comparison with a verdict is outside its limits"
+            if unjudged
+            else "Every comparison is inside its limits"
+        )
         lead = f"{fair}. Nearest to a limit: {clause.text}"
     elif row.verdict is Verdict.UNDECIDED:
         lead = f"No comparison is outside its limits, but this one may be: {clause.text}"
     else:
         lead = capitalise(clause.text)
-    return ForestHeadline(lead=lead, interval=clause.interval, note=clause.note, windows=windows, parts=remarks, row=row)
+    return ForestHeadline(
+        lead=lead, interval=clause.interval, note=clause.note, windows=windows, parts=remarks, row=row
+    )
 
 
 OF_ATTRIBUTE = "The verdict allows for the choice among the groups of its attribute"
@@ -119,24 +132,43 @@ def allow_for_choice(forest: Forest, row: ForestRow) -> Clause:
     clause = word_figure(row, figure, forest.words)
     if forest.compared <= 1 or measurement.value is None:
         return clause
-    chosen = f"this one of {forest.compared} figures was picked as the worst, and by chance the worst of several looks worse than it is"
-    alone = Value(measurement.value, measurement.lower, measurement.upper, str(measurement.interval_method), measurement.n)
+    chosen = (
+        f"this one of {forest.compared} figures was picked as the worst, and by chance the worst of "
+        "several looks worse than it is"
+    )
+    alone = Value(
+        measurement.value,
+        measurement.lower,
+        measurement.upper,
+        str(measurement.interval_method),
+        measurement.n,
+    )
     widened = widen_for_choice(CATALOGUE[measurement.metric], alone, forest.compared)
     shown = word_figure(row, figure, forest.words, ends=(widened.lower, widened.upper))
     if clause.interval:
-        return replace(shown, note=f"95 % interval, made wider because {chosen}; the figure's own is {shown.own_interval}. {OF_ATTRIBUTE}")
+        return replace(
+            shown,
+            note=f"95 % interval, made wider because {chosen}; the figure's own is {shown.own_interval}. "
+            f"{OF_ATTRIBUTE}",
+        )
     # The sentence of such a figure has its own interval.
     interval = format_figure(measurement.value, widened.lower, widened.upper).interval
-    return replace(clause, note=f"{chosen}: with that allowed for, the 95 % interval is {interval}. {OF_ATTRIBUTE}")
+    return replace(
+        clause, note=f"{chosen}: with that allowed for, the 95 % interval is {interval}. {OF_ATTRIBUTE}"
+    )
 
 
-def word_figure(row: ForestRow, figure: ForestFigure, names: GroupWords, *, ends: Ends | None = None) -> Clause:
+def word_figure(
+    row: ForestRow, figure: ForestFigure, names: GroupWords, *, ends: Ends | None = None
+) -> Clause:
     """Figure from the side at a disadvantage; only ratios of favourable outcomes are turned.
 
     `ends` replace the figure's own interval, which is `own_interval` then.
     """
     measurement, metric = figure.measurement, CATALOGUE[figure.measurement.metric]
-    is_favoured = is_ratio(metric) and isinstance(metric.measure, ComparedRate) and metric.measure.rate == _FAVOURED
+    is_favoured = (
+        is_ratio(metric) and isinstance(metric.measure, ComparedRate) and metric.measure.rate == _FAVOURED
+    )
     is_balanced = measurement.data is DataSet.BALANCED
     # Copies of an attribute that the model does not see are not the same records.
     if measurement.value is None or not is_favoured or (is_balanced and row.is_unseen):
@@ -146,7 +178,9 @@ def word_figure(row: ForestRow, figure: ForestFigure, names: GroupWords, *, ends
     limits = (measurement.lower_limit, measurement.upper_limit)
     marks = [mark for mark in (*limits, *mirror_limits(metric, limits)) if mark is not None]
     is_turned = judged_figure(measurement).disadvantaged is Disadvantaged.REFERENCE
-    mirrored = [mirror for bounds in intervals if is_turned and (mirror := turned(value, *bounds)) is not None]
+    mirrored = [
+        mirror for bounds in intervals if is_turned and (mirror := turned(value, *bounds)) is not None
+    ]
     if mirrored:
         value, groups = mirrored[0].value, (row.reference, row.group)
         intervals = [(mirror.lower, mirror.upper) for mirror in mirrored]
@@ -154,7 +188,10 @@ def word_figure(row: ForestRow, figure: ForestFigure, names: GroupWords, *, ends
     shown = [end for end in (value, *chain(*intervals)) if end is not None]
     digits = max(digits_apart(end, (0.0, 1.0, *marks), _HUNDREDTHS) for end in shown)
     times = f"{value:.{digits}f} times as often as" if value else "0 times as often as"
-    texts = [f"{lower or 0:.{digits}f}{' and more' if upper is None else f'–{upper:.{digits}f}'}" for lower, upper in intervals]
+    texts = [
+        f"{lower or 0:.{digits}f}{' and more' if upper is None else f'–{upper:.{digits}f}'}"
+        for lower, upper in intervals
+    ]
     interval, own_interval = texts[-1], "" if ends is None else texts[0]
     if is_balanced:
         first, second = (names.role(row.attribute, group) for group in groups)
@@ -172,21 +209,41 @@ def say_windows(forest: Forest, row: ForestRow, *, is_turned: bool) -> Iterator[
     """
     if forest.check is not None and row.n is not None and row.n_reference is not None:
         sizes = _say_sizes(row, row.n, row.n_reference)
-        scored = ", each scored as both" if row.leading.measurement.data is DataSet.BALANCED and not row.is_unseen else ""
+        scored = (
+            ", each scored as both"
+            if row.leading.measurement.data is DataSet.BALANCED and not row.is_unseen
+            else ""
+        )
         yield f"In this check (up to {_say_moment(forest, forest.check.measured_at)}): {sizes}{scored}."
     measurement, state = row.leading.measurement, row.evidence
-    if measurement.value is None or state is None or state.until is None or state.interval_from is None or state.interval == (None, None):
+    if (
+        measurement.value is None
+        or state is None
+        or state.until is None
+        or state.interval_from is None
+        or state.interval == (None, None)
+    ):
         return
     metric, (lower, upper) = CATALOGUE[measurement.metric], state.interval
     mirror = turned(measurement.value, lower, upper) if is_turned else None
-    value, lower, upper = (measurement.value, lower, upper) if mirror is None else (mirror.value, mirror.lower, mirror.upper)
+    value, lower, upper = (
+        (measurement.value, lower, upper) if mirror is None else (mirror.value, mirror.lower, mirror.upper)
+    )
     marks = (metric.ideal, measurement.lower_limit, measurement.upper_limit)
     digits = max(digits_apart(end, marks, _HUNDREDTHS) for end in (lower, upper) if end is not None)
     low, high = (None if end is None else write_minus(f"{end:.{digits}f}") for end in (lower, upper))
-    ends = f"up to {high}" if low is None else f"{low} and more" if high is None else f"{low}{choose_joint(lower or 0.0)}{high}"
+    ends = (
+        f"up to {high}"
+        if low is None
+        else f"{low} and more"
+        if high is None
+        else f"{low}{choose_joint(lower or 0.0)}{high}"
+    )
     what = "times as often" if is_ratio(metric) else f"({metric.title.lower()})"
     hours = (state.until - state.interval_from) // HOUR
-    over = f"Over the {hours:,} hour{'' if hours == 1 else 's'} from {_say_moment(forest, state.interval_from)}"
+    over = (
+        f"Over the {hours:,} hour{'' if hours == 1 else 's'} from {_say_moment(forest, state.interval_from)}"
+    )
     is_outside = (lower is not None and value < lower) or (upper is not None and value > upper)
     varies = "; the figure of a single check varies more" if is_outside else ""
     records = "" if state.interval_records is None else f", {_say_sizes(row, *state.interval_records)}"
@@ -253,7 +310,10 @@ def say_history(forest: Forest, row: ForestRow) -> Iterator[str]:
                 yield _FROM_BEFORE
             break
     short = measurement.details.shortfall
-    is_short = judged_figure(measurement).disadvantaged is Disadvantaged.MONITORED and measurement.data is DataSet.PAYLOAD
+    is_short = (
+        judged_figure(measurement).disadvantaged is Disadvantaged.MONITORED
+        and measurement.data is DataSet.PAYLOAD
+    )
     if short is not None and round(short) >= 1 and is_short:
         reference = forest.words.subject(row.attribute, row.reference)
         yield f"{round(short):,} fewer favourable outcomes in this check than at the rate of {reference}"
@@ -264,7 +324,11 @@ def _find_oldest(figures: Sequence[ForestFigure]) -> tuple[datetime | None, bool
 
     It may be where no hour before it is known to be fair.
     """
-    unfair = [figure.evidence for figure in figures if figure.evidence is not None and figure.evidence.state is State.UNFAIR]
+    unfair = [
+        figure.evidence
+        for figure in figures
+        if figure.evidence is not None and figure.evidence.state is State.UNFAIR
+    ]
     onsets = [(state.since, state.reaches_first_hour) for state in unfair if state.since is not None]
     return min(onsets, key=itemgetter(0), default=(None, False))
 

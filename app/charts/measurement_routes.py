@@ -17,7 +17,12 @@ from ..checks.days.roll_up import Period, RolledUp, roll_up
 from ..checks.queries import get
 from ..checks.result_queries import read_window_members
 from ..checks.routes import CheckId
-from ..checks.views.measurement_bodies import CheckMeasurementPage, SeriesEvidenceOut, SeriesMeasurementOut, SeriesPage
+from ..checks.views.measurement_bodies import (
+    CheckMeasurementPage,
+    SeriesEvidenceOut,
+    SeriesMeasurementOut,
+    SeriesPage,
+)
 from ..deployments.deployment_in_address import ReadableDeployment
 from ..deployments.mitigation_queries import read_mitigation_settings
 from ..deployments.monitor.queries import find_monitor
@@ -41,7 +46,9 @@ Metric = Annotated[str, Field(max_length=100, examples=["disparate_impact"])]
 
 def filter_figures(
     *,
-    metric: Annotated[list[Metric] | None, Query(max_length=MOST_METRICS, description="Given once for each metric.")] = None,
+    metric: Annotated[
+        list[Metric] | None, Query(max_length=MOST_METRICS, description="Given once for each metric.")
+    ] = None,
     data: DataSet | None = None,
     scope: Scope | None = None,
     attribute: FilterText = None,
@@ -68,7 +75,9 @@ def require_metric(metric: str, data: DataSet | None) -> None:
         raise InvalidInput.of("metric", unknown_metric(metric, CATALOGUE))
     data_sets = CATALOGUE[metric].data
     if data is not None and data.value not in data_sets:
-        raise InvalidInput.of("data", f"{data} data have no {metric}; it is measured on {', '.join(data_sets)}")
+        raise InvalidInput.of(
+            "data", f"{data} data have no {metric}; it is measured on {', '.join(data_sets)}"
+        )
 
 
 Wanted = Annotated[SeriesFilter, Depends(wanted_series)]
@@ -81,24 +90,33 @@ def list_measurements(
     filters: Wanted,
     paging: NumberPaging,
     rollup: Annotated[
-        Period | None, Query(description="Sum up checked hours by day, week or month (UTC), from their stored counts.")
+        Period | None,
+        Query(description="Sum up checked hours by day, week or month (UTC), from their stored counts."),
     ] = None,
 ) -> SeriesPage:
-    """Returns measurements oldest first, `since` <= `at` < `until`; `value` is null with its `reason` where undefined.
+    """Returns measurements oldest first, `since` <= `at` < `until`; `value` is null with its `reason` where
+    undefined.
 
-    A roll-up is computed again from the count tables of the hours, so its intervals are right too. It takes one check per hour
-    (the newest) and leaves out records that were added from earlier hours: nothing is counted twice. It leaves out hours that were
-    counted under other favourable outcomes than the monitor's present ones, and metrics that read the records themselves.
+    A roll-up is computed again from the count tables of the hours, so its intervals are right too. It takes
+    one check per hour (the newest) and leaves out records that were added from earlier hours: nothing is
+    counted twice. It leaves out hours that were counted under other favourable outcomes than the monitor's
+    present ones, and metrics that read the records themselves.
 
-    Of mitigated data, checks store rates, disparate impact and accuracy; any other `metric` is measured from their count tables, under the
-    monitor's present limits, when it is asked for.
+    Of mitigated data, checks store rates, disparate impact and accuracy; any other `metric` is measured from
+    their count tables, under the monitor's present limits, when it is asked for.
 
-    With one `metric`, the first page also has the evidence over time on its figures: since when one is unfair, and all alarms so far.
+    With one `metric`, the first page also has the evidence over time on its figures: since when one is
+    unfair, and all alarms so far.
     """
     evidence = []
     if len(filters.metrics) == 1 and filters.scope in {None, Scope.GROUP} and not paging.after:
         summaries = read_summaries(
-            session, deployment.no, filters.metrics[0], data=filters.data, attribute=filters.attribute, group=filters.group
+            session,
+            deployment.no,
+            filters.metrics[0],
+            data=filters.data,
+            attribute=filters.attribute,
+            group=filters.group,
         )
         evidence = [SeriesEvidenceOut.from_object(summary) for summary in summaries]
     if rollup is None:
@@ -106,9 +124,15 @@ def list_measurements(
         page, next_cursor = cut(points, paging)
         measurements = [SeriesMeasurementOut.of(point.measurement, check_id=point.check_id) for point in page]
         windows = read_window_members(session, {point.check_id for point in page}, LEFT_OUT)
-        counted = [windows[point.check_id].get(point.measurement.data, {}).get(point.measurement.attribute) for point in page]
+        counted = [
+            windows[point.check_id].get(point.measurement.data, {}).get(point.measurement.attribute)
+            for point in page
+        ]
         return SeriesPage(
-            measurements=measurements, records=_list_records(measurements, counted), evidence=evidence, next_cursor=next_cursor
+            measurements=measurements,
+            records=_list_records(measurements, counted),
+            evidence=evidence,
+            next_cursor=next_cursor,
         )
     results = _roll_up_series(session, deployment, filters, rollup)
     measurements = [SeriesMeasurementOut.of(r.measurement, hours=r.hours) for r in results]
@@ -117,31 +141,52 @@ def list_measurements(
     return SeriesPage(measurements=measurements, records=records, evidence=evidence, next_cursor=None)
 
 
-def _list_records(measurements: Sequence[SeriesMeasurementOut], counted: Sequence[Mapping[str, Any] | None]) -> list[dict[str, Any]]:
+def _list_records(
+    measurements: Sequence[SeriesMeasurementOut], counted: Sequence[Mapping[str, Any] | None]
+) -> list[dict[str, Any]]:
     """Counted records of the measurements' checks or periods, each once."""
     listed = {}
     for measurement, records in zip(measurements, counted, strict=True):
         if records is not None:
-            origin = {"check_id": measurement.check_id, "at": measurement.at, "data": measurement.data, "attribute": measurement.attribute}
+            origin = {
+                "check_id": measurement.check_id,
+                "at": measurement.at,
+                "data": measurement.data,
+                "attribute": measurement.attribute,
+            }
             listed[tuple(origin.values())] = origin | dict(records)
     return list(listed.values())
 
 
-def _roll_up_series(session: SessionIn, deployment: Deployment, filters: SeriesFilter, period: Period) -> list[RolledUp]:
+def _roll_up_series(
+    session: SessionIn, deployment: Deployment, filters: SeriesFilter, period: Period
+) -> list[RolledUp]:
     monitor = find_monitor(session, deployment.no)
     if monitor is None:
-        raise Conflict(f"Deployment {deployment.id} has no fairness monitor, with whose limits a roll-up is compared; set one first.")
+        raise Conflict(
+            f"Deployment {deployment.id} has no fairness monitor, with whose limits a roll-up is compared; "
+            "set one first."
+        )
     # Figures of several data sets are computed from the tables of one.
     of_tables = replace(filters, data=None if filters.data is None else table_data(filters.data))
     tables = summed_tables(session, deployment.no, of_tables, outcomes=monitor.outcomes, most=MOST_TABLES + 1)
     if of_tables.data in LOGGED_AS:
         # They tell which records are left out of the figures.
         of_logged = replace(filters, data=LOGGED_AS[of_tables.data])
-        tables += summed_tables(session, deployment.no, of_logged, outcomes=monitor.outcomes, most=MOST_TABLES + 1)
+        tables += summed_tables(
+            session, deployment.no, of_logged, outcomes=monitor.outcomes, most=MOST_TABLES + 1
+        )
     if sum(table.hours for table in tables) > MOST_TABLES:
-        raise InvalidInput.of("since", f"leaves more than {MOST_TABLES} hourly tables to add up; narrow since, until, data or attribute")
+        raise InvalidInput.of(
+            "since",
+            f"leaves more than {MOST_TABLES} hourly tables to add up; narrow since, until, data or attribute",
+        )
     settings = read_mitigation_settings(session, deployment.no)
-    return [result for result in roll_up(tables, period, monitor, settings) if filters.lets_through(result.measurement)]
+    return [
+        result
+        for result in roll_up(tables, period, monitor, settings)
+        if filters.lets_through(result.measurement)
+    ]
 
 
 @check_router.get("/{check_id}/measurements")
@@ -152,10 +197,13 @@ def list_check_measurements(
     figures: FilteredFigures,
     paging: NumberPaging,
 ) -> CheckMeasurementPage:
-    """Returns the measurements of a check in the order in which they were measured; none while it has not succeeded.
+    """Returns the measurements of a check in the order in which they were measured; none while it has not
+    succeeded.
 
     Of mitigated data, a `metric` that checks do not store is measured now.
     """
     check = get(session, deployment.no, check_id)
     filters = replace(figures, check_no=check.no, since=check.span.end)
-    return CheckMeasurementPage.of(read_points(session, deployment.no, filters, paging), paging, attrgetter("measurement"))
+    return CheckMeasurementPage.of(
+        read_points(session, deployment.no, filters, paging), paging, attrgetter("measurement")
+    )

@@ -10,7 +10,9 @@ from .series import Series
 
 
 def rename_evidence(names: GroupWords, evidence: DeploymentEvidence | None) -> DeploymentEvidence | None:
-    return evidence and replace(evidence, comparisons=[rename_state(names, state) for state in evidence.comparisons])
+    return evidence and replace(
+        evidence, comparisons=[rename_state(names, state) for state in evidence.comparisons]
+    )
 
 
 def rename_gap(names: GroupWords, gap: AttributedGap) -> AttributedGap:
@@ -28,21 +30,32 @@ def rename_series(names: GroupWords, series: Series) -> Series:
     if series.attribute is None:
         return series
     attribute = series.attribute
-    groups = (group if group.group is None else replace(group, group=names.label(attribute, group.group)) for group in series.groups)
+    groups = (
+        group if group.group is None else replace(group, group=names.label(attribute, group.group))
+        for group in series.groups
+    )
     return replace(series, groups=tuple(groups))
 
 
 def rename_shares(names: GroupWords, view: AttributeView) -> AttributeView:
-    groups = (group if group.group is None else replace(group, group=names.label(view.attribute, group.group)) for group in view.groups)
+    groups = (
+        group if group.group is None else replace(group, group=names.label(view.attribute, group.group))
+        for group in view.groups
+    )
     accuracy = (
         change
         if change.before.group is None
-        else replace(change, before=replace(change.before, group=names.label(view.attribute, change.before.group)))
+        else replace(
+            change, before=replace(change.before, group=names.label(view.attribute, change.before.group))
+        )
         for change in view.accuracy
     )
     return replace(view, groups=tuple(groups), accuracy=tuple(accuracy))
 
 
 def rename_view(names: GroupWords, view: CheckView) -> CheckView:
-    attributes, balanced = (tuple(rename_shares(names, attribute) for attribute in views) for views in (view.attributes, view.balanced))
+    attributes, balanced = (
+        tuple(rename_shares(names, attribute) for attribute in views)
+        for views in (view.attributes, view.balanced)
+    )
     return replace(view, attributes=attributes, balanced=balanced)

@@ -74,7 +74,9 @@ class TimeRange:
     rollup: Period | None
 
 
-def wanted_range(now: NowIn, *, since: Moment = None, until: Moment = None, rollup: Rollup = None) -> TimeRange:
+def wanted_range(
+    now: NowIn, *, since: Moment = None, until: Moment = None, rollup: Rollup = None
+) -> TimeRange:
     """Range, by default the year before `until`, which is the longest without a roll-up."""
     begin, end = in_utc("since", since), in_utc("until", until)
     if rollup is not None:
@@ -82,7 +84,9 @@ def wanted_range(now: NowIn, *, since: Moment = None, until: Moment = None, roll
     last = end or now
     first = begin or last - min(LONGEST, last - datetime.min.replace(tzinfo=UTC))
     if last - first > LONGEST:
-        raise InvalidInput.of("since", f"leaves more than {LONGEST.days} days of single checks; choose a later one, or a rollup")
+        raise InvalidInput.of(
+            "since", f"leaves more than {LONGEST.days} days of single checks; choose a later one, or a rollup"
+        )
     return TimeRange(first, end, None)
 
 
@@ -95,16 +99,27 @@ def chosen_series(
     period: RangeIn,
     metric: Annotated[str, Query(max_length=100, examples=["disparate_impact"])],
     data: DataSet = DataSet.PAYLOAD,
-    attribute: Annotated[FilterText, Query(description="Left out: the series of everybody, such as accuracy.")] = None,
+    attribute: Annotated[
+        FilterText, Query(description="Left out: the series of everybody, such as accuracy.")
+    ] = None,
 ) -> Series:
     require_metric(metric, data)
     if not CATALOGUE[metric].is_stored and period.rollup is None:
         raise InvalidInput.of("rollup", f"is required, because checks do not store {metric}")
-    choice = SeriesWanted(metric=metric, data=data, attribute=attribute, since=period.since, until=period.until, rollup=period.rollup)
+    choice = SeriesWanted(
+        metric=metric,
+        data=data,
+        attribute=attribute,
+        since=period.since,
+        until=period.until,
+        rollup=period.rollup,
+    )
     return build_series(session, deployment.no, choice)
 
 
-def chosen_view(deployment: ReadableDeployment, session: SessionIn, check_id: CheckId, view: ViewKind) -> CheckView:
+def chosen_view(
+    deployment: ReadableDeployment, session: SessionIn, check_id: CheckId, view: ViewKind
+) -> CheckView:
     chosen = check_view(session, deployment, get(session, deployment.no, check_id), view)
     if chosen.reason is not None:
         raise Conflict(chosen.reason)
@@ -117,19 +132,33 @@ def read_group_words(deployment: ReadableDeployment, session: SessionIn) -> Grou
 
 WordsIn = Annotated[GroupWords, Depends(read_group_words)]
 ViewIn = Annotated[CheckView, Depends(chosen_view)]
-PartIn = Annotated[Part, Query(description="`sub_ranges` of a numeric attribute; `with_copies` in the debiased view.")]
+PartIn = Annotated[
+    Part, Query(description="`sub_ranges` of a numeric attribute; `with_copies` in the debiased view.")
+]
 AttributeIn = Annotated[FilterText, Query(description="Left out: the first one.")]
 
 
 def alerts_of_series(
-    deployment: ReadableDeployment, session: SessionIn, series: Annotated[Series, Depends(chosen_series)], period: RangeIn, now: NowIn
+    deployment: ReadableDeployment,
+    session: SessionIn,
+    series: Annotated[Series, Depends(chosen_series)],
+    period: RangeIn,
+    now: NowIn,
 ) -> list[Alert]:
     since = period.since or datetime.min.replace(tzinfo=UTC)
-    alerts = alerts_between(session, deployment.no, Span(start=since, end=period.until or now), metric=series.metric, data=series.data)
+    alerts = alerts_between(
+        session,
+        deployment.no,
+        Span(start=since, end=period.until or now),
+        metric=series.metric,
+        data=series.data,
+    )
     return [alert for alert in alerts if alert.opened_at >= since]
 
 
-@router.get("/charts/series.{form}", response_class=Picture, responses=FORMS, dependencies=[exported("figures")])
+@router.get(
+    "/charts/series.{form}", response_class=Picture, responses=FORMS, dependencies=[exported("figures")]
+)
 def chart_series(
     deployment: ReadableDeployment,
     names: WordsIn,
@@ -138,13 +167,17 @@ def chart_series(
     alerts: Annotated[list[Alert], Depends(alerts_of_series)],
     theme: ThemeIn = Theme.LIGHT,
 ) -> Response:
-    """Returns a metric over time, with limits, intervals and alerts. The range is at most a year unless it is rolled up."""
+    """Returns a metric over time, with limits, intervals and alerts. The range is at most a year unless it
+    is rolled up.
+    """
     if form == "csv":
         return csv_file(series_twin(series), f"{deployment.id}-{series.metric}")
     return _draw(series_chart(rename_series(names, series), LOOKS[theme], alerts=alerts), form)
 
 
-@router.get("/charts/volume.{form}", response_class=Picture, responses=FORMS, dependencies=[exported("figures")])
+@router.get(
+    "/charts/volume.{form}", response_class=Picture, responses=FORMS, dependencies=[exported("figures")]
+)
 def chart_volume(
     deployment: ReadableDeployment,
     form: Form,
@@ -160,7 +193,10 @@ def chart_volume(
 
 
 @router.get(
-    "/checks/{check_id}/charts/{view}.{form}", response_class=Picture, responses=FORMS | CONFLICT, dependencies=[exported("figures")]
+    "/checks/{check_id}/charts/{view}.{form}",
+    response_class=Picture,
+    responses=FORMS | CONFLICT,
+    dependencies=[exported("figures")],
 )
 def chart_check(
     view: ViewIn,
@@ -171,12 +207,17 @@ def chart_check(
     part: PartIn = "groups",
     theme: ThemeIn = Theme.LIGHT,
 ) -> Response:
-    """Returns the favourable rates of an attribute's groups in one view of a check. 409 where the check has no such view."""
+    """Returns the favourable rates of an attribute's groups in one view of a check. 409 where the check
+    has no such view.
+    """
     among = view.balanced if part == "with_copies" else view.attributes
     shares = next((candidate for candidate in among if attribute in (None, candidate.attribute)), None)
     shares = require_present(shares, "attribute of this view", attribute or "with copies")
     if form == "csv":
-        return csv_file(ranges_twin(shares) if part == "sub_ranges" else shares_twin(shares), f"{view.check.id}-{view.kind.value}")
+        return csv_file(
+            ranges_twin(shares) if part == "sub_ranges" else shares_twin(shares),
+            f"{view.check.id}-{view.kind.value}",
+        )
     named, look = rename_shares(names, shares), LOOKS[theme]
     if part == "sub_ranges":
         return _draw(ranges_chart(view.kind, named, look), form)

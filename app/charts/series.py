@@ -14,7 +14,14 @@ from ..base.frozen import frozen
 from ..checks.counting.tabulate import table_data
 from ..checks.days.measurement_queries import Point, SeriesFilter, series, summed_tables
 from ..checks.days.roll_up import Period, period_start, roll_up
-from ..checks.days.series_queries import EndedRun, SeriesKey, StoredPoint, ended_runs, span_counts, stored_points
+from ..checks.days.series_queries import (
+    EndedRun,
+    SeriesKey,
+    StoredPoint,
+    ended_runs,
+    span_counts,
+    stored_points,
+)
 from ..checks.queries import get
 from ..checks.views.view_source import counted_check, read_check_source
 from ..database.binary_rows import read_row
@@ -43,8 +50,9 @@ _MOST_OF_CHECK = 100_000
 class SeriesPoint(NamedTuple):
     """One value with its 95 % interval, whose absent limit means unbounded.
 
-    `value` is None exactly when `reason` says why. `at` is the end of its time; of a roll-up, the start of the period. The limits are those
-    at the time. `definition` numbers the metric's definitions on the data.
+    `value` is None exactly when `reason` says why. `at` is the end of its time; of a roll-up, the start of
+    the period. The limits are those at the time. `definition` numbers the metric's definitions on the
+    data.
     """
 
     at: datetime
@@ -77,7 +85,9 @@ class Gap:
 
 @frozen(kw_only=True)
 class Series:
-    """`attribute` None: of all records. The limits are those of the newest point. `rollup` None: one point a check."""
+    """`attribute` None: of all records. The limits are those of the newest point. `rollup` None: one point
+    a check.
+    """
 
     metric: str
     data: DataSet
@@ -104,12 +114,14 @@ class SeriesWanted(SeriesKey):
     rollup: Period | None = None
 
 
-def build_series(session: Session, deployment_no: int, query: SeriesWanted, *, runs: Sequence[EndedRun] | None = None) -> Series:
+def build_series(
+    session: Session, deployment_no: int, query: SeriesWanted, *, runs: Sequence[EndedRun] | None = None
+) -> Series:
     """Oldest point first; two statements without a roll-up, three with one.
 
-    Of several checks that end at one moment the one of an hour counts, of these the newest. A roll-up is computed from the count tables of
-    whole hours, under the present limits; without a monitor, and for metrics that read records, it has no point. `runs` are the ended
-    checks, if read.
+    Of several checks that end at one moment the one of an hour counts, of these the newest. A roll-up is
+    computed from the count tables of whole hours, under the present limits; without a monitor, and for
+    metrics that read records, it has no point. `runs` are the ended checks, if read.
 
     Raises:
         InvalidInput: the range leaves more hours than one roll-up adds up.
@@ -124,17 +136,25 @@ def build_series(session: Session, deployment_no: int, query: SeriesWanted, *, r
     # Of the checks of one moment, none of which succeeded, the newest is the gap.
     failed = {run.span_end: run for run in runs if run.state != CheckState.SUCCEEDED}
     measured = {run.span_end for run in runs if run.state == CheckState.SUCCEEDED}
-    gaps = tuple(Gap(at, CheckState(run.state), run.reason) for at, run in failed.items() if at not in measured)
+    gaps = tuple(
+        Gap(at, CheckState(run.state), run.reason) for at, run in failed.items() if at not in measured
+    )
     return _series(query, by_subject, newest, gaps)
 
 
 def disadvantaged_at(series: Series, point: SeriesPoint) -> Disadvantaged | None:
     """Side at a disadvantage, under the limits of the point."""
-    return disadvantaged(CATALOGUE[series.metric], point.value, (point.lower_limit, point.upper_limit), point.verdict)
+    return disadvantaged(
+        CATALOGUE[series.metric], point.value, (point.lower_limit, point.upper_limit), point.verdict
+    )
 
 
 def count_volume(
-    session: Session, deployment_no: int, since: datetime | None, until: datetime | None, rollup: Period | None
+    session: Session,
+    deployment_no: int,
+    since: datetime | None,
+    until: datetime | None,
+    rollup: Period | None,
 ) -> tuple[Volume, ...]:
     """A point for each checked hour, at its end, or each period, at its start. One statement.
 
@@ -152,28 +172,54 @@ def count_volume(
 
 
 def count_period(session: Session, deployment_no: int, monitor: Monitor, span: Span) -> CountedRecords:
-    """Records logged in the span, as the tables of its checked hours count them for the monitor's first comparison."""
+    """Records logged in the span, as the tables of its checked hours count them for the monitor's first
+    comparison.
+    """
     comparison = list_comparisons(monitor)[0]
     chosen = SeriesFilter(data=DataSet.PAYLOAD, attribute=comparison.label, since=span.start, until=span.end)
     tables = summed_tables(session, deployment_no, chosen, outcomes=monitor.outcomes, most=MOST_TABLES)
     counted = CountedRecords.of_table(
-        comparison.label, GroupCounts.merged([GroupCounts.from_json(table.cells) for table in tables]), "predictions"
+        comparison.label,
+        GroupCounts.merged([GroupCounts.from_json(table.cells) for table in tables]),
+        "predictions",
     )
-    hours = [hour for hour in span_counts(session, deployment_no, span.start, span.end + HOUR) if span.start <= hour.span_start < span.end]
+    hours = [
+        hour
+        for hour in span_counts(session, deployment_no, span.start, span.end + HOUR)
+        if span.start <= hour.span_start < span.end
+    ]
     beyond_newest = sum(hour.beyond_newest for hour in hours)
     not_checked = max(0, count_logged(session, deployment_no, span) - counted.of - beyond_newest)
     counted = counted.add_ungrouped(beyond_newest=beyond_newest, not_checked=not_checked)
-    return replace(counted, words={"newest": f"{monitor.max_records:,} of an hour"}).named(GroupWords.of(monitor).label)
+    return replace(counted, words={"newest": f"{monitor.max_records:,} of an hour"}).named(
+        GroupWords.of(monitor).label
+    )
 
 
-def _group_points(stored: Iterable[StoredPoint], runs: Mapping[int, EndedRun]) -> dict[tuple[str, str | None], list[SeriesPoint]]:
+def _group_points(
+    stored: Iterable[StoredPoint], runs: Mapping[int, EndedRun]
+) -> dict[tuple[str, str | None], list[SeriesPoint]]:
     """Points by scope and group.
 
     Of several checks that end at one moment the one of an hour counts, of these the newest.
     """
     by_subject: dict[tuple[str, str | None], list[SeriesPoint]] = {}
     last: dict[tuple[str, str | None], EndedRun] = {}
-    for check_no, scope, group, value, lower, upper, n, verdict, reason, carried_forward, lower_limit, upper_limit, definition in stored:
+    for (
+        check_no,
+        scope,
+        group,
+        value,
+        lower,
+        upper,
+        n,
+        verdict,
+        reason,
+        carried_forward,
+        lower_limit,
+        upper_limit,
+        definition,
+    ) in stored:
         run, subject = runs.get(check_no), (scope, group)
         if run is None:  # it ended between the two statements, and is there the next time
             continue
@@ -193,18 +239,26 @@ def _roll_up_series(session: Session, deployment_no: int, query: SeriesWanted, p
     monitor = find_monitor(session, deployment_no)
     if monitor is None:
         return _series(query, {}, None)
-    chosen = SeriesFilter(data=table_data(query.data), attribute=query.attribute or "", since=query.since, until=query.until)
+    chosen = SeriesFilter(
+        data=table_data(query.data), attribute=query.attribute or "", since=query.since, until=query.until
+    )
     tables = summed_tables(session, deployment_no, chosen, outcomes=monitor.outcomes, most=MOST_TABLES + 1)
     if sum(table.hours for table in tables) > MOST_TABLES:
-        raise InvalidInput.of("since", f"leaves more than {MOST_TABLES:,} checked hours to add up; choose a later one")
+        raise InvalidInput.of(
+            "since", f"leaves more than {MOST_TABLES:,} checked hours to add up; choose a later one"
+        )
     only = replace(monitor, metrics=(query.metric,))
-    results = roll_up(tables, period, only, read_mitigation_settings(session, deployment_no), scopes=frozenset(query.scopes))
+    results = roll_up(
+        tables, period, only, read_mitigation_settings(session, deployment_no), scopes=frozenset(query.scopes)
+    )
     shown = [result.measurement for result in results if result.measurement.data is query.data]
 
     by_subject: dict[tuple[str, str | None], list[SeriesPoint]] = {}
     for measurement in shown:
         point = read_row(SeriesPoint, measurement, carried_forward=False, check_id=None)
-        subject = (Scope.WORST, None) if query.scopes == (Scope.WORST,) else (measurement.scope, measurement.group)
+        subject = (
+            (Scope.WORST, None) if query.scopes == (Scope.WORST,) else (measurement.scope, measurement.group)
+        )
         by_subject.setdefault(subject, []).append(point)
     return _series(query, by_subject, shown[-1] if shown else None)
 
@@ -215,13 +269,17 @@ def _series(
     newest: SeriesPoint | Measurement | None,
     gaps: tuple[Gap, ...] = (),
 ) -> Series:
-    groups = [GroupSeries(group, Scope(scope), tuple(points)) for (scope, group), points in by_subject.items()]
+    groups = [
+        GroupSeries(group, Scope(scope), tuple(points)) for (scope, group), points in by_subject.items()
+    ]
     lower, upper = newest and newest.lower_limit, newest and newest.upper_limit
     return read_row(Series, query, lower_limit=lower, upper_limit=upper, groups=tuple(groups), gaps=gaps)
 
 
 def measure_requested(session: Session, check: CheckRun, metrics: Collection[str]) -> list[Measurement]:
-    """Measures metrics that checks do not store, under the present limits; a carried check has its origin's."""
+    """Measures metrics that checks do not store, under the present limits; a carried check has its
+    origin's.
+    """
     requested = [metric for key in metrics if not (metric := CATALOGUE[key]).is_stored]
     data = [data_set for data_set in DataSet if any(data_set.value in metric.data for metric in requested)]
     source = read_check_source(session, counted_check(session, check), data=data, metrics=())
@@ -240,13 +298,17 @@ def read_points(session: Session, deployment_no: int, query: SeriesFilter, pagin
     return list(islice(_measure_series(session, deployment_no, query, paging.after), paging.limit))
 
 
-def _measure_series(session: Session, deployment_no: int, query: SeriesFilter, after_no: int) -> Iterator[Point]:
+def _measure_series(
+    session: Session, deployment_no: int, query: SeriesFilter, after_no: int
+) -> Iterator[Point]:
     last, last_position = divmod(after_no, _MOST_OF_CHECK)
     runs = ended_runs(session, deployment_no, query.since, query.until)
     first = next((index for index, run in enumerate(runs) if run.no == last), 0)
     for run in runs[first:]:
         if run.state != CheckState.SUCCEEDED or query.check_no not in (None, run.no):
             continue
-        for position, measurement in enumerate(measure_requested(session, get(session, deployment_no, run.id), query.metrics), start=1):
+        for position, measurement in enumerate(
+            measure_requested(session, get(session, deployment_no, run.id), query.metrics), start=1
+        ):
             if query.lets_through(measurement) and (run.no != last or position > last_position):
                 yield Point(run.no * _MOST_OF_CHECK + position, run.id, measurement)

@@ -1,6 +1,7 @@
 """Range of time that the pages of a deployment show, compared with an earlier time.
 
-24 hours are 24 hours, also on a day on which the clocks change. Moments without an offset are on the clock of the chosen zone.
+24 hours are 24 hours, also on a day on which the clocks change. Moments without an offset are on the clock
+of the chosen zone.
 """
 
 import re
@@ -57,7 +58,9 @@ _EXPECTED = "must be a date and time such as 2026-03-01T09:00, with or without a
 
 @frozen(kw_only=True)
 class RangeChoice:
-    """Choice of a person; without preset and start, the page decides. `end` without a `start` does not occur."""
+    """Choice of a person; without preset and start, the page decides. `end` without a `start` does not
+    occur.
+    """
 
     preset: RangePreset | None = None
     start: datetime | None = None
@@ -82,7 +85,8 @@ class RangeChoice:
     def span(self, now: datetime, *, usual: RangePreset = USUAL, oldest: datetime | None = None) -> Span:
         """Returns the time from `start` up to `end`; of a preset from the full hour so long ago up to now.
 
-        `oldest` is where `all` begins; without it, or where it lies ahead of now, `all` is as long as the usual preset.
+        `oldest` is where `all` begins; without it, or where it lies ahead of now, `all` is as long as the
+        usual preset.
 
         Raises:
         InvalidInput: the start is not before the end, which is now if only a start is chosen.
@@ -90,7 +94,9 @@ class RangeChoice:
         if self.start is not None:
             end = self.end or now
             if self.start >= end:
-                raise InvalidInput.of("from", f"must lie before {'to' if self.end else 'now'}, {write_moment(end)}")
+                raise InvalidInput.of(
+                    "from", f"must lie before {'to' if self.end else 'now'}, {write_moment(end)}"
+                )
             return Span(start=self.start, end=end)
         preset = self.preset or usual
         if preset is RangePreset.ALL and oldest is not None and oldest < now:
@@ -108,10 +114,12 @@ def preset_holding(oldest: datetime | None, now: datetime) -> RangePreset:
 
 
 def read_choice(sent: Mapping[str, str]) -> RangeChoice:
-    """Returns the choice of an address with the members `range`, `from`, `to`, `compare` and `zone`; an empty one is not chosen.
+    """Returns the choice of an address with the members `range`, `from`, `to`, `compare` and `zone`; an empty
+    one is not chosen.
 
     Raises:
-    InvalidInput: a member is none that it can be, a moment does not exist in the zone, or both a preset and moments are chosen.
+    InvalidInput: a member is none that it can be, a moment does not exist in the zone, or both a preset
+    and moments are chosen.
     """
     zone = read_zone(sent.get("zone", ""))
     preset = _read_word("range", sent.get("range", ""), RangePreset)
@@ -133,11 +141,14 @@ def read_zone(name: str) -> ZoneInfo:
         return ZoneInfo(name[: MAX_ZONE + 1] or "UTC")
     # A name that is a path, or a folder of the database, raises other errors.
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise InvalidInput.of("zone", "must be a time zone of the IANA database, such as UTC or Europe/Berlin") from error
+        raise InvalidInput.of(
+            "zone", "must be a time zone of the IANA database, such as UTC or Europe/Berlin"
+        ) from error
 
 
 def read_moment(name: str, text: str, zone: ZoneInfo) -> datetime:
-    """Returns the moment in UTC; without an offset on the clock of the zone, where an hour that comes twice is the first one.
+    """Returns the moment in UTC; without an offset on the clock of the zone, where an hour that comes twice
+    is the first one.
 
     Raises:
     InvalidInput: it is no moment, or the clock of the zone skips it.
@@ -182,7 +193,9 @@ STEPS = (
 
 
 def step_of_picture(span: Span, limit: int) -> timedelta:
-    """Returns the shortest step of which the span has at most `limit`; beyond the steps, so many weeks as are needed."""
+    """Returns the shortest step of which the span has at most `limit`; beyond the steps, so many weeks as
+    are needed.
+    """
     length = span.end - span.start
     # The ends of the span may cut the first and the last step, so one more than fits is needed.
     shortest = next((step for step in STEPS if length <= step * (limit - 1)), None)

@@ -1,7 +1,7 @@
 """One metric of every group over a time, joined to at most `MAX_STEPS` steps a group.
 
-Steps keep the lowest and highest figure and the hull of intervals. From a day on, they are read as they were joined when stored; only the
-ends of the time, which are parts of a day, are read figure by figure.
+Steps keep the lowest and highest figure and the hull of intervals. From a day on, they are read as they
+were joined when stored; only the ends of the time, which are parts of a day, are read figure by figure.
 """
 
 from collections import Counter
@@ -13,8 +13,24 @@ from sqlalchemy.orm import Session
 
 from ..alerts.queries import alerts_between
 from ..base.frozen import frozen
-from ..checks.days.day_queries import DAY, CheckStep, VersionChange, ended_checks, join_steps, version_changes, whole_days
-from ..checks.days.timeline_queries import ORIGIN, FigureStep, FiguresWanted, figure_days, figure_steps, oldest_check_start, revision_before
+from ..checks.days.day_queries import (
+    DAY,
+    CheckStep,
+    VersionChange,
+    ended_checks,
+    join_steps,
+    version_changes,
+    whole_days,
+)
+from ..checks.days.timeline_queries import (
+    ORIGIN,
+    FigureStep,
+    FiguresWanted,
+    figure_days,
+    figure_steps,
+    oldest_check_start,
+    revision_before,
+)
 from ..domain.alert import Alert
 from ..domain.check import DataSet, Scope, Span
 from ..domain.group_words import GroupWords
@@ -45,8 +61,9 @@ _SCOPE_NAMES = {
 class TimeStep(NamedTuple):
     """One step; `at` is the end of the last check.
 
-    `figures` were measured in it, `carried` count in no verdict. `check_no` is the check of `value`, which is furthest out; without any
-    value `reason` says why. None ends the hull unbounded. The limits are the widest that applied.
+    `figures` were measured in it, `carried` count in no verdict. `check_no` is the check of `value`, which
+    is furthest out; without any value `reason` says why. None ends the hull unbounded. The limits are the
+    widest that applied.
     """
 
     start: datetime
@@ -178,7 +195,13 @@ def read_timeline(session: Session, deployment_no: int, span: Span, query: Timel
     checks = ended_checks(session, deployment_no, span, step)
     of_all = _by_group(_read_steps(session, deployment_no, span, step, ACCURACY), span, step, ACCURACY.metric)
     name = "Accuracy on labelled records"
-    accuracy = next((TimePanel(attribute=None, group=None, scope=Scope.OVERALL, name=name, steps=steps) for steps in of_all.values()), None)
+    accuracy = next(
+        (
+            TimePanel(attribute=None, group=None, scope=Scope.OVERALL, name=name, steps=steps)
+            for steps in of_all.values()
+        ),
+        None,
+    )
     return Timeline(
         metric=query.metric,
         data=query.data,
@@ -189,7 +212,9 @@ def read_timeline(session: Session, deployment_no: int, span: Span, query: Timel
         checks=tuple(join_steps(checks, step)),
         changes=tuple(version_changes(checks)),
         alerts=tuple(
-            alert for alert in reversed(alerts_between(session, deployment_no, span)) if span.start <= alert.opened_at <= span.end
+            alert
+            for alert in reversed(alerts_between(session, deployment_no, span))
+            if span.start <= alert.opened_at <= span.end
         ),
         earlier=earlier,
         no_earlier=no_earlier,
@@ -211,7 +236,9 @@ def join_points(points: Iterable[SeriesPoint], span: Span, step: timedelta) -> t
                 at=members[-1].at,
                 figures=len(fresh),
                 carried=len(members) - len(fresh),
-                verdicts=Counter(None if point.verdict is None else Verdict(point.verdict) for point in fresh),
+                verdicts=Counter(
+                    None if point.verdict is None else Verdict(point.verdict) for point in fresh
+                ),
                 value=lowest,
                 lowest=lowest,
                 highest=max(values, default=None),
@@ -246,7 +273,9 @@ def _find_end(choose: Callable[[Iterable[float]], float], ends: Sequence[float |
     return choose(bounds) if bounds and len(bounds) == len(ends) else None
 
 
-def _find_earlier(session: Session, deployment_no: int, span: Span, kind: Earlier | None) -> tuple[EarlierTime | None, str | None]:
+def _find_earlier(
+    session: Session, deployment_no: int, span: Span, kind: Earlier | None
+) -> tuple[EarlierTime | None, str | None]:
     match kind:
         case None:
             return None, None
@@ -266,16 +295,28 @@ def _find_earlier(session: Session, deployment_no: int, span: Span, kind: Earlie
             replaced = revision_before(session, deployment_no, last)
             if replaced is not None:
                 start = max(start, replaced[1])
-            return EarlierTime(kind=kind, span=Span(start=start, end=last), shift=span.end - last, revision=revision), None
+            return EarlierTime(
+                kind=kind, span=Span(start=start, end=last), shift=span.end - last, revision=revision
+            ), None
 
 
-def _read_steps(session: Session, deployment_no: int, span: Span, step: timedelta, query: FiguresWanted) -> Sequence[FigureStep]:
+def _read_steps(
+    session: Session, deployment_no: int, span: Span, step: timedelta, query: FiguresWanted
+) -> Sequence[FigureStep]:
     """Rows by step, or from a day on by day, of which the ends of the span may be parts."""
     if step < DAY:
         return figure_steps(session, deployment_no, span, step, query)
     days = whole_days(span)
-    head = figure_steps(session, deployment_no, Span(start=span.start, end=days.start), DAY, query) if span.start < days.start else []
-    tail = figure_steps(session, deployment_no, Span(start=days.end, end=span.end), DAY, query) if days.end < span.end else []
+    head = (
+        figure_steps(session, deployment_no, Span(start=span.start, end=days.start), DAY, query)
+        if span.start < days.start
+        else []
+    )
+    tail = (
+        figure_steps(session, deployment_no, Span(start=days.end, end=span.end), DAY, query)
+        if days.end < span.end
+        else []
+    )
     return [*head, *figure_days(session, deployment_no, days, query), *tail]
 
 
@@ -286,7 +327,9 @@ class _GroupKey:
     group: str | None
 
 
-def _by_group(rows: Iterable[FigureStep], span: Span, step: timedelta, metric: str) -> dict[_GroupKey, tuple[TimeStep, ...]]:
+def _by_group(
+    rows: Iterable[FigureStep], span: Span, step: timedelta, metric: str
+) -> dict[_GroupKey, tuple[TimeStep, ...]]:
     """Steps oldest first; shorter rows are joined to the step that they lie in."""
     grouped: dict[_GroupKey, dict[tuple[datetime, int], list[FigureStep]]] = {}
     for row in rows:
@@ -294,8 +337,13 @@ def _by_group(rows: Iterable[FigureStep], span: Span, step: timedelta, metric: s
         of_group = grouped.setdefault(_GroupKey(row.attribute, row.scope, row.group), {})
         of_group.setdefault((start, row.definition), []).append(row)
     return {
-        key: tuple(_join(members, start, span, step, metric) for (start, _), members in sorted(steps.items(), key=lambda item: item[0]))
-        for key, steps in sorted(grouped.items(), key=lambda item: (item[0].attribute or "", item[0].scope, item[0].group or ""))
+        key: tuple(
+            _join(members, start, span, step, metric)
+            for (start, _), members in sorted(steps.items(), key=lambda item: item[0])
+        )
+        for key, steps in sorted(
+            grouped.items(), key=lambda item: (item[0].attribute or "", item[0].scope, item[0].group or "")
+        )
     }
 
 
@@ -304,18 +352,36 @@ def _join(rows: Sequence[FigureStep], start: datetime, span: Span, step: timedel
     limits = (row.lower_limit, row.upper_limit)
     furthest = row.lowest
     if row.lowest is not None and row.highest is not None and row.lowest[0] != row.highest[0]:
-        furthest = row.highest if _is_further_out(row.highest[0], row.lowest[0], metric, limits) else row.lowest
+        furthest = (
+            row.highest if _is_further_out(row.highest[0], row.lowest[0], metric, limits) else row.lowest
+        )
     counts = [getattr(row, name) for name in _COUNTS]
-    verdicts: dict[Verdict | None, int] = {verdict: count for verdict, count in zip(GRAVEST, counts, strict=False) if count}
+    verdicts: dict[Verdict | None, int] = {
+        verdict: count for verdict, count in zip(GRAVEST, counts, strict=False) if count
+    }
     unjudged = row.figures - sum(counts)
     if unjudged > 0:
         verdicts[None] = unjudged
     value, check_no = (None, None) if furthest is None else (furthest[0], int(furthest[1]))
-    lowest, highest = None if row.lowest is None else row.lowest[0], None if row.highest is None else row.highest[0]
+    lowest, highest = (
+        None if row.lowest is None else row.lowest[0],
+        None if row.highest is None else row.highest[0],
+    )
     # By position, which takes half the time.
     time = (max(start, span.start), min(start + step, span.end), row.last_at)
     values = (value, lowest, highest, row.lower, row.upper)
-    return TimeStep(*time, row.figures, row.carried, verdicts, *values, row.n, limits, row.definition, row.reason, check_no)
+    return TimeStep(
+        *time,
+        row.figures,
+        row.carried,
+        verdicts,
+        *values,
+        row.n,
+        limits,
+        row.definition,
+        row.reason,
+        check_no,
+    )
 
 
 def _merge(rows: Sequence[FigureStep]) -> FigureStep:

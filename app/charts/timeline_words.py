@@ -15,7 +15,9 @@ _HUNDREDTHS = 2
 
 
 def say_steps(metric: str, steps: Iterable[TimeStep], unit: str = "check") -> str:
-    """`164 checks: unfair 12, fair 152; 0.21 to 0.91; 4 carried forward`; `unit` names what has a verdict, shares are in per cent."""
+    """`164 checks: unfair 12, fair 152; 0.21 to 0.91; 4 carried forward`; `unit` names what has a verdict,
+    shares are in per cent.
+    """
     listed = list(steps)
     verdicts: Counter[Verdict | None] = Counter()
     for step in listed:
@@ -27,11 +29,15 @@ def say_steps(metric: str, steps: Iterable[TimeStep], unit: str = "check") -> st
     limits = listed[-1].limits if listed else (None, None)
     phrases = []
     if figures:
-        counts = ", ".join(f"{VERDICT_WORDS[verdict]} {verdicts[verdict]:,}" for verdict in GRAVEST if verdicts[verdict])
+        counts = ", ".join(
+            f"{VERDICT_WORDS[verdict]} {verdicts[verdict]:,}" for verdict in GRAVEST if verdicts[verdict]
+        )
         counted = f"1 {unit}" if figures == 1 else f"{figures:,} {unit}s"
         phrases.append(f"{counted}: {counts}" if counts else counted)
     if lowest is not None and highest is not None:
-        phrases.append(" to ".join(dict.fromkeys(write_value(metric, end, limits) for end in (lowest, highest))))
+        phrases.append(
+            " to ".join(dict.fromkeys(write_value(metric, end, limits) for end in (lowest, highest)))
+        )
     if carried:
         phrases.append(f"{carried:,} carried forward")
     return "; ".join(phrases) or "no figure"
@@ -46,7 +52,9 @@ def write_value(metric: str, value: float, limits: Limits = (None, None)) -> str
         case CountOf():
             return f"{value:,.0f}"
         case _:
-            return write_minus(f"{value + 0.0:.{digits_apart(value, (0.0, *limits, CATALOGUE[metric].ideal), _HUNDREDTHS)}f}")
+            return write_minus(
+                f"{value + 0.0:.{digits_apart(value, (0.0, *limits, CATALOGUE[metric].ideal), _HUNDREDTHS)}f}"
+            )
 
 
 def name_step(step: timedelta) -> str:

@@ -49,7 +49,15 @@ class ModelOfCheck:
         ScoringFailed: its credentials cannot be sent.
     """
 
-    def __init__(self, trigger: Trigger, deployment: Deployment, endpoint: Endpoint, *, database: Database, calls: Calls) -> None:
+    def __init__(
+        self,
+        trigger: Trigger,
+        deployment: Deployment,
+        endpoint: Endpoint,
+        *,
+        database: Database,
+        calls: Calls,
+    ) -> None:
         self._trigger = trigger
         self._deployment_no, self._health = deployment.no, deployment.health
         self._database = database
@@ -82,11 +90,15 @@ class ModelOfCheck:
             self.calls.report(progress)
 
         def ask() -> list[Scored]:
-            return self._client.score_each(rows, on_page=on_page, should_stop=should_stop, on_scored=on_scored)
+            return self._client.score_each(
+                rows, on_page=on_page, should_stop=should_stop, on_scored=on_scored
+            )
 
         return self.score_by(ask, rows, should_stop) if rows else []
 
-    def score_by(self, ask: Callable[[], list[Scored]], rows: Rows, should_stop: Callable[[], None]) -> list[Scored]:
+    def score_by(
+        self, ask: Callable[[], list[Scored]], rows: Rows, should_stop: Callable[[], None]
+    ) -> list[Scored]:
         """Answers of `ask`, which asks about the rows from here or elsewhere.
 
         Raises:
@@ -95,11 +107,17 @@ class ModelOfCheck:
         health = self._health
         # A person may know that the endpoint is back.
         if health.state is BreakerState.OPEN and self._trigger is Trigger.SCHEDULE and not self._has_answered:
-            at = "" if health.failed_at is None else f", the last time at {health.failed_at:%Y-%m-%d %H:%M} UTC"
+            at = (
+                ""
+                if health.failed_at is None
+                else f", the last time at {health.failed_at:%Y-%m-%d %H:%M} UTC"
+            )
             until = "" if health.tried_again_at is None else f" before {health.tried_again_at:%H:%M} UTC"
             raise ScoringFailed(
-                f"The model's endpoint {self._host} was not asked: it gave no answer to {health.failures} checks in a row{at}, and is not"
-                f" called again{until}. Last fault: {health.reason} When it is fixed, request a check: that calls the endpoint at once."
+                f"The model's endpoint {self._host} was not asked: it gave no answer to {health.failures} "
+                f"checks in a row{at}, and is not"
+                f" called again{until}. Last fault: {health.reason} When it is fixed, request a check: that "
+                "calls the endpoint at once."
             )
         with self.calls.waiting():
             try:

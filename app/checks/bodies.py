@@ -76,7 +76,9 @@ class RangeIn(In):
         return self
 
     def span(self) -> Span | None:
-        return None if self.from_ is None or self.to is None else Span(start=_utc(self.from_), end=_utc(self.to))
+        return (
+            None if self.from_ is None or self.to is None else Span(start=_utc(self.from_), end=_utc(self.to))
+        )
 
 
 class CheckIn(RangeIn):
@@ -96,7 +98,9 @@ class CheckIn(RangeIn):
 
 
 class ProgressOut(Out):
-    """The progress of a check or an attribution: rows scored of rows to score, where `total` is not 0, and the step in words."""
+    """The progress of a check or an attribution: rows scored of rows to score, where `total` is not 0, and
+    the step in words.
+    """
 
     step: str
     done: int
@@ -104,7 +108,9 @@ class ProgressOut(Out):
 
 
 class CheckOut(Out):
-    """One check. All states but `queued` and `running` are final; `failed` unless `next_attempt_at` says when it is tried again."""
+    """One check. All states but `queued` and `running` are final; `failed` unless `next_attempt_at` says
+    when it is tried again.
+    """
 
     model_config = example(_CHECK)
 
@@ -158,8 +164,14 @@ class CheckOut(Out):
     @classmethod
     def of(cls, check: CheckRun, outlook: Outlook, **members: object) -> Self:
         advice = advice_on_check(check, outlook)
-        waits = check.state in {CheckState.QUEUED, CheckState.RUNNING} and advice.cause is not Cause.CHECK_RUNNING
-        window = None if check.window is None else {name: member for name, member in check.window.items() if name != LEFT_OUT}
+        waits = (
+            check.state in {CheckState.QUEUED, CheckState.RUNNING} and advice.cause is not Cause.CHECK_RUNNING
+        )
+        window = (
+            None
+            if check.window is None
+            else {name: member for name, member in check.window.items() if name != LEFT_OUT}
+        )
         return cls.from_object(
             check,
             cause=advice.cause,
@@ -171,7 +183,9 @@ class CheckOut(Out):
 
 
 class TableOut(Out):
-    """One count table. `part` is `span`, or `additional` for the records of earlier hours that topped the window up."""
+    """One count table. `part` is `span`, or `additional` for the records of earlier hours that topped the
+    window up.
+    """
 
     model_config = example(_TABLE)
 
@@ -193,7 +207,9 @@ class TablesOut(Out):
 
 
 class HeadlineOut(Out):
-    """Headline of one attribute, or of several together: the monitored group furthest out, as logged and counterfactual."""
+    """Headline of one attribute, or of several together: the monitored group furthest out, as logged and
+    counterfactual.
+    """
 
     model_config = example(_HEADLINE)
 
@@ -226,12 +242,16 @@ class CheckDetailsOut(CheckOut):
     headlines: list[HeadlineOut]
     """Attributes in the order of the monitor, intersections last; empty until it has succeeded."""
 
-    records: dict[str, dict[str, dict[str, Any]]] = Field(description=f"By data set and attribute. {RECORDS_MEANING}")
+    records: dict[str, dict[str, dict[str, Any]]] = Field(
+        description=f"By data set and attribute. {RECORDS_MEANING}"
+    )
     corrected_since: list[CorrectedCount]
     """How many values that the check read were corrected since; its figures are of the earlier ones."""
 
     model_answer: str | None
-    """How the model's answer began that could not be used. It may repeat a record: null for roles that see figures only."""
+    """How the model's answer began that could not be used. It may repeat a record: null for roles that see
+    figures only.
+    """
 
 
 class CheckPage(PageOut):

@@ -17,14 +17,17 @@ from .window.window_details import describe_setting
 def find_earlier_check(session: Session, subject: Subject) -> EarlierCheck | None:
     """Earlier check whose figures may be carried forward if `still_holds`, else None.
 
-    The window is read anyway for a requested range, after refused records in the earlier check of a requested one, and after a change of
-    monitor, revision, schema, or settings of `describe_setting`.
+    The window is read anyway for a requested range, after refused records in the earlier check of a
+    requested one, and after a change of monitor, revision, schema, or settings of `describe_setting`.
     """
     check, deployment = subject.check, subject.deployment
     if check.trigger is Trigger.RANGE:
         return None
     earlier = None if subject.last is None else find_origin(session, subject.last)
-    if earlier is None or (earlier.monitor_version, earlier.model_revision) != (subject.monitor.version, deployment.model_revision):
+    if earlier is None or (earlier.monitor_version, earlier.model_revision) != (
+        subject.monitor.version,
+        deployment.model_revision,
+    ):
         return None
     # Stored settings come back as JSON: they must hold nothing that JSON changes, such as a tuple.
     if any(earlier.window.get(name) != now for name, now in describe_setting(subject).items()):
@@ -36,7 +39,8 @@ def find_earlier_check(session: Session, subject: Subject) -> EarlierCheck | Non
 
 
 def still_holds(reader: ArrowReader, subject: Subject, earlier: EarlierCheck) -> bool:
-    """Whether nothing was logged or corrected after the earlier span, and the same check would read the same today.
+    """Whether nothing was logged or corrected after the earlier span, and the same check would read the same
+    today.
 
     Its span is read again: imports and late writes add records where a check has read already.
     """
@@ -68,7 +72,8 @@ def carry_forward(
             "additional_labelled_records": window["labelled_records"] + window["additional_labelled_records"],
         }
     measurements = tuple(
-        replace(measurement, at=subject.at, carried_forward=True) for measurement in read_measurements(session, earlier.no)
+        replace(measurement, at=subject.at, carried_forward=True)
+        for measurement in read_measurements(session, earlier.no)
     )
     return window, measurements, tuple(read_stored_tables(session, earlier.no)) if together else ()
 

@@ -1,7 +1,8 @@
 """One fairness check, from top to bottom.
 
-window → groups → copies not yet scored → the model's answers → count tables → metrics and verdicts → mitigation → one transaction. Nothing
-of the check is stored before, and no transaction is open while the model is called.
+window → groups → copies not yet scored → the model's answers → count tables → metrics and verdicts →
+mitigation → one transaction. Nothing of the check is stored before, and no transaction is open while the
+model is called.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -44,7 +45,14 @@ from .schedule.retry import CHECK_POLICY
 from .subject import Subject, read_subject
 from .window.sampling import is_unequal, without_values
 from .window.window import NO_TABLES, FiledRecords, LoggedRecords, TablePlaces
-from .window.window_details import ERASED_RECORDS, LABELS_OF_SOME, describe_answers, describe_not_scored, describe_rows, describe_window
+from .window.window_details import (
+    ERASED_RECORDS,
+    LABELS_OF_SOME,
+    describe_answers,
+    describe_not_scored,
+    describe_rows,
+    describe_window,
+)
 from .window.window_records import (
     CheckEvidence,
     Labelled,
@@ -110,14 +118,13 @@ def perform_check(
 
     If the model cannot be asked and no attempt follows, the figures as logged and of labels are stored alone.
 
-    `report` gets the progress and raises if the check must stop. `further` uses the same window after the check itself. `waiting` is
-    entered while the model is called.
+    `report` gets the progress and raises if the check must stop. `further` uses the same window after the
+    check itself. `waiting` is entered while the model is called.
 
     Raises:
-        ScoringFailed: the model gave no usable answer, and the check is tried again; or none that the monitor knows.
-        InvalidInput: the monitor cannot be applied to what was logged.
-        LeaseLost: another worker owns the check.
-        Unavailable: the database is not available any more.
+        ScoringFailed: the model gave no usable answer, and the check is tried again; or none that the monitor
+        knows. InvalidInput: the monitor cannot be applied to what was logged. LeaseLost: another worker owns
+        the check. Unavailable: the database is not available any more.
     """
     subject = read_subject(check, database, sealer)
     report(Progress(step="reading the window"))
@@ -136,7 +143,8 @@ def _find_logged(subject: Subject, database: Database, calls: Calls, further: St
         match_pending_feedback(session, subject.deployment.no)  # labels that were sent before their records
         earlier = find_earlier_check(session, subject)
 
-    # One reader: the comparison with the earlier check and the window must see the database at the same moment.
+    # One reader: the comparison with the earlier check and the window must see the database at the same
+    # moment.
     with arrow_reader(database) as reader:
         if earlier is None or not still_holds(reader, subject, earlier):
             evidence = read_evidence(LoggedRecords(reader, subject.deployment.no), subject)
@@ -151,7 +159,9 @@ def _find_logged(subject: Subject, database: Database, calls: Calls, further: St
     since = evidence.window.reach().start if evidence.window.additional else span.start
     with database.transaction() as session:
         # As of now: records that are erased later are among those counted.
-        erased = count_not_stored(session, subject.deployment.no, replace(span, start=floor_to_hour(since))).erased
+        erased = count_not_stored(
+            session, subject.deployment.no, replace(span, start=floor_to_hour(since))
+        ).erased
     details |= {ERASED_RECORDS: erased} if erased else {}
     read = _ReadWindow(evidence, details, LoggedCopies(database, subject.deployment.no))
     return _measure_window(subject, read, database, calls, further)
@@ -169,16 +179,28 @@ class _ReadWindow:
 
 
 def _read_files(subject: Subject, payload: PayloadTable, places: TablePlaces, report: Report) -> _ReadWindow:
-    source = FiledRecords(subject.deployment, payload, subject.deployment.feedback, places, subject.check.batch)
+    source = FiledRecords(
+        subject.deployment, payload, subject.deployment.feedback, places, subject.check.batch
+    )
     evidence = read_evidence(source, subject)
-    counted = count_span(source.counted, subject, report, places.engine) if evidence.window.logged_in_span > evidence.window.own else None
+    counted = (
+        count_span(source.counted, subject, report, places.engine)
+        if evidence.window.logged_in_span > evidence.window.own
+        else None
+    )
     details = describe_window(subject, evidence) | ({} if counted is None else counted.described())
     deployment, endpoint = subject.deployment, subject.deployment.endpoint
-    copies = None if endpoint is None else FiledCopies(deployment, endpoint, source.files, source.kept, places.engine)
+    copies = (
+        None
+        if endpoint is None
+        else FiledCopies(deployment, endpoint, source.files, source.kept, places.engine)
+    )
     return _ReadWindow(evidence, details, copies, counted, FlagFile.of(source.kept.folder, subject.check))
 
 
-def _measure_window(subject: Subject, window: _ReadWindow, database: Database, calls: Calls, step: Step) -> Findings:
+def _measure_window(
+    subject: Subject, window: _ReadWindow, database: Database, calls: Calls, step: Step
+) -> Findings:
     deployment, report = subject.deployment, calls.report
     evidence, details, counted = window.evidence, window.details, window.counted
     subject = subject.without(evidence.find_unmeasured())
@@ -186,13 +208,19 @@ def _measure_window(subject: Subject, window: _ReadWindow, database: Database, c
         version = deployment.schema.version
         of_version = f" of schema version {version}, the present one," if version > 1 else ""
         shortage = f"There are {len(evidence.window):,} records{of_version} up to the end of the span"
-        return Findings(CheckState.INSUFFICIENT_DATA, details, f"{shortage}; {subject.monitor.min_records:,} are needed.")
+        return Findings(
+            CheckState.INSUFFICIENT_DATA, details, f"{shortage}; {subject.monitor.min_records:,} are needed."
+        )
 
     answers, predicted = Answers(CounterfactualLines(), {}), Predicted(keep_scored(evidence.feedback))
     failure: ScoringFailed | None = None
     if deployment.endpoint is not None and window.copies is not None:
         try:
-            with closing(ModelOfCheck(subject.check.trigger, deployment, deployment.endpoint, database=database, calls=calls)) as model:
+            with closing(
+                ModelOfCheck(
+                    subject.check.trigger, deployment, deployment.endpoint, database=database, calls=calls
+                )
+            ) as model:
                 scored = rescore(window.copies, model, subject, evidence)
                 predicted = predict_unscored(evidence.feedback, database, deployment, model)
             _require_outcomes(evidence, scored)
@@ -228,7 +256,9 @@ def _measure_window(subject: Subject, window: _ReadWindow, database: Database, c
                 lacking=table.lacking,
                 other_revisions=table.other_revisions,
             )
-    of_labels = {table.comparison: cells for table in tables if isinstance(cells := table.whole, FeedbackCells)}
+    of_labels = {
+        table.comparison: cells for table in tables if isinstance(cells := table.whole, FeedbackCells)
+    }
     if EVERYBODY in of_labels and (cohort := of_labels[EVERYBODY].cohort) is not None:
         details[LABELS_OF_SOME] = LabelCounts.of(cohort.sum(axis=0)).headline
     for rows in measure_records(subject, evidence, labels, report, has_all=counted is None):
@@ -239,7 +269,11 @@ def _measure_window(subject: Subject, window: _ReadWindow, database: Database, c
     for gap in find_gaps(subject, evidence, labels, has_all=counted is None):
         measured += convert_rows(gap, monitor=subject.monitor, at=subject.at)
 
-    report(Progress(step="computing what mitigation would change" if window.flag_file is None else "flagging records"))
+    report(
+        Progress(
+            step="computing what mitigation would change" if window.flag_file is None else "flagging records"
+        )
+    )
     further = step(subject, evidence, labels, database)
     if has_unequal_weights:
         further = replace(further, tables=(), measurements=without_values(further.measurements))
@@ -249,7 +283,9 @@ def _measure_window(subject: Subject, window: _ReadWindow, database: Database, c
     return Findings(
         CheckState.SUCCEEDED,
         failure=failure,
-        window=details | dict(further.details) | ({} if flag_file is None else {"flag_file": str(flag_file.path)}),
+        window=details
+        | dict(further.details)
+        | ({} if flag_file is None else {"flag_file": str(flag_file.path)}),
         tables=(*tables, *further.tables),
         measurements=tuple(with_not_scored([*measured, *further.measurements], details)),
         answers=answers,
@@ -267,8 +303,10 @@ def _require_outcomes(evidence: CheckEvidence, answers: Answers) -> None:
             raise answers.refused[0].refusal.error
         if ((needed > 0) & (copies.classified.sum(axis=0) == 0)).any():
             raise ScoringFailed(
-                f"The model's answers to copies changed in {copies.grouping.column.name} are in neither outcome list. "
-                "Compare the endpoint's prediction, or its decoded label, with the monitor's favourable and unfavourable outcomes.",
+                f"The model's answers to copies changed in {copies.grouping.column.name} are in neither "
+                "outcome list. "
+                "Compare the endpoint's prediction, or its decoded label, with the monitor's favourable and "
+                "unfavourable outcomes.",
                 quotation=answers.unclassified or "",
             )
 
@@ -290,7 +328,9 @@ def _store(subject: Subject, findings: Findings, database: Database) -> None:
             model_revision=deployment.model_revision,
         )
         stored = [(table, period, cells) for table in findings.tables for period, cells in table.parts()]
-        counted = [StoredTable(table.data, table.comparison, period, cells) for table, period, cells in stored]
+        counted = [
+            StoredTable(table.data, table.comparison, period, cells) for table, period, cells in stored
+        ]
         store_tables(session, check.no, [*findings.kept_tables, *counted])
         store_measurements(session, check.no, deployment.no, findings.measurements)
         if findings.answers is not None:
@@ -298,11 +338,15 @@ def _store(subject: Subject, findings: Findings, database: Database) -> None:
             findings.answers.lines.store(session)
         if findings.further.store is not None:
             findings.further.store(session, check.no)
-        counted_on = {table.data for table in findings.tables} | {table.data for table in findings.kept_tables}
+        counted_on = {table.data for table in findings.tables} | {
+            table.data for table in findings.kept_tables
+        }
         if DataSet.BALANCED in counted_on and check.span.is_whole_hour:
             note_changed_hours(session, deployment.no, [check.span.start])
         if findings.label_predictions:
-            store_label_predictions(session, deployment.no, findings.label_predictions, deployment.model_revision)
+            store_label_predictions(
+                session, deployment.no, findings.label_predictions, deployment.model_revision
+            )
         if findings.flag_file is not None and findings.further.flagged is not None:
             # Last: if anything before fails, the flags of the earlier check stay.
             findings.flag_file.write(findings.further.flagged)

@@ -20,7 +20,8 @@ CLOCK_TOLERANCE = timedelta(minutes=1)
 
 
 def request_check(session: Session, deployment_no: int, *, requested_by: str) -> CheckRun:
-    """Queues a check of the present hour up to now, on the database's clock: all acknowledged before is in it.
+    """Queues a check of the present hour up to now, on the database's clock: all acknowledged before is in
+    it.
 
     A waiting check of the same is brought up to now instead.
 
@@ -32,7 +33,11 @@ def request_check(session: Session, deployment_no: int, *, requested_by: str) ->
     # At a full hour exactly, the hour that has just ended.
     start = floor_to_hour(now - timedelta.resolution)
     return renew_waiting(session, deployment_no, start=start) or queue_requested(
-        session, deployment_no, span=Span(start=start, end=now), trigger=Trigger.REQUEST, requested_by=requested_by
+        session,
+        deployment_no,
+        span=Span(start=start, end=now),
+        trigger=Trigger.REQUEST,
+        requested_by=requested_by,
     )
 
 
@@ -44,10 +49,18 @@ def request_span_check(session: Session, deployment_no: int, span: Span, *, requ
         InvalidInput: the range is empty, in the future, or before 1970.
     """
     require_monitor(session, deployment_no)
-    return queue_requested(session, deployment_no, span=require_past(session, span), trigger=Trigger.RANGE, requested_by=requested_by)
+    return queue_requested(
+        session,
+        deployment_no,
+        span=require_past(session, span),
+        trigger=Trigger.RANGE,
+        requested_by=requested_by,
+    )
 
 
-def request_check_of_batch(session: Session, deployment_no: int, batch: str, *, requested_by: str) -> CheckRun:
+def request_check_of_batch(
+    session: Session, deployment_no: int, batch: str, *, requested_by: str
+) -> CheckRun:
     """Queues a check of a batch: records in files whose paths have that value of the table's `partition_by`.
 
     Raises:
@@ -57,9 +70,14 @@ def request_check_of_batch(session: Session, deployment_no: int, batch: str, *, 
     require_monitor(session, deployment_no)
     span = span_of_batch(session, deployment_no, batch)
     if span is None:
-        expected = "must be a value of `partition_by` in the path of a file with records; files are listed every minute"
+        expected = (
+            "must be a value of `partition_by` in the path of a file with records; files are listed "
+            "every minute"
+        )
         raise InvalidInput.of("batch", f"{expected}, and none has the value {batch!r}")
-    return queue_requested(session, deployment_no, span=span, trigger=Trigger.RANGE, requested_by=requested_by, batch=batch)
+    return queue_requested(
+        session, deployment_no, span=span, trigger=Trigger.RANGE, requested_by=requested_by, batch=batch
+    )
 
 
 def require_past(session: Session, span: Span) -> Span:
@@ -88,5 +106,8 @@ def require_monitor(session: Session, deployment_no: int) -> Monitor:
     monitor = find_monitor(session, deployment_no)
     if monitor is None:
         name = session.get_one(DeploymentRow, deployment_no).id
-        raise Conflict(f"Deployment {name} has no fairness monitor to check by. PUT one to /v1/deployments/{name}/fairness-monitor first.")
+        raise Conflict(
+            f"Deployment {name} has no fairness monitor to check by. PUT one to "
+            f"/v1/deployments/{name}/fairness-monitor first."
+        )
     return monitor

@@ -5,12 +5,15 @@ from sqlalchemy.orm import Session
 
 from .correction import CorrectedCount
 
-# Records of the window, and labels that became usable in the span; those that top it up are the newest before.
+# Records of the window, and labels that became usable in the span; those that top it up are the newest
+# before.
 _COUNT_SINCE = text("""
     SELECT what, count(*)
-    FROM (SELECT *, (window_->>'oldest_record_at')::timestamptz AS oldest, (window_->>'newest_record_at')::timestamptz AS newest,
+    FROM (SELECT *, (window_->>'oldest_record_at')::timestamptz AS oldest,
+        (window_->>'newest_record_at')::timestamptz AS newest,
                  (window_->>'additional_labelled_records')::int AS additional
-          FROM (SELECT deployment_no, started_at, span_start, span_end, "window" AS window_ FROM checks WHERE no = :no)) c
+          FROM (SELECT deployment_no, started_at, span_start, span_end, "window" AS window_ FROM checks
+              WHERE no = :no)) c
     JOIN corrections USING (deployment_no)
     WHERE made_at >= started_at AND (previous_at IS NULL OR previous_at < started_at)
       AND (what = 'prediction' AND logged_at BETWEEN oldest AND newest

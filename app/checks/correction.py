@@ -37,6 +37,8 @@ class CorrectedCount:
 
 def describe_corrected(counts: Sequence[CorrectedCount], measured: datetime | None) -> str:
     """Returns the sentence on values that were corrected since figures were measured."""
-    phrases = [f"{corrected.count:,} {corrected.what}{'' if corrected.count == 1 else 's'}" for corrected in counts]
+    phrases = [
+        f"{corrected.count:,} {corrected.what}{'' if corrected.count == 1 else 's'}" for corrected in counts
+    ]
     total = sum(corrected.count for corrected in counts)
     return f"{', '.join(phrases)} {'was' if total == 1 else 'were'} corrected since {measured:%-d %b %Y}."

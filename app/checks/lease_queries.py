@@ -32,7 +32,8 @@ _NEXT = text("""
     WHERE c.claimable_at <= now()
       AND c.no <> ALL(:tried)
       AND (c.state = 'running'
-           OR NOT EXISTS (SELECT FROM checks r WHERE r.deployment_no = c.deployment_no AND r.state = 'running'))
+           OR NOT EXISTS (SELECT FROM checks r WHERE r.deployment_no = c.deployment_no
+               AND r.state = 'running'))
     ORDER BY c.state <> 'running',
              CASE c.trigger WHEN 'request' THEN 0 WHEN 'schedule' THEN 1 WHEN 'files' THEN 2 ELSE 3 END,
              CASE WHEN c.trigger IN ('schedule', 'files') THEN c.span_start END, c.no
@@ -41,8 +42,9 @@ _NEXT = text("""
 """)
 """The next check: requested ones, the oldest scheduled hour, hours whose files came later, ranges.
 
-Only the head of each deployment's queue is looked at, so that no check overtakes another. A check whose worker went silent comes first: its
-deployment waits. `claimable_at` is repeated because Postgres checks it again on a row that changed before it could be locked.
+Only the head of each deployment's queue is looked at, so that no check overtakes another. A check whose
+worker went silent comes first: its deployment waits. `claimable_at` is repeated because Postgres checks it
+again on a row that changed before it could be locked.
 """
 
 _END_ABANDONED = text("""
@@ -66,7 +68,8 @@ def claim(session: Session, *, token: str, policy: CheckPolicy) -> CheckRun | No
     Taking over a silent worker's check is an attempt; without one left, it ends.
     """
     reason = (
-        f"The check was interrupted {policy.max_attempts} times before it could end: its worker stopped, or lost the database. "
+        f"The check was interrupted {policy.max_attempts} times before it could end: its worker stopped, or "
+        "lost the database. "
         "The logs of the workers say why; queue it again once they run."
     )
     alerted = [trigger.value for trigger in PRESENT_TRIGGERS]
@@ -127,7 +130,8 @@ def finish(
 
     A success with a `failure` lacks figures.
 
-    Call it first in the transaction that stores the results: until the commit no other process can take the check over or cancel it.
+    Call it first in the transaction that stores the results: until the commit no other process can take the
+    check over or cancel it.
 
     Raises:
         LeaseLost: the check is no longer this worker's; roll everything back.

@@ -14,7 +14,12 @@ from ..statistics.figure_values import Measured, Undefined, Value
 from ..statistics.figure_values import Scope as FigureScope
 from ..statistics.measures.labelled_figures import judge_labels
 from ..statistics.measures.measure import measure_feedback, measure_payload, measure_training
-from ..statistics.measures.perturbed_data import measure_balanced, measure_debiased, measure_debiased_feedback, measure_perturbed
+from ..statistics.measures.perturbed_data import (
+    measure_balanced,
+    measure_debiased,
+    measure_debiased_feedback,
+    measure_perturbed,
+)
 from ..statistics.measures.worst_group import AllLimits
 from ..statistics.sentences.sides import judge
 from ..statistics.tables.count_table import DebiasedFeedback, FeedbackCells, GroupCounts
@@ -29,7 +34,9 @@ NO_ENDPOINT = "the deployment has no endpoint, so copies of its records cannot b
 NO_LABELS = "no labelled record is there"
 REFUSED_LABELS = "the labelled records have no prediction, and the model gave none"
 NOT_FOR_FILES = "mitigation is not there for a deployment whose records lie in your own tables"
-TOO_MANY_TO_COMPARE = "the span holds more records than max_records, and this metric compares each with those most like it"
+TOO_MANY_TO_COMPARE = (
+    "the span holds more records than max_records, and this metric compares each with those most like it"
+)
 UNSCORED_LABELS = "the labelled records have no prediction, and the deployment has no endpoint to ask for one"
 
 _HEADLINES: tuple[FigureScope, ...] = ("attribute", "pooled")
@@ -44,7 +51,9 @@ class MeasuredRows:
     measured: list[Measured]
 
 
-def leave_unmeasured(data: DataSet, comparison: Comparison, metrics: Sequence[Metric], reason: str) -> MeasuredRows:
+def leave_unmeasured(
+    data: DataSet, comparison: Comparison, metrics: Sequence[Metric], reason: str
+) -> MeasuredRows:
     results = []
     for metric in metrics:
         scope: FigureScope = "overall"
@@ -65,33 +74,52 @@ def leave_unmeasured(data: DataSet, comparison: Comparison, metrics: Sequence[Me
     return MeasuredRows(data, comparison, results)
 
 
-def find_gaps(subject: Subject, evidence: CheckEvidence, labels: Labelled | None, *, has_all: bool) -> list[MeasuredRows]:
-    monitor, in_files, no_endpoint = subject.monitor, subject.deployment.payload is not None, subject.deployment.endpoint is None
+def find_gaps(
+    subject: Subject, evidence: CheckEvidence, labels: Labelled | None, *, has_all: bool
+) -> list[MeasuredRows]:
+    monitor, in_files, no_endpoint = (
+        subject.monitor,
+        subject.deployment.payload is not None,
+        subject.deployment.endpoint is None,
+    )
     unscored = UNSCORED_LABELS if no_endpoint else REFUSED_LABELS
     no_labels = None if labels is not None else unscored if len(evidence.feedback) else NO_LABELS
-    gaps = _missing(DataSet.FEEDBACK, picked_on(monitor, DataSet.FEEDBACK), list_comparisons(monitor), no_labels)
+    gaps = _missing(
+        DataSet.FEEDBACK, picked_on(monitor, DataSet.FEEDBACK), list_comparisons(monitor), no_labels
+    )
     if not has_all:
         of_rows = [metric for metric in picked_on(monitor, DataSet.PAYLOAD) if "rows" in metric.needs]
         gaps += _missing(DataSet.PAYLOAD, of_rows, list_comparisons(monitor), TOO_MANY_TO_COMPARE)
     for comparison, reason in subject.unmeasured.items():
         with_copies = () if comparison.is_together else data_measured_on(DataSet.BALANCED)
         for data in (DataSet.PAYLOAD, DataSet.FEEDBACK, *with_copies):
-            of_groups = [metric for metric in picked_on(monitor, data) if "overall" not in metric.scopes_on(data.value)]
+            of_groups = [
+                metric for metric in picked_on(monitor, data) if "overall" not in metric.scopes_on(data.value)
+            ]
             gaps += _missing(data, of_groups, [comparison], reason)
     of_labels = stored_on(monitor, DataSet.DEBIASED_FEEDBACK)
-    for single in (Comparison((attribute.feature,)) for attribute in monitor.attributes if attribute.rule is None):
+    for single in (
+        Comparison((attribute.feature,)) for attribute in monitor.attributes if attribute.rule is None
+    ):
         no_copies = NO_ENDPOINT if no_endpoint else evidence.without_copies.get(single.label)
         for data in data_measured_on(DataSet.BALANCED):
             gaps += _missing(data, picked_on(monitor, data), [single], no_copies)
         if subject.mitigation.mitigates(single.label):
-            gaps += _missing(DataSet.DEBIASED, stored_on(monitor, DataSet.DEBIASED), [single], NOT_FOR_FILES if in_files else no_copies)
+            gaps += _missing(
+                DataSet.DEBIASED,
+                stored_on(monitor, DataSet.DEBIASED),
+                [single],
+                NOT_FOR_FILES if in_files else no_copies,
+            )
             missing = NOT_FOR_FILES if in_files else no_labels or no_copies
             if missing is not None and of_labels:
                 gaps.append(leave_unmeasured(DataSet.DEBIASED_FEEDBACK, single, of_labels, missing))
     return gaps
 
 
-def _missing(data: DataSet, picked: Sequence[Metric], comparisons: Sequence[Comparison], reason: str | None) -> list[MeasuredRows]:
+def _missing(
+    data: DataSet, picked: Sequence[Metric], comparisons: Sequence[Comparison], reason: str | None
+) -> list[MeasuredRows]:
     if reason is None:
         return []
     of_everybody = [metric for metric in picked if "overall" in metric.scopes_on(data.value)]
@@ -129,8 +157,9 @@ def measure_table(
 ) -> list[Measurement]:
     """Picked metrics (None: the monitor's) of one table, in the scopes (None: all).
 
-    `at` is the end of its time, `lacking` the reasons why it has no strata or scores. `labels` says who has a label, of a table that needs
-    them and does not say it itself, `other_revisions` what is left out of it.
+    `at` is the end of its time, `lacking` the reasons why it has no strata or scores. `labels` says who
+    has a label, of a table that needs them and does not say it itself, `other_revisions` what is left out
+    of it.
     """
     members = _members(monitor, comparison)
     everybody = comparison == EVERYBODY
@@ -146,22 +175,32 @@ def measure_table(
         if not is_own and (measured.scope == "overall") != everybody:
             continue
         number = measured.number
-        reasons = [reason for need, reason in (lacking or {}).items() if need in CATALOGUE[measured.metric].needs]
+        reasons = [
+            reason for need, reason in (lacking or {}).items() if need in CATALOGUE[measured.metric].needs
+        ]
         if reasons and isinstance(number, Undefined):
-            number = Undefined(reasons[0], number.n)  # the reason for the lack, not only that the metric needs it
+            number = Undefined(
+                reasons[0], number.n
+            )  # the reason for the lack, not only that the metric needs it
         result = measured if number is measured.number else replace(measured, number=number)
-        result = result if other_revisions is None else subtract_repeats(result, data, other_revisions.repeats)
+        result = (
+            result if other_revisions is None else subtract_repeats(result, data, other_revisions.repeats)
+        )
         measurements.append(_measurement(result, data, comparison, members=members, at=at))
     return list(explain_nulls(measurements, table.groups, other_revisions))
 
 
 def convert_rows(rows: MeasuredRows, *, monitor: Monitor, at: datetime) -> list[Measurement]:
     members = _members(monitor, rows.comparison)
-    return [_measurement(result, rows.data, rows.comparison, members=members, at=at) for result in rows.measured]
+    return [
+        _measurement(result, rows.data, rows.comparison, members=members, at=at) for result in rows.measured
+    ]
 
 
 def find_limits(attribute: MonitoredAttribute | None, metric: str) -> Limits:
-    """Limits of a metric: its own, else the attribute's thresholds, else the catalogue's. `attribute` None: everybody."""
+    """Limits of a metric: its own, else the attribute's thresholds, else the catalogue's. `attribute`
+    None: everybody.
+    """
     limits = dict(attribute.metric_limits).get(metric) if attribute else None
     if limits is not None:
         return limits
@@ -186,7 +225,12 @@ def all_limits(monitor: Monitor, comparison: Comparison, metrics: Iterable[str])
 
 
 def _compute(
-    data: DataSet, table: Table, picked: Sequence[str], limits: AllLimits, seed: int, scopes: frozenset[str] | None
+    data: DataSet,
+    table: Table,
+    picked: Sequence[str],
+    limits: AllLimits,
+    seed: int,
+    scopes: frozenset[str] | None,
 ) -> list[Measured]:
     seed %= 2**64  # the monitor's is signed, numpy's is not
     match table:
@@ -213,7 +257,12 @@ def _members(monitor: Monitor, comparison: Comparison) -> list[MonitoredAttribut
 
 
 def _measurement(
-    result: Measured, data: DataSet, comparison: Comparison, *, members: Sequence[MonitoredAttribute], at: datetime
+    result: Measured,
+    data: DataSet,
+    comparison: Comparison,
+    *,
+    members: Sequence[MonitoredAttribute],
+    at: datetime,
 ) -> Measurement:
     number, limits = result.number, strictest_limits(members, result.metric)
     value = number if isinstance(number, Value) else None

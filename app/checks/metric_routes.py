@@ -12,7 +12,12 @@ from .metric_bodies import MetricOut, MetricsOut
 
 router = APIRouter(prefix="/v1/metrics", tags=["metrics"])
 
-MetricKey = Annotated[str, Path(description="The metric's key.", max_length=100, pattern=r"^[^\x00]*$", examples=["disparate_impact"])]
+MetricKey = Annotated[
+    str,
+    Path(
+        description="The metric's key.", max_length=100, pattern=r"^[^\x00]*$", examples=["disparate_impact"]
+    ),
+]
 
 
 @router.get("")

@@ -28,7 +28,9 @@ _OF_REFERENCE = RateOf("perfect_equality")
 
 @frozen
 class OtherRevisions:
-    """Records that the `present` revision answered, and each other one, by group label; `repeats` are those asked again unchanged."""
+    """Records that the `present` revision answered, and each other one, by group label; `repeats` are
+    those asked again unchanged.
+    """
 
     present: str
     comparable: Mapping[str, int]
@@ -36,14 +38,26 @@ class OtherRevisions:
     repeats: Repeats
 
     @classmethod
-    def of_records(cls, grouping: Grouping, made_by: pa.ChunkedArray, present: str, members: BoolArray, repeats: Repeats) -> Self:
-        """Counts a part [records] of a window's records; `made_by` are revisions, null where the present model was just called."""
-        revisions = np.array([present if revision is None else revision for revision in made_by.to_pylist()], dtype=object)
+    def of_records(
+        cls, grouping: Grouping, made_by: pa.ChunkedArray, present: str, members: BoolArray, repeats: Repeats
+    ) -> Self:
+        """Counts a part [records] of a window's records; `made_by` are revisions, null where the present
+        model was just called.
+        """
+        revisions = np.array(
+            [present if revision is None else revision for revision in made_by.to_pylist()], dtype=object
+        )
         counted = {
-            group.label: Counter(revisions[(grouping.codes == code) & members].tolist()) for code, group in enumerate(grouping.groups)
+            group.label: Counter(revisions[(grouping.codes == code) & members].tolist())
+            for code, group in enumerate(grouping.groups)
         }
         comparable = {label: counter.pop(present, 0) for label, counter in counted.items()}
-        return cls(present, comparable, {label: dict(counter) for label, counter in counted.items() if counter}, repeats)
+        return cls(
+            present,
+            comparable,
+            {label: dict(counter) for label, counter in counted.items() if counter},
+            repeats,
+        )
 
     @classmethod
     def merged(cls, several: Sequence["OtherRevisions"]) -> "OtherRevisions | None":
@@ -77,7 +91,9 @@ class OtherRevisions:
         return sum(self.comparable.get(label, 0) for label in several), of_others
 
 
-def explain_nulls(measurements: Iterable[Measurement], groups: Groups, revisions: OtherRevisions | None) -> Iterator[Measurement]:
+def explain_nulls(
+    measurements: Iterable[Measurement], groups: Groups, revisions: OtherRevisions | None
+) -> Iterator[Measurement]:
     """Yields one table's measurements; a null caused by other revisions gets that reason."""
     for measurement in measurements:
         if revisions is None or not revisions.others or measurement.value is not None:
@@ -90,33 +106,57 @@ def _find_reason(null: Measurement, groups: Groups, revisions: OtherRevisions) -
     noun = "labelled record" if null.data is DataSet.DEBIASED_FEEDBACK else "record"
     how = CATALOGUE[null.metric].measure
     null_members = [
-        member for member in members(get_args(metrics.Scope), groups) if (member.scope, member.label) == (null.scope.value, null.group)
+        member
+        for member in members(get_args(metrics.Scope), groups)
+        if (member.scope, member.label) == (null.scope.value, null.group)
     ]
     # Everybody includes records of no group, which have no label to be counted under.
-    about = [member._replace(columns=tuple(column for column in member.columns if column < len(groups))) for member in null_members]
+    about = [
+        member._replace(columns=tuple(column for column in member.columns if column < len(groups)))
+        for member in null_members
+    ]
     if how == _OF_REFERENCE:
         about = [reference(groups)]
     elif isinstance(how, ComparedRate | OfPair):
         about.append(reference(groups))  # the side that it is compared with
 
-    sides = [(member.of, *revisions.of(groups[column].label for column in member.columns)) for member in about]
+    sides = [
+        (member.of, *revisions.of(groups[column].label for column in member.columns)) for member in about
+    ]
     for of_member, comparable, of_others in sides:
         total = of_others.total()
         if total and not comparable:
-            count = f"all {total:,} {noun}s{of_member} were" if total > 1 else f"the only {noun}{of_member} was"
+            count = (
+                f"all {total:,} {noun}s{of_member} were" if total > 1 else f"the only {noun}{of_member} was"
+            )
             return (
-                f"{count} answered by {_list_revisions(of_others)}, and the deployment is at model revision {revisions.present!r}:"
+                f"{count} answered by {_list_revisions(of_others)}, and the deployment is at model revision "
+                f"{revisions.present!r}:"
                 " the next records of that revision will be compared"
             )
     for of_member, _, of_others in sides:
         total = of_others.total()
         if total:
-            count = f"{total:,} further {noun}s{of_member} were" if total > 1 else f"one further {noun}{of_member} was"
-            return f"{null.reason}; {count} answered by {_list_revisions(of_others)}, not by the present one, {revisions.present!r}"
+            count = (
+                f"{total:,} further {noun}s{of_member} were"
+                if total > 1
+                else f"one further {noun}{of_member} was"
+            )
+            return (
+                f"{null.reason}; {count} answered by {_list_revisions(of_others)}, not by the present "
+                f"one, {revisions.present!r}"
+            )
     return null.reason
 
 
 def _list_revisions(revisions: Counter[str]) -> str:
-    names = [repr(revision) for revision in sorted(revisions, key=lambda revision: (-revisions[revision], revision))[:NAMED]]
+    names = [
+        repr(revision)
+        for revision in sorted(revisions, key=lambda revision: (-revisions[revision], revision))[:NAMED]
+    ]
     names += ["…"] if len(revisions) > NAMED else []
-    return f"model revision {names[0]}" if len(names) == 1 else f"model revisions {', '.join(names[:-1])} and {names[-1]}"
+    return (
+        f"model revision {names[0]}"
+        if len(names) == 1
+        else f"model revisions {', '.join(names[:-1])} and {names[-1]}"
+    )

@@ -15,8 +15,10 @@ from ..domain.check import CheckRun, CheckState, Span, Trigger
 from ..domain.paging import Paging
 
 _QUEUE_SCHEDULED = text("""
-    INSERT INTO checks (id, deployment_no, trigger, state, span_start, span_end, claimable_at, attempts, cancel_requested, created_by)
-    SELECT gen_random_uuid(), due.deployment_no, 'schedule', 'queued', due.start, due.start + due.length, due.start + due.length + :grace,
+    INSERT INTO checks (id, deployment_no, trigger, state, span_start, span_end, claimable_at, attempts,
+        cancel_requested, created_by)
+    SELECT gen_random_uuid(), due.deployment_no, 'schedule', 'queued', due.start, due.start + due.length,
+        due.start + due.length + :grace,
            0, false, 'schedule'
     FROM (
         SELECT d.no AS deployment_no, ended.start, step.length
@@ -28,11 +30,13 @@ _QUEUE_SCHEDULED = text("""
         ) AS step
         CROSS JOIN LATERAL (
             SELECT max(span_end) AS last FROM checks c
-            WHERE c.deployment_no = d.no AND c.trigger = 'schedule' AND c.span_end <= :latest + interval '1 hour'
+            WHERE c.deployment_no = d.no AND c.trigger = 'schedule'
+                AND c.span_end <= :latest + interval '1 hour'
         ) AS checked
         CROSS JOIN LATERAL (
             -- The first day after those of which hours were checked: the schedule may have been hourly before.
-            SELECT date_trunc(step.unit, checked.last + step.length - interval '1 microsecond', 'UTC') AS start
+            SELECT date_trunc(step.unit, checked.last + step.length - interval '1 microsecond', 'UTC')
+                AS start
         ) AS next
         CROSS JOIN LATERAL generate_series(
             greatest(date_trunc(step.unit, m.scheduled_since, 'UTC'), next.start,
@@ -50,23 +54,34 @@ _QUEUE_SCHEDULED = text("""
 
 _END_EARLY = text("""
     UPDATE checks c SET trigger = 'range' FROM monitors m
-    WHERE c.deployment_no = m.deployment_no AND c.trigger = 'schedule' AND c.span_start >= :latest - interval '23 hours'
+    WHERE c.deployment_no = m.deployment_no AND c.trigger = 'schedule'
+        AND c.span_start >= :latest - interval '23 hours'
       AND c.created_at > now() AND c.claimable_at IS NULL
 """)
 """Checks that the clock made while it was ahead are not those of their hours."""
 
 
 def queue_scheduled(session: Session, *, earliest: datetime, latest: datetime, grace: timedelta) -> int:
-    """Queues unchecked hours from `earliest` to `latest` (starts), and days that end in them; returns how many.
+    """Queues unchecked hours from `earliest` to `latest` (starts), and days that end in them; returns how
+    many.
 
-    Each deployment's begin after its last scheduled one, since its schedule was switched on. They become claimable `grace` after their end.
+    Each deployment's begin after its last scheduled one, since its schedule was switched on. They become
+    claimable `grace` after their end.
     """
     session.execute(_END_EARLY, {"latest": latest})
-    return len(session.scalars(_QUEUE_SCHEDULED, {"earliest": earliest, "latest": latest, "grace": grace}).all())
+    return len(
+        session.scalars(_QUEUE_SCHEDULED, {"earliest": earliest, "latest": latest, "grace": grace}).all()
+    )
 
 
 def queue_requested(
-    session: Session, deployment_no: int, *, span: Span, trigger: Trigger, requested_by: str, batch: str | None = None
+    session: Session,
+    deployment_no: int,
+    *,
+    span: Span,
+    trigger: Trigger,
+    requested_by: str,
+    batch: str | None = None,
 ) -> CheckRun:
     """Queues a requested check (REQUEST: for now; RANGE: for that span or batch)."""
     values = {
@@ -104,21 +119,35 @@ def renew_waiting(session: Session, deployment_no: int, *, start: datetime) -> C
 
 def get(session: Session, deployment_no: int, check_id: str) -> CheckRun:
     """Returns the check, or raises NotFound."""
-    row = session.execute(SELECT_RUNS.where(CheckRow.deployment_no == deployment_no, CheckRow.id == check_id)).one_or_none()
+    row = session.execute(
+        SELECT_RUNS.where(CheckRow.deployment_no == deployment_no, CheckRow.id == check_id)
+    ).one_or_none()
     return to_run(*require_present(row, "check", check_id))
 
 
 def read_model_answer(session: Session, check_no: int) -> str | None:
-    """Returns what the model said instead of a usable answer. It may repeat a record: only for callers who may read records."""
+    """Returns what the model said instead of a usable answer. It may repeat a record: only for callers who
+    may read records.
+    """
     return session.scalar(select(CheckRow.model_answer).where(CheckRow.no == check_no)) or None
 
 
 def count(session: Session, deployment_no: int) -> int:
-    return session.scalar(select(func.count()).select_from(CheckRow).where(CheckRow.deployment_no == deployment_no)) or 0
+    return (
+        session.scalar(
+            select(func.count()).select_from(CheckRow).where(CheckRow.deployment_no == deployment_no)
+        )
+        or 0
+    )
 
 
 def page(
-    session: Session, deployment_no: int, paging: Paging, *, state: CheckState | None = None, ends_in: Span | None = None
+    session: Session,
+    deployment_no: int,
+    paging: Paging,
+    *,
+    state: CheckState | None = None,
+    ends_in: Span | None = None,
 ) -> list[CheckRun]:
     """Returns checks, newest first; with `ends_in` those that end in (start, end]."""
     statement = page_newest(SELECT_RUNS.where(CheckRow.deployment_no == deployment_no), CheckRow.no, paging)
@@ -131,18 +160,29 @@ def page(
 
 def get_by_number(session: Session, deployment_no: int, no: int) -> CheckRun:
     """Returns the check of that number, or raises NotFound."""
-    row = session.execute(SELECT_RUNS.where(CheckRow.deployment_no == deployment_no, CheckRow.no == no)).one_or_none()
+    row = session.execute(
+        SELECT_RUNS.where(CheckRow.deployment_no == deployment_no, CheckRow.no == no)
+    ).one_or_none()
     return to_run(*require_present(row, "check", no))
 
 
 def under_way(session: Session, deployment_no: int) -> CheckRun | None:
     """Returns the running check, else the one that a worker would take next."""
-    waits = or_(CheckRow.state == CheckState.RUNNING, and_(CheckRow.state == CheckState.QUEUED, CheckRow.claimable_at.is_not(None)))
+    waits = or_(
+        CheckRow.state == CheckState.RUNNING,
+        and_(CheckRow.state == CheckState.QUEUED, CheckRow.claimable_at.is_not(None)),
+    )
     # The order of a claim in `leases.py`.
-    order = case({Trigger.REQUEST.value: 0, Trigger.SCHEDULE.value: 1, Trigger.FILES.value: 2}, value=CheckRow.trigger, else_=3)
+    order = case(
+        {Trigger.REQUEST.value: 0, Trigger.SCHEDULE.value: 1, Trigger.FILES.value: 2},
+        value=CheckRow.trigger,
+        else_=3,
+    )
     hour = case((CheckRow.trigger.in_((Trigger.SCHEDULE, Trigger.FILES)), CheckRow.span_start))
     statement = SELECT_RUNS.where(CheckRow.deployment_no == deployment_no, waits)
-    row = session.execute(statement.order_by(CheckRow.state != CheckState.RUNNING, order, hour, CheckRow.no).limit(1)).one_or_none()
+    row = session.execute(
+        statement.order_by(CheckRow.state != CheckState.RUNNING, order, hour, CheckRow.no).limit(1)
+    ).one_or_none()
     return None if row is None else to_run(*row)
 
 
@@ -157,13 +197,20 @@ def request_cancel(session: Session, check: CheckRun) -> CheckRun:
         "finished_at": case((running, None), else_=func.now()),
     }
     # `claimable_at` is there exactly as long as a check may still change.
-    statement = update(CheckRow).where(CheckRow.no == check.no, CheckRow.claimable_at.is_not(None)).values(values).returning(CheckRow.no)
+    statement = (
+        update(CheckRow)
+        .where(CheckRow.no == check.no, CheckRow.claimable_at.is_not(None))
+        .values(values)
+        .returning(CheckRow.no)
+    )
     if session.scalar(statement) is None:
         raise Conflict(f"Check {check.id} is over; there is nothing left to cancel.")
     return read_run(session, check.no)
 
 
-SELECT_RUNS = select(CheckRow, DeploymentRow.id).join(DeploymentRow, DeploymentRow.no == CheckRow.deployment_no)
+SELECT_RUNS = select(CheckRow, DeploymentRow.id).join(
+    DeploymentRow, DeploymentRow.no == CheckRow.deployment_no
+)
 
 
 def read_run(session: Session, no: int) -> CheckRun:

@@ -43,16 +43,19 @@ class RecentFigure:
 
 # Checks of longer ranges are no part of the hourly series; one hour fills in history.
 _CHECKS = text("""
-    SELECT n.no, n.id, n.at, coalesce(o.span_end, n.at) AS measured_at, n.origin IS NOT NULL AS carried_forward, n.monitor_version,
+    SELECT n.no, n.id, n.at, coalesce(o.span_end, n.at) AS measured_at, n.origin IS NOT NULL
+        AS carried_forward, n.monitor_version,
            n.unseen, n.is_topped_up
     FROM (
-        SELECT DISTINCT ON (c.span_end) c.no, c.id, c.span_end AS at, c."window"->>'carried_from' AS origin, c.monitor_version,
+        SELECT DISTINCT ON (c.span_end) c.no, c.id, c.span_end AS at, c."window"->>'carried_from' AS origin,
+            c.monitor_version,
                jsonb_strip_nulls(jsonb_build_object(
                    'correlated_features', c."window"->'correlated_features',
                    'attributes_unseen_by_model', c."window"->'attributes_unseen_by_model')) AS unseen,
                coalesce((c."window"->>'additional_records')::numeric, 0) > 0 AS is_topped_up
         FROM checks c
-        WHERE c.deployment_no = :deployment_no AND c.state = 'succeeded' AND c.span_end <= coalesce(:until, 'infinity'::timestamptz)
+        WHERE c.deployment_no = :deployment_no AND c.state = 'succeeded' AND c.span_end <= coalesce(:until,
+            'infinity'::timestamptz)
           AND (c.trigger <> 'range' OR c.span_end <= c.span_start + interval '1 hour')
         ORDER BY c.span_end DESC, c.no DESC LIMIT :most
     ) n LEFT JOIN checks o ON o.id = n.origin
@@ -69,13 +72,17 @@ _FIGURES = text("""
 """)
 
 
-def recent_checks(session: Session, deployment_no: int, *, most: int, until: datetime | None = None) -> list[RecentCheck]:
+def recent_checks(
+    session: Session, deployment_no: int, *, most: int, until: datetime | None = None
+) -> list[RecentCheck]:
     """Returns at most `most` newest checks with figures, newest first, one for each end, up to `until`."""
     rows = session.execute(_CHECKS, {"deployment_no": deployment_no, "most": most, "until": until})
     return [RecentCheck(**row) for row in rows.mappings()]
 
 
-def recent_figures(session: Session, deployment_no: int, metric: str, checks: Sequence[RecentCheck]) -> list[RecentFigure]:
+def recent_figures(
+    session: Session, deployment_no: int, metric: str, checks: Sequence[RecentCheck]
+) -> list[RecentFigure]:
     if not checks:
         return []
     parameters = {

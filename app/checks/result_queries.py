@@ -24,12 +24,15 @@ _FORGET = "DELETE FROM figure_days WHERE deployment_no = %(deployment_no)s AND d
 # By check numbers: no index has the time without a metric.
 _JOIN = f"""
     WITH superseded AS MATERIALIZED ({SUPERSEDED})
-    INSERT INTO figure_days (deployment_no, metric, data, attribute, scope, "group", definition, day, last_at, figures, carried, unfair,
-                             suspected, unwatched, undecided, fair, insufficient, absent, lowest, highest, lower, upper, n, lower_limit,
+    INSERT INTO figure_days (deployment_no, metric, data, attribute, scope, "group", definition, day, last_at,
+        figures, carried, unfair,
+                             suspected, unwatched, undecided, fair, insufficient, absent, lowest, highest,
+                                 lower, upper, n, lower_limit,
                              upper_limit, reason)
     SELECT m.deployment_no, metric, data, attribute, scope, "group", definition, %(first)s, {JOINED}
     FROM checks of_day JOIN measurements m ON m.check_no = of_day.no, superseded
-    WHERE of_day.deployment_no = %(deployment_no)s AND of_day.span_end > %(first)s AND of_day.span_end <= %(last)s
+    WHERE of_day.deployment_no = %(deployment_no)s AND of_day.span_end > %(first)s
+        AND of_day.span_end <= %(last)s
       AND scope = ANY(%(scopes)s) AND {COUNTS_ITSELF}
     GROUP BY 1, 2, 3, 4, 5, 6, 7
 """  # noqa: S608 - of constants only
@@ -38,7 +41,12 @@ _JOIN = f"""
 def join_day(session: Session, deployment_no: int, at: datetime) -> None:
     """Joins the figures of the day (UTC) of checks that end then. Called wherever measurements are stored."""
     first = ORIGIN + (at - timedelta.resolution - ORIGIN) // DAY * DAY
-    values = {"deployment_no": deployment_no, "first": first, "last": first + DAY, "scopes": [scope.value for scope in DRAWN_SCOPES]}
+    values = {
+        "deployment_no": deployment_no,
+        "first": first,
+        "last": first + DAY,
+        "scopes": [scope.value for scope in DRAWN_SCOPES],
+    }
     connection = driver_connection(session)
     # SQLAlchemy has sent the rows at once.
     connection.execute(_FORGET, values)
@@ -47,7 +55,9 @@ def join_day(session: Session, deployment_no: int, at: datetime) -> None:
 
 _COLUMNS = "columns_compared"
 
-_STORED_AS_THEY_ARE = tuple(name for name in Measurement.__dataclass_fields__ if name not in {"comparison", "details"})
+_STORED_AS_THEY_ARE = tuple(
+    name for name in Measurement.__dataclass_fields__ if name not in {"comparison", "details"}
+)
 
 
 @frozen
@@ -89,7 +99,9 @@ def store_tables(session: Session, check_no: int, tables: Sequence[StoredTable])
         session.execute(insert(CheckTableRow), rows)
 
 
-def store_measurements(session: Session, check_no: int, deployment_no: int, measurements: Sequence[Measurement]) -> None:
+def store_measurements(
+    session: Session, check_no: int, deployment_no: int, measurements: Sequence[Measurement]
+) -> None:
     """Writes a check's measurements, and joins the figures of its day."""
     rows = [
         {
@@ -107,16 +119,23 @@ def store_measurements(session: Session, check_no: int, deployment_no: int, meas
         join_day(session, deployment_no, at)
 
 
-def store_label_predictions(session: Session, deployment_no: int, predictions: dict[str, Prediction], model_revision: str) -> None:
+def store_label_predictions(
+    session: Session, deployment_no: int, predictions: dict[str, Prediction], model_revision: str
+) -> None:
     connection = driver_connection(session)
     with connection.cursor() as cursor:
         # Sent in one pipeline; there may be thousands.
         cursor.executemany(
-            "UPDATE feedback_records SET predicted = %s, predicted_label = %s, predicted_probability = %s, predicted_revision = %s"
+            "UPDATE feedback_records SET predicted = %s, predicted_label = %s, predicted_probability = %s, "
+            "predicted_revision = %s"
             " WHERE deployment_no = %s AND feedback_id = %s",
             [
                 (
-                    *(_json(normalised(p.prediction)), _json(None if p.label is None else normalised(p.label)), _json(p.probability)),
+                    *(
+                        _json(normalised(p.prediction)),
+                        _json(None if p.label is None else normalised(p.label)),
+                        _json(p.probability),
+                    ),
                     *(model_revision, deployment_no, feedback_id),
                 )
                 for feedback_id, p in predictions.items()
@@ -124,21 +143,32 @@ def store_label_predictions(session: Session, deployment_no: int, predictions: d
         )
 
 
-def read_stored_tables(session: Session, check_no: int, *, data: Collection[DataSet] = tuple(DataSet)) -> list[StoredTable]:
+def read_stored_tables(
+    session: Session, check_no: int, *, data: Collection[DataSet] = tuple(DataSet)
+) -> list[StoredTable]:
     rows = session.scalars(
         select(CheckTableRow)
         .where(CheckTableRow.check_no == check_no, CheckTableRow.data.in_(data))
         .order_by(CheckTableRow.data, CheckTableRow.attribute, CheckTableRow.part)
     )
-    return [StoredTable(DataSet(row.data), read_comparison(row.attribute, row.cells), row.part, omit_columns(row.cells)) for row in rows]
+    return [
+        StoredTable(
+            DataSet(row.data), read_comparison(row.attribute, row.cells), row.part, omit_columns(row.cells)
+        )
+        for row in rows
+    ]
 
 
 def list_data_sets(session: Session, check_no: int) -> set[DataSet]:
-    data_sets = session.scalars(select(CheckTableRow.data).where(CheckTableRow.check_no == check_no).distinct())
+    data_sets = session.scalars(
+        select(CheckTableRow.data).where(CheckTableRow.check_no == check_no).distinct()
+    )
     return {DataSet(data) for data in data_sets}
 
 
-def read_measurements(session: Session, check_no: int, *, metrics: Collection[str] | None = None) -> list[Measurement]:
+def read_measurements(
+    session: Session, check_no: int, *, metrics: Collection[str] | None = None
+) -> list[Measurement]:
     statement = select(MeasurementRow).where(MeasurementRow.check_no == check_no)
     if metrics is not None:
         statement = statement.where(MeasurementRow.metric.in_(metrics))
@@ -178,7 +208,9 @@ def read_window_members(session: Session, check_ids: Collection[str], member: st
 
 
 def newest_success_before(session: Session, deployment_no: int, moment: datetime) -> EarlierCheck | None:
-    """Returns the success with the model's answers, no requested range, that ends last, at or before `moment`."""
+    """Returns the success with the model's answers, no requested range, that ends last, at or before
+    `moment`.
+    """
     row = session.scalars(
         select(CheckRow)
         .where(
@@ -204,12 +236,16 @@ def find_origin(session: Session, check: EarlierCheck) -> EarlierCheck | None:
 
 
 def _earlier(row: CheckRow) -> EarlierCheck:
-    return read_row(EarlierCheck, row, span=Span(start=row.span_start, end=row.span_end), window=row.window or {})
+    return read_row(
+        EarlierCheck, row, span=Span(start=row.span_start, end=row.span_end), window=row.window or {}
+    )
 
 
 def name_columns(comparison: Comparison) -> dict[str, Any]:
     """Returns the member that `read_comparison` needs; empty where the label says it all."""
-    return {} if Comparison.from_label(comparison.label) == comparison else {_COLUMNS: list(comparison.features)}
+    return (
+        {} if Comparison.from_label(comparison.label) == comparison else {_COLUMNS: list(comparison.features)}
+    )
 
 
 def _json(value: object) -> str | None:

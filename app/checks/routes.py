@@ -34,12 +34,17 @@ _QUEUED = name_location(202, "Queued; read its address until it ends", "The chec
 
 @router.post("", status_code=202, operation_id="requestCheck", responses=_QUEUED | CONFLICT)
 def post_check(
-    deployment: LockedDeployment, session: SessionIn, principal: Manager, response: Response, body: CheckIn | None = None
+    deployment: LockedDeployment,
+    session: SessionIn,
+    principal: Manager,
+    response: Response,
+    body: CheckIn | None = None,
 ) -> CheckOut:
-    """Checks fairness now, over a range of logging times, or of a batch of files. The check starts as soon as a worker is free.
+    """Checks fairness now, over a range of logging times, or of a batch of files. The check starts as soon as
+    a worker is free.
 
-    Without a range or batch, the records of the present hour up to now are checked. While such a check waits, asking again extends it up to
-    now and returns the same one. Needs a fairness monitor (409).
+    Without a range or batch, the records of the present hour up to now are checked. While such a check
+    waits, asking again extends it up to now and returns the same one. Needs a fairness monitor (409).
     """
     span = body.span() if body else None
     if body is not None and body.batch is not None:
@@ -50,7 +55,9 @@ def post_check(
         check = request_span_check(session, deployment.no, span, requested_by=principal.actor)
     if check.created_at == current_time(session):  # a check that was waiting already was requested before
         details = {"from": [None, check.span.start.isoformat()], "to": [None, check.span.end.isoformat()]}
-        record_activity(session, principal.actor, "check.requested", deployment, subject=check.id, details=details)
+        record_activity(
+            session, principal.actor, "check.requested", deployment, subject=check.id, details=details
+        )
     response.headers["Location"] = f"/v1/deployments/{deployment.id}/checks/{check.id}"
     return CheckOut.of(check, read_outlook(session, deployment.no))
 
@@ -68,8 +75,11 @@ def list_checks(
 
 
 @router.get("/{check_id}")
-def read_check(principal: Reader, deployment: ReadableDeployment, check_id: CheckId, session: SessionIn) -> CheckDetailsOut:
-    """Returns one check: its state, the records that it read, and of each attribute the figures that it is judged by.
+def read_check(
+    principal: Reader, deployment: ReadableDeployment, check_id: CheckId, session: SessionIn
+) -> CheckDetailsOut:
+    """Returns one check: its state, the records that it read, and of each attribute the figures that it is
+    judged by.
 
     All figures are in `…/measurements`, the counts that they were computed from in `…/tables`.
     """
@@ -94,8 +104,12 @@ def list_check_tables(deployment: ReadableDeployment, check_id: CheckId, session
 
 
 @router.post("/{check_id}/cancellation", status_code=202, responses=CONFLICT)
-def cancel_check(deployment: ManagedDeployment, check_id: CheckId, session: SessionIn, principal: Manager) -> CheckOut:
-    """Cancels a check: at once while it waits; a running one stops at its next page and stores nothing. 409 if it is over."""
+def cancel_check(
+    deployment: ManagedDeployment, check_id: CheckId, session: SessionIn, principal: Manager
+) -> CheckOut:
+    """Cancels a check: at once while it waits; a running one stops at its next page and stores nothing.
+    409 if it is over.
+    """
     before = get(session, deployment.no, check_id)
     after = request_cancel(session, before)
     if not before.cancel_requested:
@@ -111,10 +125,16 @@ def list_check_views(deployment: ReadableDeployment, check_id: CheckId, session:
 
 
 @router.get("/{check_id}/views/{view}")
-def read_check_view(deployment: ReadableDeployment, check_id: CheckId, view: ViewKind, session: SessionIn) -> CheckViewOut:
-    """Returns one view: per attribute and group the counts, favourable rates and comparisons, and the window they come from.
+def read_check_view(
+    deployment: ReadableDeployment, check_id: CheckId, view: ViewKind, session: SessionIn
+) -> CheckViewOut:
+    """Returns one view: per attribute and group the counts, favourable rates and comparisons, and the window
+    they come from.
 
-    `payload` has the logged records, `payload_perturbed` the same with their copies, `training` the labels of the present training
-    data, `debiased` the records before and after mitigation. Where the check has no such view, `reason` says why and `attributes` is empty.
+    `payload` has the logged records, `payload_perturbed` the same with their copies, `training` the labels
+    of the present training data, `debiased` the records before and after mitigation. Where the check has
+    no such view, `reason` says why and `attributes` is empty.
     """
-    return CheckViewOut.from_object(check_view(session, deployment, get(session, deployment.no, check_id), view))
+    return CheckViewOut.from_object(
+        check_view(session, deployment, get(session, deployment.no, check_id), view)
+    )

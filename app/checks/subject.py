@@ -29,9 +29,10 @@ EQUAL_CHECKS = "checks_with_equal_answers"
 class Subject:
     """A check with its deployment and monitor.
 
-    `donors` are those of meta fields watched through correlated features, as far as the training data hold them, `associations` the
-    strength of these, `profile_version` the newest fitted for the mitigation. The monitor has no `unmeasured` comparison, each with why.
-    `last` is the newest success with the model's answers.
+    `donors` are those of meta fields watched through correlated features, as far as the training data hold
+    them, `associations` the strength of these, `profile_version` the newest fitted for the mitigation. The
+    monitor has no `unmeasured` comparison, each with why. `last` is the newest success with the model's
+    answers.
     """
 
     check: CheckRun
@@ -63,10 +64,14 @@ class Subject:
             InvalidInput: no attribute is left.
         """
         monitor = self.monitor
-        attributes = tuple(attribute for attribute in monitor.attributes if Comparison((attribute.feature,)) not in reasons)
+        attributes = tuple(
+            attribute for attribute in monitor.attributes if Comparison((attribute.feature,)) not in reasons
+        )
         if not attributes:
             raise InvalidInput.of("attributes", next(iter(reasons.values())))
-        intersections = tuple(features for features in monitor.intersections if Comparison(features) not in reasons)
+        intersections = tuple(
+            features for features in monitor.intersections if Comparison(features) not in reasons
+        )
         monitor = replace(monitor, attributes=attributes, intersections=intersections)
         return replace(self, monitor=monitor, unmeasured={**self.unmeasured, **reasons})
 
@@ -94,17 +99,24 @@ class Subject:
             return None
         if name not in self.donors:
             raise InvalidInput.of(f"attributes.{name}.correlated_features", describe_missing_field(name))
-        return donors_of_groups(self.donors[name], grouping.groups, grouping.column, self.deployment.schema, features)
+        return donors_of_groups(
+            self.donors[name], grouping.groups, grouping.column, self.deployment.schema, features
+        )
 
     def numeric_features(self) -> list[str]:
         return [column.name for column in self.deployment.schema.features if column.kind is FieldKind.NUMERIC]
 
     def fixed(self, grouping: Grouping) -> MonitoredAttribute:
         """Attribute with the reference values that the payload window showed, for grouping labels alike."""
-        return replace(self.attribute(grouping), reference=tuple(group.value for group in grouping.groups if group.role == "reference"))
+        return replace(
+            self.attribute(grouping),
+            reference=tuple(group.value for group in grouping.groups if group.role == "reference"),
+        )
 
     def attribute(self, grouping: Grouping) -> MonitoredAttribute:
-        return next(attribute for attribute in self.monitor.attributes if attribute.feature == grouping.column.name)
+        return next(
+            attribute for attribute in self.monitor.attributes if attribute.feature == grouping.column.name
+        )
 
 
 def require_attributes(deployment: Deployment, attributes: Sequence[MonitoredAttribute]) -> list[str]:
@@ -124,7 +136,11 @@ def require_column(deployment: Deployment, feature: str, member: str = "attribut
     """
     column = deployment.schema.column(feature)
     if column is None:
-        raise InvalidInput.of(member, f"{feature} is named by the monitor but no longer a column of {deployment.id}; change the monitor")
+        raise InvalidInput.of(
+            member,
+            f"{feature} is named by the monitor but no longer a column of {deployment.id}; change the "
+            "monitor",
+        )
     return column
 
 
@@ -142,7 +158,10 @@ def read_subject(check: CheckRun, database: Database, sealer: Sealer) -> Subject
         through = [attribute.feature for attribute in monitor.attributes if attribute.correlated_features]
         donors = read_donors(session, check.deployment_no, through) if through else {}
         associations = read_associations(session, check.deployment_no, through) if through else {}
-        settings, profile = read_mitigation_settings(session, check.deployment_no), newest_profile(session, check.deployment_no)
+        settings, profile = (
+            read_mitigation_settings(session, check.deployment_no),
+            newest_profile(session, check.deployment_no),
+        )
         last = newest_success_before(session, check.deployment_no, check.span.end)
     version = None if profile is None else profile.version
     subject = Subject(check, deployment, monitor, donors, associations, settings, version, last=last)

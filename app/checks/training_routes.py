@@ -28,18 +28,28 @@ NO_ROWS = "it compares records with each other, and the rows of training data ar
 
 @router.get("/measurements", responses=CONFLICT)
 def measure_training_data(deployment: ReadableDeployment, session: SessionIn) -> MeasurementPage:
-    """Returns all pre-training metrics of the monitor's attributes and intersections, whatever metrics the monitor picks.
+    """Returns all pre-training metrics of the monitor's attributes and intersections, whatever metrics the
+    monitor picks.
 
-    If the monitor changed since the upload and the stored distributions do not hold its groups, `value` is null and `reason` says
-    so: upload again. The same applies to metrics that read the records themselves, because the rows are not kept.
+    If the monitor changed since the upload and the stored distributions do not hold its groups, `value` is
+    null and `reason` says so: upload again. The same applies to metrics that read the records themselves,
+    because the rows are not kept.
     """
     summary = require_summary(session, deployment)
     monitor = find_monitor(session, deployment.no)
     if monitor is None:
-        raise Conflict(f"Deployment {deployment.id} has no fairness monitor, which says which groups are compared; set one first.")
-    data = TrainingData(summary, read_distributions(session, deployment.no), read_label_tables(session, deployment.no))
+        raise Conflict(
+            f"Deployment {deployment.id} has no fairness monitor, which says which groups are compared; set "
+            "one first."
+        )
+    data = TrainingData(
+        summary, read_distributions(session, deployment.no), read_label_tables(session, deployment.no)
+    )
     return MeasurementPage(
-        measurements=[SeriesMeasurementOut.of(measurement) for measurement in _measure(data, monitor, deployment)], next_cursor=None
+        measurements=[
+            SeriesMeasurementOut.of(measurement) for measurement in _measure(data, monitor, deployment)
+        ],
+        next_cursor=None,
     )
 
 
@@ -53,5 +63,9 @@ def _measure(data: TrainingData, monitor: Monitor, deployment: Deployment) -> It
             yield from convert_rows(absent, monitor=every, at=at)
         else:
             lacking = {} if present.table.strata is not None else {"strata": present.no_strata}
-            yield from measure_table(DataSet.TRAINING, present.comparison, present.table, monitor=every, at=at, lacking=lacking)
-    yield from convert_rows(leave_unmeasured(DataSet.TRAINING, EVERYBODY, of_rows, NO_ROWS), monitor=every, at=at)
+            yield from measure_table(
+                DataSet.TRAINING, present.comparison, present.table, monitor=every, at=at, lacking=lacking
+            )
+    yield from convert_rows(
+        leave_unmeasured(DataSet.TRAINING, EVERYBODY, of_rows, NO_ROWS), monitor=every, at=at
+    )

@@ -49,12 +49,16 @@ class _Commands(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401, ARG002 - as above
         if cmd_name not in COMMANDS:
             return None
-        command = typer.main.get_command(importlib.import_module(f".{COMMANDS[cmd_name]}", __package__).command)
+        command = typer.main.get_command(
+            importlib.import_module(f".{COMMANDS[cmd_name]}", __package__).command
+        )
         command.name = cmd_name
         return command
 
 
-evenhand = typer.Typer(cls=_Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+evenhand = typer.Typer(
+    cls=_Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+)
 
 
 def _say_version(is_asked: bool) -> None:  # noqa: FBT001 - typer's way to call it
@@ -65,7 +69,10 @@ def _say_version(is_asked: bool) -> None:  # noqa: FBT001 - typer's way to call 
 
 @evenhand.callback()
 def _evenhand(
-    version: Annotated[bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Print the version and exit.")] = False,  # noqa: FBT002 - typer's way to declare a flag
+    version: Annotated[  # noqa: FBT002 - typer's way to declare a flag
+        bool,
+        typer.Option("--version", callback=_say_version, is_eager=True, help="Print the version and exit."),
+    ] = False,
 ) -> None:
     """Watch deployed models for unfairness."""
 

@@ -21,8 +21,13 @@ _HEAD = re.compile(r"(\d{1,18}):([0-9a-f]{64})", re.ASCII)
 
 @command.command()
 def verify(
-    head: Annotated[str, typer.Option(help="POSITION:HASH that an earlier run printed, or of a line that a worker printed.")] = "",
-    file: Annotated[Path | None, typer.Option(help="A whole export to verify instead of the database.", dir_okay=False)] = None,
+    head: Annotated[
+        str,
+        typer.Option(help="POSITION:HASH that an earlier run printed, or of a line that a worker printed."),
+    ] = "",
+    file: Annotated[
+        Path | None, typer.Option(help="A whole export to verify instead of the database.", dir_okay=False)
+    ] = None,
 ) -> None:
     """Say whether audit events were deleted, changed or re-ordered since they were sealed. Ends with 1 if so.
 
@@ -37,11 +42,20 @@ def verify(
             report = check_chain(sealed_events(session), anchor=anchor)
             unsealed, oldest = unsealed_since(session)
             if oldest is not None:
-                waiting = f" Not sealed yet: {unsealed:,}, the oldest of {oldest.astimezone(UTC):%Y-%m-%d %H:%M} UTC."
+                waiting = (
+                    f" Not sealed yet: {unsealed:,}, the oldest of "
+                    f"{oldest.astimezone(UTC):%Y-%m-%d %H:%M} UTC."
+                )
     if report.fault is not None:
-        typer.echo(f"The audit was tampered with, or is incomplete. {report.fault} The {report.head.position:,} events before are intact.")
+        typer.echo(
+            f"The audit was tampered with, or is incomplete. {report.fault} The {report.head.position:,} "
+            "events before are intact."
+        )
         raise typer.Exit(1)
-    typer.echo(f"{report.head.position:,} events are intact.{waiting} Head: {report.head.position}:{report.head.hash.hex()}")
+    typer.echo(
+        f"{report.head.position:,} events are intact.{waiting} Head: "
+        f"{report.head.position}:{report.head.hash.hex()}"
+    )
 
 
 @command.command()
@@ -49,19 +63,27 @@ def export(
     file: Annotated[Path, typer.Argument(help="File to write; it must not exist.", dir_okay=False)],
     since: Annotated[datetime | None, typer.Option(help="Only events from this time on, in UTC.")] = None,
     until: Annotated[datetime | None, typer.Option(help="Only events before this time, in UTC.")] = None,
-    first: Annotated[int, typer.Option("--from", min=1, help="Only events from this position of the chain on.")] = 1,
+    first: Annotated[
+        int, typer.Option("--from", min=1, help="Only events from this position of the chain on.")
+    ] = 1,
 ) -> None:
-    """Write the sealed events as JSON lines, in the order of the chain. A whole export can be verified without the database."""
+    """Write the sealed events as JSON lines, in the order of the chain. A whole export can be verified
+    without the database.
+    """
     bounds = [moment and moment.replace(tzinfo=UTC) for moment in (since, until)]
     written = 0
     with ready_session() as session:
         try:
             with file.open("x", encoding="ascii") as lines:
-                for event in sealed_events(session, AuditFilter(since=bounds[0], until=bounds[1]), first=first):
+                for event in sealed_events(
+                    session, AuditFilter(since=bounds[0], until=bounds[1]), first=first
+                ):
                     lines.write(audit_line(event) + "\n")
                     written += 1
         except OSError as error:
-            raise SetupError(f"The file {file} cannot be written: {error.strerror}. Name a file that does not exist yet.") from error
+            raise SetupError(
+                f"The file {file} cannot be written: {error.strerror}. Name a file that does not exist yet."
+            ) from error
     typer.echo(f"{written:,} events were written to {file}.")
 
 
@@ -70,7 +92,9 @@ def _read_head(text: str) -> ChainHead | None:
         return None
     match = _HEAD.fullmatch(text)
     if match is None:
-        raise InvalidInput.of("--head", f"must be POSITION:HASH with 64 hexadecimal digits, found {text!r:.100}")
+        raise InvalidInput.of(
+            "--head", f"must be POSITION:HASH with 64 hexadecimal digits, found {text!r:.100}"
+        )
     return ChainHead(int(match[1]), bytes.fromhex(match[2]))
 
 
@@ -80,9 +104,14 @@ def _read_file(file: Path) -> Iterator[AuditEvent]:
             for number, line in enumerate(lines, start=1):
                 try:
                     document: dict[str, Any] = json.loads(line)
-                    at, hashed = datetime.fromisoformat(document.pop("at")), bytes.fromhex(document.pop("hash"))
+                    at, hashed = (
+                        datetime.fromisoformat(document.pop("at")),
+                        bytes.fromhex(document.pop("hash")),
+                    )
                     yield AuditEvent(**document, at=at, hash=hashed)
                 except (ValueError, KeyError, TypeError, AttributeError) as error:
-                    raise InvalidInput.of(f"{file}, line {number}", "is not an event as `evenhand audit export` writes it") from error
+                    raise InvalidInput.of(
+                        f"{file}, line {number}", "is not an event as `evenhand audit export` writes it"
+                    ) from error
     except OSError as error:
         raise SetupError(f"The file {file} cannot be read: {error.strerror}.") from error

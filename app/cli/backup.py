@@ -32,13 +32,22 @@ def backup(
         with _new_file(file, force=force) as draft:
             dump(database.url, draft)
     kilobytes = -(-file.stat().st_size // 1000)
-    key = "EVENHAND_SECRET_KEY" if settings.secret_key is not None else str(settings.data_dir.absolute() / KEY_FILE)
-    typer.echo(f"The database is in {file} ({kilobytes:,} kB). The secret key is not in it: keep {key} too, in another place.")
+    key = (
+        "EVENHAND_SECRET_KEY"
+        if settings.secret_key is not None
+        else str(settings.data_dir.absolute() / KEY_FILE)
+    )
+    typer.echo(
+        f"The database is in {file} ({kilobytes:,} kB). The secret key is not in it: keep {key} too, in "
+        "another place."
+    )
 
 
 @contextlib.contextmanager
 def _new_file(file: Path, *, force: bool) -> Iterator[Path]:
-    """Yields a draft that takes the name of `file` when the block ends without an error, and is deleted otherwise."""
+    """Yields a draft that takes the name of `file` when the block ends without an error, and is deleted
+    otherwise.
+    """
     draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
     try:
         os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
@@ -58,7 +67,8 @@ def _new_file(file: Path, *, force: bool) -> Iterator[Path]:
             draft.unlink(missing_ok=True)
     except OSError as error:
         raise SetupError(
-            f"The backup {file} cannot be written: {error.strerror}. Name a file in a folder that you may write in."
+            f"The backup {file} cannot be written: {error.strerror}. Name a file in a folder that you may "
+            "write in."
         ) from error
 
 

@@ -33,18 +33,32 @@ command = typer.Typer(add_completion=False)
 @command.command()
 def check(
     deployment: Annotated[str, typer.Argument(help="Id of the deployment.")],
-    start: Annotated[str | None, typer.Option("--from", help="Start of a range of logging times, such as 2026-03-01T09:00Z.")] = None,
+    start: Annotated[
+        str | None,
+        typer.Option("--from", help="Start of a range of logging times, such as 2026-03-01T09:00Z."),
+    ] = None,
     end: Annotated[str | None, typer.Option("--to", help="End of the range, exclusive.")] = None,
-    wait: Annotated[bool, typer.Option("--wait", help="Show the progress, then the figures. Status 1 unless the check succeeds.")] = False,  # noqa: FBT002 - typer's way to declare a flag
+    wait: Annotated[  # noqa: FBT002 - typer's way to declare a flag
+        bool,
+        typer.Option(
+            "--wait", help="Show the progress, then the figures. Status 1 unless the check succeeds."
+        ),
+    ] = False,
 ) -> None:
     """Check a deployment's fairness: of the current hour up to now, or of the range from --from to --to."""
     if (start is None) != (end is None):
         raise InvalidInput.of("--from, --to", "must be given together")
-    span = None if start is None or end is None else Span(start=parse_moment("--from", start), end=parse_moment("--to", end))
+    span = (
+        None
+        if start is None or end is None
+        else Span(start=parse_moment("--from", start), end=parse_moment("--to", end))
+    )
     with ready_database(command_settings()) as database:
         with database.transaction() as session:
             # Locked, so that the deployment is not deleted before its check is stored.
-            no = session.scalar(select(DeploymentRow.no).where(DeploymentRow.id == deployment).with_for_update(key_share=True))
+            no = session.scalar(
+                select(DeploymentRow.no).where(DeploymentRow.id == deployment).with_for_update(key_share=True)
+            )
             if no is None:
                 raise NotFound("deployment", deployment)
             if span is None:
@@ -68,7 +82,12 @@ def _follow(database: Database, run: CheckRun) -> CheckRun:
             with database.transaction() as session:
                 run = get(session, run.deployment_no, run.id)
             if run.progress:
-                bar.update(line, description=run.progress.step, completed=run.progress.done, total=run.progress.total or None)
+                bar.update(
+                    line,
+                    description=run.progress.step,
+                    completed=run.progress.done,
+                    total=run.progress.total or None,
+                )
             elif run.state is CheckState.QUEUED:
                 bar.update(line, description=f"queued. {_explain_wait(_read_advice(database, run))}")
     return run
@@ -86,7 +105,8 @@ def _explain_wait(advice: Advice) -> str:
 def _print_results(database: Database, run: CheckRun) -> bool:
     console = Console()
     console.print(
-        f"Check {run.id}: {run.state}, {run.span.start:%Y-%m-%d %H:%M} to {run.span.end:%Y-%m-%d %H:%M} UTC. {escape(run.reason or '')}",
+        f"Check {run.id}: {run.state}, {run.span.start:%Y-%m-%d %H:%M} to {run.span.end:%Y-%m-%d %H:%M} "
+        f"UTC. {escape(run.reason or '')}",
         soft_wrap=True,
     )
     advice = _read_advice(database, run)
@@ -94,14 +114,26 @@ def _print_results(database: Database, run: CheckRun) -> bool:
         console.print(escape(advice.next_step), soft_wrap=True)
     with database.transaction() as session:
         measurements = read_measurements(session, run.no)
-    table = Table("attribute", "group", "data", "metric", "value", "95 % interval", "n", "verdict", "at a disadvantage")
+    table = Table(
+        "attribute", "group", "data", "metric", "value", "95 % interval", "n", "verdict", "at a disadvantage"
+    )
     figures = [judged_figure(measurement) for measurement in measurements]
     unbadged = find_unbadged(figures)
     for position, (measurement, figure) in enumerate(zip(measurements, figures, strict=True)):
-        value = write_minus(f"{measurement.value:.4f}") if measurement.value is not None else measurement.reason
-        ends = [write_minus(f"{end:.4f}") if end is not None else "open" for end in (measurement.lower, measurement.upper)]
-        interval = "" if measurement.lower is None and measurement.upper is None else f"{ends[0]} to {ends[1]}"
-        side, verdict = figure.disadvantaged_group or figure.disadvantaged, "" if position in unbadged else measurement.verdict
+        value = (
+            write_minus(f"{measurement.value:.4f}") if measurement.value is not None else measurement.reason
+        )
+        ends = [
+            write_minus(f"{end:.4f}") if end is not None else "open"
+            for end in (measurement.lower, measurement.upper)
+        ]
+        interval = (
+            "" if measurement.lower is None and measurement.upper is None else f"{ends[0]} to {ends[1]}"
+        )
+        side, verdict = (
+            figure.disadvantaged_group or figure.disadvantaged,
+            "" if position in unbadged else measurement.verdict,
+        )
         texts = (
             measurement.attribute,
             _name_group(measurement),

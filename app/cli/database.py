@@ -1,4 +1,6 @@
-"""The first steps of every command: settings, log, signals, and the database, the operator's own or else the embedded one."""
+"""The first steps of every command: settings, log, signals, and the database, the operator's own or else
+the embedded one.
+"""
 
 import contextlib
 import gc
@@ -45,7 +47,9 @@ def lower_priority() -> None:
 
 
 def spare_loaded_objects() -> None:
-    """Exempts the objects loaded by now from garbage collection: scanning them causes most of the slowest answers."""
+    """Exempts the objects loaded by now from garbage collection: scanning them causes most of the slowest
+    answers.
+    """
     gc.freeze()
 
 
@@ -57,7 +61,8 @@ def stop_signal() -> threading.Event:
         received.get()
         stop.set()
 
-    # A handler interrupts the main thread anywhere, also where it holds the lock of `stop`: setting it there would never return.
+    # A handler interrupts the main thread anywhere, also where it holds the lock of `stop`: setting it there
+    # would never return.
     threading.Thread(target=wait_for_signal, name="signals", daemon=True).start()
     for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(name, lambda number, _frame: received.put(number))
@@ -70,7 +75,8 @@ def python_module(name: str, *arguments: str) -> tuple[str, ...]:
 
 @contextlib.contextmanager
 def ready_database(settings: Settings) -> Iterator[Database]:
-    """Yields the database of a service, migrated. An embedded one that does not run is started and, after the block, stopped.
+    """Yields the database of a service, migrated. An embedded one that does not run is started and, after the
+    block, stopped.
 
     Raises:
     SetupError: no service has created a database there, or the embedded one does not start.
@@ -90,7 +96,9 @@ def ready_session() -> Iterator[Session]:
 
 @contextlib.contextmanager
 def open_database(settings: Settings, *, creates: bool = False) -> Iterator[Database]:
-    """Yields the database as it is. An embedded one that does not exist yet is created only if the command `creates` one."""
+    """Yields the database as it is. An embedded one that does not exist yet is created only if the command
+    `creates` one.
+    """
     with contextlib.ExitStack() as stack:
         if settings.database_url is not None:
             url = settings.database_url.get_secret_value()
@@ -102,11 +110,14 @@ def open_database(settings: Settings, *, creates: bool = False) -> Iterator[Data
 
 
 def require_tables(database: Database) -> None:
-    """Raises SetupError if the database holds no Evenhand, of any version: most likely the command was meant for another one."""
+    """Raises SetupError if the database holds no Evenhand, of any version: most likely the command was
+    meant for another one.
+    """
     with database.operator_connection() as connection:
         if read_revision(connection) is None:
             raise SetupError(
-                f"The database {public_address(database.url)} holds no Evenhand yet. Name the one of the service in DATABASE_URL, or make "
+                f"The database {public_address(database.url)} holds no Evenhand yet. Name the one of the "
+                "service in DATABASE_URL, or make "
                 "the tables with evenhand migrate (evenhand serve does it too)."
             )
 
@@ -123,4 +134,8 @@ def warn_of_foreign_tables(database: Database) -> None:
     with database.transaction() as session:
         foreign = find_foreign_deployments(session)
     if foreign:
-        log.warning("deployments_not_checked", deployments=foreign, reason=f"the payload or feedback of each {NOT_READ}")
+        log.warning(
+            "deployments_not_checked",
+            deployments=foreign,
+            reason=f"the payload or feedback of each {NOT_READ}",
+        )

@@ -56,7 +56,9 @@ class Finding:
 
 @command.command()
 def doctor() -> None:
-    """Look at everything that an installation needs, one line each. Changes nothing. Ends with 1 if there is a fault."""
+    """Look at everything that an installation needs, one line each. Changes nothing. Ends with 1 if there
+    is a fault.
+    """
     settings = command_settings()
     has_fault = False
     for finding in examine(settings):
@@ -108,19 +110,35 @@ def look_at_secrets(settings: Settings) -> Finding:
     file = settings.data_dir.absolute() / KEY_FILE
     if file.exists():
         return Finding("secret key", GOOD, f"is in {file}. Keep a copy of it elsewhere.")
-    return Finding("secret key", WARNING, f"is neither set nor in {file}. The service makes one at its start; keep a copy.")
+    return Finding(
+        "secret key",
+        WARNING,
+        f"is neither set nor in {file}. The service makes one at its start; keep a copy.",
+    )
 
 
 def look_at_schema(session: Session) -> Finding:
     revision, head = read_revision(session.connection()), newest_revision()
     if revision is None:
-        return Finding("schema", FAULT, "The database holds no Evenhand. Run evenhand migrate, or correct DATABASE_URL.")
+        return Finding(
+            "schema", FAULT, "The database holds no Evenhand. Run evenhand migrate, or correct DATABASE_URL."
+        )
     if revision == head:
         return Finding("schema", GOOD, f"{revision} is that of this version.")
     if is_newer(revision):
-        return Finding("schema", WARNING, f"{revision} is of a newer version. Finish the upgrade: start that version here, too.")
-    first = f"evenhand migrate of commit {OLDEST_COMMIT}, then that of this version" if is_too_old(revision) else "evenhand migrate"
-    return Finding("schema", FAULT, f"{revision} is older than {head}, which this version needs. Run {first}.")
+        return Finding(
+            "schema",
+            WARNING,
+            f"{revision} is of a newer version. Finish the upgrade: start that version here, too.",
+        )
+    first = (
+        f"evenhand migrate of commit {OLDEST_COMMIT}, then that of this version"
+        if is_too_old(revision)
+        else "evenhand migrate"
+    )
+    return Finding(
+        "schema", FAULT, f"{revision} is older than {head}, which this version needs. Run {first}."
+    )
 
 
 def look_at_clock(session: Session) -> Finding:
@@ -136,7 +154,11 @@ def look_at_clock(session: Session) -> Finding:
 def look_at_worker(session: Session) -> Finding:
     silent = session.scalar(text("SELECT now() - max(beat_at) FROM workers"))
     if silent is None:
-        return Finding("worker", FAULT, "No worker has ever answered. Start evenhand worker, or evenhand serve without --without-worker.")
+        return Finding(
+            "worker",
+            FAULT,
+            "No worker has ever answered. Start evenhand worker, or evenhand serve without --without-worker.",
+        )
     sentence = f"The newest heartbeat is {silent.total_seconds():.0f} s old."
     if silent > timedelta(seconds=45):
         return Finding("worker", FAULT, f"{sentence} Nothing is checked: see the runbook, No worker answers.")
@@ -147,7 +169,9 @@ def look_at_keys(session: Session) -> Finding:
     admins = session.scalar(text("SELECT count(*) FROM api_keys WHERE role = 'admin' AND revoked_at IS NULL"))
     people = session.scalar(text("SELECT count(*) FROM users WHERE role = 'admin' AND disabled_at IS NULL"))
     if admins + people == 0:
-        return Finding("keys", WARNING, "No key and no user may administer. Run evenhand keys create --role admin.")
+        return Finding(
+            "keys", WARNING, "No key and no user may administer. Run evenhand keys create --role admin."
+        )
     return Finding("keys", GOOD, f"{admins} admin keys and {people} admin users are in use.")
 
 
@@ -155,7 +179,11 @@ def look_at_months(session: Session) -> Finding:
     months = months_ahead(session, current_time(session))
     sentence = f"Records can be stored {months} months ahead."
     if months < MIN_MONTHS_AHEAD:
-        return Finding("months", WARNING, f"{sentence} A worker makes them every minute: look at its log for tick_failed.")
+        return Finding(
+            "months",
+            WARNING,
+            f"{sentence} A worker makes them every minute: look at its log for tick_failed.",
+        )
     return Finding("months", GOOD, sentence)
 
 
@@ -166,11 +194,15 @@ def look_at_days(session: Session) -> Finding:
     if waiting.since is None:
         return Finding("days", GOOD, "All ended days of checks are added up.")
     sentence = (
-        f"Ended days of checks that are not added up: {waiting.days:,} of {waiting.deployments:,} deployments,"
+        f"Ended days of checks that are not added up: {waiting.days:,} of {waiting.deployments:,} "
+        "deployments,"
         f" the oldest changed at {waiting.changed_at:%Y-%m-%d %H:%M} UTC."
     )
     if now - waiting.since > MAX_DAY_WAIT:
-        advice = "Series of a year are slow until then. A worker adds up 300 a minute: look at its log for days_delayed."
+        advice = (
+            "Series of a year are slow until then. A worker adds up 300 a minute: look at its log for "
+            "days_delayed."
+        )
         return Finding("days", WARNING, f"{sentence} {advice}")
     return Finding("days", GOOD, sentence)
 
@@ -179,7 +211,9 @@ def look_at_stored_secrets(settings: Settings, session: Session) -> Finding:
     unreadable = find_unreadable(session, find_secret_box(settings))
     if unreadable:
         sentence = f"This key cannot read the stored secret of {name_first(unreadable)}."
-        return Finding("secrets", FAULT, f"{sentence} Set EVENHAND_SECRET_KEY to the key that it was encrypted with.")
+        return Finding(
+            "secrets", FAULT, f"{sentence} Set EVENHAND_SECRET_KEY to the key that it was encrypted with."
+        )
     return Finding("secrets", GOOD, "All stored secrets can be read.")
 
 
@@ -188,7 +222,8 @@ def look_at_endpoints(settings: Settings, session: Session) -> Iterator[Finding]
     rows = session.execute(
         text(
             """SELECT d.id, d.endpoint->>'url' AS url, d.endpoint->>'uri' AS uri, f.failures, f.reason FROM deployments d
-               LEFT JOIN endpoint_failures f ON f.deployment_no = d.no WHERE d.endpoint IS NOT NULL ORDER BY d.no"""
+               LEFT JOIN endpoint_failures f ON f.deployment_no = d.no WHERE d.endpoint IS NOT NULL
+                   ORDER BY d.no"""
         )
     )
     for row in rows:
@@ -201,6 +236,14 @@ def look_at_endpoints(settings: Settings, session: Session) -> Iterator[Finding]
             yield Finding("endpoint", FAULT, f"{row.id}: {error}")
         else:
             if row.failures:
-                yield Finding("endpoint", WARNING, f"{row.id}: did not answer {row.failures} checks in a row. {row.reason}")
+                yield Finding(
+                    "endpoint",
+                    WARNING,
+                    f"{row.id}: did not answer {row.failures} checks in a row. {row.reason}",
+                )
             else:
-                yield Finding("endpoint", GOOD, f"{row.id}: may be called; the last check had an answer, or there was none.")
+                yield Finding(
+                    "endpoint",
+                    GOOD,
+                    f"{row.id}: may be called; the last check had an answer, or there was none.",
+                )

@@ -20,23 +20,37 @@ from ..sources.stored.record_queries import read_schemas
 from .database import command_settings, lower_priority, ready_database
 from .keys import COMMAND_LINE
 
-command = typer.Typer(no_args_is_help=True, add_completion=False, help="Write a month of records to a file that evenhand import reads.")
+command = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    help="Write a month of records to a file that evenhand import reads.",
+)
 
-_Deployment = Annotated[str, typer.Option("--deployment", envvar="EVENHAND_DEPLOYMENT", help="Id of the deployment.")]
+_Deployment = Annotated[
+    str, typer.Option("--deployment", envvar="EVENHAND_DEPLOYMENT", help="Id of the deployment.")
+]
 _Month = Annotated[str, typer.Option(help="The month in UTC, such as 2026-03.")]
 _Output = Annotated[Path, typer.Option(help="Parquet file to write; it must not exist.", dir_okay=False)]
-_Version = Annotated[int | None, typer.Option(help="Version of the schema; needed if the month has records of several.")]
+_Version = Annotated[
+    int | None, typer.Option(help="Version of the schema; needed if the month has records of several.")
+]
 
 
 @command.command()
-def payload(*, deployment: _Deployment, month: _Month, output: _Output, schema_version: _Version = None) -> None:
+def payload(
+    *, deployment: _Deployment, month: _Month, output: _Output, schema_version: _Version = None
+) -> None:
     """Write the payload records that were logged in a month."""
     _export(LogKind.PAYLOAD, deployment, month, output, schema_version)
 
 
 @command.command()
-def feedback(*, deployment: _Deployment, month: _Month, output: _Output, schema_version: _Version = None) -> None:
-    """Write the labels of the records of a month, however late they came, and labels without a record by their own time."""
+def feedback(
+    *, deployment: _Deployment, month: _Month, output: _Output, schema_version: _Version = None
+) -> None:
+    """Write the labels of the records of a month, however late they came, and labels without a record by
+    their own time.
+    """
     _export(LogKind.FEEDBACK, deployment, month, output, schema_version)
 
 
@@ -47,9 +61,18 @@ def _export(kind: LogKind, deployment_id: str, month: str, output: Path, version
         with database.transaction() as session:
             deployment = Deployments(session, open_secret_box(settings)).get(deployment_id)
             records = versions_of_month(reader, kind, deployment.no, span)
-            schema = read_schemas(session, deployment.no)[_choose_version(kind, records, version, f"{month} of {deployment_id}")]
+            schema = read_schemas(session, deployment.no)[
+                _choose_version(kind, records, version, f"{month} of {deployment_id}")
+            ]
             details = {"rows": records[schema.version], "schema_version": schema.version}
-            record_activity(session, COMMAND_LINE, f"{kind.value}_records.exported", deployment, subject=month, details=details)
+            record_activity(
+                session,
+                COMMAND_LINE,
+                f"{kind.value}_records.exported",
+                deployment,
+                subject=month,
+                details=details,
+            )
         head = ExportHead(
             kind=kind,
             month=month,
@@ -67,16 +90,25 @@ def _export(kind: LogKind, deployment_id: str, month: str, output: Path, version
 def _choose_version(kind: LogKind, records: Mapping[int, int], version: int | None, source: str) -> int:
     if version is None and len(records) > 1:
         listed = ", ".join(f"{number} ({count:,} records)" for number, count in records.items())
-        raise InvalidInput.of("--schema-version", f"must be one of those that {source} has: {listed}. Write a file of each")
+        raise InvalidInput.of(
+            "--schema-version", f"must be one of those that {source} has: {listed}. Write a file of each"
+        )
     chosen = version or next(iter(records), None)
     if chosen is None or chosen not in records:
-        raise NotFound(f"{kind.value} record in the database of", source if version is None else f"{source} under schema version {version}")
+        raise NotFound(
+            f"{kind.value} record in the database of",
+            source if version is None else f"{source} under schema version {version}",
+        )
     return chosen
 
 
 def _read_month(text: str) -> Span:
     try:
         start = datetime.combine(date.fromisoformat(f"{text}-01"), time(tzinfo=UTC))
-        return Span(start=start, end=start.replace(year=start.year + start.month // 12, month=start.month % 12 + 1))
+        return Span(
+            start=start, end=start.replace(year=start.year + start.month // 12, month=start.month % 12 + 1)
+        )
     except ValueError as error:
-        raise InvalidInput.of("--month", f"must be a year and a month such as 2026-03, found {text!r:.40}") from error
+        raise InvalidInput.of(
+            "--month", f"must be a year and a month such as 2026-03, found {text!r:.40}"
+        ) from error

@@ -64,19 +64,28 @@ class ImportService:
         if response.is_error:
             raise _unexpected(response)
         members = _members(response)
-        [favourable, *_] = _members(self._request("GET", f"{self._address}/fairness-monitor")).get("favourable", [None])
+        [favourable, *_] = _members(self._request("GET", f"{self._address}/fairness-monitor")).get(
+            "favourable", [None]
+        )
         for column in (*members["features"], *members["meta"]):
             # Values are sent, not groups.
             column["storage"] = column["storage"] and column["storage"] | {"groups": ()}
-        endpoint = members["endpoint"] and {name: members["endpoint"][name] for name in ("payload_format", "mapping")}
-        read = {"schema": {"version": 1} | members, "lists_texts": isinstance(favourable, str), "endpoint": endpoint}
+        endpoint = members["endpoint"] and {
+            name: members["endpoint"][name] for name in ("payload_format", "mapping")
+        }
+        read = {
+            "schema": {"version": 1} | members,
+            "lists_texts": isinstance(favourable, str),
+            "endpoint": endpoint,
+        }
         return msgspec.convert(members | read, ImportTarget)
 
     def is_registered(self) -> bool:
         return self._request("GET", self._address).status_code == HTTPStatus.OK
 
     def send(self, body: bytes, path: str = "", media_type: str = "application/json") -> Receipt:
-        """Stores a native body of historical records, or of what `path` takes; returns the receipt, after the durable commit.
+        """Stores a native body of historical records, or of what `path` takes; returns the receipt, after the
+        durable commit.
 
         Raises:
         InvalidInput: the body as a whole is refused.
@@ -87,7 +96,10 @@ class ImportService:
         members = _members(response)
         # A body of which everything is refused is a problem document, with the receipt in it.
         if "sent" in members:
-            changed = {"accepted": members.get("corrected", 0), "rounded": members.get("rounded_probabilities", 0)}
+            changed = {
+                "accepted": members.get("corrected", 0),
+                "rounded": members.get("rounded_probabilities", 0),
+            }
             return msgspec.convert(changed | members, Receipt)
         if response.status_code in (HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.REQUEST_ENTITY_TOO_LARGE):
             problems = [FieldProblem(error["field"], error["message"]) for error in members.get("errors", ())]
@@ -98,8 +110,13 @@ class ImportService:
         """Does nothing: the report of the command has the row."""
 
     def put_left_out(self, sender: str, rate: float, hours: Mapping[datetime, int]) -> None:
-        """Notes how many records a sampled log does not hold. The service keeps the highest number of each hour and sender."""
-        entries = [{"hour": hour.isoformat(), "not_received": 0, "left_out": count} for hour, count in sorted(hours.items())]
+        """Notes how many records a sampled log does not hold. The service keeps the highest number of each
+        hour and sender.
+        """
+        entries = [
+            {"hour": hour.isoformat(), "not_received": 0, "left_out": count}
+            for hour, count in sorted(hours.items())
+        ]
         for start in range(0, len(entries), _HOURS_AT_ONCE):
             body = {"sample_rate": rate, "hours": entries[start : start + _HOURS_AT_ONCE]}
             self.ask("PUT", f"/missing-records/{sender}", body)
@@ -136,13 +153,17 @@ class ImportService:
             stated = response.headers.get("Retry-After", "")
             time.sleep(min(float(stated), _LONGEST_PAUSE) if stated.isdigit() else 0.0)
         raise Unavailable(
-            f"{self._client.base_url} does not answer ({problem}). What was sent is stored; run the same command again to continue."
+            f"{self._client.base_url} does not answer ({problem}). What was sent is stored; run the same "
+            "command again to continue."
         )
 
 
 def open_client(url: str, key: str) -> httpx.Client:
     if not url.startswith(("http://", "https://")):
-        raise SetupError(f"The address of the service must begin with http:// or https://, found {url!r:.100}. Set --url or EVENHAND_URL.")
+        raise SetupError(
+            f"The address of the service must begin with http:// or https://, found {url!r:.100}. Set --url "
+            "or EVENHAND_URL."
+        )
     return httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=TIMEOUT_SECONDS)
 
 
@@ -155,8 +176,12 @@ def _words(response: httpx.Response) -> str:
     members = _members(response)
     faults: Sequence[Mapping[str, str]] = members.get("errors") or ()
     listed = "; ".join(f"{fault.get('field')}: {fault.get('message')}" for fault in faults)
-    return f"{response.status_code} {members.get('detail') or response.text[:_SHOWN]}" + (f" ({listed[:_SHOWN]})" if listed else "")
+    return f"{response.status_code} {members.get('detail') or response.text[:_SHOWN]}" + (
+        f" ({listed[:_SHOWN]})" if listed else ""
+    )
 
 
 def _unexpected(response: httpx.Response) -> SetupError:
-    return SetupError(f"{response.request.method} {response.request.url.path} was answered {_words(response)}")
+    return SetupError(
+        f"{response.request.method} {response.request.url.path} was answered {_words(response)}"
+    )

@@ -31,9 +31,13 @@ from ..intake.imports.run_import import CheckpointFile, run_import, subject_memb
 from .import_service import ImportService, open_client
 from .library.metrics_files import Encoding, TimeFormat
 
-command = typer.Typer(no_args_is_help=True, add_completion=False, help="Send files of records to a service, each record once.")
+command = typer.Typer(
+    no_args_is_help=True, add_completion=False, help="Send files of records to a service, each record once."
+)
 
-STATE_FOLDER = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "evenhand" / "imports"
+STATE_FOLDER = (
+    Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "evenhand" / "imports"
+)
 
 SOME_REJECTED = 3
 """Exit status if some rows are stored and others were rejected; it is 1 if none is stored."""
@@ -42,17 +46,36 @@ POLL_SECONDS = 1.0
 
 MAX_SHOWN = 10
 
-Files = Annotated[list[Path], typer.Argument(metavar="FILE…", help="Files of one layout.", exists=True, dir_okay=False, readable=True)]
+Files = Annotated[
+    list[Path],
+    typer.Argument(metavar="FILE…", help="Files of one layout.", exists=True, dir_okay=False, readable=True),
+]
 Url = Annotated[str, typer.Option(envvar="EVENHAND_URL", help="Address of the service.")]
-Key = Annotated[str, typer.Option(envvar="EVENHAND_KEY", help="API key with the role manage.", show_default=False)]
-DeploymentId = Annotated[str, typer.Option("--deployment", envvar="EVENHAND_DEPLOYMENT", help="Id of the deployment.")]
-LayoutOption = Annotated[ImportLayout | None, typer.Option(help="Layout of the files; without it, it is found from the first file.")]
-At = Annotated[str | None, typer.Option(help="Time of records that state none; UTC unless it says otherwise.")]
+Key = Annotated[
+    str, typer.Option(envvar="EVENHAND_KEY", help="API key with the role manage.", show_default=False)
+]
+DeploymentId = Annotated[
+    str, typer.Option("--deployment", envvar="EVENHAND_DEPLOYMENT", help="Id of the deployment.")
+]
+LayoutOption = Annotated[
+    ImportLayout | None,
+    typer.Option(help="Layout of the files; without it, it is found from the first file."),
+]
+At = Annotated[
+    str | None, typer.Option(help="Time of records that state none; UTC unless it says otherwise.")
+]
 Offset = Annotated[str | None, typer.Option(help="Offset from UTC of times that state none, such as +00:00.")]
-IdColumn = Annotated[str | None, typer.Option(help="Column of the ids. Without ids, the file's content and the line make them.")]
+IdColumn = Annotated[
+    str | None,
+    typer.Option(help="Column of the ids. Without ids, the file's content and the line make them."),
+]
 TimeColumn = Annotated[str | None, typer.Option(help="Column of the times.")]
-Rejections = Annotated[Path | None, typer.Option(help="File to write every rejected row to, as JSON lines.", dir_okay=False)]
-State = Annotated[Path, typer.Option(help="Folder of the notes that a stopped import continues from.", show_default=False)]
+Rejections = Annotated[
+    Path | None, typer.Option(help="File to write every rejected row to, as JSON lines.", dir_okay=False)
+]
+State = Annotated[
+    Path, typer.Option(help="Folder of the notes that a stopped import continues from.", show_default=False)
+]
 
 
 @command.command()
@@ -72,31 +95,45 @@ def payload(
     probability_column: Annotated[str | None, typer.Option(help="Column of the probabilities.")] = None,
     label_column: Annotated[str | None, typer.Option(help="Column of the decoded predictions.")] = None,
     register: Annotated[
-        bool, typer.Option(help="Register the deployment from an export or BentoML's schema file, if it is not there yet.")
+        bool,
+        typer.Option(
+            help="Register the deployment from an export or BentoML's schema file, if it is not there yet."
+        ),
     ] = False,
-    problem_type: Annotated[str, typer.Option(help="Of a deployment that is registered: binary, multiclass or regression.")] = "binary",
+    problem_type: Annotated[
+        str, typer.Option(help="Of a deployment that is registered: binary, multiclass or regression.")
+    ] = "binary",
     encoding: Encoding = "utf-8",
     rejections: Rejections = None,
     state: State = STATE_FOLDER,
 ) -> None:
-    """Import records of requests and answers. Each counts for the hour of its own time. Status 3 if some rows are rejected."""
+    """Import records of requests and answers. Each counts for the hour of its own time. Status 3 if some
+    rows are rejected.
+    """
     with open_client(url, key) as client:
         service = ImportService(client, deployment)
         inputs = [InputFile.at(path, encoding) for path in files]
         schemas = [file for file in inputs if not file.is_parquet and is_bento_schema(file)]
-        bodies = {file.name: read_bento_schema(file).registration(deployment, problem_type) for file in schemas}
+        bodies = {
+            file.name: read_bento_schema(file).registration(deployment, problem_type) for file in schemas
+        }
         data = [file for file in inputs if file not in schemas]
         bodies |= {file.name: head.registration(deployment) for file in data if (head := read_head(file))}
         for name, body in bodies.items():
             if not service.is_registered():
                 if not register:
                     raise SetupError(
-                        f"There is no deployment {deployment}. Register it first, or import with --register to take it from {name}."
+                        f"There is no deployment {deployment}. Register it first, or import with --register "
+                        f"to take it from {name}."
                     )
                 service.register(body)
                 typer.echo(f"Registered {deployment} from {name}.")
         columns = ColumnNames(
-            id=id_column, time=time_column, prediction=prediction_column, probability=probability_column, label=label_column
+            id=id_column,
+            time=time_column,
+            prediction=prediction_column,
+            probability=probability_column,
+            label=label_column,
         )
         subject = _subject(service, columns, at, utc_offset, time_format)
         end_with(import_into(service, data, layout, subject, state, rejections))
@@ -120,7 +157,9 @@ def feedback(
     rejections: Rejections = None,
     state: State = STATE_FOLDER,
 ) -> None:
-    """Import ground-truth labels, by the ids of their records or with the features. Status 3 if some rows are rejected."""
+    """Import ground-truth labels, by the ids of their records or with the features. Status 3 if some rows
+    are rejected.
+    """
     with open_client(url, key) as client:
         service = ImportService(client, deployment, LogKind.FEEDBACK)
         columns = ColumnNames(id=id_column, time=time_column, label=label_column)
@@ -138,10 +177,17 @@ def corrections(
     url: Url = "http://127.0.0.1:8000",
     encoding: Encoding = "utf-8",
 ) -> None:
-    """Correct labels and predictions: record_id, what, old, new, reason, correction_id. Status 3 if some rows are rejected."""
+    """Correct labels and predictions: record_id, what, old, new, reason, correction_id. Status 3 if some
+    rows are rejected.
+    """
     with open_client(url, key) as client:
-        receipt = ImportService(client, deployment).send(file.read_bytes(), "corrections", f"text/csv; charset={encoding}")
-    typer.echo(f"{receipt.accepted:,} corrected, {receipt.duplicate:,} corrected before, {receipt.rejected:,} rejected.")
+        receipt = ImportService(client, deployment).send(
+            file.read_bytes(), "corrections", f"text/csv; charset={encoding}"
+        )
+    typer.echo(
+        f"{receipt.accepted:,} corrected, {receipt.duplicate:,} corrected before, {receipt.rejected:,} "
+        "rejected."
+    )
     for rejection in receipt.rejections:
         typer.echo(f"{file} row {rejection.index + 1:,}, {rejection.field}: {rejection.reason}")
     for conflict in receipt.conflicts:
@@ -153,26 +199,52 @@ def corrections(
 @command.command()
 def sagemaker(
     *,
-    config: Annotated[Path, typer.Option(help="The bias monitor's analysis_config.json.", exists=True, dir_okay=False, readable=True)],
-    captures: Annotated[list[Path], typer.Option(help="Data capture: a file, or a folder of files. May be given again.", exists=True)],
+    config: Annotated[
+        Path,
+        typer.Option(
+            help="The bias monitor's analysis_config.json.", exists=True, dir_okay=False, readable=True
+        ),
+    ],
+    captures: Annotated[
+        list[Path],
+        typer.Option(help="Data capture: a file, or a folder of files. May be given again.", exists=True),
+    ],
     deployment: DeploymentId,
     key: Key,
     url: Url = "http://127.0.0.1:8000",
-    ground_truth: Annotated[list[Path] | None, typer.Option(help="Ground truth, in the same way.", exists=True)] = None,
-    constraints: Annotated[Path | None, typer.Option(help="The baseline, whose values become the limits.", exists=True)] = None,
-    threshold: Annotated[list[str] | None, typer.Option(help="Facet of a numeric column whose value is a threshold.")] = None,
-    category: Annotated[list[str] | None, typer.Option(help="Facet of a numeric column whose value is a category.")] = None,
-    unfavourable: Annotated[list[str] | None, typer.Option(help="Label that is not favourable, as JSON or text.")] = None,
-    probability_threshold: Annotated[
-        float | None, typer.Option(help="The job's ProbabilityThresholdAttribute; else the configuration's probability_threshold, or 0.5.")
+    ground_truth: Annotated[
+        list[Path] | None, typer.Option(help="Ground truth, in the same way.", exists=True)
     ] = None,
-    violations: Annotated[Path | None, typer.Option(help="Check what was imported, and write constraint_violations.json here.")] = None,
+    constraints: Annotated[
+        Path | None, typer.Option(help="The baseline, whose values become the limits.", exists=True)
+    ] = None,
+    threshold: Annotated[
+        list[str] | None, typer.Option(help="Facet of a numeric column whose value is a threshold.")
+    ] = None,
+    category: Annotated[
+        list[str] | None, typer.Option(help="Facet of a numeric column whose value is a category.")
+    ] = None,
+    unfavourable: Annotated[
+        list[str] | None, typer.Option(help="Label that is not favourable, as JSON or text.")
+    ] = None,
+    probability_threshold: Annotated[
+        float | None,
+        typer.Option(
+            help="The job's ProbabilityThresholdAttribute; else the configuration's probability_threshold, "
+            "or 0.5."
+        ),
+    ] = None,
+    violations: Annotated[
+        Path | None, typer.Option(help="Check what was imported, and write constraint_violations.json here.")
+    ] = None,
     at: At = None,
     encoding: Encoding = "utf-8",
     rejections: Rejections = None,
     state: State = STATE_FOLDER,
 ) -> None:
-    """Take over a bias monitor of SageMaker Model Monitor: its configuration, data capture and ground truth."""
+    """Take over a bias monitor of SageMaker Model Monitor: its configuration, data capture and ground
+    truth.
+    """
     analysis = read_json(config)
     choices = ClarifyChoices(
         thresholds=frozenset(threshold or ()),
@@ -184,17 +256,29 @@ def sagemaker(
         service = ImportService(client, deployment)
         target = service.read_deployment()
         baseline = read_json(constraints) if constraints else None
-        monitor = ClarifyConfig(analysis).monitor(target.schema, target.outputs, target.problem_type, choices, baseline)
+        monitor = ClarifyConfig(analysis).monitor(
+            target.schema, target.outputs, target.problem_type, choices, baseline
+        )
         service.ask("PUT", "/fairness-monitor", monitor.body)
         typer.echo(f"{deployment} has the fairness monitor of {config.name}.")
         for note in monitor.notes:
             typer.echo(f"  {note}")
         subject = replace(_subject(service, ColumnNames(), at), score_threshold=monitor.score_threshold)
-        report = import_into(service, list_files("captures", captures, encoding), ImportLayout.SAGEMAKER, subject, state, rejections)
+        report = import_into(
+            service,
+            list_files("captures", captures, encoding),
+            ImportLayout.SAGEMAKER,
+            subject,
+            state,
+            rejections,
+        )
         reports = [report]
         if ground_truth:
             labels = ImportService(client, deployment, LogKind.FEEDBACK)
-            files, subject = list_files("ground-truth", ground_truth, encoding), _subject(labels, ColumnNames(), at)
+            files, subject = (
+                list_files("ground-truth", ground_truth, encoding),
+                _subject(labels, ColumnNames(), at),
+            )
             # With one file of rejected rows for two imports, a stopped one would cut the other's off.
             reports.append(import_into(labels, files, ImportLayout.SAGEMAKER, subject, state, None))
         if violations and report.earliest and report.latest:
@@ -205,15 +289,23 @@ def sagemaker(
 
 
 def check_span(service: ImportService, earliest: str, latest: str) -> list[dict[str, Any]]:
-    """Returns the measurements of a check of the hours from the earliest to the latest record, once it has ended."""
+    """Returns the measurements of a check of the hours from the earliest to the latest record, once it has
+    ended.
+    """
     end = floor_to_hour(datetime.fromisoformat(latest)) + HOUR
-    span = {"from": floor_to_hour(datetime.fromisoformat(earliest)).isoformat(), "to": min(end, utc_now()).isoformat()}
+    span = {
+        "from": floor_to_hour(datetime.fromisoformat(earliest)).isoformat(),
+        "to": min(end, utc_now()).isoformat(),
+    }
     check = service.ask("POST", "/checks", span)
     while check["state"] in (CheckState.QUEUED, CheckState.RUNNING):
         time.sleep(POLL_SECONDS)
         check = service.ask("GET", f"/checks/{check['id']}")
     if check["state"] != CheckState.SUCCEEDED:
-        raise SetupError(f"The check of {span['from']} to {span['to']} ended {check['state']}: {check.get('reason') or 'see its page'}.")
+        raise SetupError(
+            f"The check of {span['from']} to {span['to']} ended {check['state']}: "
+            f"{check.get('reason') or 'see its page'}."
+        )
     measurements: list[dict[str, Any]] = []
     query: dict[str, str] | None = None
     while True:
@@ -238,7 +330,11 @@ def parse_scalar(text: str) -> Any:  # noqa: ANN401 - any scalar
 
 def list_files(option: str, paths: Sequence[Path], encoding: str) -> list[InputFile]:
     """Returns files, and those in folders that end in .jsonl. Raises InvalidInput if there is none."""
-    files = [InputFile.at(file, encoding) for path in paths for file in (sorted(path.rglob("*.jsonl")) if path.is_dir() else [path])]
+    files = [
+        InputFile.at(file, encoding)
+        for path in paths
+        for file in (sorted(path.rglob("*.jsonl")) if path.is_dir() else [path])
+    ]
     if not files:
         raise InvalidInput.of(option, "has no file that ends in .jsonl")
     return files
@@ -252,7 +348,9 @@ def import_into(
     state: Path,
     rejections: Path | None,
 ) -> ImportReport:
-    """Imports the files with a bar where somebody watches; notes go to the folder `state`, rejected rows to `rejections`."""
+    """Imports the files with a bar where somebody watches; notes go to the folder `state`, rejected rows
+    to `rejections`.
+    """
     layout = find_layout(files, chosen_layout, subject.kind)
     identity = {
         "files": [file.digest for file in files],
@@ -270,7 +368,9 @@ def import_into(
         task = bar.add_task("Importing", total=sum(file.size for file in files))
 
         def notice(report: ImportReport) -> None:
-            bar.update(task, completed=sum(file.bytes_read for file in files), description=f"{report.read:,} rows")
+            bar.update(
+                task, completed=sum(file.bytes_read for file in files), description=f"{report.read:,} rows"
+            )
 
         report = run_import(files, layout, subject, service, checkpoint, notice=notice)
     print_report(report, rejections)
@@ -281,7 +381,9 @@ def import_into(
 
 
 def end_with(*reports: ImportReport) -> None:
-    """Ends the command with the status of an import that rejected some rows, if one did: a script has to notice."""
+    """Ends the command with the status of an import that rejected some rows, if one did: a script has to
+    notice.
+    """
     if any(report.rejected for report in reports):
         raise typer.Exit(SOME_REJECTED)
 
@@ -290,11 +392,17 @@ def parse_offset(text: str | None) -> tzinfo | None:
     try:
         return None if text is None else datetime.strptime(text, "%z").tzinfo
     except ValueError as error:
-        raise InvalidInput.of("utc-offset", f"must be an offset such as +01:00, found {text!r:.50}") from error
+        raise InvalidInput.of(
+            "utc-offset", f"must be an offset such as +01:00, found {text!r:.50}"
+        ) from error
 
 
 def _subject(
-    service: ImportService, columns: ColumnNames, at: str | None, offset: str | None = None, time_format: str | None = None
+    service: ImportService,
+    columns: ColumnNames,
+    at: str | None,
+    offset: str | None = None,
+    time_format: str | None = None,
 ) -> ImportSubject:
     target = service.read_deployment()
     return ImportSubject(
@@ -310,9 +418,15 @@ def _subject(
 
 
 def print_report(report: ImportReport, rejections: Path | None) -> None:
-    typer.echo(f"{report.read:,} rows: {report.accepted:,} stored, {report.duplicate:,} stored before, {report.rejected:,} rejected.")
+    typer.echo(
+        f"{report.read:,} rows: {report.accepted:,} stored, {report.duplicate:,} stored before, "
+        f"{report.rejected:,} rejected."
+    )
     if report.rounded_probabilities:
-        typer.echo(f"Of {report.rounded_probabilities:,}, the probability lies a hair outside [0, 1] and counts as 0 or 1.")
+        typer.echo(
+            f"Of {report.rounded_probabilities:,}, the probability lies a hair outside [0, 1] and counts as "
+            "0 or 1."
+        )
     for reason, rows in report.reasons.most_common(MAX_SHOWN):
         typer.echo(f"  {rows:,} × {reason}")
     for warning, rows in report.warnings.most_common(MAX_SHOWN):
@@ -320,5 +434,9 @@ def print_report(report: ImportReport, rejections: Path | None) -> None:
     for row in report.rejections[:MAX_SHOWN]:
         typer.echo(f"{row.file} line {row.line}, {row.field}: {row.reason}")
     if report.rejected > MAX_SHOWN:
-        where = "Import with --rejections FILE to get all of them." if rejections is None else f"All of them are in {rejections}."
+        where = (
+            "Import with --rejections FILE to get all of them."
+            if rejections is None
+            else f"All of them are in {rejections}."
+        )
         typer.echo(f"… {where}")

@@ -33,7 +33,9 @@ COMMAND_LINE = "command line"
 _EXPIRES = "Days after which the key is refused; left out for a key that does not expire."
 _EXPIRES_ROTATED = "Days after which the new key is refused; left out for as many as the old one had."
 
-command = typer.Typer(no_args_is_help=True, add_completion=False, help="Create, list, rotate and revoke API keys.")
+command = typer.Typer(
+    no_args_is_help=True, add_completion=False, help="Create, list, rotate and revoke API keys."
+)
 
 
 @command.command()
@@ -41,19 +43,34 @@ def create(
     role: Annotated[
         Role,
         typer.Option(
-            help="ingest (log), aggregates (figures, no single records), read, manage (log, read, change) or admin (all, and keys)."
+            help="ingest (log), aggregates (figures, no single records), read, manage (log, read, change) "
+            "or admin (all, and keys)."
         ),
     ],
     name: Annotated[str, typer.Option(help="Label for people: who or what uses the key.")] = "",
-    deployment: Annotated[str | None, typer.Option(help="Id of the only deployment that the key may use.")] = None,
+    deployment: Annotated[
+        str | None, typer.Option(help="Id of the only deployment that the key may use.")
+    ] = None,
     expires_in_days: Annotated[int | None, typer.Option(min=1, max=MAX_LIFE.days, help=_EXPIRES)] = None,
 ) -> None:
     """Create a key and print it. Only its hash is stored, so it cannot be shown again."""
     with ready_session() as session:
         no = None if deployment is None else deployment_no(session, deployment)
-        text = create_key(session, role=role, name=name or role.value, deployment_no=no, expires_at=_find_expiry(expires_in_days))
+        text = create_key(
+            session,
+            role=role,
+            name=name or role.value,
+            deployment_no=no,
+            expires_at=_find_expiry(expires_in_days),
+        )
         stored = ApiKeys(session).get(str(read_key_id(text)))
-        record_activity(session, COMMAND_LINE, "api_key.created", subject=stored.id, details=changes_between(None, key_facts(stored)))
+        record_activity(
+            session,
+            COMMAND_LINE,
+            "api_key.created",
+            subject=stored.id,
+            details=changes_between(None, key_facts(stored)),
+        )
     typer.echo(text)
 
 
@@ -65,9 +82,14 @@ def list_keys() -> None:
         keys = ApiKeys(session).page(Paging(PAGE))
         while keys:
             for key in keys:
-                used = "never used" if key.last_used_at is None else f"last used {key.last_used_at:%Y-%m-%d %H:%M}"
+                used = (
+                    "never used"
+                    if key.last_used_at is None
+                    else f"last used {key.last_used_at:%Y-%m-%d %H:%M}"
+                )
                 typer.echo(
-                    f"{key.id}  {key.role:<10}  {key.name}  {key.deployment_id or 'all deployments'}  {_describe_state(key, now)}  {used}"
+                    f"{key.id}  {key.role:<10}  {key.name}  {key.deployment_id or 'all deployments'}  "
+                    f"{_describe_state(key, now)}  {used}"
                 )
             keys = ApiKeys(session).page(Paging(PAGE, keys[-1].no))
 
@@ -78,18 +100,26 @@ def rotate(
     overlap_hours: Annotated[
         int, typer.Option(min=0, max=MAX_OVERLAP // HOUR, help="Hours for which the old key stays valid.")
     ] = USUAL_OVERLAP_HOURS,
-    expires_in_days: Annotated[int | None, typer.Option(min=1, max=MAX_LIFE.days, help=_EXPIRES_ROTATED)] = None,
+    expires_in_days: Annotated[
+        int | None, typer.Option(min=1, max=MAX_LIFE.days, help=_EXPIRES_ROTATED)
+    ] = None,
 ) -> None:
     """Create a key in place of another one and print it. The old one stays valid for the overlap."""
     with ready_session() as session:
-        rotated = rotate_key(session, key_id, overlap=HOUR * overlap_hours, expires_at=_find_expiry(expires_in_days))
-        record_activity(session, COMMAND_LINE, "api_key.rotated", subject=key_id, details=rotation_facts(rotated))
+        rotated = rotate_key(
+            session, key_id, overlap=HOUR * overlap_hours, expires_at=_find_expiry(expires_in_days)
+        )
+        record_activity(
+            session, COMMAND_LINE, "api_key.rotated", subject=key_id, details=rotation_facts(rotated)
+        )
     typer.echo(rotated.text)
     typer.echo(f"The key {key_id} is valid until {rotated.old.expires_at:%Y-%m-%d %H:%M:%S %Z}.", err=True)
 
 
 @command.command()
-def revoke(key_id: Annotated[str, typer.Argument(help="Id of the key: the 8 characters after evk_.")]) -> None:
+def revoke(
+    key_id: Annotated[str, typer.Argument(help="Id of the key: the 8 characters after evk_.")],
+) -> None:
     """Revoke a key. It is refused from now on."""
     with ready_session() as session:
         if ApiKeys(session).revoke(key_id):

@@ -20,9 +20,14 @@ command = typer.Typer(add_completion=False)
 @command.command()
 def restore(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="File that `evenhand backup` wrote.")],
-    replace: Annotated[bool, typer.Option("--replace", help="Delete everything in the database first. It cannot be recovered.")] = False,  # noqa: FBT002 - typer's way to declare a flag
+    replace: Annotated[  # noqa: FBT002 - typer's way to declare a flag
+        bool,
+        typer.Option("--replace", help="Delete everything in the database first. It cannot be recovered."),
+    ] = False,
 ) -> None:
-    """Load a backup into an empty database, completely or not at all. Stop the service and its workers first."""
+    """Load a backup into an empty database, completely or not at all. Stop the service and its workers
+    first.
+    """
     settings = command_settings()
     _require_backup(file)
     with open_database(settings, creates=True) as database:
@@ -31,9 +36,15 @@ def restore(
             connections = other_connections(connection)
         address = public_address(database.url)
         if not (empty or replace):
-            raise Conflict(f"The database {address} is not empty. Restore into another one, or delete what it holds with --replace.")
+            raise Conflict(
+                f"The database {address} is not empty. Restore into another one, or delete what it holds "
+                "with --replace."
+            )
         if connections:
-            raise Conflict(f"{connections} other connections use the database {address}. Stop the service and every worker, then restore.")
+            raise Conflict(
+                f"{connections} other connections use the database {address}. Stop the service and every "
+                "worker, then restore."
+            )
 
         load(file, database.url, first=statements_before_restore(clears=replace))
         migrate(database)
@@ -42,7 +53,8 @@ def restore(
     typer.echo(f"{file} is restored, and the database is up to date.")
     if unreadable:
         typer.echo(
-            f"This installation's secret key cannot read the stored secret of {name_first(unreadable)}. Before you start the service, set "
+            f"This installation's secret key cannot read the stored secret of {name_first(unreadable)}. "
+            "Before you start the service, set "
             "EVENHAND_SECRET_KEY to the key of the installation that was backed up, or put its "
             f"{KEY_FILE} at {settings.data_dir.absolute() / KEY_FILE}.",
             err=True,
@@ -53,14 +65,19 @@ def _require_backup(file: Path) -> None:
     if not file.is_file():
         raise SetupError(f"There is no file {file}.")
     if "alembic_version" not in tables_in(file):
-        raise SetupError(f"{file} is not a backup of Evenhand: it is a dump of another database. Name a file that evenhand backup wrote.")
+        raise SetupError(
+            f"{file} is not a backup of Evenhand: it is a dump of another database. Name a file that "
+            "evenhand backup wrote."
+        )
     for revision in rows_in(file, "alembic_version"):
         if is_newer(revision):
             raise SetupError(
-                f"{file} has the schema {revision}, of a newer version of Evenhand. Restore it with that one; nothing was changed."
+                f"{file} has the schema {revision}, of a newer version of Evenhand. Restore it with that "
+                "one; nothing was changed."
             )
         if is_too_old(revision):
             raise SetupError(
-                f"{file} has the schema {revision}, of an early version of Evenhand. Restore it with commit {OLDEST_COMMIT} and make a new"
+                f"{file} has the schema {revision}, of an early version of Evenhand. Restore it with commit "
+                f"{OLDEST_COMMIT} and make a new"
                 " backup; nothing was changed."
             )

@@ -20,7 +20,11 @@ from ..worker.looks import POLICIES, alone
 from .database import command_settings, lower_priority, ready_database, ready_session
 from .keys import COMMAND_LINE, deployment_no
 
-command = typer.Typer(no_args_is_help=True, add_completion=False, help="Apply retention, erase a person's records, print receipts.")
+command = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    help="Apply retention, erase a person's records, print receipts.",
+)
 
 
 @command.command()
@@ -32,7 +36,9 @@ def run() -> None:
         lower_priority()
         with alone(database, POLICIES) as is_alone:
             if not is_alone:
-                raise Conflict("A worker applies the policies of retention. Nothing was done; try again in a moment.")
+                raise Conflict(
+                    "A worker applies the policies of retention. Nothing was done; try again in a moment."
+                )
             erasures = apply_policies(database, places)
         for erasure in erasures:
             typer.echo(_write(erasure))
@@ -41,13 +47,21 @@ def run() -> None:
 @command.command()
 def erase(
     deployment: Annotated[str, typer.Argument(help="Id of the deployment.")],
-    erasure_id: Annotated[str, typer.Option("--id", help="An id for the request, without a name of the person.")],
+    erasure_id: Annotated[
+        str, typer.Option("--id", help="An id for the request, without a name of the person.")
+    ],
     record_id: Annotated[list[str] | None, typer.Option(help="Id of a record; may be repeated.")] = None,
     field: Annotated[str | None, typer.Option(help="A meta field by which the person is found.")] = None,
-    value: Annotated[str | None, typer.Option(help="Its value, as JSON: text needs its double quotes.")] = None,
+    value: Annotated[
+        str | None, typer.Option(help="Its value, as JSON: text needs its double quotes.")
+    ] = None,
 ) -> None:
-    """Erase a person's records from every table. A worker finishes it and writes the receipt; without one, call this again after 15 s."""
-    selector = RecordSelector(record_ids=tuple(record_id or ()), field=field, value=None if value is None else _read_value(value))
+    """Erase a person's records from every table. A worker finishes it and writes the receipt; without one,
+    call this again after 15 s.
+    """
+    selector = RecordSelector(
+        record_ids=tuple(record_id or ()), field=field, value=None if value is None else _read_value(value)
+    )
     settings = command_settings()
     with ready_database(settings) as database:
         lower_priority()
@@ -56,10 +70,14 @@ def erase(
             require_no_hold(session, no, deployment, "nothing of it is erased")
             key = Deployments(session, open_secret_box(settings)).column_keys([no]).get(no)
             selected = check_selector(session, no, selector, key)
-            _, is_new = request_erasure(session, no, deployment, erasure_id=erasure_id, selector=selected, by=COMMAND_LINE)
+            _, is_new = request_erasure(
+                session, no, deployment, erasure_id=erasure_id, selector=selected, by=COMMAND_LINE
+            )
             if is_new:
                 details = {"deployment": deployment, **selected.scope()}
-                record_activity(session, COMMAND_LINE, "erasure.requested", subject=erasure_id, details=details)
+                record_activity(
+                    session, COMMAND_LINE, "erasure.requested", subject=erasure_id, details=details
+                )
         perform_erasures(database, OwnPlaces(settings.table_folders, settings.answers_dir))
         with database.transaction() as session:
             typer.echo(_write(get_erasure(session, deployment, erasure_id)))
@@ -74,10 +92,17 @@ def receipt(
     with ready_session() as session:
         erasure = get_erasure(session, deployment, erasure_id)
     if erasure.hash is None:
-        raise NotFound("receipt yet of the erasure", f"{erasure_id}: a worker writes it within a minute, unless the deployment is on hold")
+        raise NotFound(
+            "receipt yet of the erasure",
+            f"{erasure_id}: a worker writes it within a minute, unless the deployment is on hold",
+        )
     typer.echo(_write(erasure))
     if hash_receipt(receipt_document(erasure)) != erasure.hash:
-        typer.echo("The receipt was changed after it was written: its hash is another one. Compare it with the audit.", err=True)
+        typer.echo(
+            "The receipt was changed after it was written: its hash is another one. Compare it with the "
+            "audit.",
+            err=True,
+        )
         raise typer.Exit(1)
 
 
@@ -89,4 +114,6 @@ def _read_value(text: str) -> str | int | float | bool:
     value = parse_json(text, None)
     if isinstance(value, str | int | float | bool):
         return value
-    raise InvalidInput.of("--value", f"must be a text in double quotes, a number, true or false, found {text!r:.100}")
+    raise InvalidInput.of(
+        "--value", f"must be a text in double quotes, a number, true or false, found {text!r:.100}"
+    )

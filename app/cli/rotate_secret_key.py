@@ -5,7 +5,15 @@ from pathlib import Path
 import typer
 
 from ..access.audit.activity_queries import record_activity
-from ..access.secret_box import KEY_FILE, KeyFileBox, SecretBox, generate_key, open_secret_box, read_key_file, write_key_file
+from ..access.secret_box import (
+    KEY_FILE,
+    KeyFileBox,
+    SecretBox,
+    generate_key,
+    open_secret_box,
+    read_key_file,
+    write_key_file,
+)
 from ..base.errors import SetupError
 from ..database.engine import Database
 from ..database.reseal import SealedColumn, count_sealed, name_first, reseal_batch, wait_for_sealing
@@ -16,38 +24,51 @@ command = typer.Typer(add_completion=False)
 
 @command.command()
 def rotate_secret_key() -> None:
-    """Encrypt stored secrets (of endpoints, protected columns, alert channels and OpenScale's service providers) under a new key.
+    """Encrypt stored secrets (of endpoints, protected columns, alert channels and OpenScale's service
+    providers) under a new key.
 
     The service may keep running.
 
-    Without EVENHAND_SECRET_KEY a new key is generated into secret.key, and the key before is removed from it at the end. With it, the
-    secrets that were stored with one of EVENHAND_OLD_SECRET_KEYS are encrypted with EVENHAND_SECRET_KEY. A run that was stopped is
-    continued by another one.
+    Without EVENHAND_SECRET_KEY a new key is generated into secret.key, and the key before is removed from
+    it at the end. With it, the secrets that were stored with one of EVENHAND_OLD_SECRET_KEYS are encrypted
+    with EVENHAND_SECRET_KEY. A run that was stopped is continued by another one.
     """
     settings = command_settings()
     with ready_database(settings) as database:
         if settings.secret_key is not None:
             resealed = _reseal(database, open_secret_box(settings))
-            typer.echo(f"{resealed}, by EVENHAND_SECRET_KEY. Once this says 0 after the last process was restarted, drop the old keys.")
+            typer.echo(
+                f"{resealed}, by EVENHAND_SECRET_KEY. Once this says 0 after the last process was "
+                "restarted, drop the old keys."
+            )
             return
         path = settings.data_dir / KEY_FILE
         try:
             _rotate_file(database, path)
         except OSError as error:
-            raise SetupError(f"The secret key {path} cannot be read or replaced: {error.strerror}. Fix that and run this again.") from error
+            raise SetupError(
+                f"The secret key {path} cannot be read or replaced: {error.strerror}. Fix that and run this "
+                "again."
+            ) from error
 
 
 def _rotate_file(database: Database, path: Path) -> None:
     keys = read_key_file(path) if path.exists() else []
     if not keys:
-        raise SetupError(f"There is no secret key {path} yet. Start the service once, or set EVENHAND_DATA_DIR to its data folder.")
+        raise SetupError(
+            f"There is no secret key {path} yet. Start the service once, or set EVENHAND_DATA_DIR to its "
+            "data folder."
+        )
     if len(keys) == 1:
         # More than one: an earlier run did not end, and its new key is in use.
         keys = [generate_key(), *keys]
         write_key_file(path, keys)
     resealed = _reseal(database, KeyFileBox(path))
     write_key_file(path, keys[:1])
-    typer.echo(f"{resealed}, by a new key in {path}. Copy it to where you keep it; earlier backups need the key before it.")
+    typer.echo(
+        f"{resealed}, by a new key in {path}. Copy it to where you keep it; earlier backups need the key "
+        "before it."
+    )
 
 
 def _reseal(database: Database, box: SecretBox) -> str:
@@ -65,14 +86,20 @@ def _reseal(database: Database, box: SecretBox) -> str:
             after, read, resealed = batch.last_id, read + batch.seen, resealed + batch.resealed
             unreadable += [f"{kind.value} {name}" for name in batch.unreadable]
             if batch.seen:
-                typer.echo(f"{read:,} of {total:,} secrets read, {resealed:,} encrypted with the new key", err=True)
+                typer.echo(
+                    f"{read:,} of {total:,} secrets read, {resealed:,} encrypted with the new key", err=True
+                )
     if unreadable:
         # Before the old key is dropped: it may be that of a backup, which is found later.
         raise SetupError(
-            f"No known key opens the secret of {name_first(unreadable)}. {resealed:,} others were encrypted with the new key, and the old "
-            "keys stay. Add the missing key to EVENHAND_OLD_SECRET_KEYS (or as a line to secret.key), or set these secrets again; then run "
+            f"No known key opens the secret of {name_first(unreadable)}. {resealed:,} others were encrypted "
+            "with the new key, and the old "
+            "keys stay. Add the missing key to EVENHAND_OLD_SECRET_KEYS (or as a line to secret.key), or "
+            "set these secrets again; then run "
             "this again."
         )
     with database.transaction() as session:
-        record_activity(session, "command line", "secret_key.rotated", details={"encrypted": [None, resealed]})
+        record_activity(
+            session, "command line", "secret_key.rotated", details={"encrypted": [None, resealed]}
+        )
     return f"{resealed:,} of {total:,} secrets were encrypted again"

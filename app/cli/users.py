@@ -14,7 +14,9 @@ from ..domain.paging import Paging
 from .database import command_settings, ready_database, ready_session
 from .keys import COMMAND_LINE, PAGE, deployment_no
 
-command = typer.Typer(no_args_is_help=True, add_completion=False, help="Create, list and change people who log in to the pages.")
+command = typer.Typer(
+    no_args_is_help=True, add_completion=False, help="Create, list and change people who log in to the pages."
+)
 
 Name = Annotated[str, typer.Argument(help="Name of the user: lower-case letters, digits, . _ @ and -")]
 
@@ -23,9 +25,15 @@ Name = Annotated[str, typer.Argument(help="Name of the user: lower-case letters,
 def create(
     name: Name,
     role: Annotated[
-        Role, typer.Option(help="aggregates (figures, no single records), read, manage (read, log, change) or admin (all, keys and users).")
+        Role,
+        typer.Option(
+            help="aggregates (figures, no single records), read, manage (read, log, change) or admin (all, "
+            "keys and users)."
+        ),
     ],
-    deployment: Annotated[str | None, typer.Option(help="Id of the only deployment that the user may see.")] = None,
+    deployment: Annotated[
+        str | None, typer.Option(help="Id of the only deployment that the user may see.")
+    ] = None,
 ) -> None:
     """Create a user. Asks for the password, or reads it from standard input if that is not a terminal."""
     with ready_database(command_settings()) as database:
@@ -45,7 +53,9 @@ def list_users() -> None:
         listed = users.page(session, Paging(PAGE))
         while listed:
             for user in listed:
-                state = "in use" if user.disabled_at is None else f"disabled {user.disabled_at:%Y-%m-%d %H:%M}"
+                state = (
+                    "in use" if user.disabled_at is None else f"disabled {user.disabled_at:%Y-%m-%d %H:%M}"
+                )
                 typer.echo(f"{user.name}  {user.role:<6}  {user.deployment_id or 'all deployments'}  {state}")
             listed = users.page(session, Paging(PAGE, listed[-1].no))
 
@@ -57,7 +67,9 @@ def password(name: Name) -> None:
         new = _ask_password()
         with database.transaction() as session:
             change_password(session, users.get(session, name), new)
-            record_activity(session, COMMAND_LINE, "user.changed", subject=name, details={"password": "changed"})
+            record_activity(
+                session, COMMAND_LINE, "user.changed", subject=name, details={"password": "changed"}
+            )
     typer.echo(f"The password of {name} is changed.")
 
 

@@ -1,4 +1,6 @@
-"""Rows as objects, and rows of a statement in the binary form of the wire: less than half the time of SQLAlchemy's."""
+"""Rows as objects, and rows of a statement in the binary form of the wire: less than half the time of
+SQLAlchemy's.
+"""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -17,7 +19,8 @@ T = TypeVar("T")
 
 
 def read_row(kind: type[T], row: object, /, **further: object) -> T:
-    """Returns an object of the row's columns that are called as its fields; `further` are fields that are not.
+    """Returns an object of the row's columns that are called as its fields; `further` are fields that are
+    not.
 
     Texts become members of enumerations, and JSON becomes objects and tuples, as the fields are declared.
     """

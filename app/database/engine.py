@@ -33,7 +33,9 @@ SESSION = (
     "SET jit = off",  # our statements are short
     "SET idle_in_transaction_session_timeout = '60s'",
 )
-"""Settings that reading depends on, whatever the role or the database sets. Poolers refuse them at the start of a connection."""
+"""Settings that reading depends on, whatever the role or the database sets. Poolers refuse them at the
+start of a connection.
+"""
 
 MAX_IDLE = 2
 
@@ -49,7 +51,9 @@ class ArrowPool:
 
     @contextmanager
     def transaction(self) -> Iterator["dbapi.Connection"]:
-        """Yields a connection in a new transaction, and ends it without a commit. Raises adbc_driver_manager.Error."""
+        """Yields a connection in a new transaction, and ends it without a commit. Raises
+        adbc_driver_manager.Error.
+        """
         root, connection = self._begin()
         try:
             yield connection
@@ -84,7 +88,8 @@ class ArrowPool:
         while True:
             with self._lock:
                 if self._root is None:
-                    # ADBC first reads the catalogue of types, ten times as long as connecting. Clones share it.
+                    # ADBC first reads the catalogue of types, ten times as long as connecting. Clones share
+                    # it.
                     # It stays open, so it must never be in a transaction.
                     self._root = dbapi.connect(self._url, autocommit=True)
                 root, idle = self._root, self._idle.pop() if self._idle else None
@@ -115,7 +120,8 @@ def parse_url(url: str) -> URL:
     credentials = url.partition("://")[2].partition("?")[0].rpartition("@")[0]
     if "@" in credentials or "/" in credentials:
         raise SetupError(
-            "DATABASE_URL cannot be read: its user or password contains @ or /: encode them as %40 and %2F, or set DATABASE_PASSWORD."
+            "DATABASE_URL cannot be read: its user or password contains @ or /: encode them as %40 and %2F, "
+            "or set DATABASE_PASSWORD."
         )
     try:
         parsed = make_url(url)
@@ -125,13 +131,17 @@ def parse_url(url: str) -> URL:
             " and several hosts as postgresql://user:password@/database?host=first,second&port=5432,5432."
         ) from error
     if parsed.get_backend_name() not in {"postgres", "postgresql"}:
-        raise SetupError(f"DATABASE_URL names a {parsed.get_backend_name()} database; only Postgres is supported.")
+        raise SetupError(
+            f"DATABASE_URL names a {parsed.get_backend_name()} database; only Postgres is supported."
+        )
     return parsed.set(drivername="postgresql+psycopg")
 
 
 def libpq_url(url: str) -> str:
     # By default the password would become `***`.
-    address, mark, query = parse_url(url).set(drivername="postgresql").render_as_string(hide_password=False).partition("?")
+    address, mark, query = (
+        parse_url(url).set(drivername="postgresql").render_as_string(hide_password=False).partition("?")
+    )
     # Postgres' own library reads %20 alone as a blank.
     return address.replace(" ", "%20") + mark + query.replace("+", "%20")
 
@@ -150,7 +160,9 @@ def describe_cause(error: DBAPIError) -> str:
     """Returns the reason of Postgres or the machine in one line, without the address."""
     lines = [line.strip() for line in str(error.orig).splitlines() if line.strip()]
     # libpq names the address first; psycopg lists each of several on a line.
-    cause = next((line for line in lines if "failed: " in line), lines[0] if lines else type(error.orig).__name__)
+    cause = next(
+        (line for line in lines if "failed: " in line), lines[0] if lines else type(error.orig).__name__
+    )
     return cause.rpartition("failed: ")[2].removeprefix("FATAL:").removeprefix("ERROR:").strip().rstrip(".")
 
 
@@ -189,15 +201,20 @@ class Database:
             with self._sessions.begin() as session:
                 yield session
         except (OperationalError, NoFreeConnection) as error:
-            raise Unavailable("The database does not answer. Nothing was changed; try again in a moment.") from error
+            raise Unavailable(
+                "The database does not answer. Nothing was changed; try again in a moment."
+            ) from error
         except DBAPIError as error:
             if error.connection_invalidated:
-                raise Unavailable("The database went away. Nothing was changed; try again in a moment.") from error
+                raise Unavailable(
+                    "The database went away. Nothing was changed; try again in a moment."
+                ) from error
             raise
 
     @contextmanager
     def operator_connection(self) -> Iterator[Connection]:
-        """Runs one transaction of an operator's command: an error names the address, without its password, and the cause.
+        """Runs one transaction of an operator's command: an error names the address, without its password,
+        and the cause.
 
         Raises Unavailable.
         """
@@ -220,7 +237,8 @@ class Database:
     def _unusable(self, error: DBAPIError) -> Unavailable:
         return Unavailable(
             f"The database {public_address(self.url)} cannot be used: {describe_cause(error)}. "
-            "Look whether Postgres runs there, and at the host, port, user, password and name in DATABASE_URL."
+            "Look whether Postgres runs there, and at the host, port, user, password and name in "
+            "DATABASE_URL."
         )
 
     def close(self) -> None:
@@ -273,7 +291,9 @@ class ArrowReader:
             with self._connection.cursor() as cursor:
                 yield cursor
         except AdbcError as error:
-            raise Unavailable(f"The database did not answer a read ({type(error).__name__}); try again in a moment.") from error
+            raise Unavailable(
+                f"The database did not answer a read ({type(error).__name__}); try again in a moment."
+            ) from error
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Protocol for rows that one process at a time works on.
 
-A claim gives the row a new token and moves `claimable_at` into the future. If its holder dies, the row becomes claimable again; the next
-token keeps the old holder from writing. All times are the database's.
+A claim gives the row a new token and moves `claimable_at` into the future. If its holder dies, the row
+becomes claimable again; the next token keeps the old holder from writing. All times are the database's.
 """
 
 from datetime import timedelta
@@ -28,13 +28,28 @@ class HeldRow:
     if_lost: str
 
 
-def lease_row(session: Session, table: type[QueuedRow], no: int, *, token: str, lease: timedelta, **values: Any) -> None:  # noqa: ANN401 - columns
+def lease_row(
+    session: Session,
+    table: type[QueuedRow],
+    no: int,
+    *,
+    token: str,
+    lease: timedelta,
+    **values: Any,  # noqa: ANN401 - columns
+) -> None:
     """Gives the row, which the transaction has locked, to the holder of `token`; counts an attempt."""
-    leased = {"attempts": table.attempts + 1, "lease_token": token, "claimable_at": func.now() + lease, **values}
+    leased = {
+        "attempts": table.attempts + 1,
+        "lease_token": token,
+        "claimable_at": func.now() + lease,
+        **values,
+    }
     session.execute(update(table).where(table.no == no).values(leased))
 
 
-def write_held(session: Session, held: HeldRow, values: dict[str, Any], returning: InstrumentedAttribute[Column]) -> Column:
+def write_held(
+    session: Session, held: HeldRow, values: dict[str, Any], returning: InstrumentedAttribute[Column]
+) -> Column:
     """Writes to the row, and locks it until the commit; the only function that writes for a holder.
 
     Raises:
@@ -54,18 +69,30 @@ _IS_AHEAD = "claimable_at > now() + interval '1 hour'"
 
 
 def shorten_waits(session: Session) -> None:
-    """Ends waits, leases and sessions that began while the database's clock was ahead: no wait lasts an hour, no session a day."""
+    """Ends waits, leases and sessions that began while the database's clock was ahead: no wait lasts an
+    hour, no session a day.
+    """
     # The hours come again.
     session.execute(
-        text("DELETE FROM checks WHERE claimable_at > now() AND span_end > now() AND trigger = 'schedule' AND state = 'queued'")
+        text(
+            "DELETE FROM checks WHERE claimable_at > now() AND span_end > now() AND trigger = 'schedule' "
+            "AND state = 'queued'"
+        )
     )
     for table in QueuedRow.__subclasses__():
         session.execute(update(table).where(text(_IS_AHEAD)).values(claimable_at=func.now()))
-    session.execute(text("UPDATE sessions SET expires_at = now() + interval '12 hours' WHERE expires_at > now() + interval '1 day'"))
+    session.execute(
+        text(
+            "UPDATE sessions SET expires_at = now() + interval '12 hours' WHERE expires_at > now() + "
+            "interval '1 day'"
+        )
+    )
 
 
 def returned_values(table: type[CheckRow] | type[AttributionRow]) -> dict[str, Any]:
-    """Returns the values of work that goes back into the queue, its attempt not counted; of cancelled work, that ends."""
+    """Returns the values of work that goes back into the queue, its attempt not counted; of cancelled
+    work, that ends.
+    """
     # The row as it is now: a cancellation may have come since.
     cancelled = table.cancel_requested
     return {

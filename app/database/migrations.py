@@ -34,7 +34,8 @@ LONGEST_PAUSE_SECONDS = 10.0
 
 _MONTHS_IN_FILES = """
     SELECT string_agg(to_char(a.month AT TIME ZONE 'UTC', 'YYYY-MM'), ', ' ORDER BY a.month) || ' of ' || d.id
-    FROM archived_months a JOIN deployments d ON d.no = a.deployment_no WHERE a.state = 'stored' GROUP BY d.id ORDER BY d.id
+    FROM archived_months a JOIN deployments d ON d.no = a.deployment_no WHERE a.state = 'stored'
+        GROUP BY d.id ORDER BY d.id
 """
 
 _IN_USE = {"55P03", "40P01"}
@@ -42,7 +43,8 @@ _IN_USE = {"55P03", "40P01"}
 
 _OLDEST_TRANSACTION = """
     SELECT pid, application_name, xact_start FROM pg_stat_activity
-    WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid() AND xact_start IS NOT NULL
+    WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()
+        AND xact_start IS NOT NULL
     ORDER BY xact_start LIMIT 1
 """
 
@@ -54,13 +56,15 @@ class _TablesInUse(Exception):
 
 
 def upgrade(database: Database) -> None:
-    """Applies what is missing, each migration in its own transaction: it gives way to users of its tables, and tries again.
+    """Applies what is missing, each migration in its own transaction: it gives way to users of its tables,
+    and tries again.
 
     A second process waits for the first.
 
     Raises:
-        Unavailable: the database cannot be reached, or does not let us change its schema.
-        SetupError: a newer version has migrated it, it is older than the first migration, months of records are in files, or it is
+        Unavailable: the database cannot be reached, or does not let us change its schema. SetupError: a newer
+        version has migrated it, it is older than the first migration, months of records are in files, or it
+        is
             unsuitable.
     """
     require_suitable(database)
@@ -73,7 +77,11 @@ def upgrade(database: Database) -> None:
         except _TablesInUse:
             with database.operator_connection() as connection:
                 oldest = connection.exec_driver_sql(_OLDEST_TRANSACTION).one_or_none()
-            who = {} if oldest is None else {"pid": oldest[0], "application": oldest[1], "since": oldest[2].isoformat()}
+            who = (
+                {}
+                if oldest is None
+                else {"pid": oldest[0], "application": oldest[1], "since": oldest[2].isoformat()}
+            )
             log.warning(
                 "migration_waits",
                 detail="Tables are in use, so the next migration gave way and changed nothing. "
@@ -86,7 +94,9 @@ def upgrade(database: Database) -> None:
 
 
 def require_suitable(database: Database) -> None:
-    """Raises SetupError for a pooler in transaction mode, and for another encoding unless the database is in use already."""
+    """Raises SetupError for a pooler in transaction mode, and for another encoding unless the database is
+    in use already.
+    """
     with database.operator_connection() as connection:
         is_used = read_revision(connection) is not None
     for fault in find_faults(database):
@@ -102,7 +112,8 @@ def _apply_next(database: Database) -> bool:
             return False
         if revision is not None and is_too_old(revision):
             raise SetupError(
-                f"The database {public_address(database.url)} has the schema {revision}, of an early version of Evenhand: migrate it with"
+                f"The database {public_address(database.url)} has the schema {revision}, of an early "
+                "version of Evenhand: migrate it with"
                 f" commit {OLDEST_COMMIT} first. Nothing was changed."
             )
         # Alembic takes a third of a second to load.
@@ -124,7 +135,8 @@ def _apply_next(database: Database) -> bool:
             raise
         except CommandError as error:
             raise SetupError(
-                f"The database {public_address(database.url)} has the schema of another version of Evenhand: {error}. Start that version."
+                f"The database {public_address(database.url)} has the schema of another version of "
+                f"Evenhand: {error}. Start that version."
             ) from error
     return True
 
@@ -142,7 +154,8 @@ def require_no_months_in_files(connection: Connection, *, locked: bool = False) 
     months = connection.exec_driver_sql(_MONTHS_IN_FILES).scalars().all()
     if months:
         raise SetupError(
-            f"Files hold the only copy of records of {'; '.join(months)}, and this version does not read them: bring them back with"
+            f"Files hold the only copy of records of {'; '.join(months)}, and this version does not read "
+            "them: bring them back with"
             f" `evenhand archives` of commit {OLDEST_COMMIT} before you migrate."
         )
 
@@ -170,7 +183,9 @@ def is_too_old(revision: str) -> bool:
 @cache
 def _revisions() -> tuple[str, ...]:
     """In order. By file names: Alembic would run every file to find them."""
-    return tuple(sorted(file.name.partition("_")[0] for file in (_migrations() / "versions").glob("[0-9]*_*.py")))
+    return tuple(
+        sorted(file.name.partition("_")[0] for file in (_migrations() / "versions").glob("[0-9]*_*.py"))
+    )
 
 
 def _migrations() -> Path:

@@ -1,4 +1,6 @@
-"""Conditions of filters, in which None lets everything through, and parts of lists by the number of their rows."""
+"""Conditions of filters, in which None lets everything through, and parts of lists by the number of their
+rows.
+"""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -25,6 +27,8 @@ def equal(columns: Mapping[InstrumentedAttribute[Any], object]) -> list[ColumnEl
     return [column == value for column, value in columns.items() if value is not None]
 
 
-def within(column: InstrumentedAttribute[datetime], since: datetime | None, until: datetime | None) -> list[ColumnElement[bool]]:
+def within(
+    column: InstrumentedAttribute[datetime], since: datetime | None, until: datetime | None
+) -> list[ColumnElement[bool]]:
     """Returns the conditions of a half-open time."""
     return [*([] if since is None else [column >= since]), *([] if until is None else [column < until])]

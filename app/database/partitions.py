@@ -6,7 +6,9 @@ from datetime import datetime
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-_PARTITIONS = text("SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = 'payload_records'::regclass")
+_PARTITIONS = text(
+    "SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = 'payload_records'::regclass"
+)
 
 MONTHS_AHEAD = 3
 """Partitions made in advance: a stopped scheduler does no harm for a quarter."""
@@ -35,9 +37,17 @@ def ensure_months(session: Session, months: Iterable[tuple[int, int]]) -> None:
         session.execute(text("SELECT pg_advisory_xact_lock(4540261127)"))
         if session.scalar(text("SELECT to_regclass(:name)"), {"name": name}) is not None:
             continue
-        start, end = f"{year:04}-{month:02}-01 00:00+00", f"{year + month // 12:04}-{month % 12 + 1:02}-01 00:00+00"
+        start, end = (
+            f"{year:04}-{month:02}-01 00:00+00",
+            f"{year + month // 12:04}-{month % 12 + 1:02}-01 00:00+00",
+        )
         session.execute(text(f"CREATE TABLE {name} (LIKE payload_records INCLUDING DEFAULTS)"))
-        session.execute(text(f"ALTER TABLE payload_records ATTACH PARTITION {name} FOR VALUES FROM ('{start}') TO ('{end}')"))
+        session.execute(
+            text(
+                f"ALTER TABLE payload_records ATTACH PARTITION {name} FOR VALUES FROM ('{start}') TO "
+                f"('{end}')"
+            )
+        )
 
 
 def months_ahead(session: Session, now: datetime) -> int:

@@ -66,7 +66,9 @@ def wait_for_sealing(session: Session) -> None:
 
 
 def count_sealed(session: Session) -> int:
-    return sum(session.scalar(select(func.count()).where(kind.column.is_not(None))) or 0 for kind in SealedColumn)
+    return sum(
+        session.scalar(select(func.count()).where(kind.column.is_not(None))) or 0 for kind in SealedColumn
+    )
 
 
 def find_unreadable(session: Session, sealer: Sealer | None) -> list[str]:

@@ -27,13 +27,15 @@ def find_faults(database: Database) -> Iterator[DatabaseFault]:
             is_of_transactions = _ask_process(first) != before
     if encoding != "UTF8":
         yield DatabaseFault(
-            f"The database {public_address(database.url)} has the encoding {encoding}; Evenhand needs UTF8. Make another one:"
+            f"The database {public_address(database.url)} has the encoding {encoding}; Evenhand needs UTF8. "
+            "Make another one:"
             " CREATE DATABASE evenhand ENCODING 'UTF8' TEMPLATE template0.",
             is_of_encoding=True,
         )
     if is_of_transactions:
         yield DatabaseFault(
-            f"The database {public_address(database.url)} is reached by a pooler in transaction mode, which loses settings and prepared"
+            f"The database {public_address(database.url)} is reached by a pooler in transaction mode, which "
+            "loses settings and prepared"
             " statements: set pool_mode = session for it (PgBouncer), or name the database itself."
         )
 

@@ -19,11 +19,24 @@ router = APIRouter(prefix="/v1", tags=["activity"])
 _TEXT = r"^[^\x00]*$"
 
 OfActor = Annotated[
-    str | None, Query(max_length=300, pattern=_TEXT, description="Only changes by this actor: a key's id, or `user:` and a name.")
+    str | None,
+    Query(
+        max_length=300,
+        pattern=_TEXT,
+        description="Only changes by this actor: a key's id, or `user:` and a name.",
+    ),
 ]
-OfAction = Annotated[str | None, Query(max_length=100, pattern=_TEXT, description="Only this action.", examples=["monitor.changed"])]
+OfAction = Annotated[
+    str | None,
+    Query(max_length=100, pattern=_TEXT, description="Only this action.", examples=["monitor.changed"]),
+]
 OfDeployment = Annotated[
-    str | None, Query(alias="deployment", pattern=ID_PATTERN, description="Only of deployments of this id, deleted ones too.")
+    str | None,
+    Query(
+        alias="deployment",
+        pattern=ID_PATTERN,
+        description="Only of deployments of this id, deleted ones too.",
+    ),
 ]
 
 
@@ -36,7 +49,9 @@ def list_activities(
     actor: OfActor = None,
     action: OfAction = None,
 ) -> ActivityPage:
-    """Returns who changed what, newest first; also of deployments that were deleted. Not for callers bound to one deployment (403)."""
+    """Returns who changed what, newest first; also of deployments that were deleted. Not for callers bound
+    to one deployment (403).
+    """
     principal.require(Permission.READ)
     filters = ActivityFilter(deployment_id=deployment_id, actor=actor, action=action)
     return ActivityPage.of(page(session, filters, paging), paging)
@@ -66,7 +81,11 @@ def list_audit_events(
     since: Moment = None,
     until: Moment = None,
 ) -> AuditEventPage:
-    """Returns log-ins, refusals, changes, and reads and exports of records, newest first, `since` <= `at` < `until`."""
+    """Returns log-ins, refusals, changes, and reads and exports of records, newest first, `since` <= `at`
+    < `until`.
+    """
     earliest, latest = in_utc("since", since), in_utc("until", until)
-    filters = AuditFilter(actor=actor, action=action, deployment_id=deployment_id, since=earliest, until=latest)
+    filters = AuditFilter(
+        actor=actor, action=action, deployment_id=deployment_id, since=earliest, until=latest
+    )
     return AuditEventPage.of(page_of_events(session, filters, paging), paging)

@@ -23,8 +23,8 @@ class QualityFigure:
 class DetectorQuality:
     """The quality of a detector on the records held out.
 
-    `roc_auc`: chance that a biased record has a higher score than another. At or above the threshold, `precision`: share of biased records;
-    `recall`: share of the biased; `selected`: share of all.
+    `roc_auc`: chance that a biased record has a higher score than another. At or above the threshold,
+    `precision`: share of biased records; `recall`: share of the biased; `selected`: share of all.
     """
 
     roc_auc: QualityFigure
@@ -35,7 +35,9 @@ class DetectorQuality:
 
 @frozen(kw_only=True)
 class DetectorCounts:
-    """Records of a training. `records` and `biased` are before the newest were picked; the others of those used."""
+    """Records of a training. `records` and `biased` are before the newest were picked; the others of those
+    used.
+    """
 
     records: int
     biased: int
@@ -47,7 +49,8 @@ class DetectorCounts:
 
 @frozen(kw_only=True)
 class DetectorVersion:
-    """One stored training for an attribute: either `threshold` and `quality`, or the `reason` why nothing was trained.
+    """One stored training for an attribute: either `threshold` and `quality`, or the `reason` why nothing was
+    trained.
 
     A detector of another `basis` is of no use. `made_by` is what its model can be read with.
     """

@@ -45,9 +45,17 @@ _EXAMPLE: dict[str, Any] = {
 _STORED_EXAMPLE: dict[str, Any] = {
     **_EXAMPLE,
     "schema_version": 1,
-    "features": [{"kind": "categorical" if column["type"] == "string" else "numeric", "storage": None, **column} for column in _COLUMNS],
+    "features": [
+        {"kind": "categorical" if column["type"] == "string" else "numeric", "storage": None, **column}
+        for column in _COLUMNS
+    ],
     "meta": [
-        {"name": "Postcode", "type": "string", "kind": "categorical", "storage": {"kind": "pseudonym", "sent": "string", "groups": []}}
+        {
+            "name": "Postcode",
+            "type": "string",
+            "kind": "categorical",
+            "storage": {"kind": "pseudonym", "sent": "string", "groups": []},
+        }
     ],
     "outputs": {**_EXAMPLE["outputs"], "classes": None},
     "endpoint": {
@@ -55,7 +63,13 @@ _STORED_EXAMPLE: dict[str, Any] = {
         "source": "http",
         "uri": "",
         "mapping": None,
-        "credentials": {"kind": "basic", "name": "evenhand", "token_url": "", "scope": "", "secret_set": True},
+        "credentials": {
+            "kind": "basic",
+            "name": "evenhand",
+            "token_url": "",
+            "scope": "",
+            "secret_set": True,
+        },
         "header_names": [],
         "tls": None,
         "requests_per_second": None,
@@ -67,7 +81,8 @@ _STORED_EXAMPLE: dict[str, Any] = {
         "state": "open",
         "failures": 3,
         "failed_at": "2026-07-02T10:06:40Z",
-        "reason": "The model's endpoint 127.0.0.1:9000 did not answer within 30 seconds (4 attempts). Give the endpoint a longer time-out"
+        "reason": "The model's endpoint 127.0.0.1:9000 did not answer within 30 seconds (4 attempts). Give "
+        "the endpoint a longer time-out"
         " or a smaller page size, or look at the model server.",
         "tried_again_at": "2026-07-02T10:11:40Z",
     },
@@ -94,11 +109,17 @@ class OutputsIn(In):
     prediction and probability, the prediction is the likeliest class."""
 
 
-_PAYLOAD = "The table of files that holds the scoring records, for a batch deployment; null: records are logged to Evenhand."
+_PAYLOAD = (
+    "The table of files that holds the scoring records, for a batch deployment; null: records are "
+    "logged to Evenhand."
+)
 _FEEDBACK = "The table of files that holds the ground-truth labels of a batch deployment."
 
 _OWNER = "The person or team that answers for the model, as pages and reports name them."
-_EARLIEST = "The first possible day of a record (UTC); null: 1 January 20 years before now. Earlier records are rejected."
+_EARLIEST = (
+    "The first possible day of a record (UTC); null: 1 January 20 years before now. Earlier records "
+    "are rejected."
+)
 _PURPOSE = "The decisions that the model is used for, as the cover of reports says it."
 
 
@@ -111,8 +132,12 @@ class DeploymentIn(In):
     """Chosen by you, or made from the name."""
 
     name: str = Field(max_length=200, json_schema_extra=_FILLED)
-    owner: str | None = Field(None, max_length=200, description=_OWNER, json_schema_extra={"pattern": NOT_BLANK})
-    purpose: str | None = Field(None, max_length=300, description=_PURPOSE, json_schema_extra={"pattern": NOT_BLANK})
+    owner: str | None = Field(
+        None, max_length=200, description=_OWNER, json_schema_extra={"pattern": NOT_BLANK}
+    )
+    purpose: str | None = Field(
+        None, max_length=300, description=_PURPOSE, json_schema_extra={"pattern": NOT_BLANK}
+    )
     problem_type: FromText[ProblemType]
     features: list[ColumnIn] = Field(json_schema_extra=_SOME)
     """The columns that are sent to the model, in this order."""
@@ -127,7 +152,9 @@ class DeploymentIn(In):
     endpoint: EndpointIn | None = None
     payload: PayloadTableIn | None = Field(None, description=_PAYLOAD)
     feedback: FeedbackTableIn | None = Field(None, description=_FEEDBACK)
-    earliest: str | None = Field(None, max_length=10, json_schema_extra={"format": "date"}, description=_EARLIEST)
+    earliest: str | None = Field(
+        None, max_length=10, json_schema_extra={"format": "date"}, description=_EARLIEST
+    )
 
     def to_domain(self) -> Definition:
         return self.read_as(
@@ -149,15 +176,18 @@ class OutputsPatch(Patch):
 
 
 class DeploymentPatch(Patch):
-    """A JSON merge patch (RFC 7396): members that are left out stay, objects are merged, lists are replaced, null removes a member.
+    """A JSON merge patch (RFC 7396): members that are left out stay, objects are merged, lists are replaced,
+    null removes a member.
 
-    A listed column that says nothing of its storage keeps the one that the column of its name has; null ends it.
-    The problem type cannot be changed: stored records would change their meaning.
+    A listed column that says nothing of its storage keeps the one that the column of its name has; null
+    ends it. The problem type cannot be changed: stored records would change their meaning.
     """
 
     name: str = Field("", max_length=200, json_schema_extra=_FILLED)
     owner: str | None = Field(None, max_length=200, description=f"{_OWNER} Null: nobody is named any more.")
-    purpose: str | None = Field(None, max_length=300, description=f"{_PURPOSE} Null: it is not stated any more.")
+    purpose: str | None = Field(
+        None, max_length=300, description=f"{_PURPOSE} Null: it is not stated any more."
+    )
     features: list[ColumnIn] = Field(default_factory=list, json_schema_extra=_SOME)
     meta: list[ColumnIn] = Field(default_factory=list)
     outputs: OutputsPatch = OutputsPatch()
@@ -172,7 +202,9 @@ class DeploymentPatch(Patch):
     earliest: str | None = Field(None, max_length=10)
 
     def merged_into(self, document: dict[str, Any]) -> dict[str, Any]:
-        storages = {column["name"]: column["storage"] for column in (*document["features"], *document["meta"])}
+        storages = {
+            column["name"]: column["storage"] for column in (*document["features"], *document["meta"])
+        }
         merged = super().merged_into(document)
         for section, columns in (("features", self.features), ("meta", self.meta)):
             if section in self.model_fields_set:

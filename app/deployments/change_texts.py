@@ -44,7 +44,11 @@ def _definition_facts(definition: Definition | None, before: Definition | None) 
 def _hide_secrets(secrets: Mapping[str, str] | None, before: Mapping[str, str] | None) -> dict[str, str]:
     # If both sides said "set", a new password would be no change.
     earlier = {name: text for name, text in (before or {}).items() if text}
-    return {name: "set" if earlier.get(name, text) == text else "changed" for name, text in (secrets or {}).items() if text}
+    return {
+        name: "set" if earlier.get(name, text) == text else "changed"
+        for name, text in (secrets or {}).items()
+        if text
+    }
 
 
 def _monitor_facts(monitor: Monitor | None) -> Mapping[str, Any]:

@@ -7,7 +7,10 @@ from ..web.body import NOT_BLANK, FromText, In, Out
 from ..web.value_bodies import GroupValueJson
 
 _SENT = "The type of the values that are sent; text is stored."
-_GROUPS = "For the kind `groups`: the label of the first group that has a value is stored instead of it, and null for a value in no group."
+_GROUPS = (
+    "For the kind `groups`: the label of the first group that has a value is stored instead of it, "
+    "and null for a value in no group."
+)
 
 
 class ColumnGroupIn(In):

@@ -11,7 +11,11 @@ from ..domain.alert import DEFAULT_RULES, RuleContent
 
 def add_default_rules(session: Session, deployment_no: int) -> None:
     for rule_id, content in DEFAULT_RULES.items():
-        session.execute(insert(AlertRuleRow).values(deployment_no=deployment_no, id=rule_id, version=1, **rule_values(content)))
+        session.execute(
+            insert(AlertRuleRow).values(
+                deployment_no=deployment_no, id=rule_id, version=1, **rule_values(content)
+            )
+        )
 
 
 def rule_values(content: RuleContent) -> dict[str, Any]:

@@ -4,7 +4,15 @@ from datetime import date
 
 from ..base.frozen import frozen
 from ..database.binary_rows import read_row
-from ..domain.deployment import Column, Deployment, Endpoint, FeedbackTable, OutputFields, PayloadTable, ProblemType
+from ..domain.deployment import (
+    Column,
+    Deployment,
+    Endpoint,
+    FeedbackTable,
+    OutputFields,
+    PayloadTable,
+    ProblemType,
+)
 
 
 @frozen(kw_only=True)

@@ -37,7 +37,16 @@ MIN_CLASSES, MAX_CLASSES = 2, 1_000
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}")
 _OWN_HEADERS = frozenset(
     {
-        *("accept-encoding", "connection", "content-encoding", "content-length", "content-type", "expect", "host", "keep-alive"),
+        *(
+            "accept-encoding",
+            "connection",
+            "content-encoding",
+            "content-length",
+            "content-type",
+            "expect",
+            "host",
+            "keep-alive",
+        ),
         *("te", "trailer", "transfer-encoding", "upgrade"),
     }
 )
@@ -60,7 +69,10 @@ def definition_problems(definition: Definition) -> Iterator[FieldProblem]:
             if joining := joining_problem(column.name, names):
                 yield FieldProblem(f"{path}.name", joining)
             if column.type in _CATEGORIES_ONLY and column.kind is not FieldKind.CATEGORICAL:
-                message = f"a {column.type.value} column must be categorical; only integer and number columns can be numeric"
+                message = (
+                    f"a {column.type.value} column must be categorical; only integer and number "
+                    "columns can be numeric"
+                )
                 yield FieldProblem(f"{path}.kind", message)
             if column.name in listed:
                 message = f"{column.name!r} names two columns; names must differ over features and meta"
@@ -85,7 +97,11 @@ def definition_problems(definition: Definition) -> Iterator[FieldProblem]:
             message = f"{name!r} is a feature, too; an answer that repeats its inputs could not be read"
             yield FieldProblem(f"outputs.{output}", message)
         if name in listed and not (output == "probability" and outputs.has_only_probabilities):
-            hint = "; list outputs.classes if the prediction is the likeliest class" if output == "probability" else ""
+            hint = (
+                "; list outputs.classes if the prediction is the likeliest class"
+                if output == "probability"
+                else ""
+            )
             yield FieldProblem(f"outputs.{output}", f"{name!r} names two outputs{hint}")
         listed.add(name)
     yield from _check_classes(definition)
@@ -119,16 +135,27 @@ def _check_source(endpoint: Endpoint, *, has_tables: bool) -> Iterator[FieldProb
         if not endpoint.url:
             yield FieldProblem("endpoint.url", "is required")
         if endpoint.uri:
-            yield FieldProblem("endpoint.uri", "is for an MLflow model; give the source mlflow, or leave it out")
+            yield FieldProblem(
+                "endpoint.uri", "is for an MLflow model; give the source mlflow, or leave it out"
+            )
         return
     if not has_tables:
-        message = "must be http unless the payload lies in a table: only checks of tables load a model. Serve the model, and give its URL"
+        message = (
+            "must be http unless the payload lies in a table: only checks of tables load a model. "
+            "Serve the model, and give its URL"
+        )
         yield FieldProblem("endpoint.source", message)
     if not endpoint.uri:
-        yield FieldProblem("endpoint.uri", "is required: models:/NAME/VERSION, models:/NAME@ALIAS, or the whole path of a model's folder")
+        yield FieldProblem(
+            "endpoint.uri",
+            "is required: models:/NAME/VERSION, models:/NAME@ALIAS, or the whole path of a model's folder",
+        )
     for name in ("url", "credentials", "headers", "tls", "mapping"):
         if getattr(endpoint, name):
-            yield FieldProblem(f"endpoint.{name}", "is for a model that is called by HTTP; leave it out, or send null, for an MLflow model")
+            yield FieldProblem(
+                f"endpoint.{name}",
+                "is for a model that is called by HTTP; leave it out, or send null, for an MLflow model",
+            )
 
 
 def _check_endpoint(endpoint: Endpoint, *, has_tables: bool) -> Iterator[FieldProblem]:
@@ -137,11 +164,16 @@ def _check_endpoint(endpoint: Endpoint, *, has_tables: bool) -> Iterator[FieldPr
     yield from check_bounds("endpoint.concurrency", endpoint.concurrency, MAX_CONCURRENCY)
     if not MIN_TIMEOUT_SECONDS <= endpoint.timeout_seconds <= MAX_TIMEOUT_SECONDS:
         bounds = f"{MIN_TIMEOUT_SECONDS} and {MAX_TIMEOUT_SECONDS:.0f} seconds"
-        yield FieldProblem("endpoint.timeout_seconds", f"must be between {bounds}, found {endpoint.timeout_seconds}")
+        yield FieldProblem(
+            "endpoint.timeout_seconds", f"must be between {bounds}, found {endpoint.timeout_seconds}"
+        )
     rate = endpoint.requests_per_second
     if rate is not None and not MIN_REQUESTS_PER_SECOND <= rate <= MAX_REQUESTS_PER_SECOND:
         bounds = f"{MIN_REQUESTS_PER_SECOND} and {MAX_REQUESTS_PER_SECOND:,.0f}"
-        yield FieldProblem("endpoint.requests_per_second", f"must be between {bounds}, found {rate}; leave it out for no limit")
+        yield FieldProblem(
+            "endpoint.requests_per_second",
+            f"must be between {bounds}, found {rate}; leave it out for no limit",
+        )
 
     yield from _check_headers(endpoint)
     if endpoint.credentials is not None:
@@ -151,17 +183,29 @@ def _check_endpoint(endpoint: Endpoint, *, has_tables: bool) -> Iterator[FieldPr
 def _check_credentials(credentials: Credentials) -> Iterator[FieldProblem]:
     name, secret = "endpoint.credentials.name", "endpoint.credentials.secret"
     if credentials.kind is CredentialsKind.BASIC and (not credentials.name or ":" in credentials.name):
-        yield FieldProblem(name, "must be the user's name, without a colon, for credentials of the kind basic")
+        yield FieldProblem(
+            name, "must be the user's name, without a colon, for credentials of the kind basic"
+        )
     if credentials.kind is CredentialsKind.HEADER:
         if not _HEADER_NAME.fullmatch(credentials.name):
             yield FieldProblem(name, "must be the name of an HTTP header for credentials of the kind header")
         elif credentials.name.lower() in _OWN_HEADERS or credentials.name.lower().startswith("proxy-"):
-            yield FieldProblem(name, f"must not be {credentials.name}: that header says how a request is sent, not who sends it")
-    whose = {CredentialsKind.OAUTH_CLIENT: "the client's id", CredentialsKind.CPD_KEY: "the name of the key's user"}
+            yield FieldProblem(
+                name,
+                f"must not be {credentials.name}: that header says how a request is sent, not who sends it",
+            )
+    whose = {
+        CredentialsKind.OAUTH_CLIENT: "the client's id",
+        CredentialsKind.CPD_KEY: "the name of the key's user",
+    }
     if credentials.kind in whose and not credentials.name:
-        yield FieldProblem(name, f"must be {whose[credentials.kind]} for credentials of the kind {credentials.kind}")
+        yield FieldProblem(
+            name, f"must be {whose[credentials.kind]} for credentials of the kind {credentials.kind}"
+        )
     if credentials.kind.has_token_url and not credentials.token_url:
-        yield FieldProblem("endpoint.credentials.token_url", f"is required for credentials of the kind {credentials.kind}")
+        yield FieldProblem(
+            "endpoint.credentials.token_url", f"is required for credentials of the kind {credentials.kind}"
+        )
     texts = ((name, credentials.name), (secret, credentials.secret))
     yield from (FieldProblem(field, problem) for field, text in texts if (problem := character_problem(text)))
     if not credentials.secret:
@@ -172,9 +216,17 @@ def _check_credentials(credentials: Credentials) -> Iterator[FieldProblem]:
 
 def _check_headers(endpoint: Endpoint) -> Iterator[FieldProblem]:
     if len(endpoint.headers) > MAX_HEADERS:
-        yield FieldProblem("endpoint.headers", f"must have at most {MAX_HEADERS} members, found {len(endpoint.headers)}")
+        yield FieldProblem(
+            "endpoint.headers", f"must have at most {MAX_HEADERS} members, found {len(endpoint.headers)}"
+        )
     credentials = endpoint.credentials
-    own_header = "" if credentials is None else credentials.name if credentials.kind is CredentialsKind.HEADER else "authorization"
+    own_header = (
+        ""
+        if credentials is None
+        else credentials.name
+        if credentials.kind is CredentialsKind.HEADER
+        else "authorization"
+    )
     header_names = {own_header.lower()}
     for name, value in endpoint.headers.items():
         where = f"endpoint.headers.{printable(name)}"
@@ -200,16 +252,23 @@ def _check_tables(definition: Definition) -> Iterator[FieldProblem]:
     payload, feedback = definition.payload, definition.feedback
     if payload is None:
         if feedback is not None:
-            yield FieldProblem("feedback", "needs `payload` as a table, too: labels are joined to its records")
+            yield FieldProblem(
+                "feedback", "needs `payload` as a table, too: labels are joined to its records"
+            )
         return
     columns = payload.columns
     for role in ("id", "scored_at", "prediction", "probability", "label", "model_revision"):
         yield from _check_name(f"payload.columns.{role}", getattr(columns, role))
-    for section, mapped, of_schema in (("features", columns.features, definition.features), ("meta", columns.meta, definition.meta)):
+    for section, mapped, of_schema in (
+        ("features", columns.features, definition.features),
+        ("meta", columns.meta, definition.meta),
+    ):
         column_names = {column.name for column in of_schema}
         for name, stored in mapped.items():
             if name not in column_names:
-                yield FieldProblem(f"payload.columns.{section}", f"{name!r} is not one of the deployment's {section}")
+                yield FieldProblem(
+                    f"payload.columns.{section}", f"{name!r} is not one of the deployment's {section}"
+                )
             yield from _check_name(f"payload.columns.{section}.{name}", stored)
     yield from _check_name("payload.partition_by", payload.partition_by)
     if feedback is not None:

@@ -21,16 +21,23 @@ from .definition_rules import (
 )
 
 _AUTHORITY = "Certificates of authorities in PEM, trusted in addition to those of the system. Never returned."
-_CERTIFICATE = "Certificate in PEM that the endpoint is shown, followed by those that signed it, if it needs them. Never returned."
+_CERTIFICATE = (
+    "Certificate in PEM that the endpoint is shown, followed by those that signed it, if it "
+    "needs them. Never returned."
+)
 _KEY = "Private key of the certificate in PEM, without a passphrase. Stored encrypted, never returned."
 
 
 def _pem(description: str, default: str | None = "") -> Any:  # noqa: ANN401 - a field's default
-    return Field(default, json_schema_extra={"writeOnly": True, "maxLength": MAX_PEM_BYTES}, description=description)
+    return Field(
+        default, json_schema_extra={"writeOnly": True, "maxLength": MAX_PEM_BYTES}, description=description
+    )
 
 
 class TlsIn(In):
-    """An authority to trust, and a certificate to show, in calls of an endpoint by https. All of it is stored encrypted."""
+    """An authority to trust, and a certificate to show, in calls of an endpoint by https. All of it is
+    stored encrypted.
+    """
 
     authority: str = _pem(_AUTHORITY)
     certificate: str = _pem(_CERTIFICATE)
@@ -73,7 +80,9 @@ _PAGE_SIZE: dict[str, Any] = {"minimum": 1, "maximum": MAX_PAGE_SIZE}
 _CONCURRENCY: dict[str, Any] = {"minimum": 1, "maximum": MAX_CONCURRENCY}
 """Shown in the documentation; the rules of the domain refuse it, with better words."""
 
-Rate = Annotated[float, Field(json_schema_extra={"minimum": MIN_REQUESTS_PER_SECOND, "maximum": MAX_REQUESTS_PER_SECOND})]
+Rate = Annotated[
+    float, Field(json_schema_extra={"minimum": MIN_REQUESTS_PER_SECOND, "maximum": MAX_REQUESTS_PER_SECOND})
+]
 
 
 _EXAMPLES: list[Any] = [
@@ -82,7 +91,8 @@ _EXAMPLES: list[Any] = [
 ]
 
 _SOURCE = (
-    "`http`: a server that is called. `mlflow`: an MLflow model that checks load and that answers as MLflow's own server does; only where"
+    "`http`: a server that is called. `mlflow`: an MLflow model that checks load and that answers as "
+    "MLflow's own server does; only where"
     " the payload lies in a table, and for models that the operator allows (`EVENHAND_MODEL_PREFIXES`)."
 )
 
@@ -112,7 +122,9 @@ class CredentialsIn(In):
 
 
 class MappingIn(In):
-    """The places of records and answers in the endpoint's own JSON, as JSONPath: `$`, `.name`, `['name']`, `[0]`."""
+    """The places of records and answers in the endpoint's own JSON, as JSONPath: `$`, `.name`, `['name']`,
+    `[0]`.
+    """
 
     records: str = Field("$[*]", max_length=1000)
     """The records in a request, with `[*]`; without it, a request has one."""
@@ -141,7 +153,9 @@ class MappingPatch(Patch):
 
 
 class EndpointIn(In):
-    """The endpoint that scores rows, and the limits on the requests to it: `url` of a server, or `uri` of an MLflow model."""
+    """The endpoint that scores rows, and the limits on the requests to it: `url` of a server, or `uri` of
+    an MLflow model.
+    """
 
     model_config = ConfigDict(json_schema_extra={"examples": _EXAMPLES})
 
@@ -243,7 +257,9 @@ class EndpointOut(Out):
 
 
 class EndpointHealthOut(Out):
-    """The endpoint's health in checks. One that gave no answer to three in a row is left alone for five minutes at a time."""
+    """The endpoint's health in checks. One that gave no answer to three in a row is left alone for five
+    minutes at a time.
+    """
 
     state: BreakerState
     """`closed`: checks ask it. `open`: only a check that somebody requests does. `half_open`: the next

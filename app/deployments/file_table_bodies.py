@@ -28,17 +28,22 @@ _PAYLOAD_EXAMPLE = {
 def _require_files(value: object) -> object:
     if value not in FILE_FORMATS:
         raise ValueError(
-            f"must be one of {', '.join(FILE_FORMATS)}: export the rows of another table, such as one of a database, to such files, one for"
+            f"must be one of {', '.join(FILE_FORMATS)}: export the rows of another table, such as one of a "
+            "database, to such files, one for"
             " each hour or day, and name their folder, or log the records by REST"
         )
     return value
 
 
-FormatIn = Annotated[Literal[TableFormat.PARQUET, TableFormat.DELTA, TableFormat.ICEBERG], BeforeValidator(_require_files)]
+FormatIn = Annotated[
+    Literal[TableFormat.PARQUET, TableFormat.DELTA, TableFormat.ICEBERG], BeforeValidator(_require_files)
+]
 
 
 class PayloadColumnsIn(In):
-    """Names of the table's columns. Features and meta fields that are not named have a column of their own name."""
+    """Names of the table's columns. Features and meta fields that are not named have a column of their own
+    name.
+    """
 
     id: str = "id"
     scored_at: str = "scored_at"

@@ -26,19 +26,35 @@ class Changes:
         return (*self.new, *self.replaced)
 
 
-def find_changes(table: PayloadTable | FeedbackTable, roots: Sequence[Root], side: str, previous: Mapping[str, FileSpan]) -> Changes:
-    """Returns the changes since `previous` (by path). A file that cannot be read yet is left for the next listing."""
+def find_changes(
+    table: PayloadTable | FeedbackTable, roots: Sequence[Root], side: str, previous: Mapping[str, FileSpan]
+) -> Changes:
+    """Returns the changes since `previous` (by path). A file that cannot be read yet is left for the next
+    listing.
+    """
     listed = {file.path: file for file in list_files(table, roots, side)}
     new: list[FileSpan] = []
     for path, file in listed.items():
-        if path in previous and (previous[path].bytes, previous[path].modified_ns) == (file.bytes, file.modified_ns):
+        if path in previous and (previous[path].bytes, previous[path].modified_ns) == (
+            file.bytes,
+            file.modified_ns,
+        ):
             continue
         try:
             oldest, newest = read_span(table, path)
         except (OSError, pa.ArrowInvalid, KeyError):
             continue
         batch = read_partition_value(path, table.partition_by)
-        new.append(FileSpan(path=path, bytes=file.bytes, modified_ns=file.modified_ns, batch=batch, oldest=oldest, newest=newest))
+        new.append(
+            FileSpan(
+                path=path,
+                bytes=file.bytes,
+                modified_ns=file.modified_ns,
+                batch=batch,
+                oldest=oldest,
+                newest=newest,
+            )
+        )
     changed = {file.path for file in new}
     replaced = tuple(file for path, file in previous.items() if path in changed or path not in listed)
     return Changes(tuple(new), replaced)
@@ -52,7 +68,11 @@ def read_hours(table: PayloadTable, file: FileSpan, before: datetime) -> set[dat
     try:
         with pq.ParquetFile(file.path, filesystem=open_folder(table.location)) as opened:
             for rows in opened.iter_batches(columns=[table.columns.scored_at]):
-                hours.update(pc.unique(pc.floor_temporal(rows.column(0), unit="hour").cast(HOURS)).drop_null().to_pylist())
+                hours.update(
+                    pc.unique(pc.floor_temporal(rows.column(0), unit="hour").cast(HOURS))
+                    .drop_null()
+                    .to_pylist()
+                )
     except (OSError, pa.ArrowInvalid):
         return set()  # the next listing notices
     return {hour for hour in hours if hour < before}

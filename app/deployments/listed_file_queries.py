@@ -19,7 +19,9 @@ PAYLOAD, FEEDBACK = "payload", "feedback"
 
 @frozen(kw_only=True)
 class FileSpan:
-    """A listed file: path below the folder, size, change, partition, oldest and newest row (None without rows)."""
+    """A listed file: path below the folder, size, change, partition, oldest and newest row (None without
+    rows).
+    """
 
     path: str
     bytes: int
@@ -39,42 +41,53 @@ class ListingTotals:
 
 
 _QUEUE_HOURS = text("""
-    INSERT INTO checks (id, deployment_no, trigger, state, span_start, span_end, claimable_at, attempts, cancel_requested, created_by)
+    INSERT INTO checks (id, deployment_no, trigger, state, span_start, span_end, claimable_at, attempts,
+        cancel_requested, created_by)
     SELECT gen_random_uuid(), :no, 'files', 'queued', c.span_start, c.span_end, now(), 0, false, 'schedule'
     FROM (
         SELECT DISTINCT ON (span_start, span_end) span_start, span_end, state, "window"
         FROM checks
-        WHERE deployment_no = :no AND trigger IN ('schedule', 'files') AND batch IS NULL AND started_at IS NOT NULL
+        WHERE deployment_no = :no AND trigger IN ('schedule', 'files') AND batch IS NULL
+            AND started_at IS NOT NULL
         ORDER BY span_start, span_end, checks.no DESC
     ) c
     CROSS JOIN LATERAL (
-        SELECT CASE WHEN c.state = 'insufficient_data' OR (:is_feedback AND (c."window"->>'additional_labelled_records')::bigint > 0)
+        SELECT CASE WHEN c.state = 'insufficient_data' OR (:is_feedback
+            AND (c."window"->>'additional_labelled_records')::bigint > 0)
                     THEN '-infinity'
-                    WHEN (c."window"->>'additional_records')::bigint > 0 THEN (c."window"->>'oldest_record_at')::timestamptz
+                    WHEN (c."window"->>'additional_records')::bigint > 0
+                        THEN (c."window"->>'oldest_record_at')::timestamptz
                     ELSE c.span_start END AS start,
                NOT :is_feedback AND EXISTS (
                    SELECT FROM listed_files f
-                   WHERE f.deployment_no = :no AND f.side = 'feedback' AND f.oldest < c.span_end AND f.newest >= c.span_start
+                   WHERE f.deployment_no = :no AND f.side = 'feedback' AND f.oldest < c.span_end
+                       AND f.newest >= c.span_start
                ) AS has_labels
     ) AS reach
     WHERE EXISTS (
-        SELECT FROM unnest(CAST(:oldest AS timestamptz[]), CAST(:newest AS timestamptz[])) AS file(oldest, newest)
+        SELECT FROM unnest(CAST(:oldest AS timestamptz[]), CAST(:newest AS timestamptz[])) AS file(oldest,
+            newest)
         WHERE file.oldest < c.span_end AND (file.newest >= reach.start OR reach.has_labels)
     )
       AND NOT EXISTS (
           SELECT FROM checks w
-          WHERE w.deployment_no = :no AND w.span_start = c.span_start AND w.span_end = c.span_end AND w.batch IS NULL
+          WHERE w.deployment_no = :no AND w.span_start = c.span_start AND w.span_end = c.span_end
+              AND w.batch IS NULL
             AND w.trigger IN ('schedule', 'files') AND w.state = 'queued' AND w.attempts = 0
       )
     ORDER BY c.span_start
     RETURNING no
 """)
-"""A check that reached back may have reached the new rows. A label counts with its record, which may come later."""
+"""A check that reached back may have reached the new rows. A label counts with its record, which may come
+later.
+"""
 
 _QUEUE_BATCHES = text("""
-    INSERT INTO checks (id, deployment_no, trigger, state, span_start, span_end, batch, claimable_at, attempts, cancel_requested,
+    INSERT INTO checks (id, deployment_no, trigger, state, span_start, span_end, batch, claimable_at,
+        attempts, cancel_requested,
                         created_by)
-    SELECT gen_random_uuid(), :no, 'files', 'queued', f.oldest, f.newest + interval '1 microsecond', f.batch, now(), 0, false, 'schedule'
+    SELECT gen_random_uuid(), :no, 'files', 'queued', f.oldest, f.newest + interval '1 microsecond', f.batch,
+        now(), 0, false, 'schedule'
     FROM (
         SELECT batch, min(oldest) AS oldest, max(newest) AS newest FROM listed_files
         WHERE deployment_no = :no AND side = 'payload' AND batch = ANY(:batches) AND oldest IS NOT NULL
@@ -82,7 +95,8 @@ _QUEUE_BATCHES = text("""
     ) f
     WHERE NOT EXISTS (
         SELECT FROM checks w
-        WHERE w.deployment_no = :no AND w.batch = f.batch AND w.trigger = 'files' AND w.state = 'queued' AND w.attempts = 0
+        WHERE w.deployment_no = :no AND w.batch = f.batch AND w.trigger = 'files' AND w.state = 'queued'
+            AND w.attempts = 0
           AND w.span_start = f.oldest AND w.span_end = f.newest + interval '1 microsecond'
     )
     ORDER BY f.oldest, f.batch
@@ -104,7 +118,9 @@ def read_tables(stored: Mapping[str, Any] | None) -> RecordTables:
 def deployments_with_tables(session: Session) -> list[FiledDeployment]:
     columns = (DeploymentRow.no, DeploymentRow.id, DeploymentRow.record_tables)
     deployments = []
-    for row in session.execute(select(*columns).where(DeploymentRow.record_tables.is_not(None)).order_by(DeploymentRow.no)):
+    for row in session.execute(
+        select(*columns).where(DeploymentRow.record_tables.is_not(None)).order_by(DeploymentRow.no)
+    ):
         stored = read_tables(row.record_tables)
         tables = {side: table for side in (PAYLOAD, FEEDBACK) if (table := getattr(stored, side)) is not None}
         deployments.append(FiledDeployment(row.no, row.id, tables))
@@ -114,7 +130,11 @@ def deployments_with_tables(session: Session) -> list[FiledDeployment]:
 def find_foreign_deployments(session: Session) -> list[str]:
     """Returns the deployments that have a table of a database, which is not read."""
     deployments = deployments_with_tables(session)
-    return [deployment.id for deployment in deployments if any(table.format is TableFormat.JDBC for table in deployment.tables.values())]
+    return [
+        deployment.id
+        for deployment in deployments
+        if any(table.format is TableFormat.JDBC for table in deployment.tables.values())
+    ]
 
 
 def _of_table(deployment_no: int, side: str) -> tuple[ColumnElement[bool], ...]:
@@ -129,8 +149,16 @@ def stored_files(session: Session, deployment_no: int, side: str) -> dict[str, F
 
 def add_up_files(session: Session, deployment_no: int, side: str) -> ListingTotals:
     row = ListedFileRow
-    totals = (func.count(), func.coalesce(func.sum(row.bytes), 0), func.min(row.oldest), func.max(row.newest), func.max(row.modified_ns))
-    files, size, oldest, newest, modified = session.execute(select(*totals).where(*_of_table(deployment_no, side))).one()
+    totals = (
+        func.count(),
+        func.coalesce(func.sum(row.bytes), 0),
+        func.min(row.oldest),
+        func.max(row.newest),
+        func.max(row.modified_ns),
+    )
+    files, size, oldest, newest, modified = session.execute(
+        select(*totals).where(*_of_table(deployment_no, side))
+    ).one()
     changed = None if modified is None else datetime.fromtimestamp(modified / 1e9, UTC)
     return ListingTotals(files=files, bytes=int(size), oldest=oldest, newest=newest, changed_at=changed)
 
@@ -146,8 +174,12 @@ def paths_within(session: Session, deployment_no: int, side: str, span: Span) ->
     return set(session.scalars(select(row.path).where(*_of_table(deployment_no, side), *within)))
 
 
-def store_listing(session: Session, deployment_no: int, side: str, *, new: Iterable[FileSpan], removed: Iterable[str]) -> None:
-    session.execute(delete(ListedFileRow).where(*_of_table(deployment_no, side), ListedFileRow.path.in_(list(removed))))
+def store_listing(
+    session: Session, deployment_no: int, side: str, *, new: Iterable[FileSpan], removed: Iterable[str]
+) -> None:
+    session.execute(
+        delete(ListedFileRow).where(*_of_table(deployment_no, side), ListedFileRow.path.in_(list(removed)))
+    )
     rows = [{"deployment_no": deployment_no, "side": side} | list_column_values(file) for file in new]
     if rows:
         session.execute(insert(ListedFileRow), rows)
@@ -168,6 +200,12 @@ def queue_changed_batches(session: Session, deployment_no: int, batches: Sequenc
 
 def span_of_batch(session: Session, deployment_no: int, batch: str) -> Span | None:
     row = ListedFileRow
-    bounds = select(func.min(row.oldest), func.max(row.newest)).where(*_of_table(deployment_no, PAYLOAD), row.batch == batch)
+    bounds = select(func.min(row.oldest), func.max(row.newest)).where(
+        *_of_table(deployment_no, PAYLOAD), row.batch == batch
+    )
     oldest, newest = session.execute(bounds).one()
-    return None if oldest is None or newest is None else Span(start=oldest, end=newest + timedelta(microseconds=1))
+    return (
+        None
+        if oldest is None or newest is None
+        else Span(start=oldest, end=newest + timedelta(microseconds=1))
+    )

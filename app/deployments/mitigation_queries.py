@@ -1,4 +1,6 @@
-"""Settings of mitigation, and all that was fitted: profiles, and bias detectors with their models as bytes."""
+"""Settings of mitigation, and all that was fitted: profiles, and bias detectors with their models as
+bytes.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -14,7 +16,13 @@ from ..base.errors import require_present
 from ..base.frozen import frozen
 from ..database.binary_rows import list_column_values, read_row
 from ..database.paging import page_newest
-from ..database.tables import BiasDetectorRow, CheckRow, DeploymentRow, MitigationProfileRow, MitigationSettingsRow
+from ..database.tables import (
+    BiasDetectorRow,
+    CheckRow,
+    DeploymentRow,
+    MitigationProfileRow,
+    MitigationSettingsRow,
+)
 from ..domain.mitigation import MitigationSettings, Profile
 from ..domain.paging import Paging
 from .bias_detector import DetectorCounts, DetectorQuality, DetectorVersion
@@ -25,7 +33,11 @@ _LOCK = 0x6D697467
 
 def read_mitigation_settings(session: Session, deployment_no: int) -> MitigationSettings:
     row = session.get(MitigationSettingsRow, deployment_no)
-    return MitigationSettings() if row is None else msgspec.convert(row.settings | {"version": row.version}, MitigationSettings)
+    return (
+        MitigationSettings()
+        if row is None
+        else msgspec.convert(row.settings | {"version": row.version}, MitigationSettings)
+    )
 
 
 def put_settings(session: Session, deployment_no: int, settings: MitigationSettings) -> MitigationSettings:
@@ -39,7 +51,11 @@ def put_settings(session: Session, deployment_no: int, settings: MitigationSetti
     session.execute(
         insertion.on_conflict_do_update(
             index_elements=[MitigationSettingsRow.deployment_no],
-            set_={"version": MitigationSettingsRow.version + 1, "settings": content, "updated_at": func.now()},
+            set_={
+                "version": MitigationSettingsRow.version + 1,
+                "settings": content,
+                "updated_at": func.now(),
+            },
         )
     )
     # The statement went past the session's objects.
@@ -50,19 +66,31 @@ def put_settings(session: Session, deployment_no: int, settings: MitigationSetti
 def newest_profile(session: Session, deployment_no: int) -> Profile | None:
     """Returns the profile that counts, whatever it was fitted for."""
     row = MitigationProfileRow
-    stored = session.scalar(select(row.profile).where(row.deployment_no == deployment_no).order_by(row.version.desc()).limit(1))
+    stored = session.scalar(
+        select(row.profile).where(row.deployment_no == deployment_no).order_by(row.version.desc()).limit(1)
+    )
     return None if stored is None else msgspec.convert(stored, Profile)
 
 
 def require_profile(session: Session, deployment_no: int, version: int) -> Profile:
     """Returns the profile, or raises NotFound."""
-    row = require_present(session.get(MitigationProfileRow, (deployment_no, version)), "mitigation profile", version)
+    row = require_present(
+        session.get(MitigationProfileRow, (deployment_no, version)), "mitigation profile", version
+    )
     return msgspec.convert(row.profile, Profile)
 
 
-def store_profile(session: Session, deployment_no: int, fitted: Profile, *, unless: Callable[[Profile], bool]) -> Profile:
-    """Stores a profile as the next version, unless another process's newest will do; returns the one that counts."""
-    present = select(DeploymentRow.no).where(DeploymentRow.no == deployment_no).with_for_update(read=True, key_share=True)
+def store_profile(
+    session: Session, deployment_no: int, fitted: Profile, *, unless: Callable[[Profile], bool]
+) -> Profile:
+    """Stores a profile as the next version, unless another process's newest will do; returns the one that
+    counts.
+    """
+    present = (
+        select(DeploymentRow.no)
+        .where(DeploymentRow.no == deployment_no)
+        .with_for_update(read=True, key_share=True)
+    )
     require_present(session.scalar(present), "deployment", f"number {deployment_no}")
     session.execute(text("SELECT pg_advisory_xact_lock(:lock, :no)"), {"lock": _LOCK, "no": deployment_no})
     # After the lock: another process may have stored one.
@@ -97,13 +125,21 @@ class NewDetector:
 
 
 def store_detectors(
-    session: Session, deployment_no: int, detectors: Sequence[NewDetector], *, check_no: int, basis: str, trained_at: datetime
+    session: Session,
+    deployment_no: int,
+    detectors: Sequence[NewDetector],
+    *,
+    check_no: int,
+    basis: str,
+    trained_at: datetime,
 ) -> None:
     """Stores one training as the next version, unless it is empty."""
     if not detectors:
         return
     # No two are equal: one check of a deployment runs at a time.
-    newest = session.scalar(select(func.max(BiasDetectorRow.version)).where(BiasDetectorRow.deployment_no == deployment_no))
+    newest = session.scalar(
+        select(func.max(BiasDetectorRow.version)).where(BiasDetectorRow.deployment_no == deployment_no)
+    )
     rows = [
         {
             "deployment_no": deployment_no,
@@ -121,7 +157,11 @@ def store_detectors(
 
 def newest_detectors(session: Session, deployment_no: int, basis: str) -> dict[str, DetectorVersion]:
     """Returns the newest versions for that basis, trained or refused, by attribute."""
-    statement = _versions(deployment_no).where(BiasDetectorRow.basis == basis).ext(distinct_on(BiasDetectorRow.attribute))
+    statement = (
+        _versions(deployment_no)
+        .where(BiasDetectorRow.basis == basis)
+        .ext(distinct_on(BiasDetectorRow.attribute))
+    )
     rows = session.execute(statement.order_by(BiasDetectorRow.attribute, BiasDetectorRow.version.desc()))
     return {version.attribute: version for version in map(_version, rows)}
 
@@ -129,24 +169,34 @@ def newest_detectors(session: Session, deployment_no: int, basis: str) -> dict[s
 def usable_versions(session: Session, deployment_no: int, basis: str) -> dict[str, int]:
     statement = (
         select(BiasDetectorRow.attribute, BiasDetectorRow.version)
-        .where(BiasDetectorRow.deployment_no == deployment_no, BiasDetectorRow.basis == basis, BiasDetectorRow.model.is_not(None))
+        .where(
+            BiasDetectorRow.deployment_no == deployment_no,
+            BiasDetectorRow.basis == basis,
+            BiasDetectorRow.model.is_not(None),
+        )
         .ext(distinct_on(BiasDetectorRow.attribute))
         .order_by(BiasDetectorRow.attribute, BiasDetectorRow.version.desc())
     )
     return dict(session.execute(statement).all())
 
 
-def find_detector_model(session: Session, deployment_no: int, *, attribute: str, version: int) -> bytes | None:
+def find_detector_model(
+    session: Session, deployment_no: int, *, attribute: str, version: int
+) -> bytes | None:
     return session.scalar(
         select(BiasDetectorRow.model).where(
-            BiasDetectorRow.deployment_no == deployment_no, BiasDetectorRow.attribute == attribute, BiasDetectorRow.version == version
+            BiasDetectorRow.deployment_no == deployment_no,
+            BiasDetectorRow.attribute == attribute,
+            BiasDetectorRow.version == version,
         )
     )
 
 
 def detector_page(session: Session, deployment_no: int, paging: Paging) -> list[list[DetectorVersion]]:
     """Returns trainings by their version, newest first; all attributes together first."""
-    versions = select(BiasDetectorRow.version).where(BiasDetectorRow.deployment_no == deployment_no).distinct()
+    versions = (
+        select(BiasDetectorRow.version).where(BiasDetectorRow.deployment_no == deployment_no).distinct()
+    )
     numbers = page_newest(versions, BiasDetectorRow.version, paging)
     statement = _versions(deployment_no).where(BiasDetectorRow.version.in_(numbers))
     trainings: dict[int, list[DetectorVersion]] = {}
@@ -160,7 +210,16 @@ def _versions(deployment_no: int) -> Select[*tuple[Any, ...]]:
     """Without the models, which are large."""
     row = BiasDetectorRow
     return (
-        select(row.version, row.attribute, row.basis, row.trained_at, row.training, row.quality, row.reason, CheckRow.id.label("check_id"))
+        select(
+            row.version,
+            row.attribute,
+            row.basis,
+            row.trained_at,
+            row.training,
+            row.quality,
+            row.reason,
+            CheckRow.id.label("check_id"),
+        )
         .join(CheckRow, CheckRow.no == row.check_no)
         .where(row.deployment_no == deployment_no)
     )

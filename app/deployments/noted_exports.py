@@ -21,6 +21,8 @@ def exported(what: str) -> Dependency:
         if form in _FILES:
             check_id: str | None = request.path_params.get("check_id")
             details = {"form": form, "query": str(request.query_params)[:_MAX_QUERY]}
-            record_activity(session, principal.actor, f"{what}.exported", deployment, subject=check_id, details=details)
+            record_activity(
+                session, principal.actor, f"{what}.exported", deployment, subject=check_id, details=details
+            )
 
     return Dependency(note)

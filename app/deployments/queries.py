@@ -54,7 +54,9 @@ def record_no_answer(session: Session, deployment_no: int, reason: str) -> None:
         "failed_at": func.now(),
         "open_until": case((failures >= OPENS_AFTER, func.now() + OPEN_FOR)),
     }
-    session.execute(first.on_conflict_do_update(index_elements=[EndpointFailureRow.deployment_no], set_=again))
+    session.execute(
+        first.on_conflict_do_update(index_elements=[EndpointFailureRow.deployment_no], set_=again)
+    )
 
 
 def record_answer(session: Session, deployment_no: int) -> None:
@@ -106,7 +108,11 @@ class Deployments:
             "problem_type": definition.problem_type,
             "schema_version": 1,
         }
-        insertion = insert_if_absent(DeploymentRow).values(values).on_conflict_do_nothing(index_elements=[DeploymentRow.id])
+        insertion = (
+            insert_if_absent(DeploymentRow)
+            .values(values)
+            .on_conflict_do_nothing(index_elements=[DeploymentRow.id])
+        )
         no = self._session.scalar(insertion.returning(DeploymentRow.no))
         if no is not None:
             self._add_schema(no, 1, definition)
@@ -115,7 +121,8 @@ class Deployments:
         stored = self.get(deployment_id)
         if build_definition(stored) != definition:
             raise Conflict(
-                f"There is a deployment {deployment_id} already, with other content. Change it with PATCH, or choose another id."
+                f"There is a deployment {deployment_id} already, with other content. Change it with PATCH, "
+                "or choose another id."
             )
         return stored, False
 
@@ -126,13 +133,19 @@ class Deployments:
     def get_for_change(self, deployment_id: str) -> Deployment:
         """Returns the deployment, locked with its monitor; records may still be logged. Raises NotFound."""
         # FOR NO KEY UPDATE: writers of records, who hold FOR KEY SHARE, do not wait.
-        lock = select(DeploymentRow.no).where(DeploymentRow.id == deployment_id).with_for_update(key_share=True)
+        lock = (
+            select(DeploymentRow.no).where(DeploymentRow.id == deployment_id).with_for_update(key_share=True)
+        )
         self._session.execute(lock)
         return self.get(deployment_id)
 
     def get_for_log(self, deployment_id: str) -> Deployment:
         """Returns the deployment, which cannot be deleted until the transaction ends. Raises NotFound."""
-        lock = select(DeploymentRow.no).where(DeploymentRow.id == deployment_id).with_for_update(read=True, key_share=True)
+        lock = (
+            select(DeploymentRow.no)
+            .where(DeploymentRow.id == deployment_id)
+            .with_for_update(read=True, key_share=True)
+        )
         self._session.execute(lock)
         return self.get(deployment_id)
 
@@ -147,7 +160,9 @@ class Deployments:
         return [self._deployment(*rows) for rows in self._session.execute(statement)]
 
     def change(self, deployment: Deployment, definition: Definition) -> Deployment:
-        """Gives the deployment other content; other columns make a new schema version, and stored records keep theirs."""
+        """Gives the deployment other content; other columns make a new schema version, and stored records
+        keep theirs.
+        """
         before = build_definition(deployment)
         if before == definition:
             return deployment
@@ -156,11 +171,15 @@ class Deployments:
             version += 1
             if version > _MAX_SCHEMA_VERSION:
                 raise Conflict(
-                    f"The columns of {deployment.id} have changed {version - 2:,} times, which is the maximum. Register another deployment."
+                    f"The columns of {deployment.id} have changed {version - 2:,} times, which is the "
+                    "maximum. Register another deployment."
                 )
             self._add_schema(deployment.no, version, definition)
         values = {**self._values(definition), "schema_version": version, "updated_at": func.now()}
-        if self._session.scalar(select(DeploymentRow.column_key).where(DeploymentRow.no == deployment.no)) is None:
+        if (
+            self._session.scalar(select(DeploymentRow.column_key).where(DeploymentRow.no == deployment.no))
+            is None
+        ):
             values |= self._new_column_key(definition)
         self._session.execute(update(DeploymentRow).where(DeploymentRow.no == deployment.no).values(values))
         if before.endpoint != definition.endpoint:
@@ -170,14 +189,24 @@ class Deployments:
     def delete(self, deployment_id: str) -> None:
         """Deletes the deployment and everything that belongs to it. Raises NotFound."""
         no = self.get_for_change(deployment_id).no
-        # Checks and attributions first: a worker that stores a result holds its row, and needs the deployment's row after it; the other
-        # order could end in a deadlock. Then the full lock, which waits for writers of records and keeps new ones out.
+        # Checks and attributions first: a worker that stores a result holds its row, and needs the
+        # deployment's row after it; the other
+        # order could end in a deadlock. Then the full lock, which waits for writers of records and keeps new
+        # ones out.
         self._session.execute(delete(CheckRow).where(CheckRow.deployment_no == no))
         self._session.execute(delete(AttributionRow).where(AttributionRow.deployment_no == no))
         self._session.execute(select(DeploymentRow.no).where(DeploymentRow.no == no).with_for_update())
         targets = select(CopyTargetRow.no).where(CopyTargetRow.deployment_no == no)
         self._session.execute(delete(CounterfactualRow).where(CounterfactualRow.target_no.in_(targets)))
-        for table in (FeedbackRecordRow, PayloadRecordRow, PayloadKeyRow, RecordCountRow, ArrivalRow, ChangedHourRow, FigureDayRow):
+        for table in (
+            FeedbackRecordRow,
+            PayloadRecordRow,
+            PayloadKeyRow,
+            RecordCountRow,
+            ArrivalRow,
+            ChangedHourRow,
+            FigureDayRow,
+        ):
             self._session.execute(delete(table).where(table.deployment_no == no))
         self._session.execute(delete(DeploymentRow).where(DeploymentRow.no == no))
 
@@ -199,12 +228,18 @@ class Deployments:
         begin_sealing(self._session)
         return {"column_key": self._sealer.seal(os.urandom(_COLUMN_KEY_BYTES))}
 
-    def _one(self, statement: Select[DeploymentRow, DeploymentSchemaRow, EndpointFailureRow, bool], name: str) -> Deployment:
-        return self._deployment(*require_present(self._session.execute(statement).one_or_none(), "deployment", name))
+    def _one(
+        self, statement: Select[DeploymentRow, DeploymentSchemaRow, EndpointFailureRow, bool], name: str
+    ) -> Deployment:
+        return self._deployment(
+            *require_present(self._session.execute(statement).one_or_none(), "deployment", name)
+        )
 
     def _add_schema(self, no: int, version: int, definition: Definition) -> None:
         columns = {"features": definition.features, "meta": definition.meta}
-        self._session.execute(insert(DeploymentSchemaRow).values(deployment_no=no, version=version, **columns))
+        self._session.execute(
+            insert(DeploymentSchemaRow).values(deployment_no=no, version=version, **columns)
+        )
 
     def _values(self, definition: Definition) -> dict[str, Any]:
         endpoint = definition.endpoint
@@ -216,7 +251,10 @@ class Deployments:
         if endpoint is not None:
             stored_endpoint = msgspec.to_builtins(replace(endpoint, credentials=None, headers={}, tls=None))
             if credentials is not None:
-                stored_endpoint |= {"credentials_kind": credentials.kind, "credentials_name": credentials.name}
+                stored_endpoint |= {
+                    "credentials_kind": credentials.kind,
+                    "credentials_name": credentials.name,
+                }
                 stored_endpoint |= {"token_url": credentials.token_url, "scope": credentials.scope}
         plain = ("name", "owner", "purpose", "outputs", "model_revision", "earliest")
         return {name: getattr(definition, name) for name in plain} | {
@@ -234,8 +272,15 @@ class Deployments:
     ) -> Deployment:
         endpoint, tables = None, read_tables(row.record_tables)
         if row.endpoint:
-            stored, secrets = row.endpoint, {} if row.credentials is None else _read_secrets(self._sealer.unseal(row.credentials))
-            named = {"headers": secrets.get("headers", {}), "tls": secrets.get("tls") or None, "credentials": None}
+            stored, secrets = (
+                row.endpoint,
+                {} if row.credentials is None else _read_secrets(self._sealer.unseal(row.credentials)),
+            )
+            named = {
+                "headers": secrets.get("headers", {}),
+                "tls": secrets.get("tls") or None,
+                "credentials": None,
+            }
             if secrets.get("secret") is not None:
                 named["credentials"] = stored | {
                     "kind": stored["credentials_kind"],
@@ -246,7 +291,9 @@ class Deployments:
         health = HEALTHY
         if failures is not None:
             states = {None: BreakerState.CLOSED, True: BreakerState.OPEN, False: BreakerState.HALF_OPEN}
-            health = read_row(EndpointHealth, failures, state=states[is_open], tried_again_at=failures.open_until)
+            health = read_row(
+                EndpointHealth, failures, state=states[is_open], tried_again_at=failures.open_until
+            )
         return read_row(
             Deployment,
             row,
@@ -262,7 +309,10 @@ _SELECT = (
     select(DeploymentRow, DeploymentSchemaRow, EndpointFailureRow, IS_OPEN)
     .join(
         DeploymentSchemaRow,
-        and_(DeploymentSchemaRow.deployment_no == DeploymentRow.no, DeploymentSchemaRow.version == DeploymentRow.schema_version),
+        and_(
+            DeploymentSchemaRow.deployment_no == DeploymentRow.no,
+            DeploymentSchemaRow.version == DeploymentRow.schema_version,
+        ),
     )
     .outerjoin(EndpointFailureRow, EndpointFailureRow.deployment_no == DeploymentRow.no)
 )
@@ -275,7 +325,8 @@ def find_numbers(session: Session, numbers: Collection[int]) -> set[int]:
 
 
 def hold_deployment(session: Session, deployment_no: int, *, alone: bool = False) -> bool:
-    """Keeps the deployment from being deleted, `alone` also from being held so; False if it is gone, going or held.
+    """Keeps the deployment from being deleted, `alone` also from being held so; False if it is gone, going or
+    held.
 
     Lock a check's row before: so does the deletion of a deployment.
     """

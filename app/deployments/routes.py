@@ -34,7 +34,11 @@ from .validate_only import ValidateOnly, kept_unless
 router = APIRouter(prefix="/v1/deployments", tags=["deployments"])
 
 _UNCHANGED: Answers = {
-    200: {"model": DeploymentOut, "description": "There already, with the same content; or, where it is only checked, what would be stored"}
+    200: {
+        "model": DeploymentOut,
+        "description": "There already, with the same content; or, where it is only checked, what would be "
+        "stored",
+    }
 }
 
 
@@ -48,10 +52,14 @@ def create_deployment(
     response: Response,
     validate_only: ValidateOnly = False,
 ) -> DeploymentOut:
-    """Creates a deployment. The same id with the same content again changes nothing, so a request may be repeated."""
+    """Creates a deployment. The same id with the same content again changes nothing, so a request may be
+    repeated.
+    """
     definition = checked_definition(body.to_domain(), services)
     with kept_unless(session, validate_only):
-        stored, is_new = Deployments(session, services.secret_box).create(body.id or _make_id(body.name), definition)
+        stored, is_new = Deployments(session, services.secret_box).create(
+            body.id or _make_id(body.name), definition
+        )
         if is_new:
             changes = definition_changes(None, definition)
             record_activity(session, principal.actor, "deployment.created", stored, details=changes)
@@ -60,9 +68,13 @@ def create_deployment(
 
 
 @router.get("")
-def list_deployments(principal: Reader, deployments: DeploymentsIn, paging: ShortNumberPaging) -> DeploymentPage:
+def list_deployments(
+    principal: Reader, deployments: DeploymentsIn, paging: ShortNumberPaging
+) -> DeploymentPage:
     """Returns the deployments, oldest first. A key that is bound to one deployment sees that one."""
-    return DeploymentPage.of(deployments.page(paging, only_no=principal.deployment_no), paging, DeploymentOut.of)
+    return DeploymentPage.of(
+        deployments.page(paging, only_no=principal.deployment_no), paging, DeploymentOut.of
+    )
 
 
 @router.get("/{deployment_id}")
@@ -81,9 +93,11 @@ def change_deployment(
     services: ServicesIn,
     validate_only: ValidateOnly = False,
 ) -> DeploymentOut:
-    """Changes a deployment by a JSON merge patch: members that are left out stay. Other columns make a new schema version.
+    """Changes a deployment by a JSON merge patch: members that are left out stay. Other columns make a new
+    schema version.
 
-    Pointing the endpoint at another host needs its credentials again, so that no caller can send the stored ones to their own host.
+    Pointing the endpoint at another host needs its credentials again, so that no caller can send the
+    stored ones to their own host.
     """
     before = build_definition(deployment)
     stated = definition_json(before)
@@ -94,18 +108,24 @@ def change_deployment(
         raise InvalidInput(field_problems(error.errors())) from error
     if principal.deployment_no is not None:
         _require_same_places(stated, definition_json(patched), principal)
-    changed = checked_definition(patched, services, _find_secret_problems(deployment.endpoint, patched.endpoint, body))
+    changed = checked_definition(
+        patched, services, _find_secret_problems(deployment.endpoint, patched.endpoint, body)
+    )
 
     if (before.payload is None) != (changed.payload is None):
         raise Conflict(
-            "A deployment whose records are logged cannot become one whose records lie in your own tables, or back. Register another one."
+            "A deployment whose records are logged cannot become one whose records lie in your own tables, "
+            "or back. Register another one."
         )
     with kept_unless(session, validate_only):
         stored = Deployments(session, services.secret_box).change(deployment, changed)
         monitor = find_monitor(session, stored.no)
         broken = monitor and find_monitor_problems(monitor, stored.schema, stored.problem_type)
         if broken:
-            raise Conflict(f"The fairness monitor would no longer fit: {InvalidInput(broken)}. Change or delete the monitor first.")
+            raise Conflict(
+                f"The fairness monitor would no longer fit: {InvalidInput(broken)}. Change or delete the "
+                "monitor first."
+            )
         if before != changed:
             changes = definition_changes(before, changed)
             record_activity(session, principal.actor, "deployment.changed", stored, details=changes)
@@ -118,7 +138,9 @@ def _make_id(name: str) -> str:
     return f"{slug or 'deployment'}-{secrets.token_hex(4)}"
 
 
-def checked_definition(definition: Definition, services: Services, further: Sequence[FieldProblem] = ()) -> Definition:
+def checked_definition(
+    definition: Definition, services: Services, further: Sequence[FieldProblem] = ()
+) -> Definition:
     """Definition, if it may be stored; else refuses everything wrong with it, and `further`."""
     problems = list(definition_problems(definition))
     for side, table in (("payload", definition.payload), ("feedback", definition.feedback)):
@@ -129,7 +151,9 @@ def checked_definition(definition: Definition, services: Services, further: Sequ
         if definition.endpoint.tls is not None:
             problems += tls_problems(definition.endpoint.tls, definition.endpoint.url)
         columns = [column.name for column in definition.features]
-        problems += codec_for(definition.endpoint.payload_format).mapping_problems(definition.endpoint, columns)
+        problems += codec_for(definition.endpoint.payload_format).mapping_problems(
+            definition.endpoint, columns
+        )
     problems += further
     refuse(problems)
     return definition
@@ -164,7 +188,9 @@ def _require_same_places(before: dict[str, Any], after: dict[str, Any], principa
         raise Forbidden(f"{principal.subject} is bound to one deployment and may not set {fields}.")
 
 
-def _find_secret_problems(before: Endpoint | None, after: Endpoint | None, patch: DeploymentPatch) -> list[FieldProblem]:
+def _find_secret_problems(
+    before: Endpoint | None, after: Endpoint | None, patch: DeploymentPatch
+) -> list[FieldProblem]:
     """A caller who may change the address would get to know credentials sent to another origin."""
     if before is None or after is None or patch.endpoint is None or before.url == after.url:
         return []
@@ -177,7 +203,9 @@ def _find_secret_problems(before: Endpoint | None, after: Endpoint | None, patch
         problems.append(FieldProblem("endpoint.credentials", message))
     if after.tls is not None and after.tls.key and (patch.endpoint.tls is None or not patch.endpoint.tls.key):
         problems.append(FieldProblem("endpoint.tls.key", message))
-    kept_headers = [name for name in after.headers if name in before.headers and name not in patch.endpoint.headers]
+    kept_headers = [
+        name for name in after.headers if name in before.headers and name not in patch.endpoint.headers
+    ]
     return problems + [FieldProblem(f"endpoint.headers.{name}", message) for name in kept_headers]
 
 

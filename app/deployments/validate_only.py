@@ -7,7 +7,9 @@ from typing import Annotated
 from fastapi import Query
 from sqlalchemy.orm import Session
 
-ValidateOnly = Annotated[bool, Query(description="Checks the body in full, answers with what would be stored, and stores nothing.")]
+ValidateOnly = Annotated[
+    bool, Query(description="Checks the body in full, answers with what would be stored, and stores nothing.")
+]
 
 
 @contextmanager

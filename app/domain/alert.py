@@ -28,7 +28,9 @@ class AlertingVerdict(StrEnum):
 
 
 class AlertState(StrEnum):
-    """The state of an alert. Open and acknowledged alerts are not over; reminders are sent of open ones only."""
+    """The state of an alert. Open and acknowledged alerts are not over; reminders are sent of open ones
+    only.
+    """
 
     OPEN = "open"
     ACKNOWLEDGED = "acknowledged"
@@ -36,7 +38,9 @@ class AlertState(StrEnum):
 
 
 class Resolution(StrEnum):
-    """The reason why an alert is over: its cause has passed, a person closed it, or no rule asks about it any more."""
+    """The reason why an alert is over: its cause has passed, a person closed it, or no rule asks about it
+    any more.
+    """
 
     RECOVERED = "recovered"
     NO_LONGER_WATCHED = "no_longer_watched"
@@ -57,7 +61,9 @@ class ClosingReason(StrEnum):
 
 
 class Event(StrEnum):
-    """The event that a notification reports of an alert; `test`, and the `report` that was made, belong to no alert."""
+    """The event that a notification reports of an alert; `test`, and the `report` that was made, belong to
+    no alert.
+    """
 
     OPENED = "opened"
     EXPLAINED = "explained"
@@ -70,7 +76,9 @@ class Event(StrEnum):
 
 @frozen(kw_only=True)
 class VerdictCondition:
-    """A metric is outside its limits in that many checks in a row. `attributes` None = all; `scope` is `group` or `worst`."""
+    """A metric is outside its limits in that many checks in a row. `attributes` None = all; `scope` is
+    `group` or `worst`.
+    """
 
     verdicts: tuple[AlertingVerdict, ...] = (AlertingVerdict.UNFAIR,)
     data: tuple[DataSet, ...] = (DataSet.PAYLOAD, DataSet.BALANCED)
@@ -94,7 +102,9 @@ class FailedChecksCondition:
 
 @frozen(kw_only=True)
 class EvidenceCondition:
-    """Enough evidence has accumulated that a metric is beyond a limit. `metrics` and `attributes` None = all."""
+    """Enough evidence has accumulated that a metric is beyond a limit. `metrics` and `attributes` None =
+    all.
+    """
 
     data: tuple[DataSet, ...] = (DataSet.PAYLOAD, DataSet.BALANCED, DataSet.FEEDBACK)
     metrics: tuple[str, ...] | None = None
@@ -102,7 +112,11 @@ class EvidenceCondition:
 
     def covers(self, subject: "AlertSubject") -> bool:
         of_metric = self.metrics is None or subject.metric in self.metrics
-        return subject.data in self.data and of_metric and (self.attributes is None or subject.attribute in self.attributes)
+        return (
+            subject.data in self.data
+            and of_metric
+            and (self.attributes is None or subject.attribute in self.attributes)
+        )
 
 
 Condition: TypeAlias = VerdictCondition | EvidenceCondition | StaleDataCondition | FailedChecksCondition
@@ -117,7 +131,9 @@ CONDITIONS = {
 
 @frozen(kw_only=True)
 class RuleContent:
-    """The content of a rule. `channels` are the ids of those that are notified; `remind_after_hours` None = never."""
+    """The content of a rule. `channels` are the ids of those that are notified; `remind_after_hours` None
+    = never.
+    """
 
     name: str
     condition: Condition
@@ -168,10 +184,10 @@ WHOLE_DEPLOYMENT = AlertSubject()
 class Alert:
     """One alert, from its opening to its resolution.
 
-    `facts` hold what a notification says of it: `sentence`, `at`, `since`, `check_id`, `checks_in_a_row`; of a verdict also `value`,
-    `lower`, `upper`, `n`, `verdict`, `lower_limit`, `upper_limit` and the `details` of the sentence.
-    `assignee` is the person or key that works on it. `change` says why the figure of an alert on evidence changed; None until known.
-    `rule_no` is None once the rule is deleted.
+    `facts` hold what a notification says of it: `sentence`, `at`, `since`, `check_id`, `checks_in_a_row`;
+    of a verdict also `value`, `lower`, `upper`, `n`, `verdict`, `lower_limit`, `upper_limit` and the
+    `details` of the sentence. `assignee` is the person or key that works on it. `change` says why the
+    figure of an alert on evidence changed; None until known. `rule_no` is None once the rule is deleted.
     """
 
     no: int

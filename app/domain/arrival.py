@@ -17,7 +17,9 @@ class LogKind(StrEnum):
 
 
 class RecordSource(StrEnum):
-    """The way by which a record came in. Senders of the REST API name theirs; `rest` is one that names none."""
+    """The way by which a record came in. Senders of the REST API name theirs; `rest` is one that names
+    none.
+    """
 
     REST = "rest"
     CLIENT = "client"
@@ -32,12 +34,16 @@ STATED_SOURCES = frozenset({RecordSource.REST, RecordSource.CLIENT, RecordSource
 def stated_source(name: str) -> RecordSource:
     """Returns the source that a caller names. Raises InvalidInput if none may name it."""
     if name not in STATED_SOURCES:
-        raise InvalidInput.of("Evenhand-Source", f"must be one of {', '.join(sorted(STATED_SOURCES))}, found {name[:20]!a}")
+        raise InvalidInput.of(
+            "Evenhand-Source", f"must be one of {', '.join(sorted(STATED_SOURCES))}, found {name[:20]!a}"
+        )
     return RecordSource(name)
 
 
 class RejectionReason(StrEnum):
-    """Kinds of reasons for which a record is not stored. None holds a value, so that counts hold no personal data."""
+    """Kinds of reasons for which a record is not stored. None holds a value, so that counts hold no
+    personal data.
+    """
 
     MISSING = "missing"
     UNKNOWN_FIELD = "unknown_field"

@@ -7,7 +7,18 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from ..base.strict_json import parse_json, vanishes
-from ..base.values import CONTROL, EXACT, JSON_NUMBER, MAX_TEXT, NUMBER, Scalar, is_number, parse_boolean, printable, tidy
+from ..base.values import (
+    CONTROL,
+    EXACT,
+    JSON_NUMBER,
+    MAX_TEXT,
+    NUMBER,
+    Scalar,
+    is_number,
+    parse_boolean,
+    printable,
+    tidy,
+)
 from .deployment import FieldType
 from .record import round_probability
 from .record_times import Impossible, TimeRule
@@ -122,7 +133,9 @@ def moment(value: Json, rule: TimeRule) -> datetime:
     if reading.reason in (Impossible.NO_TIME, Impossible.NOT_A_TIME) or reading.is_date:
         raise CellRefused(f"must be a time as ISO 8601, such as 2030-01-31T12:00:00Z, found {shown(value)}")
     if not reading.is_placed:
-        raise CellRefused(f"must state its offset from UTC, such as 2030-01-31T12:00:00Z, found {shown(value)}")
+        raise CellRefused(
+            f"must state its offset from UTC, such as 2030-01-31T12:00:00Z, found {shown(value)}"
+        )
     if reading.reason is not None:
         span = f"{rule.earliest:%Y-%m-%d} and {rule.latest:%Y-%m-%d %H:%M} UTC"
         raise CellRefused(f"must lie between {span}, found {shown(value)}, {reading.reason}")
@@ -140,7 +153,9 @@ def parse_text(text: str, column_type: FieldType) -> Json:
 
 
 def parse_label(text: str, *, is_text: bool) -> Json:
-    """Answer or label of a text file's cell: unless the outcomes are texts, a number if spelled as in JSON; an empty one is missing."""
+    """Answer or label of a text file's cell: unless the outcomes are texts, a number if spelled as in
+    JSON; an empty one is missing.
+    """
     return (text if is_text or not JSON_NUMBER.fullmatch(text) else _parse_number(text)) if text else None
 
 

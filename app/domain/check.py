@@ -12,7 +12,9 @@ from .monitor import Comparison
 
 
 class CheckState(StrEnum):
-    """The state of a check. The last four are final, but a failed hourly check is tried again while attempts remain."""
+    """The state of a check. The last four are final, but a failed hourly check is tried again while
+    attempts remain.
+    """
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -23,7 +25,9 @@ class CheckState(StrEnum):
 
 
 class Failure(StrEnum):
-    """The cause of a failed check: the model's endpoint, a monitor that cannot be applied, dead workers, its time limit, or another one."""
+    """The cause of a failed check: the model's endpoint, a monitor that cannot be applied, dead workers,
+    its time limit, or another one.
+    """
 
     SCORING_FAILED = "scoring-failed"
     INVALID_INPUT = "invalid-input"
@@ -35,8 +39,9 @@ class Failure(StrEnum):
 class Trigger(StrEnum):
     """The origin of a check.
 
-    The schedule: one check for each deployment and hour. Files: their rows came or changed after the scheduled check. A person or a
-    program: for the present hour (`REQUEST`), or for a range of time or a batch (`RANGE`).
+    The schedule: one check for each deployment and hour. Files: their rows came or changed after the
+    scheduled check. A person or a program: for the present hour (`REQUEST`), or for a range of time or a
+    batch (`RANGE`).
     """
 
     SCHEDULE = "schedule"
@@ -48,7 +53,8 @@ class Trigger(StrEnum):
 class DataSet(StrEnum):
     """Records that a measurement was computed on.
 
-    `PAYLOAD_PERTURBED` counts every copy like a record, as OpenScale does; on `BALANCED` every record is once on each side.
+    `PAYLOAD_PERTURBED` counts every copy like a record, as OpenScale does; on `BALANCED` every record is
+    once on each side.
     """
 
     PAYLOAD = "payload"
@@ -63,7 +69,8 @@ class DataSet(StrEnum):
 class Scope(StrEnum):
     """Group or groups that a measurement is about.
 
-    `worst` asks for the monitored one that is furthest out, favoured or not: a mark on the measurement of a group, whose scope is `group`.
+    `worst` asks for the monitored one that is furthest out, favoured or not: a mark on the measurement of
+    a group, whose scope is `group`.
     """
 
     GROUP = "group"
@@ -98,7 +105,8 @@ class Progress:
 class WindowCounts:
     """Records of a check's window; None where the check ended before it read one.
 
-    `records` include those of earlier hours; `unclassified` are in neither outcome list; `needed` is the monitor's `min_records` then.
+    `records` include those of earlier hours; `unclassified` are in neither outcome list; `needed` is the
+    monitor's `min_records` then.
     """
 
     records: int | None
@@ -119,8 +127,9 @@ class WindowCounts:
 class CheckRun:
     """One queued, running or ended check. `span` is the hour, or the range that was asked for.
 
-    `batch` is the partition whose records it is about; None: all records of the span. `lease_token` fences a worker: one with an older
-    token may write nothing. `traceparent` (W3C Trace Context) is of the request that asked for it.
+    `batch` is the partition whose records it is about; None: all records of the span. `lease_token` fences
+    a worker: one with an older token may write nothing. `traceparent` (W3C Trace Context) is of the
+    request that asked for it.
     """
 
     no: int
@@ -161,10 +170,11 @@ PRESENT_TRIGGERS = (Trigger.SCHEDULE, Trigger.REQUEST, Trigger.FILES)
 class Measurement:
     """One value of a series, with everything needed to trace it.
 
-    `value` is None exactly when `reason` says why. `details` hold the counts and the formula. `comparison` without features is of
-    everybody, `group` a label. `worst_of` marks the monitored group that is furthest out, of so many that could be chosen (0: none). From
-    `chosen_lower` to `chosen_upper` is the interval that allows for the choice among several groups, unbounded if only one is set.
-    `definition` is 2 where release 0.1 defined the metric otherwise on this data.
+    `value` is None exactly when `reason` says why. `details` hold the counts and the formula. `comparison`
+    without features is of everybody, `group` a label. `worst_of` marks the monitored group that is
+    furthest out, of so many that could be chosen (0: none). From `chosen_lower` to `chosen_upper` is the
+    interval that allows for the choice among several groups, unbounded if only one is set. `definition` is
+    2 where release 0.1 defined the metric otherwise on this data.
     """
 
     metric: str

@@ -11,7 +11,8 @@ from .endpoint_health import HEALTHY, EndpointHealth
 
 
 class TableFormat(StrEnum):
-    """The format of a table: a folder of Parquet files, or one with a log of Delta Lake or Iceberg that says which files count.
+    """The format of a table: a folder of Parquet files, or one with a log of Delta Lake or Iceberg that says
+    which files count.
 
     `JDBC`, a table of a database, is in stored deployments only: it is shown, and not read.
     """
@@ -25,7 +26,8 @@ class TableFormat(StrEnum):
 FILE_FORMATS = (TableFormat.PARQUET, TableFormat.DELTA, TableFormat.ICEBERG)
 
 NOT_READ = (
-    "is a table of a database, which Evenhand does not read: export it to Parquet, Delta or Iceberg files and change the deployment to"
+    "is a table of a database, which Evenhand does not read: export it to Parquet, Delta or Iceberg files "
+    "and change the deployment to"
     " their folder, or log the records by REST to another deployment"
 )
 """Why a stored table of a database has no checks, and what to do; follows the table's name."""
@@ -33,7 +35,8 @@ NOT_READ = (
 
 @frozen(kw_only=True)
 class PayloadColumns:
-    """Columns of a payload table. `features` and `meta` map names of the schema to columns; those not named have their own name.
+    """Columns of a payload table. `features` and `meta` map names of the schema to columns; those not named
+    have their own name.
 
     Windows are cut by `scored_at`. Without `model_revision`, all records are of the deployment's revision.
     """
@@ -53,7 +56,9 @@ class PayloadColumns:
 
 @frozen(kw_only=True)
 class FeedbackColumns:
-    """Columns of a feedback table: the id of the payload record, the time from which the label is known, and the ground-truth label."""
+    """Columns of a feedback table: the id of the payload record, the time from which the label is known,
+    and the ground-truth label.
+    """
 
     id: str = "id"
     observed_at: str = "observed_at"
@@ -121,7 +126,9 @@ class FieldKind(StrEnum):
 
 
 class StorageKind(StrEnum):
-    """The form in which a protected column is stored: keyed pseudonyms of its values, or the labels of their groups."""
+    """The form in which a protected column is stored: keyed pseudonyms of its values, or the labels of
+    their groups.
+    """
 
     PSEUDONYM = "pseudonym"
     GROUPS = "groups"
@@ -180,8 +187,9 @@ class RecordSchema:
 class OutputFields:
     """Names of the columns in the model's answer. `label` is the decoded form of the prediction.
 
-    `classes` are the predictions that the model can make, in the order of its probabilities: then `1.0` and `"1"` are the class 1. If
-    prediction and probability are one column, the prediction is the likeliest class.
+    `classes` are the predictions that the model can make, in the order of its probabilities: then `1.0`
+    and `"1"` are the class 1. If prediction and probability are one column, the prediction is the
+    likeliest class.
     """
 
     prediction: str = "prediction"
@@ -196,7 +204,11 @@ class OutputFields:
     @property
     def names(self) -> list[str]:
         """Columns of the answer that are named, each once."""
-        return list(dict.fromkeys(name for name in (self.prediction, self.probability, self.label) if name is not None))
+        return list(
+            dict.fromkeys(
+                name for name in (self.prediction, self.probability, self.label) if name is not None
+            )
+        )
 
     @property
     def has_only_probabilities(self) -> bool:
@@ -207,7 +219,8 @@ class OutputFields:
 class CredentialsKind(StrEnum):
     """The authentication that the model's endpoint expects.
 
-    The last three exchange an API key for a token, as IBM Cloud, Cloud Pak for Data and IBM's multi-cloud platform do it.
+    The last three exchange an API key for a token, as IBM Cloud, Cloud Pak for Data and IBM's multi-cloud
+    platform do it.
     """
 
     BASIC = "basic"
@@ -227,7 +240,8 @@ class CredentialsKind(StrEnum):
 class Credentials:
     """`name` is the user (basic, cpd_key), the header's name (header) or the client's id (OAuth).
 
-    `secret` never appears in a repr, log or answer. `token_url` gives access tokens for it; `scope` is an OAuth client's.
+    `secret` never appears in a repr, log or answer. `token_url` gives access tokens for it; `scope` is an
+    OAuth client's.
     """
 
     kind: CredentialsKind
@@ -239,9 +253,11 @@ class Credentials:
 
 @frozen(kw_only=True)
 class EndpointTls:
-    """PEM texts for calls of an endpoint by https; empty where there is none. `key` never appears in a repr, log or answer.
+    """PEM texts for calls of an endpoint by https; empty where there is none. `key` never appears in a repr,
+    log or answer.
 
-    `authority` is trusted in addition to the system's. `certificate` may be followed by those that signed it; `key` has no passphrase.
+    `authority` is trusted in addition to the system's. `certificate` may be followed by those that signed
+    it; `key` has no passphrase.
     """
 
     authority: str = ""
@@ -253,8 +269,9 @@ class EndpointTls:
 class BodyMapping:
     """The places of records and answers in an endpoint's own JSON, as JSONPath.
 
-    `records` and `answers` are places in the body, of many with `[*]`; `columns` and `outputs` places in a record and in an answer, by
-    default the member of that name. `constants` are values at places in the body.
+    `records` and `answers` are places in the body, of many with `[*]`; `columns` and `outputs` places in a
+    record and in an answer, by default the member of that name. `constants` are values at places in the
+    body.
     """
 
     records: str = "$[*]"
@@ -265,7 +282,9 @@ class BodyMapping:
 
 
 class EndpointSource(StrEnum):
-    """The place of the model: a server that is called by HTTP, or an MLflow model that is loaded where copies are asked about."""
+    """The place of the model: a server that is called by HTTP, or an MLflow model that is loaded where
+    copies are asked about.
+    """
 
     HTTP = "http"
     MLFLOW = "mlflow"
@@ -273,9 +292,11 @@ class EndpointSource(StrEnum):
 
 @frozen(kw_only=True)
 class Endpoint:
-    """The endpoint that scores rows, and the limits on calls to it. `payload_format` is a name of `app/payloads/registry.py`.
+    """The endpoint that scores rows, and the limits on calls to it. `payload_format` is a name of
+    `app/payloads/registry.py`.
 
-    The values of `headers` are as secret as credentials. An MLflow model has a `uri` and an empty `url`, and is loaded `concurrency` times.
+    The values of `headers` are as secret as credentials. An MLflow model has a `uri` and an empty `url`,
+    and is loaded `concurrency` times.
     """
 
     url: str = ""
@@ -298,10 +319,12 @@ class Endpoint:
 
 @frozen(kw_only=True)
 class Deployment:
-    """A watched model. `no` is the store's number, `id` the public name in addresses, `health` that of its endpoint.
+    """A watched model. `no` is the store's number, `id` the public name in addresses, `health` that of its
+    endpoint.
 
-    `owner` answers for it; `purpose` says which decisions it is used for. With `payload`, its records lie in files, and are not logged.
-    `earliest` is the first possible day of a record, by default 1 January 20 years before now.
+    `owner` answers for it; `purpose` says which decisions it is used for. With `payload`, its records lie
+    in files, and are not logged. `earliest` is the first possible day of a record, by default 1 January 20
+    years before now.
     """
 
     no: int

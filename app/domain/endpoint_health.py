@@ -1,4 +1,6 @@
-"""The circuit breaker: an endpoint that keeps failing is not called for a while, then tried with a single record."""
+"""The circuit breaker: an endpoint that keeps failing is not called for a while, then tried with a single
+record.
+"""
 
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -12,7 +14,9 @@ OPEN_FOR = timedelta(minutes=5)
 
 
 class BreakerState(StrEnum):
-    """The state of the breaker: checks call the endpoint as usual, only if a person asks for the check, or with one record first."""
+    """The state of the breaker: checks call the endpoint as usual, only if a person asks for the check, or
+    with one record first.
+    """
 
     CLOSED = "closed"
     OPEN = "open"

@@ -20,10 +20,10 @@ class Details:
 
     A figure is about one `subject` (in JSON `"whom"`), or compares `monitored` with `reference`, the two
     furthest apart of `chosen_from` groups. `chosen_p_value` allows for the choice among several groups.
-    `groups` to `value_without_small_groups` describe figures across all groups; `rate` to `subgroup_of_groups`
-    compare a found subgroup with all records. `homogeneity` tests that strata are alike. `caution` continues
-    "It …". `labels` counts the records with a label, of a figure that needs them. `others` are members that this
-    release does not know and that are not numbers.
+    `groups` to `value_without_small_groups` describe figures across all groups; `rate` to
+    `subgroup_of_groups` compare a found subgroup with all records. `homogeneity` tests that strata are
+    alike. `caution` continues "It …". `labels` counts the records with a label, of a figure that needs
+    them. `others` are members that this release does not know and that are not numbers.
     """
 
     formula: str | None = None
@@ -89,7 +89,11 @@ class Details:
 
     def to_json(self) -> dict[str, Any]:
         """Stored members, in the order in which Postgres keeps them."""
-        members = {name: value for name, attribute in _FIELDS.items() if (value := getattr(self, attribute)) is not None}
+        members = {
+            name: value
+            for name, attribute in _FIELDS.items()
+            if (value := getattr(self, attribute)) is not None
+        }
         members |= {**self.counts, **self.others}
         for side in SIDES:
             members |= {f"{side}_{name}": count for name, count in self.counts_of(side).items()}
@@ -115,4 +119,7 @@ _FIELDS = {
 def _order_as_jsonb(members: Mapping[str, Any]) -> dict[str, Any]:
     # JSONB keeps shorter names first, then compares bytes.
     names = sorted(members, key=lambda name: (len(name.encode()), name.encode()))
-    return {name: _order_as_jsonb(nested) if isinstance(nested := members[name], Mapping) else nested for name in names}
+    return {
+        name: _order_as_jsonb(nested) if isinstance(nested := members[name], Mapping) else nested
+        for name in names
+    }

@@ -30,9 +30,11 @@ class NumberInterval:
 
 @frozen(kw_only=True)
 class Condition:
-    """One of these values, a number in one of these intervals, or any value but those `excluded` (an empty one takes any).
+    """One of these values, a number in one of these intervals, or any value but those `excluded` (an empty
+    one takes any).
 
-    Values are compared by their canonical text. A record without a value meets the condition only if `or_missing`.
+    Values are compared by their canonical text. A record without a value meets the condition only if
+    `or_missing`.
     """
 
     feature: str
@@ -48,7 +50,11 @@ class Condition:
             number = read_number(value)
             return number is not None and any(number in interval for interval in self.intervals)
         text = canonical(value)
-        return text in map(canonical, self.values) if self.excluded is None else text not in map(canonical, self.excluded)
+        return (
+            text in map(canonical, self.values)
+            if self.excluded is None
+            else text not in map(canonical, self.excluded)
+        )
 
     @property
     def words(self) -> str:
@@ -70,19 +76,27 @@ class GroupRule:
 
     @property
     def features(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(condition.feature for conditions in self.any_of for condition in conditions))
+        return tuple(
+            dict.fromkeys(condition.feature for conditions in self.any_of for condition in conditions)
+        )
 
     def is_met_by(self, values: Mapping[str, Scalar | None]) -> bool:
-        return any(all(condition.is_met_by(values.get(condition.feature)) for condition in conditions) for conditions in self.any_of)
+        return any(
+            all(condition.is_met_by(values.get(condition.feature)) for condition in conditions)
+            for conditions in self.any_of
+        )
 
     @property
     def label(self) -> str:
-        return ", or ".join(" and ".join(condition.words for condition in conditions) for conditions in self.any_of)
+        return ", or ".join(
+            " and ".join(condition.words for condition in conditions) for conditions in self.any_of
+        )
 
 
 @frozen(kw_only=True)
 class FoundBy:
-    """The search that found a group: it searched that many groups, and chance alone finds as much in that share of searches.
+    """The search that found a group: it searched that many groups, and chance alone finds as much in that
+    share of searches.
 
     `scan_id` is None if a file was searched.
     """
@@ -98,4 +112,6 @@ class FoundBy:
 
 def _name_values(values: Sequence[Scalar]) -> str:
     named = [canonical(value) for value in values[:MOST_NAMED]]
-    return " or ".join(named) + (f" or one of {len(values) - MOST_NAMED} more" if len(values) > MOST_NAMED else "")
+    return " or ".join(named) + (
+        f" or one of {len(values) - MOST_NAMED} more" if len(values) > MOST_NAMED else ""
+    )

@@ -10,7 +10,20 @@ from .display_names import DisplayNames
 from .monitor import Comparison, Monitor, MonitoredAttribute, split_group
 
 _SEPARATOR = ", "
-_PHRASES = ("aged ", "born ", "from ", "in ", "living ", "of ", "over ", "paid ", "under ", "with ", "without ", "working ")
+_PHRASES = (
+    "aged ",
+    "born ",
+    "from ",
+    "in ",
+    "living ",
+    "of ",
+    "over ",
+    "paid ",
+    "under ",
+    "with ",
+    "without ",
+    "working ",
+)
 
 
 @frozen
@@ -26,7 +39,9 @@ class GroupWords:
     @property
     def favourable(self) -> str:
         """The favourable outcome as a verb: `are rated No Risk`."""
-        return "get the favourable outcome" if self.names.favourable is None else f"are {self.names.favourable}"
+        return (
+            "get the favourable outcome" if self.names.favourable is None else f"are {self.names.favourable}"
+        )
 
     def label(self, attribute: str, group: str) -> str:
         """Returns a group for a table: its display names, or the label as it is."""
@@ -47,7 +62,11 @@ class GroupWords:
     def parts(self, attribute: str, group: str) -> tuple[str, ...]:
         """Returns the names or labels of a group by feature; one only, where the label cannot be divided."""
         divided = self._divide(attribute, group)
-        return (group,) if divided is None else tuple(self.names.find(feature, label) or label for feature, label in divided)
+        return (
+            (group,)
+            if divided is None
+            else tuple(self.names.find(feature, label) or label for feature, label in divided)
+        )
 
     def subject(self, attribute: str, group: str) -> str:
         """Returns a group for a sentence, in the plural: `women under 26`, or `records with sex female`."""
@@ -59,7 +78,9 @@ class GroupWords:
 
     def condition(self, attribute: str, group: str) -> str:
         """Returns the group as a condition: `sex female and age 18-25`."""
-        return " and ".join(f"{feature} {label}" for feature, label in self._divide(attribute, group) or [(attribute, group)])
+        return " and ".join(
+            f"{feature} {label}" for feature, label in self._divide(attribute, group) or [(attribute, group)]
+        )
 
     def _say_names(self, attribute: str, group: str) -> str:
         names = self._find_names(attribute, group)
@@ -74,13 +95,19 @@ class GroupWords:
         return [" or ".join(alternatives)] if all(alternatives) else []
 
     def _name_parts(self, attribute: str, group: str) -> list[str]:
-        display_names = [self.names.find(feature, label) for feature, label in self._divide(attribute, group) or ()]
+        display_names = [
+            self.names.find(feature, label) for feature, label in self._divide(attribute, group) or ()
+        ]
         # "Aged 18–25 women" is no English, whichever attribute comes first.
-        names = sorted((name for name in display_names if name is not None), key=lambda name: name.startswith(_PHRASES))
+        names = sorted(
+            (name for name in display_names if name is not None), key=lambda name: name.startswith(_PHRASES)
+        )
         return names if len(names) == len(display_names) else []
 
     def _divide(self, attribute: str, group: str) -> list[tuple[str, str]] | None:
-        """Returns the label of the group in each feature; None where it cannot be divided, or in several ways."""
+        """Returns the label of the group in each feature; None where it cannot be divided, or in several
+        ways.
+        """
         features = Comparison.from_label(attribute).features
         if len(features) == 1:
             return [(features[0], group)]

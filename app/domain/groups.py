@@ -8,7 +8,17 @@ from typing import Any, Literal, TypeAlias
 
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen
-from ..base.values import TOGETHER, GroupValue, Range, Scalar, canonical, exact_number, fold, name_value, read_number
+from ..base.values import (
+    TOGETHER,
+    GroupValue,
+    Range,
+    Scalar,
+    canonical,
+    exact_number,
+    fold,
+    name_value,
+    read_number,
+)
 from .deployment import Column, FieldType
 from .monitor import MonitoredAttribute, ValueTest
 from .monitor_rules import describe_too_many
@@ -19,7 +29,9 @@ NamedGroup: TypeAlias = tuple[str, Role]
 NEITHER = -1
 
 MOST_REFERENCE_VALUES = 100
-"""Max reference groups if `reference` is left out: more other values are one group, without copies, a hundred for each record."""
+"""Max reference groups if `reference` is left out: more other values are one group, without copies, a
+hundred for each record.
+"""
 
 
 class EverybodyElse(str):
@@ -51,7 +63,9 @@ _SEEN_AS = str.maketrans(
 
 @frozen
 class NearTwin:
-    """A value that looks like another, `original`: like a listed one, it is in no group until it is listed, too."""
+    """A value that looks like another, `original`: like a listed one, it is in no group until it is
+    listed, too.
+    """
 
     feature: str
     value: str
@@ -62,21 +76,38 @@ class NearTwin:
 def count_twins(
     feature: str, records: Mapping[Any, int], listed: Iterable[GroupValue], observed: Sequence[object] = ()
 ) -> Counter[NearTwin]:
-    """Returns the near twins of listed values among those of a column, with their `records`, and those among groups merely `observed`."""
-    twins = {NearTwin(feature, value, original): records[value] for value, original in find_twins(records, listed).items()}
+    """Returns the near twins of listed values among those of a column, with their `records`, and those
+    among groups merely `observed`.
+    """
+    twins = {
+        NearTwin(feature, value, original): records[value]
+        for value, original in find_twins(records, listed).items()
+    }
     alike = find_twins(observed, drop_twins(observed))
-    return Counter(twins | {NearTwin(feature, value, alike[value], is_group=True): records.get(value, 0) for value in alike})
+    return Counter(
+        twins
+        | {NearTwin(feature, value, alike[value], is_group=True): records.get(value, 0) for value in alike}
+    )
 
 
-def describe_twins(twins: Counter[NearTwin], fate: str = "so it is in no group until it is listed") -> list[str]:
+def describe_twins(
+    twins: Counter[NearTwin], fate: str = "so it is in no group until it is listed"
+) -> list[str]:
     """Returns a sentence on each of the `MAX_TWINS` with the most records, and on its fate."""
     sentences = []
     for twin, count in twins.most_common(MAX_TWINS):
         value, original, by = repr(twin.value), repr(twin.original), "by a blank"
         if collapse_blanks(twin.value) != collapse_blanks(twin.original):
-            value, original, by = ascii(twin.value), ascii(twin.original), "in characters that look alike or cannot be seen"
+            value, original, by = (
+                ascii(twin.value),
+                ascii(twin.original),
+                "in characters that look alike or cannot be seen",
+            )
         end = "and is a group of its own" if twin.is_group else fate
-        sentences.append(f"{twin.feature!r}: {value} ({count:,} record{'s' * (count > 1)}) differs from {original} {by}, {end}")
+        sentences.append(
+            f"{twin.feature!r}: {value} ({count:,} record{'s' * (count > 1)}) differs from {original} {by}, "
+            f"{end}"
+        )
     return sentences
 
 
@@ -85,7 +116,10 @@ def describe_misspelled(attribute: MonitoredAttribute, observed: Collection[Any]
     listed = attribute.listed
     spellings = {fold(value): value for value in observed if value not in listed}
     missing = [value for value in listed if value not in observed and fold(value) in spellings]
-    return [f"{attribute.feature!r}: no record has {value!r}, but records have {spellings[fold(value)]!r}" for value in missing]
+    return [
+        f"{attribute.feature!r}: no record has {value!r}, but records have {spellings[fold(value)]!r}"
+        for value in missing
+    ]
 
 
 def drop_twins(values: Iterable[object]) -> list[str]:
@@ -108,8 +142,12 @@ def collapse_blanks(text: str) -> str:
 
 
 def normalize_look(text: str) -> str:
-    """Returns what equals the same of any text that looks alike: blanks, what cannot be seen, Unicode's forms of a letter, alphabets."""
-    return collapse_blanks(text if text.isascii() else unicodedata.normalize("NFKD", text).translate(_SEEN_AS))
+    """Returns what equals the same of any text that looks alike: blanks, what cannot be seen, Unicode's
+    forms of a letter, alphabets.
+    """
+    return collapse_blanks(
+        text if text.isascii() else unicodedata.normalize("NFKD", text).translate(_SEEN_AS)
+    )
 
 
 @frozen
@@ -120,32 +158,49 @@ class Group:
 
 
 def list_groups(
-    attribute: MonitoredAttribute, column: Column, observed: Iterable[Scalar], *, limit: float = MOST_REFERENCE_VALUES
+    attribute: MonitoredAttribute,
+    column: Column,
+    observed: Iterable[Scalar],
+    *,
+    limit: float = MOST_REFERENCE_VALUES,
 ) -> tuple[Group, ...]:
-    """Returns the attribute's groups; of the values `observed`, those not monitored and no near twins are reference if none is listed.
+    """Returns the attribute's groups; of the values `observed`, those not monitored and no near twins are
+    reference if none is listed.
 
     More than `limit` are one group.
     """
     monitored = tuple(Group(name_value(value), "monitored", value) for value in attribute.monitored)
     if attribute.reference is not None:
-        return monitored + tuple(Group(name_value(value), "reference", value) for value in attribute.reference)
+        return monitored + tuple(
+            Group(name_value(value), "reference", value) for value in attribute.reference
+        )
     values = list(observed)
     placed = zip(values, positions(monitored, column, values), strict=True)
     twins = find_twins(values, attribute.monitored)
-    unmonitored = sorted({value for value, position in placed if position == NEITHER and value not in twins}, key=in_order)
+    unmonitored = sorted(
+        {value for value, position in placed if position == NEITHER and value not in twins}, key=in_order
+    )
     if len(unmonitored) > limit:
         unmonitored = [EVERYBODY_ELSE]
     return monitored + tuple(Group(name_value(value), "reference", value) for value in unmonitored)
 
 
 def group_test(value: GroupValue, column: Column) -> ValueTest:
-    return ValueTest(ranges=(value,)) if isinstance(value, Range) else ValueTest((canonical(typed(value, column)),))
+    return (
+        ValueTest(ranges=(value,))
+        if isinstance(value, Range)
+        else ValueTest((canonical(typed(value, column)),))
+    )
 
 
 def positions(groups: Sequence[Group], column: Column, values: Iterable[Scalar]) -> Iterator[int]:
-    """Yields the position in `groups` of each value: the first group whose test it passes, else that of everybody else, else NEITHER."""
+    """Yields the position in `groups` of each value: the first group whose test it passes, else that of
+    everybody else, else NEITHER.
+    """
     tests = [group_test(group.value, column) for group in groups]
-    else_position = next((index for index, group in enumerate(groups) if isinstance(group.value, EverybodyElse)), NEITHER)
+    else_position = next(
+        (index for index, group in enumerate(groups) if isinstance(group.value, EverybodyElse)), NEITHER
+    )
     # One look-up for each value: a column may have as many values as records.
     of_text = {text: position for position, test in enumerate(tests) for text in test.texts}
     ranges = [(position, test) for position, test in enumerate(tests) if test.ranges]
@@ -171,7 +226,8 @@ def combine_groups(features: Sequence[str], groups: Sequence[Sequence[NamedGroup
     if len(features) > 1 and too_many is not None:
         raise InvalidInput.of(
             field,
-            f"{too_many}; list fewer values for its attributes, list the reference values where they are left out, or remove the"
+            f"{too_many}; list fewer values for its attributes, list the reference values where they are "
+            "left out, or remove the"
             " intersection",
         )
     named = list_combinations(groups)
@@ -181,7 +237,8 @@ def combine_groups(features: Sequence[str], groups: Sequence[Sequence[NamedGroup
         label = next(label for index, label in enumerate(labels) if label in labels[:index])
         raise InvalidInput.of(
             field,
-            f"has two groups called {label!r}, because of values that hold × as a word of its own; list the reference values of its"
+            f"has two groups called {label!r}, because of values that hold × as a word of its own; list the "
+            "reference values of its"
             " attributes",
         )
     return named
@@ -191,7 +248,10 @@ def list_combinations(groups: Sequence[Sequence[NamedGroup]]) -> list[NamedGroup
     named: list[NamedGroup] = [("", "reference")]
     for of_one in groups:
         named = [
-            (f"{label}{TOGETHER}{added}" if label else added, "reference" if {role, added_role} == {"reference"} else "monitored")
+            (
+                f"{label}{TOGETHER}{added}" if label else added,
+                "reference" if {role, added_role} == {"reference"} else "monitored",
+            )
             for label, role in named
             for added, added_role in of_one
         ]
@@ -199,7 +259,9 @@ def list_combinations(groups: Sequence[Sequence[NamedGroup]]) -> list[NamedGroup
 
 
 def typed(value: Scalar, column: Column) -> Scalar:
-    """Returns a value in its column's type: text that spells a number is one, whole or of double precision."""
+    """Returns a value in its column's type: text that spells a number is one, whole or of double
+    precision.
+    """
     read = {FieldType.INTEGER: exact_number, FieldType.NUMBER: read_number}.get(column.type)
     number = None if read is None else read(value)
     return value if number is None else number

@@ -23,7 +23,9 @@ class Mode(StrEnum):
 
 
 class DetectorUse(StrEnum):
-    """Use of the bias detector: none, marking records, or also choosing the live records that get a second call of the model."""
+    """Use of the bias detector: none, marking records, or also choosing the live records that get a second
+    call of the model.
+    """
 
     OFF = "off"
     MARK = "mark"
@@ -47,9 +49,10 @@ class MitigationSettings:
 class Reading:
     """The part of the model's probability that is about the favourable outcome.
 
-    A single number is the probability of the favourable outcome (`rises`) or of the other. Of a list, `favourable` are the places of the
-    favourable classes; `classes` their canonical texts by place, None where none was seen predicted, and empty where there are two and the
-    model's cut-off need not be one half.
+    A single number is the probability of the favourable outcome (`rises`) or of the other. Of a list,
+    `favourable` are the places of the favourable classes; `classes` their canonical texts by place, None
+    where none was seen predicted, and empty where there are two and the model's cut-off need not be one
+    half.
     """
 
     form: str
@@ -62,8 +65,8 @@ class Reading:
 class CutOff:
     """The score above which the model predicts the favourable outcome.
 
-    Between the highest score seen of an unfavourable prediction and the lowest of a favourable one: one half if that lies there, else their
-    middle.
+    Between the highest score seen of an unfavourable prediction and the lowest of a favourable one: one
+    half if that lies there, else their middle.
     """
 
     value: float
@@ -73,7 +76,8 @@ class CutOff:
 
 @frozen
 class StandIn:
-    """One copy that represents reference records: new values of the model's features, and the share of reference records it covers.
+    """One copy that represents reference records: new values of the model's features, and the share of
+    reference records it covers.
 
     `group` is the label of the reference value or range.
     """
@@ -85,7 +89,8 @@ class StandIn:
 
 @frozen
 class AttributeProfile:
-    """Facts fitted for one attribute. Without `stand_ins`, `reason` says why it cannot be mitigated by substitution.
+    """Facts fitted for one attribute. Without `stand_ins`, `reason` says why it cannot be mitigated by
+    substitution.
 
     `covered` is the share of reference records that the stand-ins represent.
     """
@@ -104,10 +109,11 @@ class AttributeProfile:
 
 @frozen(kw_only=True)
 class Profile:
-    """Everything fitted to `records` payload records, fixed until the next fit, so that the same request gets the same answer.
+    """Everything fitted to `records` payload records, fixed until the next fit, so that the same request gets
+    the same answer.
 
-    A profile of another `basis` is of no use. It is provisional if there was too little payload. `reading` and `cut_off` are None with the
-    reason in `unread`.
+    A profile of another `basis` is of no use. It is provisional if there was too little payload. `reading`
+    and `cut_off` are None with the reason in `unread`.
     """
 
     version: int
@@ -126,10 +132,12 @@ class Profile:
 
 @frozen(kw_only=True)
 class FlaggedRecord:
-    """A payload record that needs a second look: with a reference value of the attribute its outcome would be another, or probably.
+    """A payload record that needs a second look: with a reference value of the attribute its outcome would be
+    another, or probably.
 
-    `kind`: `changed` (the model said so) or `likely` (the bias detector thinks so); `direction`: `lifted` where the outcome would be
-    favourable, else `lowered`. Scores are probabilities of the favourable outcome; `gap` is their distance, 0 without scores.
+    `kind`: `changed` (the model said so) or `likely` (the bias detector thinks so); `direction`: `lifted`
+    where the outcome would be favourable, else `lowered`. Scores are probabilities of the favourable
+    outcome; `gap` is their distance, 0 without scores.
     """
 
     record_no: int

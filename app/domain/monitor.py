@@ -7,7 +7,18 @@ from itertools import combinations, pairwise
 from typing import Any
 
 from ..base.frozen import frozen
-from ..base.values import BOOLEANS, TOGETHER, GroupValue, Range, Scalar, canonical, exact_number, fold, name_value, read_number
+from ..base.values import (
+    BOOLEANS,
+    TOGETHER,
+    GroupValue,
+    Range,
+    Scalar,
+    canonical,
+    exact_number,
+    fold,
+    name_value,
+    read_number,
+)
 from .deployment import Column, FieldKind, FieldType, RecordSchema
 from .display_names import DisplayNames
 from .group_rules import ALL_OTHERS, FoundBy, GroupRule
@@ -15,7 +26,8 @@ from .group_rules import ALL_OTHERS, FoundBy, GroupRule
 
 @frozen
 class ValueTest:
-    """Values of these canonical texts pass, those that fold to these spellings of booleans, and numbers in these closed ranges.
+    """Values of these canonical texts pass, those that fold to these spellings of booleans, and numbers in
+    these closed ranges.
 
     `only_numbers`: no other text passes, even if it spells a number.
     """
@@ -31,20 +43,26 @@ class ValueTest:
         if self.only_numbers and isinstance(value, str):
             return False
         number = read_number(value) if self.ranges else None
-        return (number is not None and any(number in bounds for bounds in self.ranges)) or canonical(value) in self.texts
+        return (number is not None and any(number in bounds for bounds in self.ranges)) or canonical(
+            value
+        ) in self.texts
 
 
 def outcome_test(members: Sequence[GroupValue], opposite: Sequence[GroupValue] = ()) -> ValueTest:
-    """Returns the test that an answer passes among these favourable, or unfavourable, members; those in `opposite` are on the other side.
+    """Returns the test that an answer passes among these favourable, or unfavourable, members; those in
+    `opposite` are on the other side.
 
-    Under a number or a range only numbers pass. Under a text anything passes that is written so, such as a number out of CSV; under a
-    boolean anything that spells it, such as `True`, `TRUE` and `1`, unless that is listed by itself.
+    Under a number or a range only numbers pass. Under a text anything passes that is written so, such as a
+    number out of CSV; under a boolean anything that spells it, such as `True`, `TRUE` and `1`, unless that
+    is listed by itself.
     """
     texts = tuple(canonical(member) for member in members if not isinstance(member, Range))
     ranges = tuple(member for member in members if isinstance(member, Range))
     folded = {fold(member) for member in (*members, *opposite) if not isinstance(member, bool)}
     listed = {canonical(member) for member in members if isinstance(member, bool)}
-    spellings = tuple(text for text, value in BOOLEANS.items() if canonical(value) in listed and text not in folded)
+    spellings = tuple(
+        text for text, value in BOOLEANS.items() if canonical(value) in listed and text not in folded
+    )
     return ValueTest(texts, ranges, any(is_numeric(member) for member in members), spellings)
 
 
@@ -54,7 +72,9 @@ def is_numeric(member: GroupValue) -> bool:
 
 
 class Outcome(IntEnum):
-    """The code of a prediction in every table. UNCLASSIFIED takes no part in any rate and is counted separately."""
+    """The code of a prediction in every table. UNCLASSIFIED takes no part in any rate and is counted
+    separately.
+    """
 
     UNFAVOURABLE = 0
     FAVOURABLE = 1
@@ -78,7 +98,9 @@ class OutcomeTests:
     def read(self, answer: Scalar) -> Scalar:
         """Returns the class of an answer: a spelling of a listed boolean is that boolean."""
         text = fold(answer)
-        return BOOLEANS[text] if text in (*self.favourable.spellings, *self.unfavourable.spellings) else answer
+        return (
+            BOOLEANS[text] if text in (*self.favourable.spellings, *self.unfavourable.spellings) else answer
+        )
 
 
 @frozen
@@ -91,14 +113,22 @@ class OutcomeRule:
     @property
     def tests(self) -> OutcomeTests:
         """The rule as tests; make them once for many answers."""
-        return OutcomeTests(outcome_test(self.favourable, self.unfavourable), outcome_test(self.unfavourable, self.favourable))
+        return OutcomeTests(
+            outcome_test(self.favourable, self.unfavourable), outcome_test(self.unfavourable, self.favourable)
+        )
 
     def classify(self, prediction: Scalar | None) -> Outcome:
         return self.tests.classify(prediction)
 
     def classify_text(self, text: str) -> Outcome:
-        """Returns the outcome of a class by its canonical text: under numbers, of the number that it spells."""
-        number = exact_number(text) if all(is_numeric(member) for member in (*self.favourable, *self.unfavourable)) else None
+        """Returns the outcome of a class by its canonical text: under numbers, of the number that it
+        spells.
+        """
+        number = (
+            exact_number(text)
+            if all(is_numeric(member) for member in (*self.favourable, *self.unfavourable))
+            else None
+        )
         return self.classify(text if number is None else number)
 
 
@@ -120,7 +150,8 @@ DRAWS_PER_ROW = 2
 
 
 class Schedule(StrEnum):
-    """The times at which checks run by themselves. `BATCH`: a partition of files is checked as a whole when its files came or changed.
+    """The times at which checks run by themselves. `BATCH`: a partition of files is checked as a whole when
+    its files came or changed.
 
     Only deployments whose records lie in files have other schedules than `HOURLY` and `OFF`.
     """
@@ -141,11 +172,13 @@ class Limits:
 
 @frozen(kw_only=True)
 class MonitoredAttribute:
-    """One watched attribute. `reference` None = every other value seen; `metric_limits` overrides per metric key.
+    """One watched attribute. `reference` None = every other value seen; `metric_limits` overrides per metric
+    key.
 
-    `correlated_features` are those that copies of a meta field change instead of it. With a `rule`, `feature` is the attribute's name, and
-    the rule says of each record whether it is in the monitored group or among all others; such an attribute has no copies. `found_by` is
-    the scan that found the group.
+    `correlated_features` are those that copies of a meta field change instead of it. With a `rule`,
+    `feature` is the attribute's name, and the rule says of each record whether it is in the monitored
+    group or among all others; such an attribute has no copies. `found_by` is the scan that found the
+    group.
     """
 
     feature: str
@@ -176,7 +209,9 @@ class MonitoredAttribute:
         return (self.feature,) if self.rule is None else self.rule.features
 
     def column_in(self, schema: RecordSchema) -> Column | None:
-        """Returns the column whose values are the groups', of a rule one that no record has; None if the schema lacks what is read."""
+        """Returns the column whose values are the groups', of a rule one that no record has; None if the
+        schema lacks what is read.
+        """
         if self.rule is None:
             return schema.column(self.feature)
         if any(schema.column(name) is None for name in self.columns):
@@ -192,8 +227,8 @@ FALSE_ALARM_HOURS = 8760
 class EvidenceSettings:
     """Settings of the evidence over time.
 
-    `person` is the column that says whose record it is: only a person's first record counts. All comparisons together raise at most one
-    false alarm in `false_alarm_hours` on average.
+    `person` is the column that says whose record it is: only a person's first record counts. All
+    comparisons together raise at most one false alarm in `false_alarm_hours` on average.
     """
 
     person: str | None = None
@@ -206,7 +241,9 @@ MAX_NIGHTLY_ROWS = 50_000
 
 @frozen(kw_only=True)
 class AttributionSettings:
-    """Whether the gaps of each day are attributed in the night after it, and for about how many rows at most."""
+    """Whether the gaps of each day are attributed in the night after it, and for about how many rows at
+    most.
+    """
 
     nightly: bool = False
     max_rows: int = MAX_NIGHTLY_ROWS
@@ -214,9 +251,11 @@ class AttributionSettings:
 
 @frozen(kw_only=True)
 class Monitor:
-    """A deployment's fairness monitor. `version` grows with every change but one of `attribution` or `names`; each check records it.
+    """A deployment's fairness monitor. `version` grows with every change but one of `attribution` or `names`;
+    each check records it.
 
-    `metrics` None = the usual ones. `strata` is the column within whose values the conditional metrics compare.
+    `metrics` None = the usual ones. `strata` is the column within whose values the conditional metrics
+    compare.
     """
 
     outcomes: OutcomeRule
@@ -236,9 +275,15 @@ class Monitor:
 
     def within(self, schema: RecordSchema) -> "Monitor":
         """Returns the monitor of the attributes whose columns the schema has."""
-        attributes = tuple(attribute for attribute in self.attributes if attribute.column_in(schema) is not None)
+        attributes = tuple(
+            attribute for attribute in self.attributes if attribute.column_in(schema) is not None
+        )
         features = {attribute.feature for attribute in attributes}
-        return replace(self, attributes=attributes, intersections=tuple(pair for pair in self.intersections if features.issuperset(pair)))
+        return replace(
+            self,
+            attributes=attributes,
+            intersections=tuple(pair for pair in self.intersections if features.issuperset(pair)),
+        )
 
 
 MOST_WAYS = 20
@@ -247,15 +292,19 @@ MOST_WAYS = 20
 
 @frozen
 class Comparison:
-    """Attributes whose groups are compared, by their columns' names; none: all records are measured as a whole."""
+    """Attributes whose groups are compared, by their columns' names; none: all records are measured as a
+    whole.
+    """
 
     features: tuple[str, ...]
 
     @classmethod
     def from_label(cls, label: str, columns: Collection[str] = ()) -> "Comparison":
-        """Returns the comparison of that label. Of `columns`, only names that hold × as a word of their own matter.
+        """Returns the comparison of that label. Of `columns`, only names that hold × as a word of their own
+        matter.
 
-        There is one way to divide it, because no column's name begins with another's and × (`joining_problem`).
+        There is one way to divide it, because no column's name begins with another's and ×
+        (`joining_problem`).
         """
         pieces = label.split(TOGETHER) if label else []
         longest = max((name.count(TOGETHER) for name in columns), default=0) + 1
@@ -289,7 +338,10 @@ class Comparison:
 
 def list_comparisons(monitor: Monitor) -> list[Comparison]:
     """Returns each attribute of the monitor by itself, then its intersections."""
-    return [*(Comparison((attribute.feature,)) for attribute in monitor.attributes), *map(Comparison, monitor.intersections)]
+    return [
+        *(Comparison((attribute.feature,)) for attribute in monitor.attributes),
+        *map(Comparison, monitor.intersections),
+    ]
 
 
 def find_comparison(monitor: Monitor, label: str) -> Comparison | None:
@@ -299,7 +351,8 @@ def find_comparison(monitor: Monitor, label: str) -> Comparison | None:
 def split_group(label: str, members: Sequence[MonitoredAttribute]) -> list[tuple[str, ...]]:
     """Divides the label of a combination into the labels of the members' groups.
 
-    Values that were merely seen may hold × as a word of their own: of several ways, at most `MOST_WAYS` are returned.
+    Values that were merely seen may hold × as a word of their own: of several ways, at most `MOST_WAYS`
+    are returned.
     """
     groups = [attribute.labels for attribute in members]
     pieces = label.split(TOGETHER)

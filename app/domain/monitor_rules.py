@@ -24,7 +24,9 @@ MAX_RANGES = 100
 """Max ranges of one list: each is compared with each other one."""
 MAX_INTERSECTIONS = 20
 MAX_GROUPS_TOGETHER = 1_000
-"""Max groups of one intersection. Three attributes of 200 would make eight million groups, nearly all of them empty."""
+"""Max groups of one intersection. Three attributes of 200 would make eight million groups, nearly all of
+them empty.
+"""
 MAX_LABEL_HORIZON_HOURS = 8_760
 MAX_FALSE_ALARM_HOURS = 876_000
 MAX_ATTRIBUTED_ROWS = 5_000_000
@@ -51,14 +53,27 @@ def monitor_problems(
     `conditional_metrics` are those of the known ones that compare within strata.
     """
     picked, strata = monitor.metrics, monitor.strata
-    problems = [*_check_outcomes(monitor, problem_type), *_check_attributes(monitor, schema, known_metrics), *_check_intersections(monitor)]
+    problems = [
+        *_check_outcomes(monitor, problem_type),
+        *_check_attributes(monitor, schema, known_metrics),
+        *_check_intersections(monitor),
+    ]
 
     if picked is not None and not picked:
-        problems.append(FieldProblem("metrics", "must list at least one metric; leave it out for the usual ones"))
+        problems.append(
+            FieldProblem("metrics", "must list at least one metric; leave it out for the usual ones")
+        )
     if picked is not None and len(picked) > len(known_metrics):
-        problems.append(FieldProblem("metrics", f"must list at most the {len(known_metrics)} metrics there are, found {len(picked):,}"))
+        problems.append(
+            FieldProblem(
+                "metrics",
+                f"must list at most the {len(known_metrics)} metrics there are, found {len(picked):,}",
+            )
+        )
     else:
-        problems += check_names("metrics[{}]", picked or (), known_metrics, lambda key: unknown_metric(key, known_metrics))
+        problems += check_names(
+            "metrics[{}]", picked or (), known_metrics, lambda key: unknown_metric(key, known_metrics)
+        )
 
     needing = [key for key in picked or () if key in conditional_metrics]
     if strata is None and needing:
@@ -66,7 +81,9 @@ def monitor_problems(
         message = f"is required by {' and '.join(needing)}, which {compare} within the values of a column"
         problems.append(FieldProblem("strata", message))
     if strata is not None and schema.column(strata) is None:
-        problems.append(FieldProblem("strata", f"{strata!r:.100} is neither a feature nor a meta field of the deployment"))
+        problems.append(
+            FieldProblem("strata", f"{strata!r:.100} is neither a feature nor a meta field of the deployment")
+        )
 
     if monitor.min_records < 1:
         problems.append(FieldProblem("min_records", f"must be at least 1, found {monitor.min_records}"))
@@ -79,12 +96,19 @@ def monitor_problems(
     evidence = monitor.evidence
     if evidence.person is not None and schema.column(evidence.person) is None:
         problems.append(
-            FieldProblem("evidence.person", f"{evidence.person!r:.100} is neither a feature nor a meta field of the deployment")
+            FieldProblem(
+                "evidence.person",
+                f"{evidence.person!r:.100} is neither a feature nor a meta field of the deployment",
+            )
         )
-    problems += check_bounds("evidence.label_horizon_hours", evidence.label_horizon_hours, MAX_LABEL_HORIZON_HOURS)
+    problems += check_bounds(
+        "evidence.label_horizon_hours", evidence.label_horizon_hours, MAX_LABEL_HORIZON_HOURS
+    )
     problems += check_bounds("evidence.false_alarm_hours", evidence.false_alarm_hours, MAX_FALSE_ALARM_HOURS)
     problems += check_bounds("attribution.max_rows", monitor.attribution.max_rows, MAX_ATTRIBUTED_ROWS)
-    problems += display_name_problems(monitor.names, {attribute.feature: attribute.labels for attribute in monitor.attributes})
+    problems += display_name_problems(
+        monitor.names, {attribute.feature: attribute.labels for attribute in monitor.attributes}
+    )
     return problems
 
 
@@ -99,7 +123,9 @@ def check_listed(field: str, values: tuple[GroupValue, ...], column: Column) -> 
     yield from too_long or _check_values(field, values, column)
 
 
-def _check_values(field: str, values: tuple[GroupValue, ...], column: Column | None) -> Iterator[FieldProblem]:
+def _check_values(
+    field: str, values: tuple[GroupValue, ...], column: Column | None
+) -> Iterator[FieldProblem]:
     yield from _check_list(field, values)
     for index, value in enumerate(values):
         if column is not None:
@@ -118,17 +144,29 @@ def _check_outcomes(monitor: Monitor, problem_type: ProblemType) -> Iterator[Fie
         for index, value in enumerate(values):
             if isinstance(value, Range) != wants_ranges:
                 expected = "a range [lo, hi]" if wants_ranges else "a class value"
-                yield FieldProblem(f"{name}[{index}]", f"must be {expected} for a {problem_type.value} model, found {_show(value)}")
-    yield from _check_overlap("unfavourable", monitor.outcomes.favourable, monitor.outcomes.unfavourable, "favourable")
+                yield FieldProblem(
+                    f"{name}[{index}]",
+                    f"must be {expected} for a {problem_type.value} model, found {_show(value)}",
+                )
+    yield from _check_overlap(
+        "unfavourable", monitor.outcomes.favourable, monitor.outcomes.unfavourable, "favourable"
+    )
     if not wants_ranges and _mix_types([value for _, values in sides for value in values]):
-        yield FieldProblem("unfavourable", "mixes types with favourable: class values must be all text, all numbers or all true/false")
+        yield FieldProblem(
+            "unfavourable",
+            "mixes types with favourable: class values must be all text, all numbers or all true/false",
+        )
 
 
-def _check_attributes(monitor: Monitor, schema: RecordSchema, known_metrics: Collection[str]) -> Iterator[FieldProblem]:
+def _check_attributes(
+    monitor: Monitor, schema: RecordSchema, known_metrics: Collection[str]
+) -> Iterator[FieldProblem]:
     if not monitor.attributes:
         yield FieldProblem("attributes", "must list at least one attribute")
     if len(monitor.attributes) > MAX_ATTRIBUTES:
-        yield FieldProblem("attributes", f"must list at most {MAX_ATTRIBUTES} attributes, found {len(monitor.attributes)}")
+        yield FieldProblem(
+            "attributes", f"must list at most {MAX_ATTRIBUTES} attributes, found {len(monitor.attributes)}"
+        )
         return
     configured: set[str] = set()
     for index, attribute in enumerate(monitor.attributes):
@@ -140,7 +178,10 @@ def _check_attributes(monitor: Monitor, schema: RecordSchema, known_metrics: Col
         if attribute.rule is not None:
             yield from rule_problems(field, attribute, schema)
         elif column is None:
-            yield FieldProblem(f"{field}.feature", f"{attribute.feature!r} is neither a feature nor a meta field of the deployment")
+            yield FieldProblem(
+                f"{field}.feature",
+                f"{attribute.feature!r} is neither a feature nor a meta field of the deployment",
+            )
         if attribute.rule is None:
             yield from _check_groups(field, attribute, column)
         yield from _check_limits(field, attribute, known_metrics)
@@ -148,16 +189,25 @@ def _check_attributes(monitor: Monitor, schema: RecordSchema, known_metrics: Col
         picked, features = attribute.correlated_features, {column.name for column in schema.features}
         listed = f"{field}.correlated_features"
         if picked and attribute.feature in features:
-            yield FieldProblem(listed, f"are for meta fields; {attribute.feature!r} is a feature, which copies change directly")
+            yield FieldProblem(
+                listed,
+                f"are for meta fields; {attribute.feature!r} is a feature, which copies change directly",
+            )
         elif len(picked) > len(features):
-            yield FieldProblem(listed, f"must list at most the {len(features)} features there are, found {len(picked):,}")
+            yield FieldProblem(
+                listed, f"must list at most the {len(features)} features there are, found {len(picked):,}"
+            )
         else:
-            yield from check_names(f"{listed}[{{}}]", picked, features, lambda _name: "is not a feature of the deployment")
+            yield from check_names(
+                f"{listed}[{{}}]", picked, features, lambda _name: "is not a feature of the deployment"
+            )
 
 
 def _check_groups(field: str, attribute: MonitoredAttribute, column: Column | None) -> Iterator[FieldProblem]:
     reference = attribute.reference
-    lists = [(f"{field}.monitored", attribute.monitored)] + ([] if reference is None else [(f"{field}.reference", reference)])
+    lists = [(f"{field}.monitored", attribute.monitored)] + (
+        [] if reference is None else [(f"{field}.reference", reference)]
+    )
     too_long = [problem for name, values in lists for problem in _check_length(name, values, MAX_GROUPS)]
     if too_long:
         yield from too_long
@@ -168,14 +218,20 @@ def _check_groups(field: str, attribute: MonitoredAttribute, column: Column | No
     listed = attribute.listed
     kinds = {isinstance(value, Range) for value in listed}
     if len(kinds) > 1:
-        yield FieldProblem(f"{field}.monitored", "mixes ranges and values between or within the groups; use one form for the attribute")
+        yield FieldProblem(
+            f"{field}.monitored",
+            "mixes ranges and values between or within the groups; use one form for the attribute",
+        )
     elif _mix_types(listed):
         yield FieldProblem(
-            f"{field}.monitored", "mixes types between or within the groups; values must be all text, all numbers or all true/false"
+            f"{field}.monitored",
+            "mixes types between or within the groups; values must be all text, all numbers or all "
+            "true/false",
         )
     if reference is None and True in kinds:
         yield FieldProblem(
-            f"{field}.reference", "is required for ranges; it can be left out only for values, where it means every other value"
+            f"{field}.reference",
+            "is required for ranges; it can be left out only for values, where it means every other value",
         )
     if reference is not None:
         yield from _check_overlap(f"{field}.reference", attribute.monitored, reference, "monitored")
@@ -185,25 +241,48 @@ def _check_type(field: str, value: GroupValue, column: Column) -> Iterator[Field
     if isinstance(value, Range):
         if column.kind is not FieldKind.NUMERIC:
             yield FieldProblem(field, f"{column.name!r} is categorical; ranges are for numeric features only")
-        elif column.type is FieldType.INTEGER and -math.inf < value.lo <= value.hi < math.inf and math.ceil(value.lo) > value.hi:
-            yield FieldProblem(field, f"{_show(value)} holds no whole number, and {column.name!r} has no others")
+        elif (
+            column.type is FieldType.INTEGER
+            and -math.inf < value.lo <= value.hi < math.inf
+            and math.ceil(value.lo) > value.hi
+        ):
+            yield FieldProblem(
+                field, f"{_show(value)} holds no whole number, and {column.name!r} has no others"
+            )
         return
     # To Python true is an int, and so is of the type of a number.
-    fitting = isinstance(value, _FITTING[column.type]) and isinstance(value, bool) == (column.type is FieldType.BOOLEAN)
-    if not fitting or (column.type is FieldType.INTEGER and isinstance(value, float) and not value.is_integer()):
-        yield FieldProblem(field, f"must be of the type {column.type.value} like the column {column.name!r}, found {_show(value)}")
+    fitting = isinstance(value, _FITTING[column.type]) and isinstance(value, bool) == (
+        column.type is FieldType.BOOLEAN
+    )
+    if not fitting or (
+        column.type is FieldType.INTEGER and isinstance(value, float) and not value.is_integer()
+    ):
+        yield FieldProblem(
+            field,
+            f"must be of the type {column.type.value} like the column {column.name!r}, found {_show(value)}",
+        )
     elif (problem := stored_form_problem(value, column)) is not None:
         yield FieldProblem(field, problem)
 
 
-def _check_limits(field: str, attribute: MonitoredAttribute, known_metrics: Collection[str]) -> Iterator[FieldProblem]:
+def _check_limits(
+    field: str, attribute: MonitoredAttribute, known_metrics: Collection[str]
+) -> Iterator[FieldProblem]:
     threshold, upper = attribute.threshold, attribute.upper_threshold
     if not 0 < threshold <= 1:
         percent = f"; {threshold:g} % is {threshold / 100:g}" if threshold > 1 else ""
-        yield FieldProblem(f"{field}.threshold", f"must be above 0 and at most 1, found {threshold:g}{percent}")
+        yield FieldProblem(
+            f"{field}.threshold", f"must be above 0 and at most 1, found {threshold:g}{percent}"
+        )
     # Left out, it is the mirror image of the threshold.
-    if upper is not None and not (math.isfinite(upper) and upper >= 1) and not math.isclose(upper * threshold, 1):
-        yield FieldProblem(f"{field}.upper_threshold", f"must be a ratio of at least 1 (1.25 mirrors 0.8), found {upper}")
+    if (
+        upper is not None
+        and not (math.isfinite(upper) and upper >= 1)
+        and not math.isclose(upper * threshold, 1)
+    ):
+        yield FieldProblem(
+            f"{field}.upper_threshold", f"must be a ratio of at least 1 (1.25 mirrors 0.8), found {upper}"
+        )
 
     for metric, limits in attribute.metric_limits:
         of_metric = f"{field}.metric_limits.{metric}"
@@ -221,7 +300,10 @@ def _check_limits(field: str, attribute: MonitoredAttribute, known_metrics: Coll
 def _check_intersections(monitor: Monitor) -> Iterator[FieldProblem]:
     configured = {attribute.feature: attribute for attribute in monitor.attributes}
     if len(monitor.intersections) > MAX_INTERSECTIONS:
-        yield FieldProblem("intersections", f"must list at most {MAX_INTERSECTIONS} intersections, found {len(monitor.intersections)}")
+        yield FieldProblem(
+            "intersections",
+            f"must list at most {MAX_INTERSECTIONS} intersections, found {len(monitor.intersections)}",
+        )
         return
     intersections: set[frozenset[str]] = set()
     for index, features in enumerate(monitor.intersections):
@@ -232,27 +314,51 @@ def _check_intersections(monitor: Monitor) -> Iterator[FieldProblem]:
             yield FieldProblem(field, "names an attribute twice")
         for number, feature in enumerate(features):
             if feature not in configured:
-                yield FieldProblem(f"{field}[{number}]", f"{feature!r} is not one of the configured attributes")
+                yield FieldProblem(
+                    f"{field}[{number}]", f"{feature!r} is not one of the configured attributes"
+                )
         if frozenset(features) in intersections:
             yield FieldProblem(field, "is listed twice")
         intersections.add(frozenset(features))
         members = [configured[feature] for feature in features if feature in configured]
         yield from _check_members(field, members)
 
-        # The strictest limits of its attributes apply to an intersection, and must leave something between them.
-        member_limits = [(metric, limits) for attribute in members for metric, limits in attribute.metric_limits]
+        # The strictest limits of its attributes apply to an intersection, and must leave something between
+        # them.
+        member_limits = [
+            (metric, limits) for attribute in members for metric, limits in attribute.metric_limits
+        ]
         for metric in dict.fromkeys(name for name, _ in member_limits):
-            lower = max((limits.lower for name, limits in member_limits if name == metric and limits.lower is not None), default=-math.inf)
-            upper = min((limits.upper for name, limits in member_limits if name == metric and limits.upper is not None), default=math.inf)
+            lower = max(
+                (
+                    limits.lower
+                    for name, limits in member_limits
+                    if name == metric and limits.lower is not None
+                ),
+                default=-math.inf,
+            )
+            upper = min(
+                (
+                    limits.upper
+                    for name, limits in member_limits
+                    if name == metric and limits.upper is not None
+                ),
+                default=math.inf,
+            )
             if lower > upper:
-                message = f"is compared with the strictest metric_limits of its attributes, and those of {metric} leave nothing"
+                message = (
+                    "is compared with the strictest metric_limits of its attributes, and those of "
+                    f"{metric} leave nothing"
+                )
                 yield FieldProblem(field, f"{message}: from {lower} to {upper}")
 
 
 def _check_members(field: str, attributes: Sequence[MonitoredAttribute]) -> Iterator[FieldProblem]:
     if len(attributes) not in INTERSECTION_SIZES:
         return
-    too_many = describe_too_many([attribute.feature for attribute in attributes], [len(attribute.listed) for attribute in attributes])
+    too_many = describe_too_many(
+        [attribute.feature for attribute in attributes], [len(attribute.listed) for attribute in attributes]
+    )
     if too_many is not None:
         yield FieldProblem(field, f"{too_many}; list fewer values or ranges for its attributes")
         return
@@ -260,11 +366,17 @@ def _check_members(field: str, attributes: Sequence[MonitoredAttribute]) -> Iter
     listed = (dict.fromkeys(map(name_value, attribute.listed)) for attribute in attributes)
     for label, times in Counter(map(TOGETHER.join, product(*listed))).most_common(1):
         if times > 1:
-            yield FieldProblem(field, f"has two groups called {label!r:.450}, because of values that hold × as a word of its own; write x")
+            yield FieldProblem(
+                field,
+                f"has two groups called {label!r:.450}, because of values that hold × as a word of its own; "
+                "write x",
+            )
 
 
 def describe_too_many(features: Sequence[str], counts: Sequence[int]) -> str | None:
-    """Returns what is wrong with an intersection of attributes with so many groups; None if these are not too many."""
+    """Returns what is wrong with an intersection of attributes with so many groups; None if these are not
+    too many.
+    """
     if prod(counts) <= MAX_GROUPS_TOGETHER:
         return None
     numbers = " × ".join(f"{count} of {feature}" for count, feature in zip(counts, features, strict=True))
@@ -282,7 +394,9 @@ def _check_list(field: str, values: tuple[GroupValue, ...]) -> Iterator[FieldPro
         elif not all(map(math.isfinite, value)):
             problem = "the ends of a range must be finite numbers"
         else:
-            problem = f"lo {canonical(value.lo)} is above hi {canonical(value.hi)}" if value.lo > value.hi else None
+            problem = (
+                f"lo {canonical(value.lo)} is above hi {canonical(value.hi)}" if value.lo > value.hi else None
+            )
         if problem:
             yield FieldProblem(f"{field}[{index}]", problem)
     texts: set[str] = set()
@@ -298,7 +412,8 @@ def _check_list(field: str, values: tuple[GroupValue, ...]) -> Iterator[FieldPro
     for (_, earlier), (index, later) in combinations(ranges[:MAX_RANGES], 2):
         if earlier.overlaps(later):
             yield FieldProblem(
-                f"{field}[{index}]", f"{_show(later)} overlaps {_show(earlier)} in the same list (both ends belong to a range)"
+                f"{field}[{index}]",
+                f"{_show(later)} overlaps {_show(earlier)} in the same list (both ends belong to a range)",
             )
 
 
@@ -307,8 +422,11 @@ def _check_length(field: str, values: tuple[GroupValue, ...], limit: int) -> Ite
         yield FieldProblem(field, f"must list at most {limit:,} values or ranges, found {len(values):,}")
 
 
-def _check_overlap(field: str, listed: tuple[GroupValue, ...], values: tuple[GroupValue, ...], other_name: str) -> Iterator[FieldProblem]:
-    # Each is compared with each other one: a longer list is refused elsewhere, and must not take minutes here.
+def _check_overlap(
+    field: str, listed: tuple[GroupValue, ...], values: tuple[GroupValue, ...], other_name: str
+) -> Iterator[FieldProblem]:
+    # Each is compared with each other one: a longer list is refused elsewhere, and must not take minutes
+    # here.
     ranges = _ranges(listed)[:MAX_RANGES]
     listed_texts = {canonical(value) for value in listed if not isinstance(value, Range)}
     for index, value in enumerate(values):
@@ -318,7 +436,10 @@ def _check_overlap(field: str, listed: tuple[GroupValue, ...], values: tuple[Gro
             continue
         for _, listed_range in ranges:
             if value.overlaps(listed_range):
-                yield FieldProblem(f"{field}[{index}]", f"{_show(value)} overlaps {_show(listed_range)}, which is listed as {other_name}")
+                yield FieldProblem(
+                    f"{field}[{index}]",
+                    f"{_show(value)} overlaps {_show(listed_range)}, which is listed as {other_name}",
+                )
 
 
 def _ranges(values: tuple[GroupValue, ...]) -> list[tuple[int, Range]]:
@@ -327,7 +448,16 @@ def _ranges(values: tuple[GroupValue, ...]) -> list[tuple[int, Range]]:
 
 def _mix_types(values: Sequence[GroupValue]) -> bool:
     """Returns whether the values, ranges aside, are not all text, all numbers or all true/false."""
-    return len({type(value) if isinstance(value, bool | str) else float for value in values if not isinstance(value, Range)}) > 1
+    return (
+        len(
+            {
+                type(value) if isinstance(value, bool | str) else float
+                for value in values
+                if not isinstance(value, Range)
+            }
+        )
+        > 1
+    )
 
 
 def _show(value: GroupValue) -> str:

@@ -10,7 +10,9 @@ from ..base.values import Scalar
 
 @frozen
 class Rejection:
-    """One record of a batch that was not stored: its position (from 0), the field, and what was expected and found."""
+    """One record of a batch that was not stored: its position (from 0), the field, and what was expected
+    and found.
+    """
 
     index: int
     field: str
@@ -28,7 +30,9 @@ class RecordConflict:
 
 @frozen
 class UnlistedAnswer:
-    """Stored labels or predictions of one value that is in no outcome list of the monitor: no figure counts them."""
+    """Stored labels or predictions of one value that is in no outcome list of the monitor: no figure
+    counts them.
+    """
 
     field: str
     records: int
@@ -39,8 +43,8 @@ class UnlistedAnswer:
 class Receipt:
     """The result of a batch, after its durable commit: accepted + duplicate + rejected = sent.
 
-    Conflicts are counted among the rejected, and listed because the sender has a bug. `rounded` counts records whose probability, a hair
-    outside [0, 1], became 0 or 1.
+    Conflicts are counted among the rejected, and listed because the sender has a bug. `rounded` counts
+    records whose probability, a hair outside [0, 1], became 0 or 1.
     """
 
     accepted: int
@@ -64,7 +68,9 @@ def round_probability(value: float) -> float | None:
 # Not frozen: a check makes hundreds of thousands, and a frozen one takes more than twice as long to make.
 @dataclass(slots=True, unsafe_hash=True)
 class Prediction:
-    """One answer of the model. `label` is the decoded form where the endpoint gives one; `is_rounded`: its probability is."""
+    """One answer of the model. `label` is the decoded form where the endpoint gives one; `is_rounded`: its
+    probability is.
+    """
 
     prediction: Scalar
     probability: float | tuple[float, ...] | None = None
@@ -77,4 +83,6 @@ class Prediction:
 
 
 def digest_id(record_id: str) -> bytes:
-    return hashlib.blake2b(record_id.encode("utf-8", "surrogatepass"), digest_size=16, person=b"erased id").digest()
+    return hashlib.blake2b(
+        record_id.encode("utf-8", "surrogatepass"), digest_size=16, person=b"erased id"
+    ).digest()

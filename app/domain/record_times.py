@@ -32,7 +32,15 @@ _FORMS = {
 }
 """Forms that a cell of so many digits may have."""
 
-_UNITS = {"s": "1e6", "ms": "1e3", "us": "1", "ns": "1e-3", "dotnet": "0.1", "filetime": "0.1", "excel": "864e8"}
+_UNITS = {
+    "s": "1e6",
+    "ms": "1e3",
+    "us": "1",
+    "ns": "1e-3",
+    "dotnet": "0.1",
+    "filetime": "0.1",
+    "excel": "864e8",
+}
 """Microseconds of the unit of forms that count time."""
 
 _BEGINS = {"dotnet": -62_135_596_800, "filetime": -11_644_473_600, "excel": -2_209_161_600}
@@ -63,12 +71,25 @@ _DEFAULT_DATES = frozenset(
 9999-12-31
 """.splitlines()
 )
-_DEFAULT_CELL = re.compile("0|-1|2147483647|4294967295|253402300799(999)?|-62135596800|0{8}|0{14}|0000-00-00.*")
+_DEFAULT_CELL = re.compile(
+    "0|-1|2147483647|4294967295|253402300799(999)?|-62135596800|0{8}|0{14}|0000-00-00.*"
+)
 
 _FORM_OF_HOURS = re.compile("HH|ISO|^[a-z]|%[HIXc]")
 _MOST_GUESSED_FROM = 100
 _GUESSED_HOURS = ("", "%H", "%H%M", "%H%M%S", " %H:%M", " %H:%M:%S", " %I:%M:%S %p")
-_GUESSED_DAYS = ("%y%m%d", "%Y%m%d", "%d%m%Y", "%m%d%Y", "%Y%d%m", "%d%m%y", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d")
+_GUESSED_DAYS = (
+    "%y%m%d",
+    "%Y%m%d",
+    "%d%m%Y",
+    "%m%d%Y",
+    "%Y%d%m",
+    "%d%m%y",
+    "%d.%m.%Y",
+    "%d/%m/%Y",
+    "%m/%d/%Y",
+    "%Y/%m/%d",
+)
 
 
 def parse_moment(option: str, at: object) -> datetime:
@@ -82,7 +103,9 @@ def parse_moment(option: str, at: object) -> datetime:
         return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     except (ValueError, OverflowError) as error:
         raise InvalidInput.of(
-            option, f"must be a time such as 2026-03-01T09:00Z (UTC where no offset is stated), found {f'{at}'!r:.100}"
+            option,
+            "must be a time such as 2026-03-01T09:00Z (UTC where no offset is stated), found "
+            f"{f'{at}'!r:.100}",
         ) from error
 
 
@@ -98,7 +121,9 @@ class Impossible(StrEnum):
 
 
 class TimeReading(NamedTuple):
-    """A usable time in UTC, or the reason for none. A date has no hour. `is_placed`: an offset is stated or given by the rule."""
+    """A usable time in UTC, or the reason for none. A date has no hour. `is_placed`: an offset is stated
+    or given by the rule.
+    """
 
     reason: Impossible | None
     at: datetime = EPOCH
@@ -107,7 +132,9 @@ class TimeReading(NamedTuple):
 
 
 def list_readings(text: str, form: str | None = None) -> Iterator[tuple[str, datetime]]:
-    """Yields the forms in which a cell is a valid time of any century, with that time, which has an offset if one is stated."""
+    """Yields the forms in which a cell is a valid time of any century, with that time, which has an offset
+    if one is stated.
+    """
     forms = [form or (_ISO_DATE if len(text) == len(_ISO_DATE) else _ISO)]
     if form is None and _DIGITS.fullmatch(text):
         forms = _FORMS.get(len(text), [])
@@ -120,7 +147,9 @@ def list_readings(text: str, form: str | None = None) -> Iterator[tuple[str, dat
 
 @frozen(kw_only=True)
 class TimeRule:
-    """Times that are possible, and the form of all where it is stated. `zone` is that of times without an offset, else UTC is taken."""
+    """Times that are possible, and the form of all where it is stated. `zone` is that of times without an
+    offset, else UTC is taken.
+    """
 
     earliest: datetime
     latest: datetime
@@ -129,7 +158,9 @@ class TimeRule:
 
     @classmethod
     def at(cls, now: datetime, earliest: date | str | None = None) -> "TimeRule":
-        """Times from the earliest day, by default 1 January 20 years before, up to a day ahead. Raises InvalidInput."""
+        """Times from the earliest day, by default 1 January 20 years before, up to a day ahead. Raises
+        InvalidInput.
+        """
         first = parse_moment("earliest", f"{now.year - 20}-01-01" if earliest is None else earliest)
         return cls(earliest=max(first, EPOCH), latest=now + AHEAD)
 
@@ -143,12 +174,20 @@ class TimeRule:
             return TimeReading(Impossible.NO_TIME)
         text = text.strip()
         written = dict(list_readings(text, self.form))
-        readings = {form: at if at.tzinfo else at.replace(tzinfo=self.zone or UTC) for form, at in written.items()}
+        readings = {
+            form: at if at.tzinfo else at.replace(tzinfo=self.zone or UTC) for form, at in written.items()
+        }
         # Digits of another century are most often written in another form.
-        possible = {form: at for form, at in readings.items() if form in (self.form, _ISO, _ISO_DATE) or EPOCH <= at <= self.latest}
+        possible = {
+            form: at
+            for form, at in readings.items()
+            if form in (self.form, _ISO, _ISO_DATE) or EPOCH <= at <= self.latest
+        }
         if len(possible) > 1:
             described = " or ".join(f"{at:%Y-%m-%d %H:%M} ({form})" for form, at in possible.items())
-            raise InvalidInput.of("time", f"{text!r} may be {described}; say how it is written with --time-format")
+            raise InvalidInput.of(
+                "time", f"{text!r} may be {described}; say how it is written with --time-format"
+            )
         if _DEFAULT_CELL.fullmatch(text) or any(map(_is_default, (possible or readings).values())):
             return TimeReading(Impossible.DEFAULT_DATE)
         if not possible:
@@ -156,13 +195,21 @@ class TimeRule:
         [(form, at)] = possible.items()
         early, late = at < self.earliest, at > self.latest
         reason = Impossible.TOO_EARLY if early else Impossible.FUTURE if late else None
-        return TimeReading(reason, at.astimezone(UTC), not _FORM_OF_HOURS.search(form), (written[form].tzinfo or self.zone) is not None)
+        return TimeReading(
+            reason,
+            at.astimezone(UTC),
+            not _FORM_OF_HOURS.search(form),
+            (written[form].tzinfo or self.zone) is not None,
+        )
 
     def guess_form(self, texts: Sequence[str]) -> str | None:
         """Form in which all these texts are possible times."""
         patterns = (day + hour for hour, day in product(_GUESSED_HOURS, _GUESSED_DAYS))
         forms = (replace(self, form=form) for form in [*patterns, *_UNITS])
-        return next((rule.form for rule in forms if texts and all(rule.read(text).reason is None for text in texts)), None)
+        return next(
+            (rule.form for rule in forms if texts and all(rule.read(text).reason is None for text in texts)),
+            None,
+        )
 
 
 @dataclass(slots=True)
@@ -221,7 +268,11 @@ class TimeTally:
 def _name_year(text: str) -> str:
     """Year, other than of now, in which digits that are no time would lie."""
     [form, *_] = _FORMS.get(len(text), [""]) if _DIGITS.fullmatch(text) else [""]
-    return f"; as {form} it is in the year {text[:4]}" if form[:4] == "YYYY" and text[:2] not in ("19", "20") else ""
+    return (
+        f"; as {form} it is in the year {text[:4]}"
+        if form[:4] == "YYYY" and text[:2] not in ("19", "20")
+        else ""
+    )
 
 
 def _is_default(at: datetime) -> bool:
@@ -234,7 +285,9 @@ def _parse(text: str, form: str) -> datetime:
     if form in _UNITS and _NUMBER.fullmatch(text):
         count = Decimal(text) * Decimal(_UNITS[form])
         # Excel's 15 digits miss the full hour by microseconds.
-        return EPOCH + timedelta(seconds=_BEGINS.get(form, 0), microseconds=int(round(count, -3) if form == "excel" else count))
+        return EPOCH + timedelta(
+            seconds=_BEGINS.get(form, 0), microseconds=int(round(count, -3) if form == "excel" else count)
+        )
     if form.startswith(("ISO", "YYYY")):
         iso = f"{text[:8]}T{text[8:14]}.{text[14:]}".rstrip("T.") if _DIGITS.fullmatch(text) else text
         if not _ISO_TEXT.fullmatch(iso):

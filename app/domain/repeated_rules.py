@@ -13,7 +13,8 @@ def check_names(
 ) -> Iterator[FieldProblem]:
     """Yields a problem for each name that is not known, or that was listed before.
 
-    `field` is formatted with the name's index; `describe_unknown` returns the end of a sentence that begins with the name.
+    `field` is formatted with the name's index; `describe_unknown` returns the end of a sentence that
+    begins with the name.
     """
     listed: set[str] = set()
     for index, name in enumerate(names):
@@ -27,7 +28,11 @@ def check_names(
 
 def check_bounds(field: str, number: int, limit: int) -> list[FieldProblem]:
     """Returns the problem of a number that is not between 1 and `limit`."""
-    return [] if 1 <= number <= limit else [FieldProblem(field, f"must be between 1 and {limit:,}, found {number}")]
+    return (
+        []
+        if 1 <= number <= limit
+        else [FieldProblem(field, f"must be between 1 and {limit:,}, found {number}")]
+    )
 
 
 def number_problem(value: float) -> str | None:

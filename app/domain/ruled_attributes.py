@@ -24,39 +24,62 @@ def rule_problems(field: str, attribute: MonitoredAttribute, schema: RecordSchem
         yield FieldProblem(f"{field}.feature", problem)
     rule = attribute.rule or GroupRule(())
     if attribute.monitored != (rule.label,) or attribute.reference != (ALL_OTHERS,):
-        yield FieldProblem(f"{field}.monitored", "must be left out with reference: the rule says who is in the monitored group")
+        yield FieldProblem(
+            f"{field}.monitored",
+            "must be left out with reference: the rule says who is in the monitored group",
+        )
     if not 1 <= len(rule.any_of) <= MOST_CONJUNCTIONS:
-        yield FieldProblem(f"{field}.rule.any_of", f"must have 1 to {MOST_CONJUNCTIONS} lists of conditions, found {len(rule.any_of)}")
+        yield FieldProblem(
+            f"{field}.rule.any_of",
+            f"must have 1 to {MOST_CONJUNCTIONS} lists of conditions, found {len(rule.any_of)}",
+        )
         return
     for index, conditions in enumerate(rule.any_of):
         of_list = f"{field}.rule.any_of[{index}]"
         if not 1 <= len(conditions) <= MOST_CONDITIONS:
-            yield FieldProblem(of_list, f"must have 1 to {MOST_CONDITIONS} conditions, found {len(conditions)}")
+            yield FieldProblem(
+                of_list, f"must have 1 to {MOST_CONDITIONS} conditions, found {len(conditions)}"
+            )
             continue
         for number, condition in enumerate(conditions):
             of_condition = f"{of_list}[{number}]"
             if condition.feature in [earlier.feature for earlier in conditions[:number]]:
-                yield FieldProblem(f"{of_condition}.feature", f"{condition.feature!r:.210} has a condition in this list already")
+                yield FieldProblem(
+                    f"{of_condition}.feature",
+                    f"{condition.feature!r:.210} has a condition in this list already",
+                )
             column = schema.column(condition.feature)
             if column is None:
-                message = f"{condition.feature!r:.210} is neither a feature nor a meta field of the deployment"
+                message = (
+                    f"{condition.feature!r:.210} is neither a feature nor a meta field of the deployment"
+                )
                 yield FieldProblem(f"{of_condition}.feature", message)
             else:
                 yield from _check_condition(of_condition, condition, column)
 
 
 def _check_condition(field: str, condition: Condition, column: Column) -> Iterator[FieldProblem]:
-    named = {"values": condition.values or None, "intervals": condition.intervals or None, "excluded": condition.excluded}
+    named = {
+        "values": condition.values or None,
+        "intervals": condition.intervals or None,
+        "excluded": condition.excluded,
+    }
     listed = {name: members for name, members in named.items() if members is not None}
     if len(listed) > 1 or not (listed or condition.or_missing):
-        yield FieldProblem(field, f"must have one of values, intervals and excluded, found {' and '.join(listed) or 'none of them'}")
+        yield FieldProblem(
+            field,
+            "must have one of values, intervals and excluded, found "
+            f"{' and '.join(listed) or 'none of them'}",
+        )
         return
     for name, members in listed.items():
         if len(members) > MOST_VALUES:
             yield FieldProblem(f"{field}.{name}", f"must list at most {MOST_VALUES}, found {len(members):,}")
             return
     if condition.intervals and column.kind is not FieldKind.NUMERIC:
-        yield FieldProblem(f"{field}.intervals", f"are for numbers, and {column.name!r:.210} is categorical; list its values")
+        yield FieldProblem(
+            f"{field}.intervals", f"are for numbers, and {column.name!r:.210} is categorical; list its values"
+        )
     for index, interval in enumerate(condition.intervals):
         problem = _find_interval_problem(interval)
         if problem is not None:

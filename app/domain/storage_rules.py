@@ -11,7 +11,9 @@ from .stored_forms import sent_column
 
 
 def group_labels(column: Column) -> Callable[[Scalar], str | None]:
-    """Returns the function from a value to the label of its group; None for one in no group. A label is taken for itself."""
+    """Returns the function from a value to the label of its group; None for one in no group. A label is
+    taken for itself.
+    """
     groups = column.storage.groups if column.storage else ()
     labels = {group.label for group in groups}
     members = [Group(group.label, "monitored", value) for group in groups for value in group.values]
@@ -26,22 +28,31 @@ def group_labels(column: Column) -> Callable[[Scalar], str | None]:
     return find
 
 
-def storage_problems(field: str, column: Column, *, is_feature: bool, has_endpoint: bool, is_batch: bool) -> Iterator[FieldProblem]:
+def storage_problems(
+    field: str, column: Column, *, is_feature: bool, has_endpoint: bool, is_batch: bool
+) -> Iterator[FieldProblem]:
     storage = column.storage
     if storage is None:
         return
     if column.type is not FieldType.STRING or column.kind is not FieldKind.CATEGORICAL:
-        message = "must be string and categorical with a storage: text is stored. Name the type of the values that are sent as storage.sent"
+        message = (
+            "must be string and categorical with a storage: text is stored. Name the type of the "
+            "values that are sent as storage.sent"
+        )
         yield FieldProblem(f"{field}.type", message)
     if is_feature and has_endpoint:
         yield FieldProblem(
             f"{field}.storage",
-            "must be left out for a feature of a deployment with an endpoint: its model cannot be asked again without the value."
-            " Log the column as a meta field, or leave the endpoint out; no copies of records are then scored",
+            "must be left out for a feature of a deployment with an endpoint: its model cannot be asked "
+            "again without the value."
+            " Log the column as a meta field, or leave the endpoint out; no copies of records are then "
+            "scored",
         )
     if is_batch:
         yield FieldProblem(
-            f"{field}.storage", "must be left out where the records lie in your own tables, which Evenhand reads and does not store"
+            f"{field}.storage",
+            "must be left out where the records lie in your own tables, which Evenhand reads and does not "
+            "store",
         )
     yield from _check_groups(f"{field}.storage.groups", column, storage)
 

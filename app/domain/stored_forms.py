@@ -29,8 +29,13 @@ def stored_form_problem(value: GroupValue, column: Column) -> str | None:
         if is_pseudonym(value):
             return None
         # The value itself is not repeated: messages are logged.
-        return f"must be a pseudonym, because {column.name!r} is stored as pseudonyms; POST …/pseudonyms gives those of its values"
+        return (
+            f"must be a pseudonym, because {column.name!r} is stored as pseudonyms; POST …/pseudonyms "
+            "gives those of its values"
+        )
     labels = [group.label for group in storage.groups]
     if value in labels:
         return None
-    return f"must be the label of a group, because {column.name!r} is stored as groups: {', '.join(labels):.200}"
+    return (
+        f"must be the label of a group, because {column.name!r} is stored as groups: {', '.join(labels):.200}"
+    )

@@ -27,7 +27,8 @@ _COMPARISON: dict[str, Any] = {
     "limit": 0.8,
     "state": "unfair",
     "words": "unfair since 2026-11-19 07:00 (false-alarm budget one a year)",
-    "sentence": "Disparate impact of female (Sex, as logged) must be at least 0.8: unfair since 2026-11-19 07:00 (false-alarm budget one a"
+    "sentence": "Disparate impact of female (Sex, as logged) must be at least 0.8: unfair since 2026-11-19 "
+    "07:00 (false-alarm budget one a"
     " year).",
     "since": "2026-11-19T07:00:00Z",
     "earliest": "2026-11-19T06:00:00Z",
@@ -60,7 +61,9 @@ _EVIDENCE: dict[str, Any] = {
         "Hours before 2026-11-20 09:00 UTC are counted.",
         "12 labels arrived more than 720 hours after the record and do not count.",
     ],
-    "records": {"payload": {"Sex": {name: member for name, member in RECORDS.items() if name != "not_among"}}},
+    "records": {
+        "payload": {"Sex": {name: member for name, member in RECORDS.items() if name != "not_among"}}
+    },
     "comparisons": [_COMPARISON],
     "next_cursor": None,
 }
@@ -213,19 +216,25 @@ class DeploymentEvidenceOut(Out):
     remarks: list[str]
     """Remarks on all comparisons, in words: up to when hours are counted, and what does not count."""
 
-    records: dict[str, dict[str, dict[str, Any]]] = Field(description=f"By data set and attribute, of all counted hours. {RECORDS_MEANING}")
+    records: dict[str, dict[str, dict[str, Any]]] = Field(
+        description=f"By data set and attribute, of all counted hours. {RECORDS_MEANING}"
+    )
     comparisons: list[ComparisonEvidenceOut]
     next_cursor: FollowingCursor
 
     @classmethod
-    def of(cls, evidence: DeploymentEvidence, page: list[ComparisonState], next_cursor: str | None) -> "DeploymentEvidenceOut":
+    def of(
+        cls, evidence: DeploymentEvidence, page: list[ComparisonState], next_cursor: str | None
+    ) -> "DeploymentEvidenceOut":
         return cls.from_object(
             evidence.era,
             monitor_version=evidence.monitor.version,
             false_alarm_hours=evidence.monitor.evidence.false_alarm_hours,
             remarks=list(list_remarks(evidence)),
             records={
-                data: {records.attribute: records.to_json() for records in counted} for data, counted in evidence.records.items() if counted
+                data: {records.attribute: records.to_json() for records in counted}
+                for data, counted in evidence.records.items()
+                if counted
             },
             comparisons=[ComparisonEvidenceOut.of(state, evidence.monitor) for state in page],
             next_cursor=next_cursor,
@@ -278,7 +287,8 @@ _PLANNED: dict[str, Any] = {
     "limit": 0.8,
     "hours": 44,
     "records": 13200,
-    "words": "A disparate impact of 0.7 would be found with 90 % probability after about 13,200 records, 44 hours at this traffic.",
+    "words": "A disparate impact of 0.7 would be found with 90 % probability after about 13,200 records, 44 "
+    "hours at this traffic.",
     "monitored_favourable": 7200,
     "monitored_records": 15120,
     "reference_favourable": 17640,
@@ -337,7 +347,9 @@ class PlannedComparisonOut(Out):
 
 
 class EvidencePlanOut(Out):
-    """Plan for one disparate impact. The records are those logged from `since` to `until`, of the present model revision."""
+    """Plan for one disparate impact. The records are those logged from `since` to `until`, of the present
+    model revision.
+    """
 
     model_config = example(_PLAN)
 

@@ -11,7 +11,9 @@ def select_closed(closures: Sequence[Closure], watched: WatchedMetric, key: Figu
     """Hours before which a person closed an alarm of the figure, by direction."""
     return {
         limit.direction: frozenset(
-            number_hour(closure.hour) for closure in closures if closure.key == key and closure.direction is watched.direction(limit)
+            number_hour(closure.hour)
+            for closure in closures
+            if closure.key == key and closure.direction is watched.direction(limit)
         )
         for limit in watched.limits
     }

@@ -24,7 +24,14 @@ from ..sources.stored.window_queries import WindowQuery, name_values
 from ..sources.tables.equal_records import merge_equal
 from ..sources.tables.record_files import FeedbackFiles, PayloadFiles
 from ..sources.tables.table_files import FilePiece, TablePart
-from .count_hours import FollowedEra, ReadRecords, merge_hours, number_hours, tabulate_labels, tabulate_payload
+from .count_hours import (
+    FollowedEra,
+    ReadRecords,
+    merge_hours,
+    number_hours,
+    tabulate_labels,
+    tabulate_payload,
+)
 from .queries.hour_counts import CountedHour
 
 LABELS_WAIT = timedelta(days=1)
@@ -37,7 +44,8 @@ MOST_JOINED = 1_000_000
 """Max records whose labels are looked for at a time."""
 
 NO_PERSON = (
-    "evidence.person cannot be used where records lie in your own tables: such a table does not say which record of a person was the first"
+    "evidence.person cannot be used where records lie in your own tables: such a table does not say "
+    "which record of a person was the first"
 )
 
 
@@ -56,9 +64,12 @@ class HoursInFiles:
     def end(self, latest: datetime, data: DataSet) -> datetime | None:
         """End of the hours whose rows are there, at most `latest`; None where nothing is listed.
 
-        Hours that no file has reached may still come. Labels stop coming in many lakes: they are waited for a day.
+        Hours that no file has reached may still come. Labels stop coming in many lakes: they are waited
+        for a day.
         """
-        newest = newest_listed_row(self.session, self.followed.deployment.no, PAYLOAD if data is DataSet.PAYLOAD else FEEDBACK)
+        newest = newest_listed_row(
+            self.session, self.followed.deployment.no, PAYLOAD if data is DataSet.PAYLOAD else FEEDBACK
+        )
         reached = None if newest is None else min(latest, floor_to_hour(newest) + HOUR)
         if data is DataSet.PAYLOAD:
             return reached
@@ -92,7 +103,10 @@ class HoursInFiles:
             raise InvalidInput.of("evidence.person", NO_PERSON)
         counted = self._count_payload(span) if data is DataSet.PAYLOAD else self._count_labels(span)
         # Pieces come in any order, and another order would look like changed counts.
-        return [replace(hour, cells=sorted(hour.cells, key=lambda cell: (cell[1], cell[0] or ""))) for hour in counted]
+        return [
+            replace(hour, cells=sorted(hour.cells, key=lambda cell: (cell[1], cell[0] or "")))
+            for hour in counted
+        ]
 
     def _open(self, span: Span) -> PayloadFiles:
         paths = paths_within(self.session, self.followed.deployment.no, PAYLOAD, span)
@@ -108,7 +122,9 @@ class HoursInFiles:
         files, followed = self._open(span), self.followed
         records = SpanOfFiles(files.form, files.reader(), self._query(), span)
         task = HoursTask(records, followed.deployment.schema, followed.monitor, followed.era.model_revision)
-        answers = self.places.engine.run(task, [piece.to_bytes() for piece in files.pieces(span)], self._keep_alive)
+        answers = self.places.engine.run(
+            task, [piece.to_bytes() for piece in files.pieces(span)], self._keep_alive
+        )
         return merge_hours(msgspec.json.decode(answer, type=list[CountedHour]) for answer in answers)
 
     def _count_labels(self, span: Span) -> list[CountedHour]:
@@ -124,7 +140,13 @@ class HoursInFiles:
             rows = labels.first_labels(records, followed.horizon)
             if rows.num_rows:
                 read = _read(rows, followed.deployment.schema, followed.monitor, self._query().columns)
-                batches.append(list(tabulate_labels(ReadRecords(rows, read, number_hours(rows["logged_at"], span)), followed, span)))
+                batches.append(
+                    list(
+                        tabulate_labels(
+                            ReadRecords(rows, read, number_hours(rows["logged_at"], span)), followed, span
+                        )
+                    )
+                )
         return merge_hours(batches)
 
     def _parts(self, span: Span) -> Iterator[pa.Table]:
@@ -153,7 +175,10 @@ class HoursTask:
     def __call__(self, piece: bytes) -> bytes:
         """JSON list of `CountedHour`."""
         batches = self.records.batches(FilePiece.from_bytes(piece), with_times=True)
-        of_revision = (rows.filter(pc.equal(rows["model_revision"], self.revision)).drop_columns(["model_revision"]) for rows in batches)
+        of_revision = (
+            rows.filter(pc.equal(rows["model_revision"], self.revision)).drop_columns(["model_revision"])
+            for rows in batches
+        )
         return msgspec.json.encode(merge_hours(self._count(rows) for rows in of_revision if rows.num_rows))
 
     def _count(self, rows: pa.Table) -> Iterator[CountedHour]:
@@ -161,8 +186,12 @@ class HoursTask:
         hours = pa.array(number_hours(rows["logged_at"], span)).dictionary_encode()
         kinds, repeats = merge_equal(codes.append_column("hour", hours))
         read = _read(kinds, self.schema, self.monitor, self.records.query.columns)
-        return tabulate_payload(ReadRecords(kinds, read, kinds["hour"].to_numpy(), repeats=repeats), self.monitor, span)
+        return tabulate_payload(
+            ReadRecords(kinds, read, kinds["hour"].to_numpy(), repeats=repeats), self.monitor, span
+        )
 
 
 def _read(rows: pa.Table, schema: RecordSchema, monitor: Monitor, names: tuple[str, ...]) -> RecordTable:
-    return read_table(RecordColumns(name_values(rows, names), rows["outcome"]), schema, monitor.within(schema))
+    return read_table(
+        RecordColumns(name_values(rows, names), rows["outcome"]), schema, monitor.within(schema)
+    )

@@ -51,7 +51,11 @@ def define_figures(monitor: Monitor, watched: WatchedMetric) -> Definition:
     }
     if watched.definition.is_paired:
         (attribute,) = watched.comparison.members(monitor)
-        definition["copies"] = {"draws": monitor.draws, "seed": monitor.seed, "correlated_features": attribute.correlated_features}
+        definition["copies"] = {
+            "draws": monitor.draws,
+            "seed": monitor.seed,
+            "correlated_features": attribute.correlated_features,
+        }
     return cast("Definition", plain_json(definition))
 
 
@@ -67,7 +71,9 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class FollowedEra:
-    """A deployment and its monitor in one era. Hours before `starts_at` (if any) do not count for a figure that appears."""
+    """A deployment and its monitor in one era. Hours before `starts_at` (if any) do not count for a figure
+    that appears.
+    """
 
     deployment: FollowedDeployment
     monitor: Monitor
@@ -108,14 +114,22 @@ class ReadRecords:
     repeats: IntArray | None = None
 
 
-def count_payload(reader: ArrowReader, followed: FollowedEra, span: Span, people: ChoosesRecords | None) -> list[CountedHour]:
+def count_payload(
+    reader: ArrowReader, followed: FollowedEra, span: Span, people: ChoosesRecords | None
+) -> list[CountedHour]:
     """Favourable and all records of the span's hours, for each comparison."""
-    batches = _read(followed, lambda query: records_between(reader, query, span, followed.era.model_revision), span, people)
+    batches = _read(
+        followed,
+        lambda query: records_between(reader, query, span, followed.era.model_revision),
+        span,
+        people,
+    )
     return merge_hours(tabulate_payload(batch, followed.monitor, span) for batch in batches)
 
 
 def tabulate_payload(batch: ReadRecords, monitor: Monitor, span: Span) -> Iterator[CountedHour]:
-    """Counts groups, also of records that are left out: the reason follows the role. Those in no group have no role.
+    """Counts groups, also of records that are left out: the reason follows the role. Those in no group have
+    no role.
 
     Their label says why none is, if the comparison cannot be made.
     """
@@ -126,7 +140,13 @@ def tabulate_payload(batch: ReadRecords, monitor: Monitor, span: Span) -> Iterat
         except InvalidInput as error:
             counted, problem = EVERYBODY, error.problems[0].message
         for number in np.unique(batch.hours).tolist():
-            records = count_table(batch.read, counted, excluded=batch.left_out, repeats=batch.repeats, where=batch.hours == number)
+            records = count_table(
+                batch.read,
+                counted,
+                excluded=batch.left_out,
+                repeats=batch.repeats,
+                where=batch.hours == number,
+            )
             groups = [*((group.label, group.role) for group in records.groups), (problem, "")]
             cells = [
                 [label, f"{role} {reason}".rstrip(), int(of_group[Outcome.FAVOURABLE]), int(of_group.sum())]
@@ -134,20 +154,34 @@ def tabulate_payload(batch: ReadRecords, monitor: Monitor, span: Span) -> Iterat
                 for (label, role), of_group in zip(groups, counts, strict=True)
                 if of_group.any()
             ]
-            yield CountedHour(place=CountedPlace(DataSet.PAYLOAD, comparison.label), hour=span.start + number * HOUR, cells=cells)
+            yield CountedHour(
+                place=CountedPlace(DataSet.PAYLOAD, comparison.label),
+                hour=span.start + number * HOUR,
+                cells=cells,
+            )
 
 
-def count_labels(reader: ArrowReader, followed: FollowedEra, span: Span, people: ChoosesRecords | None) -> list[CountedHour]:
+def count_labels(
+    reader: ArrowReader, followed: FollowedEra, span: Span, people: ChoosesRecords | None
+) -> list[CountedHour]:
     """Labels by prediction of the span's hours, in the order of `figures.DEFINITIONS`."""
     revision = followed.era.model_revision
-    batches = _read(followed, lambda query: labels_between(reader, query, span, revision, followed.horizon), span, people)
+    batches = _read(
+        followed, lambda query: labels_between(reader, query, span, revision, followed.horizon), span, people
+    )
     return merge_hours(tabulate_labels(batch, followed, span) for batch in batches)
 
 
 def tabulate_labels(batch: ReadRecords, followed: FollowedEra, span: Span) -> Iterator[CountedHour]:
     """Yields what `count_labels` counts; the rows have `label` and `outcome` as JSON texts."""
     predicted, rule = batch.read.outcomes, followed.monitor.outcomes
-    labels = compare_texts(batch.rows["label"], batch.rows["outcome"], predicted, rule=rule, problem_type=followed.deployment.problem_type)
+    labels = compare_texts(
+        batch.rows["label"],
+        batch.rows["outcome"],
+        predicted,
+        rule=rule,
+        problem_type=followed.deployment.problem_type,
+    )
     is_known = (labels.actual != Outcome.UNCLASSIFIED) & (predicted != Outcome.UNCLASSIFIED)
     is_favourable, actual = predicted == Outcome.FAVOURABLE, labels.actual
     columns: list[Mask] = []
@@ -167,14 +201,20 @@ def tabulate_labels(batch: ReadRecords, followed: FollowedEra, span: Span) -> It
         counted = np.column_stack(sums).reshape(size, len(named), len(columns))
         place = CountedPlace(DataSet.FEEDBACK, comparison.label)
         for hour in np.flatnonzero(counted[:, :, -1].any(axis=1)):
-            cells = [[*group, *counts] for group, counts in zip(named, counted[hour].tolist(), strict=True) if counts[-1]]
+            cells = [
+                [*group, *counts]
+                for group, counts in zip(named, counted[hour].tolist(), strict=True)
+                if counts[-1]
+            ]
             yield CountedHour(place=place, hour=span.start + int(hour) * HOUR, cells=cells)
 
 
 def count_pairs(table: BalancedCells) -> Cells:
-    """Each monitored group's kinds of records of a balanced table: pairs of outcomes, and how many have each; records in any pair.
+    """Each monitored group's kinds of records of a balanced table: pairs of outcomes, and how many have each;
+    records in any pair.
 
-    Empty without counterfactuals, or if some records represent more: the bet is only proved for records that count alike.
+    Empty without counterfactuals, or if some records represent more: the bet is only proved for records
+    that count alike.
     """
     if not table.copies_classified.any() or table.has_unequal_weights:
         return []
@@ -190,7 +230,13 @@ def count_pairs(table: BalancedCells) -> Cells:
                 key = (float(monitored), float(reference))
                 kinds[key] = kinds.get(key, 0) + int(count)
         if kinds:
-            cells.append([table.groups[position].label, "monitored", [[*key, count] for key, count in sorted(kinds.items())]])
+            cells.append(
+                [
+                    table.groups[position].label,
+                    "monitored",
+                    [[*key, count] for key, count in sorted(kinds.items())],
+                ]
+            )
     counted = replace(table, count=table.count * is_counted).outcomes.tolist()
     return cells and cells + [
         [label, f"{role} {COUNTED}", favourable, unfavourable + favourable]
@@ -198,7 +244,9 @@ def count_pairs(table: BalancedCells) -> Cells:
     ]
 
 
-def _read(followed: FollowedEra, fetch: Callable[[WindowQuery], pa.Table], span: Span, people: ChoosesRecords | None) -> list[ReadRecords]:
+def _read(
+    followed: FollowedEra, fetch: Callable[[WindowQuery], pa.Table], span: Span, people: ChoosesRecords | None
+) -> list[ReadRecords]:
     """A version without the column of people is left out: who its records are of is unknown."""
     person = followed.monitor.evidence.person
     batches: list[ReadRecords] = []
@@ -213,17 +261,24 @@ def _read(followed: FollowedEra, fetch: Callable[[WindowQuery], pa.Table], span:
             continue
         values = name_values(rows, columns)
         read = read_table(RecordColumns(values, rows["outcome"]), schema, monitor)
-        left_out = {} if people is None or person is None else {"repeated_person": ~people.choose(values[person], rows)}
+        left_out = (
+            {}
+            if people is None or person is None
+            else {"repeated_person": ~people.choose(values[person], rows)}
+        )
         batches.append(ReadRecords(rows, read, number_hours(rows["logged_at"], span), left_out))
     mixed = _hours_of_several_rates(batches)
-    return [replace(batch, left_out={**batch.left_out, "mixed_hour": np.isin(batch.hours, mixed)}) for batch in batches]
+    return [
+        replace(batch, left_out={**batch.left_out, "mixed_hour": np.isin(batch.hours, mixed)})
+        for batch in batches
+    ]
 
 
 def _hours_of_several_rates(batches: Sequence[ReadRecords]) -> FloatArray:
     """Hours in which records were sampled at different rates.
 
-    They are no evidence: an hour's e-value is proved for records that count alike. Leaving out an hour is valid as long as the rates do not
-    depend on outcomes.
+    They are no evidence: an hour's e-value is proved for records that count alike. Leaving out an hour is
+    valid as long as the rates do not depend on outcomes.
     """
     # As complex numbers, pairs are compared at once.
     pairs = [batch.hours + 1j * pc.fill_null(batch.rows["sample_rate"], 1.0).to_numpy() for batch in batches]
@@ -244,7 +299,9 @@ def merge_hours(batches: Iterable[Iterable[CountedHour]]) -> list[CountedHour]:
             groups = merged.setdefault((counted.place, counted.hour), {})
             for label, role, *counts in counted.cells:
                 before = groups.get((label, role))
-                groups[label, role] = counts if before is None else [a + b for a, b in zip(before, counts, strict=True)]
+                groups[label, role] = (
+                    counts if before is None else [a + b for a, b in zip(before, counts, strict=True)]
+                )
     return [
         CountedHour(place=place, hour=hour, cells=[[*group, *counts] for group, counts in groups.items()])
         for (place, hour), groups in merged.items()

@@ -90,7 +90,9 @@ class PairSeries:
 Series: TypeAlias = RateSeries | PairSeries
 
 
-def read_series(definition: RateDefinition, counted: Mapping[datetime, Cells], span: Span, groups: Sequence[str]) -> list[Series]:
+def read_series(
+    definition: RateDefinition, counted: Mapping[datetime, Cells], span: Span, groups: Sequence[str]
+) -> list[Series]:
     """Series of these groups over the span; hours without counts have zeros."""
     first, size = number_hour(span.start), (span.end - span.start) // HOUR
     position_of = {group: position for position, group in enumerate(groups)}
@@ -99,7 +101,9 @@ def read_series(definition: RateDefinition, counted: Mapping[datetime, Cells], s
         for hour, cells in counted.items():
             for label, role, pairs, *_ in cells:
                 if role == "monitored" and label in position_of:
-                    kinds[position_of[label]][number_hour(hour) - first] = [(pair[0], pair[1], pair[2]) for pair in pairs]
+                    kinds[position_of[label]][number_hour(hour) - first] = [
+                        (pair[0], pair[1], pair[2]) for pair in pairs
+                    ]
         return [PairSeries(first, of_group) for of_group in kinds]
     columns = list(zip(*chain.from_iterable(counted.values()), strict=True))
     labels, roles, *numbers = columns or [()] * (2 + max(definition.part, definition.whole) + 1)
@@ -108,9 +112,12 @@ def read_series(definition: RateDefinition, counted: Mapping[datetime, Cells], s
     positions = map(position_of.get, labels, repeat(of_others))
     # Other roles are those of records that are left out.
     at_groups = [
-        {"reference": of_reference, "monitored": position}.get(role, of_others) for role, position in zip(roles, positions, strict=True)
+        {"reference": of_reference, "monitored": position}.get(role, of_others)
+        for role, position in zip(roles, positions, strict=True)
     ]
-    at_hours = np.repeat([number_hour(hour) - first for hour in counted], [len(cells) for cells in counted.values()])
+    at_hours = np.repeat(
+        [number_hour(hour) - first for hour in counted], [len(cells) for cells in counted.values()]
+    )
     at = np.array(at_groups, np.intp) * size + np.asarray(at_hours, np.intp)
     summands = (numbers[definition.part], numbers[definition.whole])
     sums = [np.bincount(at, column, (len(groups) + 2) * size).reshape(-1, size)[:-1] for column in summands]
@@ -118,7 +125,9 @@ def read_series(definition: RateDefinition, counted: Mapping[datetime, Cells], s
     return [RateSeries(first, Hours(side, reference)) for side in monitored]
 
 
-def weigh_series(several: Sequence[Series], limit: Limit, start: int, end: int) -> list[tuple[FloatArray, FloatArray]]:
+def weigh_series(
+    several: Sequence[Series], limit: Limit, start: int, end: int
+) -> list[tuple[FloatArray, FloatArray]]:
     """Ln E [H, A] from `start` to `end` (exclusive) against fairness and against unfairness, for each series.
 
     Series of rates must begin `UNSTEADINESS_HOURS` before `start`, or with the first hour that counts.
@@ -152,7 +161,9 @@ Lookup: TypeAlias = Callable[[int, int], Series]
 
 @dataclass(slots=True, eq=False)
 class FigureState:
-    """State after the hours so far. `chapter` is the first hour of the interval; `followers` has a member for each limit."""
+    """State after the hours so far. `chapter` is the first hour of the interval; `followers` has a member
+    for each limit.
+    """
 
     followers: list[Follower]
     interval: Interval
@@ -161,7 +172,10 @@ class FigureState:
     @classmethod
     def starting(cls, watched: WatchedMetric, hour: int) -> "FigureState":
         # If the limits are close, some alternatives inside one are beyond the other and left out.
-        bets = ((len(STAKES), len(STAKES)) if watched.definition.is_paired else limit.bets for limit in watched.limits)
+        bets = (
+            (len(STAKES), len(STAKES)) if watched.definition.is_paired else limit.bets
+            for limit in watched.limits
+        )
         return cls([Follower.starting(hour, *numbers) for numbers in bets], _begin_interval(watched), hour)
 
     def begin_chapter(self, watched: WatchedMetric) -> None:
@@ -172,10 +186,13 @@ class FigureState:
 
     def encode(self) -> bytes:
         """State as bytes, without rounding."""
-        # Evidence that a figure is below a value is 0 for small values, above for large ones: together they are as long as one.
+        # Evidence that a figure is below a value is 0 for small values, above for large ones: together they
+        # are as long as one.
         flat = [np.ascontiguousarray(array, "<f8").ravel() for array in _list_arrays(self.interval)]
         filled = [np.flatnonzero(array) for array in flat]
-        starts, ends = ([int(at[end]) + offset if len(at) else 0 for at in filled] for end, offset in ((0, 0), (-1, 1)))
+        starts, ends = (
+            [int(at[end]) + offset if len(at) else 0 for at in filled] for end, offset in ((0, 0), (-1, 1))
+        )
         trimmed = [array[start:end].tobytes() for array, start, end in zip(flat, starts, ends, strict=True)]
         return msgspec.msgpack.encode(_Stored(self.followers, trimmed, self.chapter, starts=starts))
 
@@ -185,17 +202,27 @@ class FigureState:
         interval = _begin_interval(watched)
         arrays = _list_arrays(interval)
         # States of the release before have all numbers.
-        for array, trimmed, start in zip(arrays, decoded.interval, decoded.starts or [0] * len(arrays), strict=True):
+        for array, trimmed, start in zip(
+            arrays, decoded.interval, decoded.starts or [0] * len(arrays), strict=True
+        ):
             array.ravel()[start : start + len(trimmed) // array.itemsize] = np.frombuffer(trimmed, "<f8")
         return cls(decoded.followers, interval, decoded.chapter)
 
 
 def _begin_interval(watched: WatchedMetric) -> Interval:
-    return RunningPairedInterval.empty() if watched.definition.is_paired else RunningInterval.empty(watched.definition.scale)
+    return (
+        RunningPairedInterval.empty()
+        if watched.definition.is_paired
+        else RunningInterval.empty(watched.definition.scale)
+    )
 
 
 def _list_arrays(interval: Interval) -> list[FloatArray]:
-    return [interval.below, interval.above, *([interval.counts] if isinstance(interval, RunningInterval) else [])]
+    return [
+        interval.below,
+        interval.above,
+        *([interval.counts] if isinstance(interval, RunningInterval) else []),
+    ]
 
 
 class _Stored(msgspec.Struct, array_like=True):
@@ -210,7 +237,8 @@ class _Stored(msgspec.Struct, array_like=True):
 
 @dataclass(slots=True, eq=False)
 class Course:
-    """One figure while hours are added: its state, their counts, and the lookup of earlier ones to find an onset.
+    """One figure while hours are added: its state, their counts, and the lookup of earlier ones to find an
+    onset.
 
     `closed` has for each side of the limits the hours before which a person closed an alarm.
     """
@@ -230,7 +258,9 @@ class Course:
         return find
 
 
-def weigh_hours(courses: Sequence[Course], limit: Limit, start: int, end: int, log_threshold: LogThreshold) -> list[list[WeighedHour]]:
+def weigh_hours(
+    courses: Sequence[Course], limit: Limit, start: int, end: int, log_threshold: LogThreshold
+) -> list[list[WeighedHour]]:
     """Hours from `start` to `end` (exclusive) as a follower of that limit reads them, for each figure."""
     numbers = range(start, end)
     months, levels = [number_month(hour) for hour in numbers], [log_threshold(hour) for hour in numbers]
@@ -239,14 +269,20 @@ def weigh_hours(courses: Sequence[Course], limit: Limit, start: int, end: int, l
     for course, (unfair, fair) in zip(courses, weighed, strict=True):
         closed = course.closed.get(limit.direction, ())
         is_closed = [hour in closed for hour in numbers]
-        weighed_hours.append(list(map(WeighedHour, numbers, months, unfair.tolist(), fair.tolist(), levels, is_closed)))
+        weighed_hours.append(
+            list(map(WeighedHour, numbers, months, unfair.tolist(), fair.tolist(), levels, is_closed))
+        )
     return weighed_hours
 
 
-def advance(courses: Sequence[Course], watched: WatchedMetric, start: int, end: int, log_threshold: LogThreshold) -> None:
+def advance(
+    courses: Sequence[Course], watched: WatchedMetric, start: int, end: int, log_threshold: LogThreshold
+) -> None:
     """Adds the hours from `start` to `end` (exclusive) to the states of figures of one metric."""
     for number, limit in enumerate(watched.limits):
-        for course, hours in zip(courses, weigh_hours(courses, limit, start, end, log_threshold), strict=True):
+        for course, hours in zip(
+            courses, weigh_hours(courses, limit, start, end, log_threshold), strict=True
+        ):
             find = course.find(limit)
             follower = course.state.followers[number]
             for hour in hours:

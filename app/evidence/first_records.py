@@ -39,8 +39,8 @@ class FirstOfSpan:
 class FirstRecords:
     """Chooses each person's first record. A record without an id counts.
 
-    With `remembers` (for records) it stores which is the first; without (for labels) it looks up. `displaced` are hours with a record that
-    lost its place to an imported one.
+    With `remembers` (for records) it stores which is the first; without (for labels) it looks up.
+    `displaced` are hours with a record that lost its place to an imported one.
     """
 
     session: Session
@@ -52,12 +52,18 @@ class FirstRecords:
         """Per record, whether it is the first of its person; the rows are in the order of the log."""
         coded = stored_cells(people).coded()
         # Ids of people are kept as digests only.
-        digests = [hashlib.blake2b(canonical(value).encode(), digest_size=16).digest() for value in coded.values]
+        digests = [
+            hashlib.blake2b(canonical(value).encode(), digest_size=16).digest() for value in coded.values
+        ]
         stored = first_records(self.session, self.era_no, digests)
         chosen = np.asarray(coded.codes == MISSING)
         persons: dict[bytes, Placed] = {}
         # Any of a person's records may have a label, so each is compared with the stored first one.
-        codes, first = np.unique(coded.codes, return_index=True) if self.remembers else (coded.codes, np.arange(len(coded.codes)))
+        codes, first = (
+            np.unique(coded.codes, return_index=True)
+            if self.remembers
+            else (coded.codes, np.arange(len(coded.codes)))
+        )
         times, numbers = rows["logged_at"], rows["record_no"]
         for code, row in zip(codes.tolist(), first.tolist(), strict=True):
             if code == MISSING:

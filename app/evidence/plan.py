@@ -52,8 +52,8 @@ NOTHING = GroupCount(0, 0)
 class PlannedComparison:
     """Plan of one group: assumed counts, and the hours and records that suffice.
 
-    `group` is None where no monitored group has records. `hours` and `records` (of both sides) are None where `words` say why. `limit` is
-    the one that the ratio is beyond, if any.
+    `group` is None where no monitored group has records. `hours` and `records` (of both sides) are None
+    where `words` say why. `limit` is the one that the ratio is beyond, if any.
     """
 
     attribute: str
@@ -84,18 +84,29 @@ class EvidencePlan:
         return 0 if self.span is None else (self.span.end - self.span.start) // HOUR
 
 
-def plan_from_counts(session: Session, deployment_no: int, monitor: Monitor, detection: WantedDetection) -> EvidencePlan | None:
+def plan_from_counts(
+    session: Session, deployment_no: int, monitor: Monitor, detection: WantedDetection
+) -> EvidencePlan | None:
     """Plan from the hours counted for the evidence; None if there are none."""
     era = find_era(session, deployment_no, followed_deployment(session, deployment_no).model_revision)
     if era is None or era.counted_until is None:
         return None
     span = Span(start=era.counted_until - RECENT_HOURS * HOUR, end=era.counted_until)
-    counted = {watched.comparison.label: hours_between(session, era.no, watched.place, span) for watched in _planned(monitor)}
+    counted = {
+        watched.comparison.label: hours_between(session, era.no, watched.place, span)
+        for watched in _planned(monitor)
+    }
     return _plan(monitor, counted, span, detection)
 
 
 def plan_from_records(
-    session: Session, reader: ArrowReader, deployment_no: int, monitor: Monitor, *, detection: WantedDetection, until: datetime
+    session: Session,
+    reader: ArrowReader,
+    deployment_no: int,
+    monitor: Monitor,
+    *,
+    detection: WantedDetection,
+    until: datetime,
 ) -> EvidencePlan:
     """Plan from the records of the last days before `until`; the monitor need not be stored.
 
@@ -122,11 +133,15 @@ def plan_from_records(
 
 def _planned(monitor: Monitor) -> list[WatchedMetric]:
     return [
-        metric for metric in watched_metrics(monitor) if metric.definition.data is DataSet.PAYLOAD and metric.definition.metric == PLANNED
+        metric
+        for metric in watched_metrics(monitor)
+        if metric.definition.data is DataSet.PAYLOAD and metric.definition.metric == PLANNED
     ]
 
 
-def _plan(monitor: Monitor, counted: Mapping[str, Mapping[datetime, Cells]], span: Span, detection: WantedDetection) -> EvidencePlan:
+def _plan(
+    monitor: Monitor, counted: Mapping[str, Mapping[datetime, Cells]], span: Span, detection: WantedDetection
+) -> EvidencePlan:
     first = min((hour for hours in counted.values() for hour in hours), default=None)
     traffic_span = None if first is None else Span(start=first, end=span.end)
     sums: dict[str, dict[tuple[str, str], GroupCount]] = defaultdict(lambda: defaultdict(lambda: NOTHING))
@@ -135,7 +150,10 @@ def _plan(monitor: Monitor, counted: Mapping[str, Mapping[datetime, Cells]], spa
             sums[label][group, role] += GroupCount(favourable, records)
     monitored = {label: [key for key in groups if key[1] == "monitored"] for label, groups in sums.items()}
     # Every metric of a group has its part of the budget, whether labels and checks exist yet or not.
-    shared_by = sum(len(metric.limits) * len(monitored.get(metric.comparison.label, ())) for metric in watched_metrics(monitor))
+    shared_by = sum(
+        len(metric.limits) * len(monitored.get(metric.comparison.label, ()))
+        for metric in watched_metrics(monitor)
+    )
     threshold = float(monitor.evidence.false_alarm_hours * max(shared_by, 1))
     comparisons = []
     for watched in _planned(monitor):
@@ -143,7 +161,9 @@ def _plan(monitor: Monitor, counted: Mapping[str, Mapping[datetime, Cells]], spa
         groups = sums[label]
         reference = sum((count for (_, role), count in groups.items() if role == "reference"), NOTHING)
         sides = {UnfairSide.BELOW: operator.lt, UnfairSide.ABOVE: operator.gt}
-        limit = next((limit for limit in watched.limits if sides[limit.direction](detection.ratio, limit.value)), None)
+        limit = next(
+            (limit for limit in watched.limits if sides[limit.direction](detection.ratio, limit.value)), None
+        )
         for key in monitored.get(label) or [("", "")]:
             comparison = PlannedComparison(
                 attribute=label,
@@ -158,28 +178,61 @@ def _plan(monitor: Monitor, counted: Mapping[str, Mapping[datetime, Cells]], spa
 
 
 def _describe(
-    comparison: PlannedComparison, limit: Limit | None, span: Span | None, detection: WantedDetection, threshold: float
+    comparison: PlannedComparison,
+    limit: Limit | None,
+    span: Span | None,
+    detection: WantedDetection,
+    threshold: float,
 ) -> PlannedComparison:
     figure = f"A disparate impact of {detection.ratio:g}"
     if limit is None:
-        return replace(comparison, words=f"{figure} is not beyond a limit that is set, so no alarm would be raised.")
-    lacking = "monitored" if not comparison.monitored.records else "reference" if not comparison.reference.records else None
+        return replace(
+            comparison, words=f"{figure} is not beyond a limit that is set, so no alarm would be raised."
+        )
+    lacking = (
+        "monitored"
+        if not comparison.monitored.records
+        else "reference"
+        if not comparison.reference.records
+        else None
+    )
     if lacking is not None or span is None:
-        side = "a monitored group" if comparison.group is None else comparison.group if lacking == "monitored" else "the reference group"
-        return replace(comparison, words=f"No record of {side} was logged in the last {RECENT_HOURS} hours, so no time can be given.")
+        side = (
+            "a monitored group"
+            if comparison.group is None
+            else comparison.group
+            if lacking == "monitored"
+            else "the reference group"
+        )
+        return replace(
+            comparison,
+            words=f"No record of {side} was logged in the last {RECENT_HOURS} hours, so no time can be "
+            "given.",
+        )
     rate = (comparison.reference.favourable + 0.5) / (comparison.reference.records + 1)
     if not comparison.reference.favourable:
         return replace(
-            comparison, words=f"No record of the reference group was favourable in the last {RECENT_HOURS} hours, so no time can be given."
+            comparison,
+            words=f"No record of the reference group was favourable in the last {RECENT_HOURS} hours, so no "
+            "time can be given.",
         )
     if detection.ratio * rate >= 1:
-        return replace(comparison, words=f"{figure} is impossible: {rate:.0%} of the reference records are favourable.".replace("%", " %"))
+        return replace(
+            comparison,
+            words=f"{figure} is impossible: {rate:.0%} of the reference records are favourable.".replace(
+                "%", " %"
+            ),
+        )
     hours = (span.end - span.start) // HOUR
     traffic = Traffic(comparison.monitored.records / hours, comparison.reference.records / hours, rate)
-    needed = expect_delay_within(limit, traffic, detection.ratio * rate, threshold, probability=detection.chance)
+    needed = expect_delay_within(
+        limit, traffic, detection.ratio * rate, threshold, probability=detection.chance
+    )
     if needed is None:
         return replace(
-            comparison, words=f"{figure} is so close to the limit of {limit.value:g}, or the traffic so small, that no time can be given."
+            comparison,
+            words=f"{figure} is so close to the limit of {limit.value:g}, or the traffic so small, that no "
+            "time can be given.",
         )
     records = math.ceil(needed * (traffic.monitored + traffic.reference))
     noun, times = "record" if records == 1 else "records", "hour" if needed == 1 else "hours"

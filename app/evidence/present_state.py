@@ -26,7 +26,15 @@ from ..statistics.group_labels import IntArray
 from ..statistics.measures.labelled_figures import LabelCounts
 from ..statistics.sentences.left_out import CountedRecords
 from .count_hours import FollowedEra
-from .figure_state import FigureState, PairSeries, RateSeries, Series, find_hour_start, number_hour, weigh_series
+from .figure_state import (
+    FigureState,
+    PairSeries,
+    RateSeries,
+    Series,
+    find_hour_start,
+    number_hour,
+    weigh_series,
+)
 from .left_out_of_hours import explain_vanished, sum_records
 from .queries.eras import Era, find_era, followed_deployment
 from .queries.figure_states import StoredFigure, ended_figures, read_era_figures
@@ -43,11 +51,13 @@ RECENT_HOURS = 168
 class ComparisonState:
     """Evidence on one metric, group and direction after its last hour.
 
-    `figure_id` names its counts. `since` lies between `earliest` and `latest`; `alarm_at` ends the hour of the alarm. `log_*` are natural
-    logarithms of factors. With a `reason` there is no figure. Hours before `starts_at` do not count. `is_quiet`: unfair without new
-    evidence for 7 days. `resolved_at` and `fair_since` are of the last alarm, if evidence has ended it: the end of the hour in which it was
-    enough, and the most likely first hour back inside. `interval` is of the hours from `interval_from` to `until`, since the last alarm or
-    its end, and of `interval_records`, if records are not compared with their own copies.
+    `figure_id` names its counts. `since` lies between `earliest` and `latest`; `alarm_at` ends the hour of
+    the alarm. `log_*` are natural logarithms of factors. With a `reason` there is no figure. Hours before
+    `starts_at` do not count. `is_quiet`: unfair without new evidence for 7 days. `resolved_at` and
+    `fair_since` are of the last alarm, if evidence has ended it: the end of the hour in which it was
+    enough, and the most likely first hour back inside. `interval` is of the hours from `interval_from` to
+    `until`, since the last alarm or its end, and of `interval_records`, if records are not compared with
+    their own copies.
     """
 
     figure_id: str | None
@@ -103,7 +113,8 @@ class ComparisonState:
 class DeploymentEvidence:
     """Evidence of a deployment in its present era.
 
-    `records` are those of its hours by data set and comparison; `problems` say by its label why one is not measured.
+    `records` are those of its hours by data set and comparison; `problems` say by its label why one is not
+    measured.
     """
 
     era: Era
@@ -120,7 +131,9 @@ def look_at_evidence(session: Session, deployment_no: int) -> DeploymentEvidence
     if monitor is None:
         return None
     deployment = followed_deployment(session, deployment_no)
-    era = find_era(session, deployment_no, deployment.model_revision) or Era(model_revision=deployment.model_revision)
+    era = find_era(session, deployment_no, deployment.model_revision) or Era(
+        model_revision=deployment.model_revision
+    )
     followed = FollowedEra(deployment, monitor, era)
     figures = [figure for figure in read_era_figures(session, era.no) if followed.compares(figure)]
     budget = Budget.of(figures, ended_figures(session, era.no), followed)
@@ -132,11 +145,15 @@ def look_at_evidence(session: Session, deployment_no: int) -> DeploymentEvidence
         matching = [figure for figure in figures if figure.metric_key == watched.key]
         # Listed all the same: a missing comparison would look like a fair one.
         if not matching:
-            states += _list_absent(watched, problems.get(watched.comparison.label) or _explain_absence(watched, followed), budget)
+            states += _list_absent(
+                watched, problems.get(watched.comparison.label) or _explain_absence(watched, followed), budget
+            )
             continue
         for state in _look_at(session, followed, watched, matching, budget):
             text = vanished.get((state.attribute, state.group or ""))
-            states.append(replace(state, words=text) if text is not None and state.state is State.UNDECIDED else state)
+            states.append(
+                replace(state, words=text) if text is not None and state.state is State.UNDECIDED else state
+            )
     return DeploymentEvidence(
         era=era,
         monitor=monitor,
@@ -147,7 +164,9 @@ def look_at_evidence(session: Session, deployment_no: int) -> DeploymentEvidence
     )
 
 
-def _list_absent(watched: WatchedMetric, reason: str, budget: Budget, group: str | None = None) -> Iterator[ComparisonState]:
+def _list_absent(
+    watched: WatchedMetric, reason: str, budget: Budget, group: str | None = None
+) -> Iterator[ComparisonState]:
     for limit in watched.limits:
         yield ComparisonState(
             figure_id=None,
@@ -158,7 +177,9 @@ def _list_absent(watched: WatchedMetric, reason: str, budget: Budget, group: str
             direction=watched.direction(limit),
             limit=watched.own_value(limit.value),
             state=State.UNDECIDED,
-            words=say_state(State.UNDECIDED, since=None, more_hours=None, budget_hours=budget.hours, reason=reason),
+            words=say_state(
+                State.UNDECIDED, since=None, more_hours=None, budget_hours=budget.hours, reason=reason
+            ),
             reason=reason,
         )
 
@@ -169,7 +190,10 @@ def _explain_absence(watched: WatchedMetric, followed: FollowedEra) -> str:
         return followed.era.problem
     if data is DataSet.FEEDBACK:
         hours = settings.label_horizon_hours
-        return f"no counted record of a monitored group has a label yet whose horizon of {hours:,} hours has passed"
+        return (
+            f"no counted record of a monitored group has a label yet whose horizon of {hours:,} hours "
+            "has passed"
+        )
     if data is DataSet.BALANCED and settings.person is not None:
         return "checks count every record of a person, so balanced figures cannot count only the first"
     if data is DataSet.BALANCED and not followed.deployment.has_endpoint:
@@ -178,11 +202,17 @@ def _explain_absence(watched: WatchedMetric, followed: FollowedEra) -> str:
         return "no hour has been counted yet; a worker counts each hour after its end"
     # Not "yet": of a meta field without correlated features there are never copies.
     without_copies = "no check of a whole hour has scored copies of this attribute"
-    return without_copies if data is DataSet.BALANCED else "no record of a monitored group has been counted yet"
+    return (
+        without_copies if data is DataSet.BALANCED else "no record of a monitored group has been counted yet"
+    )
 
 
 def _look_at(
-    session: Session, followed: FollowedEra, watched: WatchedMetric, figures: Sequence[StoredFigure], budget: Budget
+    session: Session,
+    followed: FollowedEra,
+    watched: WatchedMetric,
+    figures: Sequence[StoredFigure],
+    budget: Budget,
 ) -> Iterator[ComparisonState]:
     end = find_counted_end(session, followed, watched.place)
     if end is None:
@@ -190,19 +220,31 @@ def _look_at(
     span = Span(start=end - RECENT_HOURS * HOUR, end=end)
     recent = load_series(session, followed.era.no, watched, span, [figure.key.group for figure in figures])
     unknown = _explain_labels(session, followed, watched, span)
-    level = budget.log_threshold(number_hour(end) + count_lag_hours(watched.definition.data, followed.monitor))
+    level = budget.log_threshold(
+        number_hour(end) + count_lag_hours(watched.definition.data, followed.monitor)
+    )
     for figure, series in zip(figures, recent, strict=True):
         if (reason := unknown.get(figure.key.group)) is not None:
             yield from _list_absent(watched, reason, budget, figure.key.group)
             continue
         first = number_hour(figure.first_hour)
-        state = FigureState.decode(figure.state, watched) if figure.state else FigureState.starting(watched, first)
-        for described, limit in zip(_describe(watched, figure, state, series, budget, level), watched.limits, strict=True):
-            is_old = described.alarm_at is not None and figure.until - described.alarm_at >= QUIET_HOURS * HOUR
+        state = (
+            FigureState.decode(figure.state, watched)
+            if figure.state
+            else FigureState.starting(watched, first)
+        )
+        for described, limit in zip(
+            _describe(watched, figure, state, series, budget, level), watched.limits, strict=True
+        ):
+            is_old = (
+                described.alarm_at is not None and figure.until - described.alarm_at >= QUIET_HOURS * HOUR
+            )
             yield replace(described, is_quiet=is_old and _is_quiet(session, followed, watched, figure, limit))
 
 
-def _explain_labels(session: Session, followed: FollowedEra, watched: WatchedMetric, span: Span) -> dict[str, str]:
+def _explain_labels(
+    session: Session, followed: FollowedEra, watched: WatchedMetric, span: Span
+) -> dict[str, str]:
     """Reason why labels of the span's records say nothing of a monitored group, by group."""
     if watched.place.data is not DataSet.FEEDBACK:
         return {}
@@ -225,7 +267,9 @@ def _explain_labels(session: Session, followed: FollowedEra, watched: WatchedMet
     return reasons
 
 
-def _is_quiet(session: Session, followed: FollowedEra, watched: WatchedMetric, figure: StoredFigure, limit: Limit) -> bool:
+def _is_quiet(
+    session: Session, followed: FollowedEra, watched: WatchedMetric, figure: StoredFigure, limit: Limit
+) -> bool:
     end = number_hour(figure.until)
     span = Span(start=find_hour_start(end - QUIET_HOURS - UNSTEADINESS_HOURS), end=figure.until)
     series = load_series(session, followed.era.no, watched, span, [figure.key.group])
@@ -234,13 +278,20 @@ def _is_quiet(session: Session, followed: FollowedEra, watched: WatchedMetric, f
 
 
 def _describe(
-    watched: WatchedMetric, figure: StoredFigure, state: FigureState, recent: Series, budget: Budget, level: float
+    watched: WatchedMetric,
+    figure: StoredFigure,
+    state: FigureState,
+    recent: Series,
+    budget: Budget,
+    level: float,
 ) -> Iterator[ComparisonState]:
     """Yields the state at each limit; `level` is ln A of a figure without hours."""
     lower, upper = state.interval.ends()
     if watched.definition.is_reversed:
         lower, upper = (None if upper is None else -upper), (None if lower is None else -lower)
-    for limit, follower, summary in zip(watched.limits, state.followers, summarise(watched, state), strict=True):
+    for limit, follower, summary in zip(
+        watched.limits, state.followers, summarise(watched, state), strict=True
+    ):
         opened, last, since = follower.open_episode, next(reversed(summary.alarms), None), summary.since
         log_threshold = follower.log_threshold if math.isfinite(follower.log_threshold) else level
         more_hours, begin, end = None, max(recent.first, follower.chapter), number_hour(figure.until)
@@ -251,7 +302,11 @@ def _describe(
                     more_hours = expect_more_hours(limit, recent.between(begin, end), progress)
                 case PairSeries():
                     more_hours = expect_more_paired_hours(limit, recent.pairs(begin, end), progress)
-        earliest, latest = (None, None) if opened is None else map(find_hour_start, (opened.since.earliest, opened.since.latest))
+        earliest, latest = (
+            (None, None)
+            if opened is None
+            else map(find_hour_start, (opened.since.earliest, opened.since.latest))
+        )
         start = None if since is None else say_start(since, earliest, latest)
         yield ComparisonState(
             figure_id=figure.id,
@@ -262,7 +317,9 @@ def _describe(
             direction=watched.direction(limit),
             limit=watched.own_value(limit.value),
             state=State(summary.state),
-            words=say_state(State(summary.state), since=start, more_hours=more_hours, budget_hours=budget.hours),
+            words=say_state(
+                State(summary.state), since=start, more_hours=more_hours, budget_hours=budget.hours
+            ),
             since=since,
             earliest=earliest,
             latest=latest,

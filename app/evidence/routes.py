@@ -34,20 +34,27 @@ ComparisonId = Annotated[
 
 
 @router.get("", responses=CONFLICT)
-def read_evidence(deployment: ReadableDeployment, session: SessionIn, paging: NumberPaging) -> DeploymentEvidenceOut:
+def read_evidence(
+    deployment: ReadableDeployment, session: SessionIn, paging: NumberPaging
+) -> DeploymentEvidenceOut:
     """Returns the evidence of every comparison: unfair since when, shown fair, or undecided.
 
-    Evidence accumulates over the hours, each record counted once, and may be looked at at any time: on a model that is inside its limits
-    in every hour, all comparisons together raise at most one false alarm in `false_alarm_hours` on average, if each record is another
-    person.
+    Evidence accumulates over the hours, each record counted once, and may be looked at at any time: on a
+    model that is inside its limits in every hour, all comparisons together raise at most one false alarm
+    in `false_alarm_hours` on average, if each record is another person.
     """
     evidence = look_at_evidence(session, deployment.no)
     if evidence is None:
-        raise Conflict(f"Deployment {deployment.id} has no fairness monitor, whose limits evidence is collected on; set one first.")
+        raise Conflict(
+            f"Deployment {deployment.id} has no fairness monitor, whose limits evidence is collected on; "
+            "set one first."
+        )
     # Places count from 1, because 0 is the start.
     numbers = range(paging.after + 1, min(paging.after + paging.limit, len(evidence.comparisons)) + 1)
     page, next_cursor = cut(numbers, paging, int)
-    return DeploymentEvidenceOut.of(evidence, [evidence.comparisons[number - 1] for number in page], next_cursor)
+    return DeploymentEvidenceOut.of(
+        evidence, [evidence.comparisons[number - 1] for number in page], next_cursor
+    )
 
 
 @router.get("/{comparison_id}/hours")
@@ -57,48 +64,79 @@ def list_evidence_hours(
     comparison_id: ComparisonId,
     paging: NumberPaging,
 ) -> EvidenceHourPage:
-    """Returns the counts of each hour and the evidence after it, oldest first, so that every figure can be traced."""
-    hours = [hour for hour in replay_figure(session, deployment.no, comparison_id) if hour.number > paging.after]
+    """Returns the counts of each hour and the evidence after it, oldest first, so that every figure can be
+    traced.
+    """
+    hours = [
+        hour for hour in replay_figure(session, deployment.no, comparison_id) if hour.number > paging.after
+    ]
     return EvidenceHourPage.of(hours, paging, number_of=attrgetter("number"))
 
 
-Ratio = Annotated[float, Query(gt=0, le=100, description="The disparate impact that is to be found: monitored rate / reference rate.")]
-Chance = Annotated[float, Query(ge=0.5, le=0.99, description="The probability with which it is to be found in this time.")]
+Ratio = Annotated[
+    float,
+    Query(
+        gt=0, le=100, description="The disparate impact that is to be found: monitored rate / reference rate."
+    ),
+]
+Chance = Annotated[
+    float, Query(ge=0.5, le=0.99, description="The probability with which it is to be found in this time.")
+]
 
 
 @router.get("/plan", responses=CONFLICT)
 def read_evidence_plan(
-    deployment: ReadableDeployment, session: SessionIn, services: ServicesIn, ratio: Ratio = 0.7, chance: Chance = 0.9
+    deployment: ReadableDeployment,
+    session: SessionIn,
+    services: ServicesIn,
+    ratio: Ratio = 0.7,
+    chance: Chance = 0.9,
 ) -> EvidencePlanOut:
-    """Returns after how many records and hours such a disparate impact would be found in each group, at the traffic of the last days.
+    """Returns after how many records and hours such a disparate impact would be found in each group, at the
+    traffic of the last days.
 
-    "Found" is the alarm of the evidence over time on logged records. The hours are an approximation, right within about 25 %.
+    "Found" is the alarm of the evidence over time on logged records. The hours are an approximation, right
+    within about 25 %.
     """
     monitor = find_monitor(session, deployment.no)
     if monitor is None:
         raise Conflict(
-            f"Deployment {deployment.id} has no fairness monitor. Send the one that you plan with POST instead, or set one first."
+            f"Deployment {deployment.id} has no fairness monitor. Send the one that you plan with POST "
+            "instead, or set one first."
         )
     detection = WantedDetection(ratio, chance)
     plan = plan_from_counts(session, deployment.no, monitor, detection)
     if plan is None and deployment.payload is not None:
         raise Conflict(
-            f"No hour of {deployment.id} has been counted yet; a worker counts the hours of its files. Ask again in a few minutes."
+            f"No hour of {deployment.id} has been counted yet; a worker counts the hours of its files. Ask "
+            "again in a few minutes."
         )
     if plan is None:
         until = current_hour_bound(session, grace_seconds=0)
         with arrow_reader(services.database) as reader:
-            plan = plan_from_records(session, reader, deployment.no, monitor, detection=detection, until=until)
+            plan = plan_from_records(
+                session, reader, deployment.no, monitor, detection=detection, until=until
+            )
     return EvidencePlanOut.of(plan, detection)
 
 
 @router.post("/plan", dependencies=[NEEDS_LOGGED], responses=CONFLICT)
 def plan_evidence(
-    body: MonitorIn, deployment: ReadableDeployment, session: SessionIn, services: ServicesIn, ratio: Ratio = 0.7, chance: Chance = 0.9
+    body: MonitorIn,
+    deployment: ReadableDeployment,
+    session: SessionIn,
+    services: ServicesIn,
+    ratio: Ratio = 0.7,
+    chance: Chance = 0.9,
 ) -> EvidencePlanOut:
-    """Returns the same for a monitor that is not set, from the newest records of the last days. Nothing is stored."""
+    """Returns the same for a monitor that is not set, from the newest records of the last days. Nothing is
+    stored.
+    """
     monitor, detection = body.to_domain(), WantedDetection(ratio, chance)
     refuse(fitting_problems(session, deployment, monitor))
     until = current_hour_bound(session, grace_seconds=0)
     with arrow_reader(services.database) as reader:
-        return EvidencePlanOut.of(plan_from_records(session, reader, deployment.no, monitor, detection=detection, until=until), detection)
+        return EvidencePlanOut.of(
+            plan_from_records(session, reader, deployment.no, monitor, detection=detection, until=until),
+            detection,
+        )

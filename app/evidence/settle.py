@@ -16,7 +16,16 @@ from ..domain.monitor import Monitor
 from ..statistics.e_values.unsteadiness import UNSTEADINESS_HOURS
 from .close_alarm import select_closed
 from .count_hours import FollowedEra
-from .figure_state import MOST_TOGETHER, Course, FigureState, Series, advance, find_hour_start, number_hour, read_series
+from .figure_state import (
+    MOST_TOGETHER,
+    Course,
+    FigureState,
+    Series,
+    advance,
+    find_hour_start,
+    number_hour,
+    read_series,
+)
 from .queries.eras import note_progress
 from .queries.figure_states import (
     EndedFigure,
@@ -32,7 +41,14 @@ from .queries.figure_states import (
     remove_figure,
     store_states,
 )
-from .queries.hour_counts import CountedHour, CountedPlace, hours_between, hours_of_places, last_hour, read_first_hour
+from .queries.hour_counts import (
+    CountedHour,
+    CountedPlace,
+    hours_between,
+    hours_of_places,
+    last_hour,
+    read_first_hour,
+)
 from .summarise import summarise
 from .watched_figures import WatchedMetric
 
@@ -48,8 +64,8 @@ def settle_figures(
 ) -> list[KnownFigure] | None:
     """Adds figures that appear in these counts, and marks those stale whose state was computed from others.
 
-    Another number of comparisons in an hour that states contain makes these stale, too: all share one budget. None if any figure was
-    changed here, else the stored ones.
+    Another number of comparisons in an hour that states contain makes these stale, too: all share one
+    budget. None if any figure was changed here, else the stored ones.
     """
     stored, lag = known_figures(session, followed.era.no), count_lag_hours(data, followed.monitor)
     seen_hours: dict[tuple[CountedPlace, str], set[datetime]] = defaultdict(set)
@@ -77,7 +93,9 @@ def settle_figures(
             first = figure.first_hour
             # A record stops counting if an earlier one of the same person is imported.
             if span.start <= first < span.end and first not in hours:
-                first = read_first_hour(session, followed.era.no, figure.key.place, figure.key.group, since=figure.starts_at)
+                first = read_first_hour(
+                    session, followed.era.no, figure.key.place, figure.key.group, since=figure.starts_at
+                )
         if first == figure.first_hour:
             continue
         births.append(number_hour(min(figure.first_hour, first or figure.first_hour)) + lag)
@@ -91,7 +109,8 @@ def settle_figures(
         stale |= {
             figure.no
             for figure in stored
-            if number_hour(figure.until) + count_lag_hours(figure.key.place.data, followed.monitor) > min(births)
+            if number_hour(figure.until) + count_lag_hours(figure.key.place.data, followed.monitor)
+            > min(births)
         }
     change_figures(session, stale, is_stale=True)
     return None if births or stale else stored
@@ -102,7 +121,9 @@ def _find_first(hours: Collection[datetime], since: datetime | None) -> datetime
 
 
 def count_lag_hours(data: DataSet, monitor: Monitor) -> int:
-    """Hours after its payload that an hour is counted: balanced after its check, labels after their horizon."""
+    """Hours after its payload that an hour is counted: balanced after its check, labels after their
+    horizon.
+    """
     return {DataSet.PAYLOAD: 0, DataSet.BALANCED: 1}.get(data, monitor.evidence.label_horizon_hours + 1)
 
 
@@ -118,17 +139,32 @@ class Budget:
     totals: Sequence[int]
 
     @classmethod
-    def of(cls, figures: Sequence[KnownFigure], ended: Sequence[EndedFigure], followed: FollowedEra) -> "Budget":
-        monitor, directions = followed.monitor, {metric.key: len(metric.limits) for metric in followed.metrics}
+    def of(
+        cls, figures: Sequence[KnownFigure], ended: Sequence[EndedFigure], followed: FollowedEra
+    ) -> "Budget":
+        monitor, directions = (
+            followed.monitor,
+            {metric.key: len(metric.limits) for metric in followed.metrics},
+        )
         changes = [
-            (number_hour(figure.first_hour) + count_lag_hours(figure.key.place.data, monitor), directions.get(figure.metric_key, 0))
+            (
+                number_hour(figure.first_hour) + count_lag_hours(figure.key.place.data, monitor),
+                directions.get(figure.metric_key, 0),
+            )
             for figure in figures
         ]
         for figure in ended:
             lag = count_lag_hours(figure.data, monitor)
-            changes += [(number_hour(figure.first_hour) + lag, figure.limits), (number_hour(figure.ended_at) + lag, -figure.limits)]
+            changes += [
+                (number_hour(figure.first_hour) + lag, figure.limits),
+                (number_hour(figure.ended_at) + lag, -figure.limits),
+            ]
         changes.sort()
-        return cls(monitor.evidence.false_alarm_hours, [hour for hour, _ in changes], list(accumulate(count for _, count in changes)))
+        return cls(
+            monitor.evidence.false_alarm_hours,
+            [hour for hour, _ in changes],
+            list(accumulate(count for _, count in changes)),
+        )
 
     def log_threshold(self, hour: int) -> float:
         """Ln A in that hour of the clock, of at least one comparison."""
@@ -142,10 +178,14 @@ class Forward:
     is_complete: bool
 
 
-def take_forward(session: Session, followed: FollowedEra, read_figures: Sequence[KnownFigure] | None = None) -> Forward:
-    """Brings figures up to their last counted hour. `read_figures` are the era's figures, if read in this transaction.
+def take_forward(
+    session: Session, followed: FollowedEra, read_figures: Sequence[KnownFigure] | None = None
+) -> Forward:
+    """Brings figures up to their last counted hour. `read_figures` are the era's figures, if read in this
+    transaction.
 
-    One call takes all figures that lack a few hours, or else some figures of one metric that are computed again from the start.
+    One call takes all figures that lack a few hours, or else some figures of one metric that are computed
+    again from the start.
     """
     figures = known_figures(session, followed.era.no) if read_figures is None else read_figures
     late = list(_find_late(session, followed, figures))
@@ -174,7 +214,9 @@ def take_forward(session: Session, followed: FollowedEra, read_figures: Sequence
 
 @frozen(kw_only=True)
 class _Late:
-    """One figure that needs the hours from `start` to `end` (exclusive). If stale, its state begins again at `start`."""
+    """One figure that needs the hours from `start` to `end` (exclusive). If stale, its state begins again
+    at `start`.
+    """
 
     metric: WatchedMetric
     figure: KnownFigure
@@ -213,7 +255,9 @@ def find_counted_end(session: Session, followed: FollowedEra, place: CountedPlac
     return None if last is None else last + HOUR
 
 
-def load_series(session: Session, era_no: int, watched: WatchedMetric, span: Span, groups: Sequence[str]) -> list[Series]:
+def load_series(
+    session: Session, era_no: int, watched: WatchedMetric, span: Span, groups: Sequence[str]
+) -> list[Series]:
     return read_series(watched.definition, hours_between(session, era_no, watched.place, span), span, groups)
 
 
@@ -224,7 +268,9 @@ class _Stored:
         self._groups: dict[Span, dict[CountedPlace, dict[str, None]]] = defaultdict(lambda: defaultdict(dict))
         for due in late:
             self._groups[due.with_past][due.figure.key.place][due.figure.key.group] = None
-        self._counts = {span: hours_of_places(session, era_no, places, span) for span, places in self._groups.items()}
+        self._counts = {
+            span: hours_of_places(session, era_no, places, span) for span, places in self._groups.items()
+        }
         self._series: dict[tuple[Span, CountedPlace, int, int], dict[str, Series]] = {}
         self._states = read_figure_states(session, [due.figure.no for due in late if not due.figure.is_stale])
         self._closures = read_closures(session, era_no)
@@ -238,7 +284,9 @@ class _Stored:
 
         state = self._states.get(due.figure.no, b"")
         return Course(
-            FigureState.decode(state, watched) if state else FigureState.starting(watched, number_hour(due.start)),
+            FigureState.decode(state, watched)
+            if state
+            else FigureState.starting(watched, number_hour(due.start)),
             self._load(due),
             look_up,
             select_closed(self._closures, watched, key),
@@ -249,17 +297,29 @@ class _Stored:
         key = (span, place, definition.part, definition.whole)
         if key not in self._series:
             groups = list(self._groups[span][place])
-            self._series[key] = dict(zip(groups, read_series(definition, self._counts[span][place], span, groups), strict=True))
+            self._series[key] = dict(
+                zip(groups, read_series(definition, self._counts[span][place], span, groups), strict=True)
+            )
         return self._series[key][due.figure.key.group]
 
 
-def _take_together(followed: FollowedEra, late: Sequence[_Late], stored: _Stored, budget: Budget) -> list[ReachedState]:
+def _take_together(
+    followed: FollowedEra, late: Sequence[_Late], stored: _Stored, budget: Budget
+) -> list[ReachedState]:
     watched, end = late[0].metric, late[0].end
     courses = [stored.course(due) for due in late]
     # An hour's counts are known `lag` hours after its own time.
     lag = count_lag_hours(watched.definition.data, followed.monitor)
-    advance(courses, watched, number_hour(late[0].start), number_hour(end), lambda hour: budget.log_threshold(hour + lag))
+    advance(
+        courses,
+        watched,
+        number_hour(late[0].start),
+        number_hour(end),
+        lambda hour: budget.log_threshold(hour + lag),
+    )
     return [
-        ReachedState(no=due.figure.no, state=course.state.encode(), summary=summarise(watched, course.state), until=end)
+        ReachedState(
+            no=due.figure.no, state=course.state.encode(), summary=summarise(watched, course.state), until=end
+        )
         for due, course in zip(late, courses, strict=True)
     ]

@@ -25,7 +25,11 @@ def summarise(watched: WatchedMetric, state: FigureState) -> list[LimitSummary]:
         summaries.append(
             LimitSummary(
                 direction=watched.direction(limit).value,
-                state=State.UNFAIR if opened is not None else State.UNDECIDED if shown is None else State.SHOWN_FAIR,
+                state=State.UNFAIR
+                if opened is not None
+                else State.UNDECIDED
+                if shown is None
+                else State.SHOWN_FAIR,
                 since=None if since is None else find_hour_start(since),
                 alarms=alarms,
             )

@@ -1,7 +1,7 @@
 """Counts new or changed hours of deployments, then updates every figure.
 
-Each transaction stores how far it got: a process may die at any point. Processes may run in parallel; a lock makes them take turns per
-deployment.
+Each transaction stores how far it got: a process may die at any point. Processes may run in parallel; a
+lock makes them take turns per deployment.
 """
 
 from collections.abc import Mapping
@@ -85,7 +85,9 @@ def update_evidence(database: Database, *, grace: timedelta, places: TablePlaces
     return steps
 
 
-def update_deployment(database: Database, deployment_no: int, latest: datetime, *, places: TablePlaces = NO_TABLES) -> int:
+def update_deployment(
+    database: Database, deployment_no: int, latest: datetime, *, places: TablePlaces = NO_TABLES
+) -> int:
     """Brings one deployment's evidence up to date with the hours before `latest`; number of steps.
 
     Raises:
@@ -123,37 +125,53 @@ def _follow(session: Session, deployment_no: int) -> FollowedEra | None:
     era = find_era(session, deployment_no, revision)
     if era is not None and (changed is None or era.monitor_version == monitor.version):
         return FollowedEra(deployment, monitor, era, starts_at)
-    if era is not None and starts_at is not None and _keep_figures(session, FollowedEra(deployment, monitor, era), starts_at):
+    if (
+        era is not None
+        and starts_at is not None
+        and _keep_figures(session, FollowedEra(deployment, monitor, era), starts_at)
+    ):
         note_progress(session, era.no, monitor_version=monitor.version, problem=None, alerts_due=True)
-        return FollowedEra(deployment, monitor, replace(era, monitor_version=monitor.version, problem=None), starts_at)
+        return FollowedEra(
+            deployment, monitor, replace(era, monitor_version=monitor.version, problem=None), starts_at
+        )
     era = begin_era(session, deployment_no, monitor.version, revision, starts_at=starts_at)
     note_changed_hours(session, deployment_no, checked_hours(session, deployment_no, era))
     return FollowedEra(deployment, monitor, era, starts_at)
 
 
 def _rewind(session: Session, followed: FollowedEra, latest: datetime) -> FollowedEra:
-    """Lets hours that were counted while the database's clock was ahead be counted again once they have ended."""
+    """Lets hours that were counted while the database's clock was ahead be counted again once they have
+    ended.
+    """
     era, no, horizon = followed.era, followed.deployment.no, followed.horizon
     if era.counted_until is None or era.counted_until <= current_time(session):
         return followed
     labels_until = era.labels_until and min(era.labels_until, floor_to_hour(latest - horizon))
     rewound = replace(era, counted_until=latest, labels_until=labels_until)
-    late = count_late_labels(session, no, era, Span(start=latest, end=era.counted_until), horizon, arrived=True)
+    late = count_late_labels(
+        session, no, era, Span(start=latest, end=era.counted_until), horizon, arrived=True
+    )
     if late:
         hours = Span(start=min(late), end=max(late) + HOUR)
-        replace_late_labels(session, era.no, hours, count_late_labels(session, no, rewound, hours, horizon, arrived=False))
+        replace_late_labels(
+            session, era.no, hours, count_late_labels(session, no, rewound, hours, horizon, arrived=False)
+        )
     note_progress(session, era.no, counted_until=latest, labels_until=labels_until)
     followed = replace(followed, era=rewound)
     starts = dict.fromkeys((comparison.label for comparison in list_comparisons(followed.monitor)), BEGINNING)
     for data in (DataSet.PAYLOAD, DataSet.BALANCED, DataSet.FEEDBACK):
-        span = Span(start=labels_until or latest if data is DataSet.FEEDBACK else latest, end=era.counted_until)
+        span = Span(
+            start=labels_until or latest if data is DataSet.FEEDBACK else latest, end=era.counted_until
+        )
         replace_hours(session, era.no, data, span, (), starts)
         settle_figures(session, followed, data, span, ())
     return followed
 
 
 def _keep_figures(session: Session, followed: FollowedEra, starts_at: datetime) -> bool:
-    """Ends the figures that the monitor's new version, which counts from `starts_at` on, changes; whether any is left."""
+    """Ends the figures that the monitor's new version, which counts from `starts_at` on, changes; whether
+    any is left.
+    """
     figures = known_figures(session, followed.era.no)
     changed = [figure.no for figure in figures if not followed.compares(figure)]
     change_figures(session, changed, ended_at=starts_at)
@@ -198,8 +216,8 @@ class _Step:
     def take(self) -> bool:
         """Does the first that is due; whether anything was.
 
-        Changed hours are counted again, else up to a day of new hours, and of labels whose horizon has passed. If no hour is left then,
-        figures are updated in the same transaction.
+        Changed hours are counted again, else up to a day of new hours, and of labels whose horizon has
+        passed. If no hour is left then, figures are updated in the same transaction.
         """
         if self.files is not None and self._era.problem is not None:
             note_progress(self.session, self._era.no, problem=None)  # not stored if it is met again
@@ -209,7 +227,8 @@ class _Step:
         if self.are_hours_left:
             return True
         forward = take_forward(self.session, self.followed, self.figures)
-        # Counting may have found an earlier first record of a person: the former one's hour must be counted again.
+        # Counting may have found an earlier first record of a person: the former one's hour must be counted
+        # again.
         self.is_complete = forward.is_complete and not self.has_displaced
         return any(any_due) or forward.figures > 0
 
@@ -223,7 +242,10 @@ class _Step:
         hours, first = {hour for _, hour in notes}, notes[0][1]
         hours_in_a_row = next(number for number in count() if first + number * HOUR not in hours)
         span = self._bound(Span(start=first, end=first + hours_in_a_row * HOUR))
-        counted_until, labels_until = self._era.counted_until or BEGINNING, self._era.labels_until or BEGINNING
+        counted_until, labels_until = (
+            self._era.counted_until or BEGINNING,
+            self._era.labels_until or BEGINNING,
+        )
         self._count(DataSet.PAYLOAD, Span(start=span.start, end=min(span.end, counted_until)))
         self._count(DataSet.FEEDBACK, Span(start=span.start, end=min(span.end, labels_until)))
         self._count_balanced(span)
@@ -238,13 +260,17 @@ class _Step:
         era, no = self._era, self.followed.deployment.no
         latest = self.latest if self.files is None else self.files.end(self.latest, DataSet.PAYLOAD)
         # A person's first record may be from before the first hour that counts.
-        earliest = BEGINNING if self.followed.monitor.evidence.person is not None else era.starts_at or BEGINNING
+        earliest = (
+            BEGINNING if self.followed.monitor.evidence.person is not None else era.starts_at or BEGINNING
+        )
         start = max(era.counted_until or earliest, earliest)
         if latest is None or start >= latest:
             return False
         until = self._count_next(DataSet.PAYLOAD, start, latest)
         if self.files is None:
-            late = count_late_labels(self.session, no, era, Span(start=start, end=until), self.followed.horizon, arrived=True)
+            late = count_late_labels(
+                self.session, no, era, Span(start=start, end=until), self.followed.horizon, arrived=True
+            )
             add_late_labels(self.session, era.no, late)
         self._note_progress(counted_until=until, problem=None)
         return True
@@ -257,8 +283,15 @@ class _Step:
         """Counts labels whose horizon has passed; whether any was due."""
         era = self._era
         earliest = era.starts_at or BEGINNING
-        end = self.latest if self.files is None else self.files.end(self.latest, DataSet.FEEDBACK) or self.latest
-        start, latest = max(era.labels_until or earliest, earliest), floor_to_hour(end - self.followed.horizon)
+        end = (
+            self.latest
+            if self.files is None
+            else self.files.end(self.latest, DataSet.FEEDBACK) or self.latest
+        )
+        start, latest = (
+            max(era.labels_until or earliest, earliest),
+            floor_to_hour(end - self.followed.horizon),
+        )
         if start >= latest:
             return False
         self._note_progress(labels_until=self._count_next(DataSet.FEEDBACK, start, latest))
@@ -268,7 +301,11 @@ class _Step:
         """Counts the next hours with records; the end of what is counted now."""
         remaining = Span(start=start, end=latest)
         no = self.followed.deployment.no
-        first = next_record_hour(self.session, no, remaining) if self.files is None else self.files.next_hour(remaining)
+        first = (
+            next_record_hour(self.session, no, remaining)
+            if self.files is None
+            else self.files.next_hour(remaining)
+        )
         if first is None:
             return latest
         span = self._bound(Span(start=first, end=min(first + MOST_HOURS * HOUR, latest)))
@@ -280,7 +317,9 @@ class _Step:
         hours = min((span.end - span.start) // HOUR, MOST_HOURS)
         within = Span(start=span.start, end=span.start + hours * HOUR)
         no = self.followed.deployment.no
-        records = count_logged(self.session, no, within) if self.files is None else self.files.count_records(within)
+        records = (
+            count_logged(self.session, no, within) if self.files is None else self.files.count_records(within)
+        )
         if records <= MOST_RECORDS:
             return within
         return Span(start=span.start, end=span.start + max(1, hours * MOST_RECORDS // records) * HOUR)
@@ -307,7 +346,12 @@ class _Step:
         if self.followed.monitor.evidence.person is not None:
             return
         counted = [
-            CountedHour(place=CountedPlace(DataSet.BALANCED, table.attribute), hour=table.hour, cells=cells, check_no=table.check_no)
+            CountedHour(
+                place=CountedPlace(DataSet.BALANCED, table.attribute),
+                hour=table.hour,
+                cells=cells,
+                check_no=table.check_no,
+            )
             for table in balanced_tables(self.session, self.followed.deployment.no, self._era, span)
             for cells in (count_pairs(BalancedCells.from_json(table.cells)),)
             if cells
@@ -320,6 +364,10 @@ class _Step:
             comparison.label: self._starts.get(CountedPlace(data, comparison.label), starts_at)
             for comparison in list_comparisons(self.followed.monitor)
         }
-        due = [hour for hour in counted if hour.place.attribute in starts and hour.hour >= starts[hour.place.attribute]]
+        due = [
+            hour
+            for hour in counted
+            if hour.place.attribute in starts and hour.hour >= starts[hour.place.attribute]
+        ]
         if replace_hours(self.session, self._era.no, data, span, due, starts):
             self.figures = settle_figures(self.session, self.followed, data, span, due)

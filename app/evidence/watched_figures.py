@@ -15,8 +15,8 @@ from .queries.hour_counts import CountedPlace
 class RateDefinition:
     """A metric as a rate in each group: positions of part and whole among its counts.
 
-    `is_reversed`: it is reference - monitored. A paired metric is the ratio of balanced rates: its counts are kinds of records, without
-    positions.
+    `is_reversed`: it is reference - monitored. A paired metric is the ratio of balanced rates: its counts
+    are kinds of records, without positions.
     """
 
     data: DataSet
@@ -36,13 +36,26 @@ DEFINITIONS = (
     RateDefinition(data=DataSet.PAYLOAD, metric="statistical_parity_difference", scale=Scale.DIFFERENCE),
     RateDefinition(data=DataSet.BALANCED, metric="disparate_impact", scale=Scale.RATIO),
     RateDefinition(data=DataSet.FEEDBACK, metric="true_positive_rate_difference", scale=Scale.DIFFERENCE),
-    RateDefinition(data=DataSet.FEEDBACK, metric="false_positive_rate_difference", scale=Scale.DIFFERENCE, part=2, whole=3),
-    RateDefinition(data=DataSet.FEEDBACK, metric="accuracy_difference", scale=Scale.DIFFERENCE, part=4, whole=5, is_reversed=True),
+    RateDefinition(
+        data=DataSet.FEEDBACK,
+        metric="false_positive_rate_difference",
+        scale=Scale.DIFFERENCE,
+        part=2,
+        whole=3,
+    ),
+    RateDefinition(
+        data=DataSet.FEEDBACK,
+        metric="accuracy_difference",
+        scale=Scale.DIFFERENCE,
+        part=4,
+        whole=5,
+        is_reversed=True,
+    ),
 )
 """Metrics that evidence can be collected on.
 
-Counts of a group on payload: favourable, all; on feedback: predicted and labelled favourable, labelled favourable; predicted favourable but
-labelled unfavourable, labelled unfavourable; right, all.
+Counts of a group on payload: favourable, all; on feedback: predicted and labelled favourable, labelled
+favourable; predicted favourable but labelled unfavourable, labelled unfavourable; right, all.
 """
 
 
@@ -95,7 +108,9 @@ def _list_limits(definition: RateDefinition, limits: Limits) -> Iterator[Limit]:
         lower, upper = (None if upper is None else -upper), (None if lower is None else -lower)
     for direction, value, opposite in ((UnfairSide.BELOW, lower, upper), (UnfairSide.ABOVE, upper, lower)):
         if value is not None and _is_usable(definition.scale, value):
-            opposite_limit = opposite if opposite is not None and _is_usable(definition.scale, opposite) else None
+            opposite_limit = (
+                opposite if opposite is not None and _is_usable(definition.scale, opposite) else None
+            )
             yield Limit(definition.scale, direction, value, opposite_limit)
 
 

@@ -12,18 +12,27 @@ from ..statistics.e_values.state_words import IF_OTHER_PEOPLE, State
 from ..statistics.sentences.rounding import write_minus
 from .present_state import ComparisonState, DeploymentEvidence
 
-NO_MONITOR = "No evidence is collected: the deployment has no fairness monitor, whose limits evidence is collected on."
+NO_MONITOR = (
+    "No evidence is collected: the deployment has no fairness monitor, whose limits evidence is collected on."
+)
 
 QUIET = "No new evidence for 7 days: neither that it is still beyond its limit, nor that it is back inside."
 STALE = "A past hour has changed; a worker is about to compute this again."
 
-FROM_FIRST_HOUR = "No hour before it was counted with this monitor and model revision, so it may have been so before."
-
-NEARLY_FIRST_HOUR = (
-    "The first hour that was counted with this monitor and model revision is nearly as likely a start, so it may have been so before."
+FROM_FIRST_HOUR = (
+    "No hour before it was counted with this monitor and model revision, so it may have been so before."
 )
 
-_DATA = {DataSet.PAYLOAD: "as logged", DataSet.BALANCED: "counterfactual", DataSet.FEEDBACK: "on labelled records"}
+NEARLY_FIRST_HOUR = (
+    "The first hour that was counted with this monitor and model revision is nearly as "
+    "likely a start, so it may have been so before."
+)
+
+_DATA = {
+    DataSet.PAYLOAD: "as logged",
+    DataSet.BALANCED: "counterfactual",
+    DataSet.FEEDBACK: "on labelled records",
+}
 _GRAVEST = (State.UNFAIR, State.UNDECIDED, State.SHOWN_FAIR)
 
 
@@ -37,7 +46,10 @@ def name_figure(state: ComparisonState) -> str:
 
 
 def say_limit(state: ComparisonState) -> str:
-    return f"{'at least' if state.direction is UnfairSide.BELOW else 'at most'} {write_minus(f'{state.limit:g}')}"
+    return (
+        f"{'at least' if state.direction is UnfairSide.BELOW else 'at most'} "
+        f"{write_minus(f'{state.limit:g}')}"
+    )
 
 
 def say_comparison(state: ComparisonState) -> str:
@@ -65,7 +77,9 @@ def sum_up(comparisons: Sequence[ComparisonState]) -> str:
     counts = {state: sum(comparison.state is state for comparison in comparisons) for state in _GRAVEST}
     phrases = [f"{count:,} {state.value.replace('_', ' ')}" for state, count in counts.items() if count]
     unfair = {comparison.figure for comparison in comparisons if comparison.state is State.UNFAIR}
-    other_limits = sum(comparison.state is State.SHOWN_FAIR and comparison.figure in unfair for comparison in comparisons)
+    other_limits = sum(
+        comparison.state is State.SHOWN_FAIR and comparison.figure in unfair for comparison in comparisons
+    )
     if other_limits:
         phrases[-1] += f" ({other_limits:,} of them the other limit of an unfair figure)"
     noun = "comparison" if len(comparisons) == 1 else "comparisons"
@@ -90,7 +104,10 @@ def list_remarks(evidence: DeploymentEvidence) -> Iterator[str]:
         yield "No hour has been counted yet; a worker counts each hour after its end."
     else:
         yield f"Hours before {era.counted_until:%Y-%m-%d %H:%M} UTC are counted."
-    if any(comparison.state is State.UNFAIR and comparison.is_from_first_hour for comparison in evidence.comparisons):
+    if any(
+        comparison.state is State.UNFAIR and comparison.is_from_first_hour
+        for comparison in evidence.comparisons
+    ):
         yield "What is unfair since the first hour that was counted with this monitor and model revision may have been so before."
     if era.problem is not None:
         yield f"No further hour is counted: {era.problem.rstrip('.')}."
@@ -130,5 +147,12 @@ def find_governing(sides: Sequence[ComparisonState]) -> ComparisonState | None:
     if by_state[State.UNFAIR]:
         return by_state[State.UNFAIR][0]
     if by_state[State.UNDECIDED]:
-        return max(by_state[State.UNDECIDED], key=lambda state: math.inf if state.more_hours is None else state.more_hours)
-    return max(by_state[State.SHOWN_FAIR], key=lambda state: state.since.timestamp() if state.since is not None else 0.0, default=None)
+        return max(
+            by_state[State.UNDECIDED],
+            key=lambda state: math.inf if state.more_hours is None else state.more_hours,
+        )
+    return max(
+        by_state[State.SHOWN_FAIR],
+        key=lambda state: state.since.timestamp() if state.since is not None else 0.0,
+        default=None,
+    )

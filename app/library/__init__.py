@@ -2,7 +2,12 @@
 
 from ..statistics.catalogue import CATALOGUE, DEFAULT_METRICS, Metric
 from ..statistics.measures.measure import measure_feedback, measure_payload, measure_training
-from ..statistics.measures.perturbed_data import measure_balanced, measure_debiased, measure_debiased_feedback, measure_perturbed
+from ..statistics.measures.perturbed_data import (
+    measure_balanced,
+    measure_debiased,
+    measure_debiased_feedback,
+    measure_perturbed,
+)
 from ..statistics.tables.count_table import DebiasedFeedback, FeedbackCells, GroupCounts
 from ..statistics.tables.record_kinds import BalancedCells, DebiasedCells
 from .carried_gap import explain_gap, plan_gap

@@ -34,7 +34,9 @@ ROWS_OF_A_CALL = 10_000
 
 @frozen(eq=False)
 class Questions:
-    """A monitored group's pairs, their hybrids, and records asked about as they are, by position in the frame."""
+    """A monitored group's pairs, their hybrids, and records asked about as they are, by position in the
+    frame.
+    """
 
     monitored: IntArray
     reference: IntArray
@@ -54,7 +56,8 @@ class PlayerShare:
 
 @frozen(kw_only=True)
 class CarriedByFeatures:
-    """Gap of the sampled pairs: `players`' shares sum to `gap_of_pairs`, which with `sampling` is the group's gap.
+    """Gap of the sampled pairs: `players`' shares sum to `gap_of_pairs`, which with `sampling` is the group's
+    gap.
 
     `pairs_left_out` had an unclassified answer.
     """
@@ -77,10 +80,11 @@ class PartIntervals:
 
 @frozen(kw_only=True)
 class FeatureParts:
-    """Parts of the gap by the cells of one feature. They sum to the gap; parts of different features must not be added.
+    """Parts of the gap by the cells of one feature. They sum to the gap; parts of different features must not
+    be added.
 
-    `who_applies` comes from shares of the cells, `how_treated` from rates within a cell, `no_counterpart` from cells that only one group
-    has.
+    `who_applies` comes from shares of the cells, `how_treated` from rates within a cell, `no_counterpart`
+    from cells that only one group has.
     """
 
     feature: str
@@ -145,14 +149,27 @@ class GapPlan:
                 answered, differing = self._ask(questions, model)
                 if differing:
                     warnings.append(
-                        f"{decomposed.group}: the model answers {differing} of {len(questions.own)} logged records differently."
+                        f"{decomposed.group}: the model answers {differing} of {len(questions.own)} logged "
+                        "records differently."
                         " If it is another model than the logged one, the shares describe neither of them."
                     )
-                gap = carry_gap(questions.pairs, questions.plan, answered, gap_of_window=decomposed.gap, rng=rng, draws=self._draws)
+                gap = carry_gap(
+                    questions.pairs,
+                    questions.plan,
+                    answered,
+                    gap_of_window=decomposed.gap,
+                    rng=rng,
+                    draws=self._draws,
+                )
                 decomposed = replace(decomposed, carried=self._name_shares(gap) if gap else None)
             explained.append(decomposed)
         rows = 0 if model is None else self.rows
-        return GapExplanation(attribute=self._records.grouping.attribute, groups=tuple(explained), rows=rows, warnings=tuple(warnings))
+        return GapExplanation(
+            attribute=self._records.grouping.attribute,
+            groups=tuple(explained),
+            rows=rows,
+            warnings=tuple(warnings),
+        )
 
     def _decompose(self, position: int, rng: np.random.Generator) -> ExplainedGap:
         records, favourable = self._records, self._records.favourable
@@ -182,21 +199,31 @@ class GapPlan:
         )
 
     def _ask(self, questions: Questions, model: Model) -> tuple[Answered, int]:
-        """Outcomes of the pairs and hybrids, and how many records asked about as they are differ from the log."""
+        """Outcomes of the pairs and hybrids, and how many records asked about as they are differ from the
+        log.
+        """
         predictions: list[Any] = []
         for rows in self._build_rows(questions):
             # A DataFrame of probabilities would pass as a list of its columns' names.
             array: npt.NDArray[Any] = np.asarray(model(rows))
             if array.shape != (len(rows),):
                 raise InvalidInput.of(
-                    "model", f"must return one prediction for each of {len(rows):,} rows, found an array of shape {array.shape}"
+                    "model",
+                    f"must return one prediction for each of {len(rows):,} rows, found an array of shape "
+                    f"{array.shape}",
                 )
             predictions += array.tolist()
-        rates = as_rates(classify_outcomes(pd.Series(predictions, name="model's answer"), self._records.lists, "model"))
+        rates = as_rates(
+            classify_outcomes(pd.Series(predictions, name="model's answer"), self._records.lists, "model")
+        )
         unchanged, hybrids = np.split(rates, [len(questions.own)])
         # The pairs' own records keep their logged outcomes, so that the shares sum to the gap of the log.
         logged = as_rates(self._records.outcomes)
-        answered = Answered(logged[questions.reference], logged[questions.monitored], hybrids.reshape(questions.plan.masks.shape))
+        answered = Answered(
+            logged[questions.reference],
+            logged[questions.monitored],
+            hybrids.reshape(questions.plan.masks.shape),
+        )
         return answered, int((unchanged != logged[questions.own]).sum())
 
     def _build_rows(self, questions: Questions) -> Iterator[pd.DataFrame]:
@@ -218,7 +245,9 @@ class GapPlan:
     def _name_shares(self, gap: CarriedGap) -> CarriedByFeatures:
         shares = [
             PlayerShare(player, float(share), _interval(low, high))
-            for player, share, low, high in zip(self.players, gap.shares, gap.ends.low, gap.ends.high, strict=True)
+            for player, share, low, high in zip(
+                self.players, gap.shares, gap.ends.low, gap.ends.high, strict=True
+            )
         ]
         return CarriedByFeatures(
             gap_of_pairs=gap.gap_of_pairs,
@@ -260,7 +289,9 @@ def plan_gap(
     questions = []
     for position in records.monitored:
         sides = records.sides(position)
-        drawn = draw_pairs(len(sides[0]), len(sides[1]), usual_pairs(len(players)) if pairs is None else pairs, rng)
+        drawn = draw_pairs(
+            len(sides[0]), len(sides[1]), usual_pairs(len(players)) if pairs is None else pairs, rng
+        )
         compared = sides[0][drawn.monitored], sides[1][drawn.reference]
         unchanged = np.unique(np.concatenate([side[: MAX_COMPARED // 2] for side in compared]))
         questions.append(Questions(*compared, drawn, plan_hybrids(len(drawn), len(players), rng), unchanged))
@@ -287,11 +318,13 @@ def explain_gap(
 ) -> GapExplanation:
     """Returns what carries the gap of each monitored group: its favourable rate less that of the reference.
 
-    `features` are all columns that the model decides by. `model` takes a DataFrame of them and returns one value of the `prediction`
-    column for each row; `plan_gap` says beforehand how many rows that are. Features whose association is at least 0.5 move together,
-    unless `together` lists those that do. `pairs` of a monitored and a reference record are compared: 500, or 4,000 with more than six
-    players. Without a model the gap is divided by the cells of each feature only; numbers are divided into `bins`. `draws` and `seed`
-    fix the resampling of the intervals, `seed` the choice of pairs as well. The other arguments are those of `measure_frame`.
+    `features` are all columns that the model decides by. `model` takes a DataFrame of them and returns one
+    value of the `prediction` column for each row; `plan_gap` says beforehand how many rows that are. Features
+    whose association is at least 0.5 move together, unless `together` lists those that do. `pairs` of a
+    monitored and a reference record are compared: 500, or 4,000 with more than six players. Without a model
+    the gap is divided by the cells of each feature only; numbers are divided into `bins`. `draws` and `seed`
+    fix the resampling of the intervals, `seed` the choice of pairs as well. The other arguments are those of
+    `measure_frame`.
 
     Raises:
         InvalidInput: names the argument that is wrong.

@@ -27,7 +27,9 @@ class FeatureChange:
 
 @frozen(kw_only=True)
 class ExplainedChange:
-    """Gap of a monitored group before and after the moment: its favourable rate minus the reference's; None without a record."""
+    """Gap of a monitored group before and after the moment: its favourable rate minus the reference's;
+    None without a record.
+    """
 
     group: str
     reference: str
@@ -64,14 +66,16 @@ def explain_change(
     time_format: str | None = None,
     earliest: date | str | None = None,
 ) -> ChangeExplanation:
-    """Returns why the gap of each monitored group changed: who asked, or how the model answers, by the cells of each feature.
+    """Returns why the gap of each monitored group changed: who asked, or how the model answers, by the cells
+    of each feature.
 
-    Records before `at` are compared with those from then on, such as the `since` of `follow_frame`. The result describes and proves
-    nothing: a moment that was chosen because of an alarm exaggerates the change. The other arguments are those of `explain_gap` and
-    `follow_frame`.
+    Records before `at` are compared with those from then on, such as the `since` of `follow_frame`. The
+    result describes and proves nothing: a moment that was chosen because of an alarm exaggerates the change.
+    The other arguments are those of `explain_gap` and `follow_frame`.
 
     Raises:
-        InvalidInput: names the argument that is wrong; it is `at` if all records are on the same side of the moment.
+        InvalidInput: names the argument that is wrong; it is `at` if all records are on the same side of
+    the moment.
     """
     lists = OutcomeLists.of(favourable, unfavourable)
     records = read_compared(frame, attribute, prediction, features, lists, monitored, reference)
@@ -82,7 +86,9 @@ def explain_change(
     sides = np.where(hours.usable, hours.seconds >= moment.timestamp(), 2)
     before, after = (int((sides == side).sum()) for side in (0, 1))
     if not before or not after:
-        raise InvalidInput.of("at", f"must have records before it and after it; all are {'before' if before else 'after'}")
+        raise InvalidInput.of(
+            "at", f"must have records before it and after it; all are {'before' if before else 'after'}"
+        )
     return ChangeExplanation(
         attribute=records.grouping.attribute,
         at=moment,
@@ -94,8 +100,12 @@ def explain_change(
 
 
 def _explain_group(records: ComparedRecords, position: int, sides: IntArray, bins: int) -> ExplainedChange:
-    populations = [positions[sides[positions] == side] for positions in records.sides(position) for side in (0, 1)]
-    rates = [float(records.favourable[positions].mean()) if len(positions) else None for positions in populations]
+    populations = [
+        positions[sides[positions] == side] for positions in records.sides(position) for side in (0, 1)
+    ]
+    rates = [
+        float(records.favourable[positions].mean()) if len(positions) else None for positions in populations
+    ]
     before, after, reference_before, reference_after = rates
     features = []
     for feature in records.features if None not in rates else ():

@@ -14,7 +14,15 @@ from ..statistics.attribution.feature_bins import MIN_BINS
 from ..statistics.attribution.hybrid_values import MAX_PLAYERS
 from ..statistics.attribution.players import join_players
 from ..statistics.group_labels import FloatArray, IntArray, of_role
-from .frame_columns import Encoded, check_frame, checked_name, convert_numbers, encode, is_numeric, require_column
+from .frame_columns import (
+    Encoded,
+    check_frame,
+    checked_name,
+    convert_numbers,
+    encode,
+    is_numeric,
+    require_column,
+)
 from .frame_groups import FrameGrouping, group_records
 from .frame_outcomes import FAVOURABLE, UNCLASSIFIED, FrameOutcomes, OutcomeLists, classify_outcomes
 
@@ -41,7 +49,9 @@ def read_features(frame: pd.DataFrame, features: Sequence[str] | str) -> tuple[F
     Raises:
         InvalidInput: none or too many, a repeated or missing column, or one with too many values.
     """
-    names = [checked_name(name, "features") for name in ([features] if isinstance(features, str) else features)]
+    names = [
+        checked_name(name, "features") for name in ([features] if isinstance(features, str) else features)
+    ]
     if not 1 <= len(names) <= MAX_PLAYERS:
         raise InvalidInput.of("features", f"must name 1 to {MAX_PLAYERS} columns, found {len(names)}")
     for name in names:
@@ -53,7 +63,9 @@ def read_features(frame: pd.DataFrame, features: Sequence[str] | str) -> tuple[F
         content = convert_numbers(column, "features") if is_numeric(column) else encode(column, "features")
         if isinstance(content, Encoded) and len(content.texts) > MAX_CELLS:
             raise InvalidInput.of(
-                "features", f"{name!r} holds {len(content.texts):,} different texts where at most {MAX_CELLS:,} are compared; group them"
+                "features",
+                f"{name!r} holds {len(content.texts):,} different texts where at most {MAX_CELLS:,} are "
+                "compared; group them",
             )
         read.append(Feature(name, content))
     return tuple(read)
@@ -66,11 +78,15 @@ def check_bins(bins: object) -> int:
         InvalidInput: it is not a whole number from MIN_BINS to MAX_CELLS.
     """
     if not isinstance(bins, int) or isinstance(bins, bool) or not MIN_BINS <= bins <= MAX_CELLS:
-        raise InvalidInput.of("bins", f"must be a whole number from {MIN_BINS} to {MAX_CELLS:,}, found {bins!r:.100}")
+        raise InvalidInput.of(
+            "bins", f"must be a whole number from {MIN_BINS} to {MAX_CELLS:,}, found {bins!r:.100}"
+        )
     return bins
 
 
-def list_players(features: Sequence[Feature], together: Sequence[Sequence[str]] | None) -> tuple[tuple[int, ...], ...]:
+def list_players(
+    features: Sequence[Feature], together: Sequence[Sequence[str]] | None
+) -> tuple[tuple[int, ...], ...]:
     """Features of each player by position: those listed `together`; None: correlated ones.
 
     Raises:
@@ -80,7 +96,10 @@ def list_players(features: Sequence[Feature], together: Sequence[Sequence[str]] 
         # Whole numbers are quantities even where they number categories.
         return join_players(measure_strengths([feature.places for feature in features]))
     if isinstance(together, str) or any(isinstance(names, str) for names in together):
-        raise InvalidInput.of("together", f"must be a list of lists of features, such as [['income', 'tax']], found {together!r:.100}")
+        raise InvalidInput.of(
+            "together",
+            f"must be a list of lists of features, such as [['income', 'tax']], found {together!r:.100}",
+        )
     position_of = {feature.name: position for position, feature in enumerate(features)}
     listed = [name for names in together for name in names]
     for name in listed:
@@ -118,7 +137,10 @@ class ComparedRecords:
     def sides(self, position: int) -> list[IntArray]:
         """Positions of the group's classified records, and of those of all reference groups."""
         groups = ([position], of_role(self.grouping.groups, "reference"))
-        return [np.flatnonzero(np.isin(self.grouping.codes, side) & (self.outcomes.codes != UNCLASSIFIED)) for side in groups]
+        return [
+            np.flatnonzero(np.isin(self.grouping.codes, side) & (self.outcomes.codes != UNCLASSIFIED))
+            for side in groups
+        ]
 
 
 def read_compared(

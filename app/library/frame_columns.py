@@ -10,7 +10,18 @@ import pandas as pd
 
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen
-from ..base.values import BOOLEANS, Range, Scalar, canonical, exact_number, is_number, name_value, plain_cell, quote_names, read_number
+from ..base.values import (
+    BOOLEANS,
+    Range,
+    Scalar,
+    canonical,
+    exact_number,
+    is_number,
+    name_value,
+    plain_cell,
+    quote_names,
+    read_number,
+)
 from ..statistics.group_labels import FloatArray, IntArray
 from ..statistics.tables.strata_counts import slices
 
@@ -33,8 +44,8 @@ MOST_DISTINCT = 10_000
 class Encoded:
     """A column by its distinct values: `codes` [records] are positions in `texts`, or MISSING.
 
-    Texts are canonical: `1`, `1.0` and `"1"` are one value. Where types were kept, `numerals` are the positions of text that spells a
-    number.
+    Texts are canonical: `1`, `1.0` and `"1"` are one value. Where types were kept, `numerals` are the
+    positions of text that spells a number.
     """
 
     name: str
@@ -49,7 +60,10 @@ class Encoded:
         """Distinct values as numbers, text, and true and false of a boolean column."""
         if self.is_boolean:
             return [text == "true" for text in self.texts]
-        numbers = [None if position in self.numerals else exact_number(text) for position, text in enumerate(self.texts)]
+        numbers = [
+            None if position in self.numerals else exact_number(text)
+            for position, text in enumerate(self.texts)
+        ]
         return [text if number is None else number for text, number in zip(self.texts, numbers, strict=True)]
 
     def spelled(self, value: Scalar) -> str:
@@ -77,7 +91,11 @@ def checked_name(name: object, option: str) -> str:
         InvalidInput: it is not text.
     """
     if not isinstance(name, str):
-        raise InvalidInput.of(option, f"must name a column by text, found {name!r:.100}; frame.rename(columns=str) makes text of all names")
+        raise InvalidInput.of(
+            option,
+            f"must name a column by text, found {name!r:.100}; frame.rename(columns=str) makes text of all "
+            "names",
+        )
     return name
 
 
@@ -89,9 +107,14 @@ def require_column(frame: pd.DataFrame, name: str, option: str) -> Column:
     """
     checked_name(name, option)
     if frame.columns.nlevels > 1:
-        raise InvalidInput.of("frame", f"must have columns of one name each, found names of {frame.columns.nlevels} levels")
+        raise InvalidInput.of(
+            "frame", f"must have columns of one name each, found names of {frame.columns.nlevels} levels"
+        )
     if name not in frame.columns:
-        raise InvalidInput.of(option, f"{name!r} is not a column; there are {quote_names([str(column) for column in frame.columns])}")
+        raise InvalidInput.of(
+            option,
+            f"{name!r} is not a column; there are {quote_names([str(column) for column in frame.columns])}",
+        )
     namesakes = list(frame.columns).count(name)
     if namesakes > 1:
         raise InvalidInput.of(option, f"{name!r} is the name of {namesakes} columns; rename all but one")
@@ -99,7 +122,8 @@ def require_column(frame: pd.DataFrame, name: str, option: str) -> Column:
 
 
 def encode(column: Column, option: str, *, keeps_types: bool = False, limit: int = MOST_DISTINCT) -> Encoded:
-    """Column by its distinct values, in order of appearance; `keeps_types` distinguishes the text "1" from the number 1.
+    """Column by its distinct values, in order of appearance; `keeps_types` distinguishes the text "1" from
+    the number 1.
 
     Raises:
         InvalidInput: it has more than `limit`.
@@ -110,7 +134,9 @@ def encode(column: Column, option: str, *, keeps_types: bool = False, limit: int
     spelled = [(canonical(cell), keeps_types and isinstance(cell, str)) for cell in cells]
     position_of = {spelling: position for position, spelling in enumerate(dict.fromkeys(spelled))}
     encoded = (
-        codes if len(position_of) == len(spelled) else looked_up([position_of[spelling] for spelling in spelled], codes, missing=MISSING)
+        codes
+        if len(position_of) == len(spelled)
+        else looked_up([position_of[spelling] for spelling in spelled], codes, missing=MISSING)
     )
     return Encoded(
         name=str(column.name),
@@ -118,7 +144,11 @@ def encode(column: Column, option: str, *, keeps_types: bool = False, limit: int
         texts=tuple(text for text, _ in position_of),
         is_numeric=is_numeric(column),
         is_boolean=pd.api.types.is_bool_dtype(column.dtype),
-        numerals=frozenset(position for (text, is_text), position in position_of.items() if is_text and read_number(text) is not None),
+        numerals=frozenset(
+            position
+            for (text, is_text), position in position_of.items()
+            if is_text and read_number(text) is not None
+        ),
     )
 
 
@@ -134,21 +164,27 @@ def _factorize(column: Column, option: str, limit: int) -> tuple[Codes, list[Any
         except (TypeError, NotImplementedError) as error:  # pandas raises either, by the type
             values = enumerate(records, rows.start + 1)
             record, unhashable = next(
-                ((number, value) for number, value in values if not isinstance(value, Hashable)), (rows.start + 1, None)
+                ((number, value) for number, value in values if not isinstance(value, Hashable)),
+                (rows.start + 1, None),
             )
             raise InvalidInput.of(
-                option, f"{column.name!r} must hold text, numbers or true/false, found {unhashable!r:.100} in record {record:,}"
+                option,
+                f"{column.name!r} must hold text, numbers or true/false, found {unhashable!r:.100} in "
+                f"record {record:,}",
             ) from error
         if column.dtype == object and pd.api.types.infer_dtype(records).startswith("mixed"):
             # To pandas True is 1 and False is 0, and it keeps the first that it meets.
-            local, pairs = pd.factorize(records.map(lambda value: (isinstance(value, bool), value), na_action="ignore").to_numpy())
+            local, pairs = pd.factorize(
+                records.map(lambda value: (isinstance(value, bool), value), na_action="ignore").to_numpy()
+            )
             uniques = [value for _, value in pairs.tolist()]
         of_own = [positions.setdefault((isinstance(value, bool), value), len(positions)) for value in uniques]
         if len(positions) > limit:
             count = len(pd.unique(column.dropna()))
             raise InvalidInput.of(
                 option,
-                f"{column.name!r} holds {count:,} different values where at most {limit:,} are expected; divide it into ranges",
+                f"{column.name!r} holds {count:,} different values where at most {limit:,} are expected; "
+                "divide it into ranges",
             )
         codes = codes.astype(narrowest(len(positions)), copy=False)
         codes[rows] = np.array([*of_own, MISSING], dtype=codes.dtype)[local]
@@ -194,13 +230,16 @@ def convert_numbers(column: Column, option: str) -> FloatArray:
     numbers, not_numbers = _read_numbers(column)
     if not_numbers.any():
         raise InvalidInput.of(
-            option, f"{column.name!r} must hold numbers, found {_plain(column[not_numbers].iloc[0])!r:.100} in {where(not_numbers)}"
+            option,
+            f"{column.name!r} must hold numbers, found {_plain(column[not_numbers].iloc[0])!r:.100} in "
+            f"{where(not_numbers)}",
         )
     return numbers
 
 
 def convert_some_numbers(column: Column, option: str, notes: list[str]) -> FloatArray:
-    """Column as float64 [records]; NaN where a value is no finite number, too, which adds a sentence to `notes`.
+    """Column as float64 [records]; NaN where a value is no finite number, too, which adds a sentence to
+    `notes`.
 
     Raises:
         InvalidInput: there are values, and none is a number.
@@ -210,7 +249,8 @@ def convert_some_numbers(column: Column, option: str, notes: list[str]) -> Float
         return convert_numbers(column, option)
     first = f"{_plain(column[not_numbers].iloc[0])!r:.100} in record {int(np.argmax(not_numbers)) + 1:,}"
     notes.append(
-        f"{column.name!r} holds numbers: {not_numbers.sum():,} of its {len(column):,} cells are none and left out, the first {first}"
+        f"{column.name!r} holds numbers: {not_numbers.sum():,} of its {len(column):,} cells are none and "
+        f"left out, the first {first}"
     )
     return numbers
 
@@ -219,11 +259,17 @@ def _read_numbers(column: Column) -> "tuple[FloatArray, np.ndarray[tuple[int], n
     """Numbers [records], NaN elsewhere; and whether there is another value."""
     if pd.api.types.is_any_real_numeric_dtype(column.dtype):
         # `na_value` would copy even float64.
-        numbers = column.to_numpy() if column.dtype == np.float64 else column.to_numpy(dtype=np.float64, na_value=np.nan)
+        numbers = (
+            column.to_numpy()
+            if column.dtype == np.float64
+            else column.to_numpy(dtype=np.float64, na_value=np.nan)
+        )
         infinite = np.isinf(numbers)
         return (np.where(infinite, np.nan, numbers) if infinite.any() else numbers), infinite
     cells = [_plain(value) for value in column]
-    numbers = np.array([float(cell) if isinstance(cell, bool) else read_number(cell) for cell in cells], dtype=np.float64)
+    numbers = np.array(
+        [float(cell) if isinstance(cell, bool) else read_number(cell) for cell in cells], dtype=np.float64
+    )
     return numbers, np.isnan(numbers) & column.notna().to_numpy()
 
 
@@ -240,7 +286,9 @@ def convert_complete_numbers(column: Column, option: str) -> FloatArray:
     numbers = convert_numbers(column, option)
     missing = np.isnan(numbers)
     if missing.any():
-        raise InvalidInput.of(option, f"{column.name!r} must have a number in each record, and has none in {where(missing)}")
+        raise InvalidInput.of(
+            option, f"{column.name!r} must have a number in each record, and has none in {where(missing)}"
+        )
     return numbers
 
 
@@ -253,7 +301,8 @@ def as_listed(listed: object, option: str) -> tuple[Scalar | Range, ...]:
     # Two numbers in a tuple are a range; in a list they are two values.
     several = (
         list(listed)
-        if isinstance(listed, Sequence | set | frozenset | pd.Index | np.ndarray) and not isinstance(listed, str | tuple)
+        if isinstance(listed, Sequence | set | frozenset | pd.Index | np.ndarray)
+        and not isinstance(listed, str | tuple)
         else [listed]
     )
     values = tuple(_read_listed(element, option) for element in several)
@@ -264,7 +313,9 @@ def as_listed(listed: object, option: str) -> tuple[Scalar | Range, ...]:
     ranges = sorted((value for value in values if isinstance(value, Range)), key=lambda bounds: bounds.lo)
     for earlier, later in pairwise(ranges):
         if earlier.overlaps(later):
-            raise InvalidInput.of(option, f"{later.label} overlaps {earlier.label} (both ends belong to a range)")
+            raise InvalidInput.of(
+                option, f"{later.label} overlaps {earlier.label} (both ends belong to a range)"
+            )
     texts = set()
     for text in map(name_value, values):
         if text in texts:

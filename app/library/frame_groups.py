@@ -12,7 +12,15 @@ import pandas as pd
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen
 from ..base.values import TOGETHER, Range, Scalar, canonical, quote_names
-from ..domain.groups import EVERYBODY_ELSE, MOST_REFERENCE_VALUES, count_twins, describe_twins, drop_twins, find_twins, in_order
+from ..domain.groups import (
+    EVERYBODY_ELSE,
+    MOST_REFERENCE_VALUES,
+    count_twins,
+    describe_twins,
+    drop_twins,
+    find_twins,
+    in_order,
+)
 from ..domain.monitor import ValueTest
 from ..domain.monitor_rules import INTERSECTION_SIZES, MAX_GROUPS, MAX_GROUPS_TOGETHER
 from ..sources.arrays.column_cells import in_ranges
@@ -39,8 +47,8 @@ Listing: TypeAlias = tuple[Scalar | Range, ...] | None
 class FrameGrouping:
     """Groups, monitored ones first, and per record the position of its group or NEITHER.
 
-    `sizes` are the groups' records and, last, those of none. `chosen` says that the largest group became the reference; `warnings` name
-    listed groups without records, and values that look like a group.
+    `sizes` are the groups' records and, last, those of none. `chosen` says that the largest group became
+    the reference; `warnings` name listed groups without records, and values that look like a group.
     """
 
     names: tuple[str, ...]
@@ -65,7 +73,8 @@ class FrameGrouping:
 class Crossing:
     """Records divided by several attributes at once into cells, combinations of groups or of none.
 
-    `codes` is the cell of each record. `groupings` are of the cells: their codes give each cell's group, their sizes count records.
+    `codes` is the cell of each record. `groupings` are of the cells: their codes give each cell's group,
+    their sizes count records.
     """
 
     codes: Codes
@@ -77,7 +86,8 @@ class Crossing:
 class _Part:
     """One attribute: labels, roles (None where neither side was given), and the records' codes.
 
-    `notes` are on listed groups without records, on cells that are no numbers of ranges, and on values that look like a group.
+    `notes` are on listed groups without records, on cells that are no numbers of ranges, and on values
+    that look like a group.
     """
 
     name: str
@@ -95,13 +105,16 @@ class _Cell(NamedTuple):
     may_be_reference: bool
 
 
-def group_records(frame: pd.DataFrame, attribute: str | Sequence[str], monitored: object = None, reference: object = None) -> FrameGrouping:
+def group_records(
+    frame: pd.DataFrame, attribute: str | Sequence[str], monitored: object = None, reference: object = None
+) -> FrameGrouping:
     """Groups of one attribute, or the combinations of several.
 
-    A side lists values or ranges; for several attributes it maps them to these. `monitored` left out is every value but the reference, and
-    the reverse; both left out, the largest group is the reference. More than 100 other values are one reference group, everybody else.
-    Listed groups without records are kept. Of several attributes the
-    combinations of reference values only are the reference; those without a record are left out, unless no reference would be left.
+    A side lists values or ranges; for several attributes it maps them to these. `monitored` left out is every
+    value but the reference, and the reverse; both left out, the largest group is the reference. More than 100
+    other values are one reference group, everybody else. Listed groups without records are kept. Of several
+    attributes the combinations of reference values only are the reference; those without a record are left
+    out, unless no reference would be left.
 
     Raises:
         InvalidInput: names the argument that is wrong.
@@ -111,7 +124,9 @@ def group_records(frame: pd.DataFrame, attribute: str | Sequence[str], monitored
     return _build_grouping(divisions, codes, count_codes(codes, _count_combinations(divisions)))
 
 
-def cross_records(frame: pd.DataFrame, attributes: Sequence[str], monitored: object = None, reference: object = None) -> Crossing:
+def cross_records(
+    frame: pd.DataFrame, attributes: Sequence[str], monitored: object = None, reference: object = None
+) -> Crossing:
     """Groups of each attribute and, last, of all together, as in `group_records`.
 
     Where some cannot be made, the warnings of the others say why.
@@ -153,7 +168,9 @@ def cross_records(frame: pd.DataFrame, attributes: Sequence[str], monitored: obj
             refused[_join_names(combination)] = error
     if not groupings:
         raise next(iter(refused.values()))
-    reasons = [f"{name}: not measured, because {error.problems[0].message}" for name, error in refused.items()]
+    reasons = [
+        f"{name}: not measured, because {error.problems[0].message}" for name, error in refused.items()
+    ]
     groupings = [replace(grouping, warnings=(*grouping.warnings, *reasons)) for grouping in groupings]
     return Crossing(looked_up(renumbered, codes, missing=NEITHER), filled.size, tuple(groupings))
 
@@ -165,25 +182,42 @@ def _build_grouping(divisions: Sequence[_Part], codes: Codes, counted: IntArray)
     cells = [_cell(divisions, position) for position in positions]
     if len(divisions) > 1 and not any(cell.may_be_reference for cell in cells):
         # The combinations of reference values, without a record.
-        of_reference = [[position for position, role in enumerate(division.roles) if role == "reference"] for division in divisions]
+        of_reference = [
+            [position for position, role in enumerate(division.roles) if role == "reference"]
+            for division in divisions
+        ]
         shape = [len(division.labels) for division in divisions]
         combined = islice(product(*of_reference), MAX_GROUPS_TOGETHER + 1)
-        cells += [_cell(divisions, int(np.ravel_multi_index(places_of_parts, shape))) for places_of_parts in combined]
+        cells += [
+            _cell(divisions, int(np.ravel_multi_index(places_of_parts, shape)))
+            for places_of_parts in combined
+        ]
         _refuse_many(divisions, len(cells))
 
     named, chosen = _join_names(divisions), None
     reference = [cell for cell in cells if cell.may_be_reference]
     if any(None in division.roles for division in divisions):
         if not reference:
-            raise InvalidInput.of("reference", f"no record of {named} is left to compare the monitored ones with")
+            raise InvalidInput.of(
+                "reference", f"no record of {named} is left to compare the monitored ones with"
+            )
         reference = [max(reference, key=lambda cell: int(sizes[cell.place]))]
         chosen = f"the largest group, {reference[0].label!r}, is the reference because none was given"
     monitored = [cell for cell in cells if cell not in reference]
     if not monitored:
-        raise InvalidInput.of("monitored", f"every record of {named} is in {reference[0].label!r}; there is nothing to compare it with")
+        raise InvalidInput.of(
+            "monitored",
+            f"every record of {named} is in {reference[0].label!r}; there is nothing to compare it with",
+        )
     if len({cell.label for cell in cells}) < len(cells):
-        raise InvalidInput.of("attribute", f"{named} make two groups of one name, because of values that hold × as a word of its own")
-    groups = {cell.place: ComparedGroup(cell.label, "reference" if cell in reference else "monitored") for cell in monitored + reference}
+        raise InvalidInput.of(
+            "attribute",
+            f"{named} make two groups of one name, because of values that hold × as a word of its own",
+        )
+    groups = {
+        cell.place: ComparedGroup(cell.label, "reference" if cell in reference else "monitored")
+        for cell in monitored + reference
+    }
 
     renumbered = np.full(sizes.size, NEITHER, dtype=np.int64)
     renumbered[list(groups)] = np.arange(len(groups))
@@ -198,9 +232,15 @@ def _build_grouping(divisions: Sequence[_Part], codes: Codes, counted: IntArray)
 
 
 def _read_parts(
-    frame: pd.DataFrame, names: tuple[str, ...], monitored: object, reference: object, refused: dict[str, InvalidInput] | None = None
+    frame: pd.DataFrame,
+    names: tuple[str, ...],
+    monitored: object,
+    reference: object,
+    refused: dict[str, InvalidInput] | None = None,
 ) -> list[_Part]:
-    """Attributes whose values cannot be divided are added to `refused`, if it is given and another one can."""
+    """Attributes whose values cannot be divided are added to `refused`, if it is given and another one
+    can.
+    """
     watched, compared = _read_sides(names, monitored, "monitored"), _read_sides(names, reference, "reference")
     divisions = []
     for name in names:
@@ -208,10 +248,16 @@ def _read_parts(
         forms = {isinstance(value, Range) for side in sides for value in side or ()}
         if len(forms) > 1:
             raise InvalidInput.of(
-                "reference", f"lists values where monitored lists ranges of {name!r}, or the other way round; use one form"
+                "reference",
+                f"lists values where monitored lists ranges of {name!r}, or the other way round; use one "
+                "form",
             )
         try:
-            divisions.append(_divide_by_ranges(column, name, *sides) if forms == {True} else _divide_by_values(column, *sides))
+            divisions.append(
+                _divide_by_ranges(column, name, *sides)
+                if forms == {True}
+                else _divide_by_values(column, *sides)
+            )
         except InvalidInput as error:
             if refused is None:
                 raise
@@ -231,10 +277,15 @@ def attribute_names(attribute: str | Sequence[str]) -> tuple[str, ...]:
     Raises:
         InvalidInput: too many or none, one twice, or one that is not text.
     """
-    several = [attribute] if isinstance(attribute, str) or not isinstance(attribute, Iterable) else list(attribute)
+    several = (
+        [attribute] if isinstance(attribute, str) or not isinstance(attribute, Iterable) else list(attribute)
+    )
     names = tuple(checked_name(name, "attribute") for name in several)
     if not 1 <= len(names) <= max(INTERSECTION_SIZES) or len(set(names)) < len(names):
-        raise InvalidInput.of("attribute", f"must name one to {max(INTERSECTION_SIZES)} columns, each once; found {quote_names(names)}")
+        raise InvalidInput.of(
+            "attribute",
+            f"must name one to {max(INTERSECTION_SIZES)} columns, each once; found {quote_names(names)}",
+        )
     return names
 
 
@@ -244,12 +295,16 @@ def _read_sides(names: tuple[str, ...], listing: object, option: str) -> dict[st
     if not isinstance(listing, Mapping):
         if len(names) > 1:
             raise InvalidInput.of(
-                option, f"must say which attribute it lists values of, because {' and '.join(names)} are compared together"
+                option,
+                f"must say which attribute it lists values of, because {' and '.join(names)} are compared "
+                "together",
             )
         return {names[0]: as_listed(listing, option)}
     unknown = [str(name) for name in listing if name not in names]
     if unknown:
-        raise InvalidInput.of(option, f"{quote_names(unknown)} is not among the attributes, which are {quote_names(names)}")
+        raise InvalidInput.of(
+            option, f"{quote_names(unknown)} is not among the attributes, which are {quote_names(names)}"
+        )
     return {name: as_listed(listed, option) for name, listed in listing.items()}
 
 
@@ -261,7 +316,9 @@ def _divide_by_ranges(column: Column, name: str, monitored: Listing, reference: 
     for later, earlier in product(ranges[len(monitored) :], ranges[: len(monitored)]):
         if later.overlaps(earlier):
             raise InvalidInput.of(
-                "reference", f"{later.label} overlaps {earlier.label}, which is listed as monitored (both ends belong to a range)"
+                "reference",
+                f"{later.label} overlaps {earlier.label}, which is listed as monitored (both ends belong to "
+                "a range)",
             )
     unseen: list[str] = []
     numbers = convert_some_numbers(column, "attribute", unseen)
@@ -271,7 +328,11 @@ def _divide_by_ranges(column: Column, name: str, monitored: Listing, reference: 
         codes[inside] = position
         if not inside.any():
             filled = numbers[~np.isnan(numbers)]
-            ends = f"; they go from {canonical(float(filled.min()))} to {canonical(float(filled.max()))}" if filled.size else ""
+            ends = (
+                f"; they go from {canonical(float(filled.min()))} to {canonical(float(filled.max()))}"
+                if filled.size
+                else ""
+            )
             unseen.append(f"no number of {name!r} lies in {bounds.label}{ends}")
     roles: list[Role | None] = ["monitored" for _ in monitored]
     roles += ["reference" for _ in reference]
@@ -284,14 +345,21 @@ def _divide_by_values(column: Column, monitored: Listing, reference: Listing) ->
     if not encoded.texts and monitored is None and reference is None:
         raise InvalidInput.of("attribute", f"{encoded.name!r} holds no value")
     positions = {text: position for position, text in enumerate(encoded.texts)}
-    watched, compared = _places(encoded, positions, monitored, "monitored"), _places(encoded, positions, reference, "reference")
+    watched, compared = (
+        _places(encoded, positions, monitored, "monitored"),
+        _places(encoded, positions, reference, "reference"),
+    )
     texts = list(positions)
     for code in compared:
         if code in watched:
             raise InvalidInput.of("reference", f"{texts[code]!r} is listed as monitored, too")
     unlisted = []
     if not (watched and compared):
-        unlisted = [positions[text] for text in sorted(encoded.texts, key=in_order) if positions[text] not in {*watched, *compared}]
+        unlisted = [
+            positions[text]
+            for text in sorted(encoded.texts, key=in_order)
+            if positions[text] not in {*watched, *compared}
+        ]
     records = encoded.counted()
     listed = [texts[code] for code in (*watched, *compared)]
     if not watched:
@@ -304,7 +372,8 @@ def _divide_by_values(column: Column, monitored: Listing, reference: Listing) ->
     if groups > MAX_GROUPS:
         raise InvalidInput.of(
             "attribute",
-            f"{encoded.name!r} has {groups:,} groups where at most {MAX_GROUPS} are compared; list the monitored"
+            f"{encoded.name!r} has {groups:,} groups where at most {MAX_GROUPS} are compared; list the "
+            "monitored"
             " values, or divide it into ranges",
         )
     left_out: Role | None = "reference" if watched else "monitored" if compared else None
@@ -319,8 +388,13 @@ def _divide_by_values(column: Column, monitored: Listing, reference: Listing) ->
         renumbered[unlisted] = len(watched)
         labels[len(watched) :] = [EVERYBODY_ELSE]
     codes = looked_up(renumbered, encoded.codes, missing=NEITHER)
-    notes = [f"{text!r} is not a value of {encoded.name!r}, which holds {encoded.described()}" for text in texts[len(encoded.texts) :]]
-    notes += describe_twins(count_twins(encoded.name, records, listed, () if has_rest else [texts[code] for code in unlisted]))
+    notes = [
+        f"{text!r} is not a value of {encoded.name!r}, which holds {encoded.described()}"
+        for text in texts[len(encoded.texts) :]
+    ]
+    notes += describe_twins(
+        count_twins(encoded.name, records, listed, () if has_rest else [texts[code] for code in unlisted])
+    )
     return _Part(encoded.name, tuple(labels), tuple(roles.values())[: len(labels)], codes, tuple(notes))
 
 
@@ -351,7 +425,9 @@ def _codes_together(divisions: Sequence[_Part]) -> Codes:
 def _refuse_many(divisions: Sequence[_Part], groups: int) -> None:
     if groups > MAX_GROUPS_TOGETHER:
         raise InvalidInput.of(
-            "attribute", f"{_join_names(divisions)} make {groups:,} groups where at most {MAX_GROUPS_TOGETHER:,} are compared"
+            "attribute",
+            f"{_join_names(divisions)} make {groups:,} groups where at most {MAX_GROUPS_TOGETHER:,} are "
+            "compared",
         )
 
 

@@ -22,7 +22,8 @@ DAY_HOURS = 24
 class HourNumbers:
     """Each record's hour, counted from the first; `first` begins it in UTC, `hours` is their number.
 
-    A date is in the first hour of its day, and a block of evidence is then a day. Records that are not `usable` are left out.
+    A date is in the first hour of its day, and a block of evidence is then a day. Records that are not
+    `usable` are left out.
     """
 
     first: datetime
@@ -44,11 +45,14 @@ class HourNumbers:
         return (starts.year * 12 + starts.month).tolist()
 
 
-def read_hours(frame: pd.DataFrame, name: str, time_format: str | None = None, earliest: date | str | None = None) -> HourNumbers:
-    """Hours of a column of times: ISO 8601 or digits, else of the `time_format`; UTC unless an offset is stated.
+def read_hours(
+    frame: pd.DataFrame, name: str, time_format: str | None = None, earliest: date | str | None = None
+) -> HourNumbers:
+    """Hours of a column of times: ISO 8601 or digits, else of the `time_format`; UTC unless an offset is
+    stated.
 
-    `earliest` is the first possible day, by default 1 January 20 years before now. If most cells are dates, or all hours are 0:00, the
-    column is one of dates.
+    `earliest` is the first possible day, by default 1 January 20 years before now. If most cells are dates,
+    or all hours are 0:00, the column is one of dates.
 
     Raises:
         InvalidInput: no record, or so many times cannot be that the others are in doubt.
@@ -57,16 +61,28 @@ def read_hours(frame: pd.DataFrame, name: str, time_format: str | None = None, e
     if column.empty:
         raise InvalidInput.of("time", f"{name!r} has no record")
     rule = replace(TimeRule.at(utc_now(), earliest), form=time_format)
-    spell = partial(np.format_float_positional, trim="-") if pd.api.types.is_float_dtype(column.dtype) else str
+    spell = (
+        partial(np.format_float_positional, trim="-") if pd.api.types.is_float_dtype(column.dtype) else str
+    )
     codes, texts = pd.factorize(column.map(spell, na_action="ignore"))
     cells = [*texts, ""]
     # The code -1 of a missing cell is the last place.
     readings = [rule.read(cell) for cell in cells]
-    distinct, firsts, counts = (array.tolist() for array in np.unique(codes, return_index=True, return_counts=True))
-    usable = [(readings[code], count) for code, count in zip(distinct, counts, strict=True) if readings[code].reason is None]
+    distinct, firsts, counts = (
+        array.tolist() for array in np.unique(codes, return_index=True, return_counts=True)
+    )
+    usable = [
+        (readings[code], count)
+        for code, count in zip(distinct, counts, strict=True)
+        if readings[code].reason is None
+    ]
     dates = sum(count for reading, count in usable if reading.is_date)
-    is_daily = 2 * dates > sum(count for _, count in usable) or all(reading.at.time() == time() for reading, _ in usable)
-    reasons = [Impossible.NO_HOUR if reading.is_date and not is_daily else reading.reason for reading in readings]
+    is_daily = 2 * dates > sum(count for _, count in usable) or all(
+        reading.at.time() == time() for reading, _ in usable
+    )
+    reasons = [
+        Impossible.NO_HOUR if reading.is_date and not is_daily else reading.reason for reading in readings
+    ]
     tally = TimeTally()
     for code, first, count in zip(distinct, firsts, counts, strict=True):
         tally.add(reasons[code], cells[code], first + 1, count)

@@ -15,10 +15,23 @@ from ..sources.arrays.column_cells import in_ranges
 from ..statistics.group_labels import FloatArray
 from ..statistics.sentences.left_out import CountedRecords, Marks, count_records
 from . import frame_columns as columns
-from .frame_columns import MISSING, Codes, Column, Encoded, as_listed, convert_numbers, encode, looked_up, require_column, where
+from .frame_columns import (
+    MISSING,
+    Codes,
+    Column,
+    Encoded,
+    as_listed,
+    convert_numbers,
+    encode,
+    looked_up,
+    require_column,
+    where,
+)
 from .frame_groups import FrameGrouping
 
-UNFAVOURABLE, FAVOURABLE, UNCLASSIFIED = map(int, (Outcome.UNFAVOURABLE, Outcome.FAVOURABLE, Outcome.UNCLASSIFIED))
+UNFAVOURABLE, FAVOURABLE, UNCLASSIFIED = map(
+    int, (Outcome.UNFAVOURABLE, Outcome.FAVOURABLE, Outcome.UNCLASSIFIED)
+)
 
 _Listed: TypeAlias = tuple[Scalar | Range, ...]
 
@@ -44,20 +57,27 @@ class OutcomeLists:
         Raises:
             InvalidInput: an argument cannot be read, or something is listed on both sides.
         """
-        rule = cls(as_listed(favourable, "favourable"), None if unfavourable is None else as_listed(unfavourable, "unfavourable"))
+        rule = cls(
+            as_listed(favourable, "favourable"),
+            None if unfavourable is None else as_listed(unfavourable, "unfavourable"),
+        )
         for value in rule.unfavourable or ():
             for favoured in rule.favourable:
                 if isinstance(value, Range) != isinstance(favoured, Range):
                     raise InvalidInput.of(
-                        "unfavourable", "lists values where favourable lists ranges, or the other way round; use one form"
+                        "unfavourable",
+                        "lists values where favourable lists ranges, or the other way round; use one form",
                     )
                 if isinstance(value, Range) and isinstance(favoured, Range) and value.overlaps(favoured):
                     raise InvalidInput.of(
                         "unfavourable",
-                        f"{name_value(value)} overlaps {name_value(favoured)}, which is favourable (both ends belong to a range)",
+                        f"{name_value(value)} overlaps {name_value(favoured)}, which is favourable (both "
+                        "ends belong to a range)",
                     )
                 if name_value(value) == name_value(favoured):
-                    raise InvalidInput.of("unfavourable", f"{name_value(value)!r} is listed as favourable, too")
+                    raise InvalidInput.of(
+                        "unfavourable", f"{name_value(value)!r} is listed as favourable, too"
+                    )
         return rule
 
     @property
@@ -73,7 +93,8 @@ class OutcomeLists:
 
 @frozen(eq=False)
 class FrameOutcomes:
-    """Each record's outcome, whether it has a value, and the class of each of the column's distinct values, unless the outcomes are ranges.
+    """Each record's outcome, whether it has a value, and the class of each of the column's distinct values,
+    unless the outcomes are ranges.
 
     Booleans are the classes 1 and 0: for a label of 1 a prediction of True is right.
     """
@@ -104,7 +125,9 @@ class KnownOutcomes:
         return outcomes
 
 
-def read_outcomes(frame: pd.DataFrame, label: str | None, prediction: str | None, rule: OutcomeLists) -> KnownOutcomes:
+def read_outcomes(
+    frame: pd.DataFrame, label: str | None, prediction: str | None, rule: OutcomeLists
+) -> KnownOutcomes:
     actual, predicted = (
         None if name is None else classify_outcomes(require_column(frame, name, option), rule, option)
         for name, option in ((label, "label"), (prediction, "prediction"))
@@ -116,11 +139,14 @@ def classify_outcomes(column: Column, rule: OutcomeLists, option: str) -> FrameO
     """Outcome of each value: 0 unfavourable, 1 favourable, 2 unclassified or missing.
 
     Raises:
-        InvalidInput: no value of several is favourable; one is on both sides; or ranges of a column without numbers.
+        InvalidInput: no value of several is favourable; one is on both sides; or ranges of a column
+    without numbers.
     """
     if rule.has_ranges:
         numbers = _read_numbers(column, option)
-        codes = np.full(numbers.size, UNFAVOURABLE if rule.unfavourable is None else UNCLASSIFIED, dtype=np.int8)
+        codes = np.full(
+            numbers.size, UNFAVOURABLE if rule.unfavourable is None else UNCLASSIFIED, dtype=np.int8
+        )
         codes[np.isnan(numbers)] = UNCLASSIFIED
         for outcome, listed in ((UNFAVOURABLE, rule.unfavourable or ()), (FAVOURABLE, rule.favourable)):
             codes[in_ranges(numbers, outcome_test(listed))] = outcome
@@ -128,8 +154,13 @@ def classify_outcomes(column: Column, rule: OutcomeLists, option: str) -> FrameO
 
     encoded = encode(column, option, keeps_types=True)
     favourable, unfavourable = rule.favourable, rule.unfavourable or ()
-    tests = OutcomeTests(_test(encoded, rule, favourable, unfavourable), _test(encoded, rule, unfavourable, favourable))
-    sides = [{encoded.spelled(value) for value in listed if not isinstance(value, Range)} for listed in (favourable, unfavourable)]
+    tests = OutcomeTests(
+        _test(encoded, rule, favourable, unfavourable), _test(encoded, rule, unfavourable, favourable)
+    )
+    sides = [
+        {encoded.spelled(value) for value in listed if not isinstance(value, Range)}
+        for listed in (favourable, unfavourable)
+    ]
     for text in sides[0] & sides[1]:
         raise InvalidInput.of("unfavourable", f"{text!r} is listed as favourable, too")
     of_text = [int(tests.classify(value)) for value in encoded.values]  # noqa: PD011 - a column's own member
@@ -137,14 +168,27 @@ def classify_outcomes(column: Column, rule: OutcomeLists, option: str) -> FrameO
         # Under numbers no text that spells one counts, not even as every other value.
         apart = encoded.numerals if rule.is_numeric else frozenset()
         of_text = [
-            UNFAVOURABLE if outcome == UNCLASSIFIED and position not in apart else outcome for position, outcome in enumerate(of_text)
+            UNFAVOURABLE if outcome == UNCLASSIFIED and position not in apart else outcome
+            for position, outcome in enumerate(of_text)
         ]
     if rule.unfavourable is None and len(encoded.texts) > 1 and FAVOURABLE not in of_text:
         values = quote_names(tests.favourable.texts)
-        hint = "; a number is listed, and the column holds text: list text, or make numbers of the column" if encoded.numerals else ""
-        raise InvalidInput.of("favourable", f"{values} is not a value of {encoded.name!r}, which holds {encoded.described()}{hint}")
-    classes = tuple(str(int(value)) if isinstance(value, bool) else canonical(value) for value in map(tests.read, encoded.values))
-    return FrameOutcomes(looked_up(of_text, encoded.codes, missing=UNCLASSIFIED), encoded.codes == MISSING, encoded, classes)
+        hint = (
+            "; a number is listed, and the column holds text: list text, or make numbers of the column"
+            if encoded.numerals
+            else ""
+        )
+        raise InvalidInput.of(
+            "favourable",
+            f"{values} is not a value of {encoded.name!r}, which holds {encoded.described()}{hint}",
+        )
+    classes = tuple(
+        str(int(value)) if isinstance(value, bool) else canonical(value)
+        for value in map(tests.read, encoded.values)
+    )
+    return FrameOutcomes(
+        looked_up(of_text, encoded.codes, missing=UNCLASSIFIED), encoded.codes == MISSING, encoded, classes
+    )
 
 
 def same_label(actual: FrameOutcomes, predicted: FrameOutcomes) -> npt.NDArray[np.bool_]:
@@ -152,7 +196,9 @@ def same_label(actual: FrameOutcomes, predicted: FrameOutcomes) -> npt.NDArray[n
     if actual.encoded is None or predicted.encoded is None:
         return np.asarray((actual.codes == predicted.codes) & (actual.codes != UNCLASSIFIED), dtype=np.bool_)
     position_of = {text: position for position, text in enumerate(dict.fromkeys(actual.classes))}
-    of_label = looked_up([position_of[text] for text in actual.classes], actual.encoded.codes, missing=MISSING)
+    of_label = looked_up(
+        [position_of[text] for text in actual.classes], actual.encoded.codes, missing=MISSING
+    )
     # A prediction that is no label, or missing, gets a number that no label has.
     of_text = [position_of.get(text, len(position_of)) for text in predicted.classes]
     right = looked_up(of_text, predicted.encoded.codes, missing=len(position_of)) == of_label
@@ -162,7 +208,11 @@ def same_label(actual: FrameOutcomes, predicted: FrameOutcomes) -> npt.NDArray[n
 
 
 def _test(encoded: Encoded, rule: OutcomeLists, listed: _Listed, opposite: _Listed) -> ValueTest:
-    texts = tuple(encoded.spelled(value) if encoded.is_boolean else canonical(value) for value in listed if not isinstance(value, Range))
+    texts = tuple(
+        encoded.spelled(value) if encoded.is_boolean else canonical(value)
+        for value in listed
+        if not isinstance(value, Range)
+    )
     return ValueTest(texts, only_numbers=rule.is_numeric, spellings=outcome_test(listed, opposite).spellings)
 
 
@@ -179,15 +229,21 @@ def _read_numbers(column: Column, option: str) -> FloatArray:
         first = column[not_numbers].iloc[0]
         raise InvalidInput.of(
             option,
-            f"{column.name!r} must hold numbers, found {first!r:.100} in {where(not_numbers.to_numpy())}; text is in no range of numbers",
+            f"{column.name!r} must hold numbers, found {first!r:.100} in {where(not_numbers.to_numpy())}; "
+            "text is in no range of numbers",
         )
     return convert_numbers(column.mask(not_numbers), option)
 
 
 def count_left_out(
-    frame: pd.DataFrame, grouping: FrameGrouping, outcomes: KnownOutcomes, reasons: Mapping[str, Marks] | None = None
+    frame: pd.DataFrame,
+    grouping: FrameGrouping,
+    outcomes: KnownOutcomes,
+    reasons: Mapping[str, Marks] | None = None,
 ) -> CountedRecords:
-    """Counts records by group and outcome, and those left out; `reasons` are further reasons with the records that each marks."""
+    """Counts records by group and outcome, and those left out; `reasons` are further reasons with the
+    records that each marks.
+    """
     lacks_value, is_no_number = np.zeros((2, len(frame)), dtype=np.bool_)
     for name in grouping.names:
         is_other = frame.attrs.get(NOT_NUMBERS, {}).get(name, np.False_)

@@ -30,10 +30,12 @@ class GroupSize:
 
 @frozen(kw_only=True)
 class Report:
-    """Everything measured of one frame. `data` is feedback (labels and predictions), payload, or training (labels).
+    """Everything measured of one frame. `data` is feedback (labels and predictions), payload, or training
+    (labels).
 
-    `records` says which are left out. `chosen` says which reference was taken because none was given, `warnings` which listed groups have
-    no record. `tables` hold the counts of all figures but those of rows: of predictions, and of labels.
+    `records` says which are left out. `chosen` says which reference was taken because none was given,
+    `warnings` which listed groups have no record. `tables` hold the counts of all figures but those of
+    rows: of predictions, and of labels.
     """
 
     data: str
@@ -55,9 +57,13 @@ class Report:
     def to_frame(self) -> pd.DataFrame:
         """One row per measurement, in catalogue order; missing numbers and open ends are NaN.
 
-        `worst_of` is set on the monitored group furthest out of so many; the chosen ends allow for the choice.
+        `worst_of` is set on the monitored group furthest out of so many; the chosen ends allow for the
+        choice.
         """
-        rows = [{name: value for name, value in _measurement(measured).items() if name != "details"} for measured in self.measured]
+        rows = [
+            {name: value for name, value in _measurement(measured).items() if name != "details"}
+            for measured in self.measured
+        ]
         return pd.DataFrame(rows, columns=list(_COLUMN_TYPES)).astype(_COLUMN_TYPES)
 
     def to_json(self) -> dict[str, Any]:
@@ -102,7 +108,9 @@ def judged_figure(measured: Measured) -> JudgedFigure:
 
 def describe_measured(measured: Measured) -> str:
     """Meaning of the measurement, in words."""
-    return figure_sentence(judged_figure(measured), measured.number.reason if isinstance(measured.number, Undefined) else None)
+    return figure_sentence(
+        judged_figure(measured), measured.number.reason if isinstance(measured.number, Undefined) else None
+    )
 
 
 _COLUMN_TYPES = {

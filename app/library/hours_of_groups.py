@@ -1,4 +1,6 @@
-"""Evidence over the hours of a DataFrame, with a bound on false alarms, and labels that are still coming at the end of a log."""
+"""Evidence over the hours of a DataFrame, with a bound on false alarms, and labels that are still coming
+at the end of a log.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -28,7 +30,16 @@ from ..statistics.sentences.left_out import CountedRecords
 from .frame_columns import check_frame, require_column
 from .frame_groups import FrameGrouping, group_records
 from .frame_hours import DAY_HOURS, HourNumbers, first_of_each, read_hours
-from .frame_outcomes import FAVOURABLE, UNCLASSIFIED, UNFAVOURABLE, KnownOutcomes, OutcomeLists, count_left_out, read_outcomes, same_label
+from .frame_outcomes import (
+    FAVOURABLE,
+    UNCLASSIFIED,
+    UNFAVOURABLE,
+    KnownOutcomes,
+    OutcomeLists,
+    count_left_out,
+    read_outcomes,
+    same_label,
+)
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -46,11 +57,16 @@ RECENT_HOURS = 168
 
 
 def settle_labels(
-    grouping: FrameGrouping, hours: HourNumbers, counted: BoolArray, labelled: BoolArray, horizon: float | None
+    grouping: FrameGrouping,
+    hours: HourNumbers,
+    counted: BoolArray,
+    labelled: BoolArray,
+    horizon: float | None,
 ) -> tuple[BoolArray, str | None]:
     """Records that are old enough for figures of labels, and how that is said; None where all are.
 
-    Leaves out records within `horizon` hours of the last one; None: those of the last days, if they lack more labels than others.
+    Leaves out records within `horizon` hours of the last one; None: those of the last days, if they lack more
+    labels than others.
 
     Raises:
         InvalidInput: no record is older than the horizon.
@@ -63,7 +79,10 @@ def settle_labels(
             raise InvalidInput.of("horizon", f"must be shorter than the log, found {horizon:g} hours")
         long = f"{horizon:g} hours" if horizon % DAY_HOURS else f"{horizon / DAY_HOURS:g} days"
         have = f"the {old.sum():,} of {counted.sum():,} records that are {long} older than the last, or more"
-        return settled, f"Figures of labels count {have}; {(old & labelled).sum():,} have a label." if horizon else None
+        return (
+            settled,
+            f"Figures of labels count {have}; {(old & labelled).sum():,} have a label." if horizon else None,
+        )
     days = find_late_days(ages // DAY_SECONDS, grouping, counted, labelled)
     settled = ages >= days * DAY_SECONDS
     if not days:
@@ -71,19 +90,24 @@ def settle_labels(
     late = counted & ~settled
     members = [late & (grouping.codes == position) for position in range(len(grouping.groups))]
     counts = ", ".join(
-        f"{group.label} {(of & labelled).sum():,} of {of.sum():,}" for group, of in zip(grouping.groups, members, strict=True)
+        f"{group.label} {(of & labelled).sum():,} of {of.sum():,}"
+        for group, of in zip(grouping.groups, members, strict=True)
     )
     span = "day" if days == 1 else f"{days} days"
     before = f"{(counted & settled & labelled).sum():,} of {(counted & settled).sum():,}"
     return settled, (
-        f"Warning: labels are still coming. Of the {late.sum():,} records of the last {span} {(late & labelled).sum():,} have one"
-        f" ({counts}), of those before {before}. No figure of labels counts them; say with --horizon how long labels take, 0h if they"
+        f"Warning: labels are still coming. Of the {late.sum():,} records of the last {span} "
+        f"{(late & labelled).sum():,} have one"
+        f" ({counts}), of those before {before}. No figure of labels counts them; say with --horizon how "
+        "long labels take, 0h if they"
         " are complete."
     )
 
 
 def find_late_days(ages: IntArray, grouping: FrameGrouping, counted: BoolArray, labelled: BoolArray) -> int:
-    """Number of last days, at most half, in which labels are likeliest to be fewer than before; 0 where chance explains it."""
+    """Number of last days, at most half, in which labels are likeliest to be fewer than before; 0 where
+    chance explains it.
+    """
     grouped = counted & (grouping.codes >= 0)
     days, size = int(ages[grouped].max(initial=0)) + 1, len(grouping.groups)
     cells = grouping.codes[grouped].astype(np.int64) * days + ages[grouped]
@@ -94,8 +118,14 @@ def find_late_days(ages: IntArray, grouping: FrameGrouping, counted: BoolArray, 
     last, last_having = (counts.cumsum(axis=1)[:, : days // 2] for counts in (total, having))
     if not last.size:
         return 0
-    before, before_having = (counts.sum(axis=1, keepdims=True) - tail for counts, tail in ((total, last), (having, last_having)))
-    gains = _likelihood(last_having, last) + _likelihood(before_having, before) - _likelihood(last_having + before_having, last + before)
+    before, before_having = (
+        counts.sum(axis=1, keepdims=True) - tail for counts, tail in ((total, last), (having, last_having))
+    )
+    gains = (
+        _likelihood(last_having, last)
+        + _likelihood(before_having, before)
+        - _likelihood(last_having + before_having, last + before)
+    )
     gain = np.where(last_having * before < before_having * last, gains, 0.0).sum(axis=0)
     return int(gain.argmax()) + 1 if 2 * gain.max() > chdtri(size, UNLIKELY / gain.size) else 0
 
@@ -111,9 +141,10 @@ def _likelihood(count: FloatArray, total: FloatArray) -> FloatArray:
 class ComparisonEvidence:
     """Evidence of one group, metric and direction, after the last hour.
 
-    `interval` holds at all hours at once since the last alarm or its end; None is an open end. `more_hours` is the expected number until a
-    decision at the same rates and traffic, if known. If unfair, `since` lies between `earliest` and `latest`, and `alarm_at` is the end of
-    the hour of the alarm.
+    `interval` holds at all hours at once since the last alarm or its end; None is an open end.
+    `more_hours` is the expected number until a decision at the same rates and traffic, if known. If
+    unfair, `since` lies between `earliest` and `latest`, and `alarm_at` is the end of the hour of the
+    alarm.
     """
 
     attribute: str
@@ -171,7 +202,13 @@ class Evidence:
         span = {"days": self.hours // DAY_HOURS} if self.is_daily else {"hours": self.hours}
         left_out = [asdict(times) for times in self.left_out]
         comparisons = [comparison.to_json() for comparison in self.comparisons]
-        return {"comparisons": comparisons, **span, "left_out_times": left_out, "records": self.records.to_json(), "labels": self.labels}
+        return {
+            "comparisons": comparisons,
+            **span,
+            "left_out_times": left_out,
+            "records": self.records.to_json(),
+            "labels": self.labels,
+        }
 
 
 def follow_frame(
@@ -194,11 +231,12 @@ def follow_frame(
 ) -> Evidence:
     """Follows the groups of an attribute, or of several together, over the hours of a log.
 
-    Each monitored group is compared with the reference: the ratio of favourable rates with `limit` and 1/`limit` and, where both
-    `prediction` and `label` are given, the differences of true positive rate, false positive rate and accuracy with 0.1 on both sides.
-    All comparisons together raise at most one false alarm in `budget_hours` on average. With `person` only a person's first record
-    counts. Labels take up to `horizon` hours: figures of labels leave out records that are younger than that at the last one; without it,
-    those of the last days if they lack more labels. The other arguments are those of `measure_frame`.
+    Each monitored group is compared with the reference: the ratio of favourable rates with `limit` and
+    1/`limit` and, where both `prediction` and `label` are given, the differences of true positive rate, false
+    positive rate and accuracy with 0.1 on both sides. All comparisons together raise at most one false alarm
+    in `budget_hours` on average. With `person` only a person's first record counts. Labels take up to
+    `horizon` hours: figures of labels leave out records that are younger than that at the last one; without
+    it, those of the last days if they lack more labels. The other arguments are those of `measure_frame`.
 
     Raises:
         InvalidInput: names the argument that is wrong.
@@ -220,17 +258,23 @@ def follow_frame(
         used = counted & settled if needs_labels else counted
         reason = explain_labels(grouping, position, figure, outcomes, used)
         if reason is None:
-            compared.append(_Compared(position, figure, count_group_hours(hours, grouping, position, figure, used)))
+            compared.append(
+                _Compared(position, figure, count_group_hours(hours, grouping, position, figure, used))
+            )
         else:
             unknown.append(f"no evidence on {figure.metric} of {grouping.groups[position].label}: {reason}")
     comparisons = sum(len(comparison.figure.limits) for comparison in compared)
     return Evidence(
         comparisons=tuple(
-            evidence for comparison in compared for evidence in _look_at(comparison, grouping, hours, comparisons, budget_hours)
+            evidence
+            for comparison in compared
+            for evidence in _look_at(comparison, grouping, hours, comparisons, budget_hours)
         ),
         hours=hours.hours,
         first=hours.first,
-        records=count_left_out(frame, grouping, outcomes, {"time_impossible": ~hours.usable, "repeated_person": ~counted}),
+        records=count_left_out(
+            frame, grouping, outcomes, {"time_impossible": ~hours.usable, "repeated_person": ~counted}
+        ),
         left_out=hours.left_out,
         is_daily=hours.block_hours == DAY_HOURS,
         favourable=tuple(map(name_value, lists.favourable)),
@@ -241,7 +285,12 @@ def follow_frame(
 
 
 def check_arguments(
-    frame: object, prediction: str | None, label: str | None, *, limit: object = 0.8, budget_hours: object = HOURS_OF_A_YEAR
+    frame: object,
+    prediction: str | None,
+    label: str | None,
+    *,
+    limit: object = 0.8,
+    budget_hours: object = HOURS_OF_A_YEAR,
 ) -> None:
     """Refuses arguments that no column can make right.
 
@@ -254,7 +303,9 @@ def check_arguments(
     if not is_number(limit) or not 0 < limit < 1:
         raise InvalidInput.of("limit", f"must be a ratio between 0 and 1, such as 0.8, found {limit!r:.100}")
     if not is_number(budget_hours) or not 1 <= budget_hours < np.inf:
-        raise InvalidInput.of("budget_hours", f"must be a number of hours, 1 or more, found {budget_hours!r:.100}")
+        raise InvalidInput.of(
+            "budget_hours", f"must be a number of hours, 1 or more, found {budget_hours!r:.100}"
+        )
 
 
 @frozen(eq=False)
@@ -272,8 +323,13 @@ class Figure:
 def list_figures(outcomes: KnownOutcomes, limit: float) -> Iterator[Figure]:
     """Yields the metrics that the columns suffice for."""
     predicted, actual, outcome = outcomes.predicted, outcomes.actual, outcomes.rated
-    ratios = (Limit(Scale.RATIO, UnfairSide.BELOW, limit, 1 / limit), Limit(Scale.RATIO, UnfairSide.ABOVE, 1 / limit, limit))
-    yield Figure("disparate_impact", outcome.codes == FAVOURABLE, outcome.codes != UNCLASSIFIED, Scale.RATIO, ratios)
+    ratios = (
+        Limit(Scale.RATIO, UnfairSide.BELOW, limit, 1 / limit),
+        Limit(Scale.RATIO, UnfairSide.ABOVE, 1 / limit, limit),
+    )
+    yield Figure(
+        "disparate_impact", outcome.codes == FAVOURABLE, outcome.codes != UNCLASSIFIED, Scale.RATIO, ratios
+    )
     if predicted is None or actual is None:
         return
     differences = (
@@ -281,12 +337,30 @@ def list_figures(outcomes: KnownOutcomes, limit: float) -> Iterator[Figure]:
         Limit(Scale.DIFFERENCE, UnfairSide.ABOVE, DIFFERENCE_LIMIT, -DIFFERENCE_LIMIT),
     )
     classified = (predicted.codes != UNCLASSIFIED) & (actual.codes != UNCLASSIFIED)
-    for metric, code in (("true_positive_rate_difference", FAVOURABLE), ("false_positive_rate_difference", UNFAVOURABLE)):
-        yield Figure(metric, predicted.codes == FAVOURABLE, classified & (actual.codes == code), Scale.DIFFERENCE, differences)
-    yield Figure("accuracy_difference", same_label(actual, predicted), classified, Scale.DIFFERENCE, differences, is_reversed=True)
+    for metric, code in (
+        ("true_positive_rate_difference", FAVOURABLE),
+        ("false_positive_rate_difference", UNFAVOURABLE),
+    ):
+        yield Figure(
+            metric,
+            predicted.codes == FAVOURABLE,
+            classified & (actual.codes == code),
+            Scale.DIFFERENCE,
+            differences,
+        )
+    yield Figure(
+        "accuracy_difference",
+        same_label(actual, predicted),
+        classified,
+        Scale.DIFFERENCE,
+        differences,
+        is_reversed=True,
+    )
 
 
-def explain_labels(grouping: FrameGrouping, position: int, figure: Figure, outcomes: KnownOutcomes, counted: BoolArray) -> str | None:
+def explain_labels(
+    grouping: FrameGrouping, position: int, figure: Figure, outcomes: KnownOutcomes, counted: BoolArray
+) -> str | None:
     """Reason why labels of one decision say nothing of a monitored group's figure; None where they do."""
     metric = CATALOGUE[figure.metric]
     if "labels" not in metric.needs or outcomes.predicted is None or outcomes.actual is None:
@@ -294,19 +368,30 @@ def explain_labels(grouping: FrameGrouping, position: int, figure: Figure, outco
     labelled = outcomes.actual.codes != UNCLASSIFIED
     for members in ([position], of_role(grouping.groups, "reference")):
         of_side = counted & np.isin(grouping.codes, members)
-        counts = [[int((of_side & (outcomes.predicted.codes == code) & which).sum()) for which in (of_side, labelled)] for code in (0, 1)]
+        counts = [
+            [
+                int((of_side & (outcomes.predicted.codes == code) & which).sum())
+                for which in (of_side, labelled)
+            ]
+            for code in (0, 1)
+        ]
         labels = LabelCounts.of(np.array(counts))
         if not labels.allows(metric):
             return labels.explain(metric)
     return None
 
 
-def count_group_hours(hours: HourNumbers, grouping: FrameGrouping, position: int, figure: Figure, counted: BoolArray) -> Hours:
+def count_group_hours(
+    hours: HourNumbers, grouping: FrameGrouping, position: int, figure: Figure, counted: BoolArray
+) -> Hours:
     """Hours of one monitored group and all reference groups together."""
     sides = []
     for codes in ([position], of_role(grouping.groups, "reference")):
         total = counted & figure.total & np.isin(grouping.codes, codes)
-        counts = (np.bincount(hours.numbers[which], minlength=hours.hours).astype(np.float64) for which in (total & figure.part, total))
+        counts = (
+            np.bincount(hours.numbers[which], minlength=hours.hours).astype(np.float64)
+            for which in (total & figure.part, total)
+        )
         sides.append(Side(*counts))
     return Hours(*sides)
 
@@ -324,25 +409,40 @@ def _look_at(
     compared: _Compared, grouping: FrameGrouping, hours: HourNumbers, comparisons: int, budget_hours: float
 ) -> Iterator[ComparisonEvidence]:
     figure, series = compared.figure, compared.series
-    followed = [follow(series, limit, comparisons=comparisons, months=hours.months, budget_hours=budget_hours) for limit in figure.limits]
+    followed = [
+        follow(series, limit, comparisons=comparisons, months=hours.months, budget_hours=budget_hours)
+        for limit in figure.limits
+    ]
     # An alarm on either side begins a chapter of the figure.
     chapter = max(result.chapter for result in followed)
     ends: tuple[float | None, float | None] = (None, None)
     if chapter < len(series):
-        lower, upper = (float(end[-1]) for end in follow_interval(series.between(chapter, len(series)), figure.scale))
+        lower, upper = (
+            float(end[-1]) for end in follow_interval(series.between(chapter, len(series)), figure.scale)
+        )
         ends = (None if np.isnan(lower) else lower, None if np.isnan(upper) else upper)
     if figure.is_reversed:
         ends = (None if ends[1] is None else -ends[1], None if ends[0] is None else -ends[0])
     recent = series.between(max(chapter, len(series) - RECENT_HOURS), len(series))
     for limit, result in zip(figure.limits, followed, strict=True):
         opened = result.open_episode
-        state = State.UNFAIR if opened else State.SHOWN_FAIR if result.shown_since is not None else State.UNDECIDED
+        state = (
+            State.UNFAIR
+            if opened
+            else State.SHOWN_FAIR
+            if result.shown_since is not None
+            else State.UNDECIDED
+        )
         since = opened.since.hour if opened else result.shown_since
         is_below = (limit.direction is UnfairSide.BELOW) is not figure.is_reversed
         more_hours = None
         if state is State.UNDECIDED:
             more_hours = expect_more_hours(
-                limit, recent, EvidenceProgress(result.log_threshold, float(result.log_evidence[-1]), float(result.log_fairness[-1]))
+                limit,
+                recent,
+                EvidenceProgress(
+                    result.log_threshold, float(result.log_evidence[-1]), float(result.log_fairness[-1])
+                ),
             )
         yield ComparisonEvidence(
             attribute=grouping.attribute,

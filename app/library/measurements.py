@@ -31,7 +31,16 @@ from .frame_columns import (
     where,
 )
 from .frame_groups import FrameGrouping, cross_records, group_records
-from .frame_outcomes import FAVOURABLE, UNFAVOURABLE, FrameOutcomes, KnownOutcomes, OutcomeLists, count_left_out, read_outcomes, same_label
+from .frame_outcomes import (
+    FAVOURABLE,
+    UNFAVOURABLE,
+    FrameOutcomes,
+    KnownOutcomes,
+    OutcomeLists,
+    count_left_out,
+    read_outcomes,
+    same_label,
+)
 from .frame_report import GroupSize, Report, Table
 from .name_suggestions import unknown_metrics
 
@@ -39,7 +48,14 @@ DEFAULT = "default"
 """Metrics of a first look: the default ones, and those that a further column was named for."""
 
 USUAL_OF_SCORES = frozenset(
-    {"generalized_equalized_odds_difference", "log_loss", "brier_score", "roc_auc", "calibration_gap", "calibration_error"}
+    {
+        "generalized_equalized_odds_difference",
+        "log_loss",
+        "brier_score",
+        "roc_auc",
+        "calibration_gap",
+        "calibration_error",
+    }
 )
 """Metrics of scores for a first look."""
 
@@ -50,7 +66,13 @@ FEWEST_DRAWS = 10
 """Min draws of an interval."""
 
 _Data = Literal["payload", "feedback", "training"]
-_ARGUMENT = {"scores": "score", "strata": "strata", "rows": "features", "labels": "label", "predictions": "prediction"}
+_ARGUMENT = {
+    "scores": "score",
+    "strata": "strata",
+    "rows": "features",
+    "labels": "label",
+    "predictions": "prediction",
+}
 """Argument that gives what a metric needs."""
 
 LEAST_WEIGHT, MOST_WEIGHT = 1e-12, 1e12
@@ -77,16 +99,19 @@ def measure_frame(
 ) -> Report:
     """Measures one attribute of a frame, or several columns together as their intersection.
 
-    `label` and `prediction` name the columns of what was true and of what was predicted; one of them is enough for the metrics
-    that need no other. `score` holds probabilities of the favourable outcome, `weight` what each record counts, `strata` the
-    classes within which the conditional metrics compare, `features` numbers that say which records are alike.
+    `label` and `prediction` name the columns of what was true and of what was predicted; one of them is
+    enough for the metrics that need no other. `score` holds probabilities of the favourable outcome, `weight`
+    what each record counts, `strata` the classes within which the conditional metrics compare, `features`
+    numbers that say which records are alike.
 
-    `favourable`, `unfavourable`, `monitored` and `reference` take a value, a range `(lo, hi)` of a numeric column (both ends
-    belong to it), or a list of these; the latter two, for several attributes, a mapping from attribute to these. Left out,
-    `unfavourable` is every other value; `group_records` says how groups are chosen that are left out.
+    `favourable`, `unfavourable`, `monitored` and `reference` take a value, a range `(lo, hi)` of a numeric
+    column (both ends belong to it), or a list of these; the latter two, for several attributes, a mapping
+    from attribute to these. Left out, `unfavourable` is every other value; `group_records` says how groups
+    are chosen that are left out.
 
-    `metrics` are keys of the catalogue; None means every metric that the given columns suffice for, DEFAULT the usual ones and
-    those that `score`, `strata` or `features` were given for. `seed` and `draws` fix the resampling of the intervals.
+    `metrics` are keys of the catalogue; None means every metric that the given columns suffice for, DEFAULT
+    the usual ones and those that `score`, `strata` or `features` were given for. `seed` and `draws` fix the
+    resampling of the intervals.
 
     Raises:
         InvalidInput: names the argument that is wrong.
@@ -107,7 +132,9 @@ def measure_frame(
     )
     grouping = group_records(frame, attribute, monitored, reference)
     outcomes = read_outcomes(frame, label, prediction, source.lists)
-    return _build_report(source, outcomes, grouping, _count(source, outcomes, grouping.groups, grouping.codes))
+    return _build_report(
+        source, outcomes, grouping, _count(source, outcomes, grouping.groups, grouping.codes)
+    )
 
 
 def measure_attributes(
@@ -121,8 +148,8 @@ def measure_attributes(
     """Measures each of several attributes of a frame by itself and, last, all of them together.
 
     The reports have the same figures as `measure_frame` gives for each, by the same names: `sex`, `race` and
-    `sex × race`. The records are counted once for all of them, so that sums of scores or of weights may differ in their last digit.
-    The other arguments, and the errors, are those of `measure_frame`.
+    `sex × race`. The records are counted once for all of them, so that sums of scores or of weights may
+    differ in their last digit. The other arguments, and the errors, are those of `measure_frame`.
 
     Raises:
         InvalidInput: names the argument that is wrong.
@@ -132,7 +159,12 @@ def measure_attributes(
     outcomes = read_outcomes(frame, source.label, source.prediction, source.lists)
     cells = None
     if crossing.cells <= MOST_CELLS:
-        cells = _count(source, outcomes, as_groups((str(cell), "monitored") for cell in range(crossing.cells)), crossing.codes)
+        cells = _count(
+            source,
+            outcomes,
+            as_groups((str(cell), "monitored") for cell in range(crossing.cells)),
+            crossing.codes,
+        )
     reports = {}
     for grouping in crossing.groupings:
         of_records = replace(grouping, codes=looked_up(grouping.codes, crossing.codes, missing=NEITHER))
@@ -146,7 +178,9 @@ def measure_attributes(
 
 @dataclass
 class _Given:
-    """Arguments of `measure_frame`, and what they mean: the lists of outcomes, and the keys of the metrics."""
+    """Arguments of `measure_frame`, and what they mean: the lists of outcomes, and the keys of the
+    metrics.
+    """
 
     frame: pd.DataFrame
     _: KW_ONLY
@@ -164,12 +198,17 @@ class _Given:
     lists: OutcomeLists = field(init=False)
     keys: list[str] = field(init=False)
 
-    def __post_init__(self, favourable: object, unfavourable: object, metrics: Collection[str] | str | None) -> None:
+    def __post_init__(
+        self, favourable: object, unfavourable: object, metrics: Collection[str] | str | None
+    ) -> None:
         check_frame(self.frame)
         if self.label is None and self.prediction is None:
             raise InvalidInput.of("prediction", "is needed, or label, or both")
         if self.score is not None and self.prediction is None:
-            raise InvalidInput.of("prediction", "is needed with score: scores are compared with what was true and what was predicted")
+            raise InvalidInput.of(
+                "prediction",
+                "is needed with score: scores are compared with what was true and what was predicted",
+            )
         self.lists = OutcomeLists.of(favourable, unfavourable)
         self.keys = self._pick_metrics(metrics)
         for name, number, least in (("seed", self.seed, 0), ("draws", self.draws, FEWEST_DRAWS)):
@@ -184,7 +223,11 @@ class _Given:
 
     def _lacking(self, key: str) -> list[str]:
         """Arguments without which the metric cannot be measured."""
-        return [name for need in CATALOGUE[key].needs if (name := _ARGUMENT.get(need)) and getattr(self, name) is None]
+        return [
+            name
+            for need in CATALOGUE[key].needs
+            if (name := _ARGUMENT.get(need)) and getattr(self, name) is None
+        ]
 
     def _pick_metrics(self, metrics: Collection[str] | str | None) -> list[str]:
         # Those of predictions are of all records, whatever the labels.
@@ -199,20 +242,31 @@ class _Given:
             # All metrics of a need that alone a column was named for are measured.
             columns = (("strata", self.strata), ("rows", self.features))
             on_purpose = {need for need, column in columns if column is not None}
-            usual = [row for row in fitting if row.is_default or row.key in USUAL_OF_SCORES or on_purpose & set(row.needs)]
+            usual = [
+                row
+                for row in fitting
+                if row.is_default or row.key in USUAL_OF_SCORES or on_purpose & set(row.needs)
+            ]
             return [row.key for row in (usual if metrics == DEFAULT and usual else fitting)]
         keys = [metrics] if isinstance(metrics, str) else list(metrics)
         if not keys:
-            raise InvalidInput.of("metrics", "must list at least one key; left out, it means every metric that the columns suffice for")
+            raise InvalidInput.of(
+                "metrics",
+                "must list at least one key; left out, it means every metric that the columns suffice for",
+            )
         refuse(unknown_metrics(keys))
         for key in keys:
             if lacking := self._lacking(key):
                 raise InvalidInput.of("metrics", f"{key} needs {' and '.join(lacking)}")
             if self.weight is not None and _is_of_rows(key):
-                raise InvalidInput.of("metrics", f"{key} counts every record alike; leave out weight, or the metric")
+                raise InvalidInput.of(
+                    "metrics", f"{key} counts every record alike; leave out weight, or the metric"
+                )
             if key not in here:
                 raise InvalidInput.of(
-                    "metrics", f"{key} is measured on {' and '.join(CATALOGUE[key].data)} data only, and this is {self.data} data"
+                    "metrics",
+                    f"{key} is measured on {' and '.join(CATALOGUE[key].data)} data only, and this is "
+                    f"{self.data} data",
                 )
         return [key for key in CATALOGUE if key in keys]
 
@@ -223,12 +277,22 @@ def _is_of_rows(key: str) -> bool:
 
 def _count(source: _Given, outcomes: KnownOutcomes, groups: Groups, codes: Codes) -> tuple[Table, ...]:
     """Tables of the predictions of all records, and of the labels."""
-    weights = None if source.weight is None else convert_weights(require_column(source.frame, source.weight, "weight"))
-    strata = None if source.strata is None else encode_strata(require_column(source.frame, source.strata, "strata"))
+    weights = (
+        None
+        if source.weight is None
+        else convert_weights(require_column(source.frame, source.weight, "weight"))
+    )
+    strata = (
+        None
+        if source.strata is None
+        else encode_strata(require_column(source.frame, source.strata, "strata"))
+    )
     scores = None
     if source.score is not None and outcomes.predicted:
         scores = convert_scores(require_column(source.frame, source.score, "score"), outcomes.predicted)
-    counted = GroupCounts.from_records(groups, codes, outcomes.rated.codes, weights=weights, strata=strata, scores=scores)
+    counted = GroupCounts.from_records(
+        groups, codes, outcomes.rated.codes, weights=weights, strata=strata, scores=scores
+    )
     if not outcomes.actual or not outcomes.predicted:
         return (counted,)
     labelled = FeedbackCells.from_records(
@@ -245,7 +309,13 @@ def _count(source: _Given, outcomes: KnownOutcomes, groups: Groups, codes: Codes
 
 
 def _measure(table: Table, source: _Given) -> list[Measured]:
-    data: _Data = "feedback" if isinstance(table, FeedbackCells) else "training" if source.prediction is None else "payload"
+    data: _Data = (
+        "feedback"
+        if isinstance(table, FeedbackCells)
+        else "training"
+        if source.prediction is None
+        else "payload"
+    )
     here = {row.key for row in metrics_on(data)}
     metrics = [key for key in source.keys if key in here and not _is_of_rows(key)]
     if isinstance(table, FeedbackCells):
@@ -254,16 +324,23 @@ def _measure(table: Table, source: _Given) -> list[Measured]:
     return measure(table, metrics=metrics, seed=source.seed, draws=source.draws)
 
 
-def _build_report(source: _Given, outcomes: KnownOutcomes, grouping: FrameGrouping, tables: tuple[Table, ...]) -> Report:
+def _build_report(
+    source: _Given, outcomes: KnownOutcomes, grouping: FrameGrouping, tables: tuple[Table, ...]
+) -> Report:
     measured = [result for table in tables for result in _measure(table, source)]
     of_rows = {key: CATALOGUE[key].formula for key in source.keys if _is_of_rows(key)}
     if of_rows:
         features = source.features
-        several = [features] if isinstance(features, str) or not isinstance(features, Iterable) else list(features)
+        several = (
+            [features] if isinstance(features, str) or not isinstance(features, Iterable) else list(features)
+        )
         names = [checked_name(name, "features") for name in several]
         if not names:
             raise InvalidInput.of("features", "must name at least one column")
-        columns = [convert_complete_numbers(require_column(source.frame, name, "features"), "features") for name in names]
+        columns = [
+            convert_complete_numbers(require_column(source.frame, name, "features"), "features")
+            for name in names
+        ]
         rows = RowData(
             groups=grouping.groups,
             codes=grouping.codes.astype(np.int64),
@@ -275,14 +352,21 @@ def _build_report(source: _Given, outcomes: KnownOutcomes, grouping: FrameGroupi
         labelled = tables[-1]
         for result in measure_rows(source.data, rows, of_rows):
             needs_labels = "labels" in CATALOGUE[result.metric].needs
-            measured += judge_labels([result], labelled) if needs_labels and isinstance(labelled, FeedbackCells) else [result]
+            measured += (
+                judge_labels([result], labelled)
+                if needs_labels and isinstance(labelled, FeedbackCells)
+                else [result]
+            )
 
     order = {key: position for position, key in enumerate(CATALOGUE)}
     return Report(
         data=source.data,
         attribute=grouping.attribute,
         favourable=tuple(map(name_value, source.lists.favourable)),
-        groups=tuple(GroupSize(*group, count) for group, count in zip(grouping.groups, grouping.sizes.tolist(), strict=False)),
+        groups=tuple(
+            GroupSize(*group, count)
+            for group, count in zip(grouping.groups, grouping.sizes.tolist(), strict=False)
+        ),
         records=count_left_out(source.frame, grouping, outcomes),
         chosen=grouping.chosen,
         warnings=grouping.warnings,
@@ -317,7 +401,9 @@ def encode_strata(column: Column) -> RecordStrata:
     encoded = encode(column, "strata")
     if len(encoded.texts) > MOST_STRATA:
         raise InvalidInput.of(
-            "strata", f"{column.name!r} holds {len(encoded.texts):,} different values where at most {MOST_STRATA:,} are compared"
+            "strata",
+            f"{column.name!r} holds {len(encoded.texts):,} different values where at most {MOST_STRATA:,} "
+            "are compared",
         )
     return RecordStrata(encoded.texts, encoded.codes)
 
@@ -333,7 +419,9 @@ def convert_scores(column: Column, predicted: FrameOutcomes) -> FloatArray:
         outside = (scores < 0) | (scores > 1)
     if outside.any():
         raise InvalidInput.of(
-            "score", f"{column.name!r} must hold probabilities between 0 and 1, found {scores[outside][0]:g} in {where(outside)}"
+            "score",
+            f"{column.name!r} must hold probabilities between 0 and 1, found {scores[outside][0]:g} in "
+            f"{where(outside)}",
         )
     highest, lowest = -np.inf, np.inf
     for chunk in slices(scores.size):
@@ -346,7 +434,8 @@ def convert_scores(column: Column, predicted: FrameOutcomes) -> FloatArray:
     if -np.inf < highest < lowest < np.inf:
         raise InvalidInput.of(
             "score",
-            f"{column.name!r} is higher for every unfavourable prediction than for any favourable one: it must be the probability of the"
+            f"{column.name!r} is higher for every unfavourable prediction than for any favourable one: it "
+            "must be the probability of the"
             " favourable outcome, so take 1 - score",
         )
     return scores

@@ -10,7 +10,9 @@ from ..statistics.catalogue import CATALOGUE
 SUGGESTED = 3
 """Max keys that an error proposes."""
 
-_OFFERED = tuple(key for key, row in CATALOGUE.items() if not {"payload", "feedback", "training"}.isdisjoint(row.data))
+_OFFERED = tuple(
+    key for key, row in CATALOGUE.items() if not {"payload", "feedback", "training"}.isdisjoint(row.data)
+)
 """Keys that can be measured on a frame, without copies."""
 
 
@@ -26,7 +28,9 @@ def unknown_metrics(keys: Sequence[object]) -> list[FieldProblem]:
                 if normalized in (_normalize(alias), _normalize(called)):
                     tools.setdefault(key, []).append(f"{tool}'s")
         holding = [key for key in _OFFERED if normalized and normalized in key]
-        close = list(dict.fromkeys([*get_close_matches(normalized, _OFFERED, n=SUGGESTED), *holding]))[:SUGGESTED]
+        close = list(dict.fromkeys([*get_close_matches(normalized, _OFFERED, n=SUGGESTED), *holding]))[
+            :SUGGESTED
+        ]
         if tools:
             suggestion = " or ".join(f"{' and '.join(of_key)} name of {key}" for key, of_key in tools.items())
             message = f"; it is {suggestion}"

@@ -26,8 +26,8 @@ from .hours_of_groups import RECENT_HOURS, check_arguments, count_group_hours, l
 class Plan:
     """Plan of one group: assumed traffic and reference rate, and the hours and records that suffice.
 
-    `hours` and `records` (of both sides) are None where two years do not suffice, or a side had no records in the last week. `counted` are
-    the log's records of that week.
+    `hours` and `records` (of both sides) are None where two years do not suffice, or a side had no records
+    in the last week. `counted` are the log's records of that week.
     """
 
     attribute: str
@@ -64,10 +64,12 @@ def plan_frame(
     time_format: str | None = None,
     earliest: date | str | None = None,
 ) -> tuple[Plan, ...]:
-    """Returns for each monitored group the hours and records after which a ratio of favourable rates would be found.
+    """Returns for each monitored group the hours and records after which a ratio of favourable rates would be
+    found.
 
-    "Found" is the alarm of `follow_frame` with the same columns, limit and budget, with that probability. Traffic and reference rate are
-    the means of the log's last 168 hours. The other arguments are those of `follow_frame`.
+    "Found" is the alarm of `follow_frame` with the same columns, limit and budget, with that probability.
+    Traffic and reference rate are the means of the log's last 168 hours. The other arguments are those of
+    `follow_frame`.
 
     Raises:
         InvalidInput: names the argument that is wrong.
@@ -83,12 +85,16 @@ def plan_frame(
     watched = of_role(grouping.groups, "monitored")
     threshold = budget_hours * len(watched) * sum(len(figure.limits) for figure in figures)
     recent = hours.usable & (hours.numbers >= hours.hours - RECENT_HOURS)
-    counted = count_left_out(frame, grouping, outcomes, {"time_impossible": ~hours.usable, "outside_period": ~recent})
+    counted = count_left_out(
+        frame, grouping, outcomes, {"time_impossible": ~hours.usable, "outside_period": ~recent}
+    )
     lower, span = Limit(Scale.RATIO, UnfairSide.BELOW, limit, 1 / limit), min(hours.hours, RECENT_HOURS)
     plans = []
     for position in watched:
         series = count_group_hours(hours, grouping, position, figures[0], recent)
-        watched_per_hour, compared_per_hour = (float(np.sum(side.records)) / span for side in (series.monitored, series.reference))
+        watched_per_hour, compared_per_hour = (
+            float(np.sum(side.records)) / span for side in (series.monitored, series.reference)
+        )
         rate = float((series.reference.favourable.sum() + 0.5) / (series.reference.records.sum() + 1))
         delay = None
         if watched_per_hour > 0 and compared_per_hour > 0:

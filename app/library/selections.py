@@ -12,7 +12,13 @@ from ..base.frozen import frozen
 from ..base.values import TOGETHER, canonical
 from ..domain.monitor import Comparison
 from ..statistics.group_labels import NEITHER, ComparedGroup, IntArray, cross
-from ..statistics.selections.category_people import AttributeCategories, Control, CountedPeople, divide_numbers, has_many_numbers
+from ..statistics.selections.category_people import (
+    AttributeCategories,
+    Control,
+    CountedPeople,
+    divide_numbers,
+    has_many_numbers,
+)
 from ..statistics.selections.category_schemes import CategoryMapping, require_mappings
 from ..statistics.selections.controls_sheet import controls_sheet
 from ..statistics.selections.four_fifths import ImpactTable
@@ -20,7 +26,13 @@ from ..statistics.selections.lending_sheet import lending_sheet
 from ..statistics.selections.local_law_144 import LEAST_SHARE, audit_tables
 from ..statistics.selections.probability_bounds import bound_categories, bounds_sheet
 from ..statistics.selections.selection_categories import Category, CategoryTable, highest_rate
-from ..statistics.selections.selection_json import ImpactSheet, Sheet, as_json, compare_with_reference, name_sheet
+from ..statistics.selections.selection_json import (
+    ImpactSheet,
+    Sheet,
+    as_json,
+    compare_with_reference,
+    name_sheet,
+)
 from ..statistics.selections.selection_presets import NOTICE, PRESETS, Preset, PresetName, SheetName
 from ..statistics.sentences.left_out import CountedRecords, Marks, count_records
 from .frame_columns import MISSING, Encoded, convert_numbers, encode, is_numeric, require_column
@@ -35,7 +47,8 @@ MOST_CATEGORIES = 500
 class Selection:
     """Counted people: tables of each attribute and, of several, of all together, and the records of each.
 
-    `answers` are those of each record. `assessed` people have a prediction or a score. `unknown` ones lack a value of an attribute.
+    `answers` are those of each record. `assessed` people have a prediction or a score. `unknown` ones lack
+    a value of an attribute.
     """
 
     tables: tuple[CategoryTable, ...]
@@ -46,17 +59,29 @@ class Selection:
 
 
 def count_selected(
-    frame: pd.DataFrame, *, attributes: Sequence[str], prediction: str, favourable: object = 1, unfavourable: object = None
+    frame: pd.DataFrame,
+    *,
+    attributes: Sequence[str],
+    prediction: str,
+    favourable: object = 1,
+    unfavourable: object = None,
 ) -> Selection:
     """Counts the people that a selecting tool selected: those with a favourable prediction.
 
-    `favourable` and `unfavourable` are as for `measure_frame`. An empty value of an attribute is an unknown category.
+    `favourable` and `unfavourable` are as for `measure_frame`. An empty value of an attribute is an unknown
+    category.
 
     Raises:
         InvalidInput: names the argument that is wrong.
     """
-    outcomes = classify_outcomes(require_column(frame, prediction, "prediction"), OutcomeLists.of(favourable, unfavourable), "prediction")
-    answers = PersonAnswers(outcomes.codes != UNCLASSIFIED, outcomes.codes == FAVOURABLE, "predictions", outcomes.is_missing)
+    outcomes = classify_outcomes(
+        require_column(frame, prediction, "prediction"),
+        OutcomeLists.of(favourable, unfavourable),
+        "prediction",
+    )
+    answers = PersonAnswers(
+        outcomes.codes != UNCLASSIFIED, outcomes.codes == FAVOURABLE, "predictions", outcomes.is_missing
+    )
     if not answers.are_assessed.any():
         raise InvalidInput.of("prediction", f"{prediction!r} has no value that is favourable or unfavourable")
     return _count(frame, attributes, answers)
@@ -73,12 +98,15 @@ def count_scored(frame: pd.DataFrame, *, attributes: Sequence[str], score: str) 
     if not are_assessed.any():
         raise InvalidInput.of("score", f"{score!r} has no number")
     median = float(np.median(scores[are_assessed]))
-    return _count(frame, attributes, PersonAnswers(are_assessed, scores > median, "scores", ~are_assessed, median))
+    return _count(
+        frame, attributes, PersonAnswers(are_assessed, scores > median, "scores", ~are_assessed, median)
+    )
 
 
 @frozen(eq=False)
 class PersonAnswers:
-    """Per record, whether the tool assessed the person, and selected it; `kind` are the answers of `count_records`.
+    """Per record, whether the tool assessed the person, and selected it; `kind` are the answers of
+    `count_records`.
 
     `median` is of all assessed scores.
     """
@@ -97,19 +125,30 @@ class PersonAnswers:
 def _count(frame: pd.DataFrame, attributes: Sequence[str], answers: PersonAnswers) -> Selection:
     columns = [encode_known(frame, name) for name in (attribute_names(attributes) if attributes else ())]
     together = [columns] if len(columns) > 1 else []
-    counted = [_tabulate(combination, answers) for combination in ([[column] for column in columns] + together)]
+    counted = [
+        _tabulate(combination, answers) for combination in ([[column] for column in columns] + together)
+    ]
     tables = tuple(table for table, _ in counted)
-    records = tuple(count for _, count in counted) or (_count_people("", (), np.full(len(frame), NEITHER), answers, None),)
-    return Selection(tables, records, answers, int(answers.are_assessed.sum()), tables[-1].unknown if tables else 0)
+    records = tuple(count for _, count in counted) or (
+        _count_people("", (), np.full(len(frame), NEITHER), answers, None),
+    )
+    return Selection(
+        tables, records, answers, int(answers.are_assessed.sum()), tables[-1].unknown if tables else 0
+    )
 
 
 def encode_known(frame: pd.DataFrame, name: str) -> Encoded:
     """Attribute by its values; an empty text is an unknown value."""
     column = require_column(frame, name, "attribute")
-    encoded = encode(column.mask(column.map(lambda value: isinstance(value, str) and not value.strip()).astype(bool)), "attribute")
+    encoded = encode(
+        column.mask(column.map(lambda value: isinstance(value, str) and not value.strip()).astype(bool)),
+        "attribute",
+    )
     if len(encoded.texts) > MOST_CATEGORIES:
         raise InvalidInput.of(
-            "attribute", f"{name!r} holds {len(encoded.texts):,} different values where at most {MOST_CATEGORIES} categories are expected"
+            "attribute",
+            f"{name!r} holds {len(encoded.texts):,} different values where at most {MOST_CATEGORIES} "
+            "categories are expected",
         )
     return encoded
 
@@ -121,22 +160,36 @@ def _tabulate(columns: Sequence[Encoded], answers: PersonAnswers) -> tuple[Categ
     is_known = cell != NEITHER
     cells, cell_of = np.unique(cell[is_known], return_inverse=True)
     cell_codes = zip(*(axis.tolist() for axis in np.unravel_index(cells, shape)), strict=True)
-    names = [tuple(column.texts[code] for column, code in zip(columns, codes, strict=True)) for codes in cell_codes]
+    names = [
+        tuple(column.texts[code] for column, code in zip(columns, codes, strict=True)) for codes in cell_codes
+    ]
     order = sorted(range(len(names)), key=names.__getitem__)
     codes = np.full(is_known.size, NEITHER)
     codes[is_known] = np.argsort(order)[cell_of]
     groups = [ComparedGroup(TOGETHER.join(names[no]), "monitored") for no in order]
     records = _count_people(comparison.label, groups, codes, answers, ~is_known)
-    counts = zip(order, records.counts.sum(axis=1).tolist(), records.counts[:, FAVOURABLE].tolist(), strict=False)
+    counts = zip(
+        order, records.counts.sum(axis=1).tolist(), records.counts[:, FAVOURABLE].tolist(), strict=False
+    )
     categories = tuple(Category(names[no], people, selected) for no, people, selected in counts if people)
     return CategoryTable(comparison, categories, int((answers.are_assessed & ~is_known).sum())), records
 
 
 def _count_people(
-    attribute: str, groups: Sequence[ComparedGroup], codes: IntArray, answers: PersonAnswers, lacks_value: Marks | None
+    attribute: str,
+    groups: Sequence[ComparedGroup],
+    codes: IntArray,
+    answers: PersonAnswers,
+    lacks_value: Marks | None,
 ) -> CountedRecords:
     return count_records(
-        attribute, groups, codes, answers.outcomes, answers=answers.kind, lacks_answer=answers.are_missing, lacks_value=lacks_value
+        attribute,
+        groups,
+        codes,
+        answers.outcomes,
+        answers=answers.kind,
+        lacks_answer=answers.are_missing,
+        lacks_value=lacks_value,
     )
 
 
@@ -144,7 +197,8 @@ def _count_people(
 class SelectionReport:
     """Sheets of a preset, and their counts. `score` is the column whose median decides.
 
-    `references` are the categories that the lending and controls sheets compare with; the caller `chosen` those of some attributes.
+    `references` are the categories that the lending and controls sheets compare with; the caller `chosen`
+    those of some attributes.
     """
 
     name: PresetName
@@ -183,21 +237,33 @@ class SelectionReport:
         for table, counted in zip(self.selection.tables, self.selection.records, strict=False):
             best = ImpactTable(table).compared_with
             names = self.references.get(counted.attribute, (best.label,) if best else ())
-            groups = [ComparedGroup(group.label, "reference" if group.label in names else "monitored") for group in counted.groups]
+            groups = [
+                ComparedGroup(group.label, "reference" if group.label in names else "monitored")
+                for group in counted.groups
+            ]
             listed.append(replace(counted, groups=tuple(groups)))
         return listed
 
     def sheets_json(self) -> dict[SheetName, Mapping[str, Any]]:
         """Sheets as JSON, in the order of the preset, then those that options ask for."""
-        sheets: dict[SheetName, Mapping[str, Any]] = {name_sheet(sheet): as_json(sheet) for sheet in self.sheets} | dict(self.people_sheets)
+        sheets: dict[SheetName, Mapping[str, Any]] = {
+            name_sheet(sheet): as_json(sheet) for sheet in self.sheets
+        } | dict(self.people_sheets)
         impact = sheets.get(SheetName.ADVERSE_IMPACT)
         for table, written in zip(self.selection.tables, impact["tables"], strict=True) if impact else ():
             # Of attributes together none is chosen: their label is no attribute.
             names = self.references[table.comparison.label] if table.comparison.label in self.chosen else ()
             members = [category for category in table.categories if category.label in names]
-            people, selected = sum(member.applicants for member in members), sum(member.selected for member in members)
-            compare_with_reference(written, table, Category((", ".join(names),), people, selected) if members else None)
-        return {name: sheets[name] for name in dict.fromkeys((*self.preset.sheets, *sheets)) if name in sheets}
+            people, selected = (
+                sum(member.applicants for member in members),
+                sum(member.selected for member in members),
+            )
+            compare_with_reference(
+                written, table, Category((", ".join(names),), people, selected) if members else None
+            )
+        return {
+            name: sheets[name] for name in dict.fromkeys((*self.preset.sheets, *sheets)) if name in sheets
+        }
 
 
 def report_selections(
@@ -214,16 +280,19 @@ def report_selections(
     reference: Mapping[str, Sequence[str]] | None = None,
     control: Sequence[str] = (),
 ) -> SelectionReport:
-    """Reports which people a tool selected, by the rule of a preset: `ll144`, `ugesp`, `lending`, `eu-ai-act` or `insurance-co`.
+    """Reports which people a tool selected, by the rule of a preset: `ll144`, `ugesp`, `lending`, `eu-ai-act`
+    or `insurance-co`.
 
-    A tool that selects has a `prediction`, of which values are `favourable`; a tool that scores has a `score`, and everybody with
-    more than the median counts as selected. With both, `lending` and `insurance-co` take decisions of the one and gaps of the other.
-    `reference` names the categories of an attribute that others are compared with, by default the one with the highest rate among those
-    with at least 2 % of the people; `control` columns that decisions may depend on.
+    A tool that selects has a `prediction`, of which values are `favourable`; a tool that scores has a
+    `score`, and everybody with more than the median counts as selected. With both, `lending` and
+    `insurance-co` take decisions of the one and gaps of the other. `reference` names the categories of an
+    attribute that others are compared with, by default the one with the highest rate among those with at
+    least 2 % of the people; `control` columns that decisions may depend on.
 
-    Categories with less than `least_share` (0 to below 1) of the assessed people are left out of the impact ratios of `ll144`. An empty
-    value of an attribute is an unknown category. `categories` map values of attributes to the categories of a scheme, or name columns of
-    weights, which make a sheet of their own: of bounds, by the probability of each category. With weights, `attribute` may be left out.
+    Categories with less than `least_share` (0 to below 1) of the assessed people are left out of the impact
+    ratios of `ll144`. An empty value of an attribute is an unknown category. `categories` map values of
+    attributes to the categories of a scheme, or name columns of weights, which make a sheet of their own: of
+    bounds, by the probability of each category. With weights, `attribute` may be left out.
 
     Raises:
         InvalidInput: names the argument that is wrong.
@@ -235,18 +304,32 @@ def report_selections(
         raise InvalidInput.of("least_share", f"must be a share from 0 to below 1, found {least_share!r:.100}")
     attributes = (attribute,) if isinstance(attribute, str) else tuple(attribute)
     has_lending = SheetName.LENDING in rule.sheets
-    if (prediction is None and score is None) or (prediction is not None and score is not None and not has_lending):
-        raise InvalidInput.of("prediction", "must be given for a tool that selects, or `score` for a tool that scores; one of the two")
+    if (prediction is None and score is None) or (
+        prediction is not None and score is not None and not has_lending
+    ):
+        raise InvalidInput.of(
+            "prediction",
+            "must be given for a tool that selects, or `score` for a tool that scores; one of the two",
+        )
     chosen = dict(reference or {})
-    categories = [_name_reference(mapping, chosen.pop(mapping.attribute, ())) if mapping.weights else mapping for mapping in categories]
+    categories = [
+        _name_reference(mapping, chosen.pop(mapping.attribute, ())) if mapping.weights else mapping
+        for mapping in categories
+    ]
     for name in chosen:
         if name not in attributes:
-            raise InvalidInput.of("reference", f"{name!r} is not one of the attributes, which are {', '.join(attributes)}")
+            raise InvalidInput.of(
+                "reference", f"{name!r} is not one of the attributes, which are {', '.join(attributes)}"
+            )
     for name in control:
         if name in attributes:
-            raise InvalidInput.of("control", f"{name!r} is an attribute of the report and cannot be its own control")
+            raise InvalidInput.of(
+                "control", f"{name!r} is an attribute of the report and cannot be its own control"
+            )
     if control and not attributes:
-        raise InvalidInput.of("control", "needs an attribute, whose categories are compared given the control")
+        raise InvalidInput.of(
+            "control", "needs an attribute, whose categories are compared given the control"
+        )
     require_mappings(categories)
     weighted = [mapping for mapping in categories if mapping.weights]
     if not attributes and not weighted:
@@ -255,8 +338,17 @@ def report_selections(
     if prediction is None:
         selection = count_scored(frame, attributes=attributes, score=str(score))
     else:
-        selection = count_selected(frame, attributes=attributes, prediction=prediction, favourable=favourable, unfavourable=unfavourable)
-    chosen = {name: [encode_known(frame, name).spelled(label) for label in labels] for name, labels in chosen.items()}
+        selection = count_selected(
+            frame,
+            attributes=attributes,
+            prediction=prediction,
+            favourable=favourable,
+            unfavourable=unfavourable,
+        )
+    chosen = {
+        name: [encode_known(frame, name).spelled(label) for label in labels]
+        for name, labels in chosen.items()
+    }
     references = choose_references(selection.tables, chosen)
     people_sheets: dict[SheetName, Mapping[str, Any]] = {}
     if attributes and (control or has_lending):
@@ -269,21 +361,39 @@ def report_selections(
     sheets: list[Sheet] = []
     for sheet in rule.sheets if attributes else ():
         if sheet is SheetName.LL144:
-            counts = audit_tables(selection.tables, assessed=selection.assessed, unknown=selection.unknown, least_share=least_share)
+            counts = audit_tables(
+                selection.tables,
+                assessed=selection.assessed,
+                unknown=selection.unknown,
+                least_share=least_share,
+            )
             sheets.append(counts)
         elif sheet is SheetName.ADVERSE_IMPACT:
             sheets.append(ImpactSheet(tuple(map(ImpactTable, selection.tables)), selection.unknown))
     median_of = score if prediction is None else None
-    return SelectionReport(PresetName(preset), attributes, median_of, selection, tuple(sheets), references, tuple(chosen), people_sheets)
+    return SelectionReport(
+        PresetName(preset),
+        attributes,
+        median_of,
+        selection,
+        tuple(sheets),
+        references,
+        tuple(chosen),
+        people_sheets,
+    )
 
 
 def _name_reference(mapping: CategoryMapping, names: Sequence[str]) -> CategoryMapping:
     if len(names) > 1:
-        raise InvalidInput.of("reference", f"must be one category of {mapping.attribute!r}, found {', '.join(names)}")
+        raise InvalidInput.of(
+            "reference", f"must be one category of {mapping.attribute!r}, found {', '.join(names)}"
+        )
     return replace(mapping, reference=names[0]) if names else mapping
 
 
-def map_values(frame: pd.DataFrame, attributes: Sequence[str], mappings: Sequence[CategoryMapping]) -> pd.DataFrame:
+def map_values(
+    frame: pd.DataFrame, attributes: Sequence[str], mappings: Sequence[CategoryMapping]
+) -> pd.DataFrame:
     """Frame with mapped values replaced by their categories; others of these columns are missing.
 
     Raises:
@@ -293,19 +403,30 @@ def map_values(frame: pd.DataFrame, attributes: Sequence[str], mappings: Sequenc
         if mapping.weights:
             continue
         if mapping.attribute not in attributes:
-            raise InvalidInput.of("categories", f"{mapping.attribute!r} is not one of the attributes, which are {', '.join(attributes)}")
+            raise InvalidInput.of(
+                "categories",
+                f"{mapping.attribute!r} is not one of the attributes, which are {', '.join(attributes)}",
+            )
         named = mapping.values  # noqa: PD011 - a mapping's own member
         categories = {canonical(value).strip(): category for value, category in named.items()}
         column = require_column(frame, mapping.attribute, "attribute")
-        mapped = column.map(lambda value, lookup=categories: lookup.get(canonical(value).strip()), na_action="ignore")
+        mapped = column.map(
+            lambda value, lookup=categories: lookup.get(canonical(value).strip()), na_action="ignore"
+        )
         if not mapped.notna().any():
-            raise InvalidInput.of("categories", f"none of the values that are mapped occurs in {mapping.attribute!r}")
+            raise InvalidInput.of(
+                "categories", f"none of the values that are mapped occurs in {mapping.attribute!r}"
+            )
         frame = frame.assign(**{mapping.attribute: mapped.astype(object)})
     return frame
 
 
-def _bound_categories(frame: pd.DataFrame, mapping: CategoryMapping, answers: PersonAnswers) -> dict[str, Any]:
-    weights = np.array([convert_numbers(require_column(frame, name, "categories"), "categories") for name in mapping.weights])
+def _bound_categories(
+    frame: pd.DataFrame, mapping: CategoryMapping, answers: PersonAnswers
+) -> dict[str, Any]:
+    weights = np.array(
+        [convert_numbers(require_column(frame, name, "categories"), "categories") for name in mapping.weights]
+    )
     assessed = answers.are_assessed
     records = np.ones(int(assessed.sum()), dtype=np.int64)
     return bound_categories(mapping, weights[:, assessed], records, answers.are_selected[assessed])
@@ -314,8 +435,11 @@ def _bound_categories(frame: pd.DataFrame, mapping: CategoryMapping, answers: Pe
 NO_SCORES = "no column of scores was named"
 
 
-def choose_references(tables: Sequence[CategoryTable], chosen: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
-    """Reference categories of each attribute: chosen ones, or else the one that four-fifths ratios are taken to.
+def choose_references(
+    tables: Sequence[CategoryTable], chosen: Mapping[str, Sequence[str]]
+) -> dict[str, tuple[str, ...]]:
+    """Reference categories of each attribute: chosen ones, or else the one that four-fifths ratios are taken
+    to.
 
     Raises:
         InvalidInput: a chosen one does not occur.
@@ -328,7 +452,9 @@ def choose_references(tables: Sequence[CategoryTable], chosen: Mapping[str, Sequ
         labels = [category.label for category in table.categories]
         for label in chosen.get(name, ()):
             if label not in labels:
-                raise InvalidInput.of("reference", f"{label!r} is not a category of {name!r}, which has {', '.join(labels)}")
+                raise InvalidInput.of(
+                    "reference", f"{label!r} is not a category of {name!r}, which has {', '.join(labels)}"
+                )
         best = ImpactTable(table).compared_with or highest_rate(table.categories)
         references[name] = tuple(chosen.get(name, ())) or ((best.label,) if best else ())
     return references
@@ -365,4 +491,6 @@ def people_of_frame(
         else:
             encoded = encode(column, "control")
             read.append(Control(name, encoded.texts, encoded.codes.astype(np.int64)))
-    return CountedPeople(records, answers.outcomes, tuple(attributes), tuple(read), scores, NO_SCORES if scores is None else "")
+    return CountedPeople(
+        records, answers.outcomes, tuple(attributes), tuple(read), scores, NO_SCORES if scores is None else ""
+    )

@@ -48,11 +48,13 @@ def find_groups(
     time_format: str | None = None,
     earliest: date | str | None = None,
 ) -> GroupSearch:
-    """Looks for the subgroup whose favourable rate falls short most (or is furthest ahead, `direction` "above").
+    """Looks for the subgroup whose favourable rate falls short most (or is furthest ahead, `direction`
+    "above").
 
-    One scan over up to eight `features` reads all records. A subgroup that chance alone would find in at most 5 % of scans is named, by its
-    rule over the features; with `strata`, records are compared with those of the same stratum. Of each `person` only the first record
-    counts, by `time` or else in the order of the frame. Outcomes are those of `prediction`, else of `label`.
+    One scan over up to eight `features` reads all records. A subgroup that chance alone would find in at most
+    5 % of scans is named, by its rule over the features; with `strata`, records are compared with those of
+    the same stratum. Of each `person` only the first record counts, by `time` or else in the order of the
+    frame. Outcomes are those of `prediction`, else of `label`.
 
     Raises:
         InvalidInput: names the argument that is wrong.
@@ -60,16 +62,22 @@ def find_groups(
     if direction not in tuple(UnfairSide):
         raise InvalidInput.of("direction", f"must be 'below' or 'above', found {direction!r:.100}")
     check_arguments(frame, prediction, label)
-    answered = read_outcomes(frame, label if prediction is None else None, prediction, OutcomeLists.of(favourable, unfavourable))
+    answered = read_outcomes(
+        frame, label if prediction is None else None, prediction, OutcomeLists.of(favourable, unfavourable)
+    )
     outcomes = answered.rated
     counted = outcomes.codes != UNCLASSIFIED
     reasons = {}
-    seconds = np.arange(len(frame)) if time is None else read_hours(frame, time, time_format, earliest).seconds
+    seconds = (
+        np.arange(len(frame)) if time is None else read_hours(frame, time, time_format, earliest).seconds
+    )
     if person is not None:
         is_first = first_of_each(require_column(frame, person, "person"), seconds)
         counted &= is_first
         reasons = {"repeated_person": ~is_first}
-    names = [features] if isinstance(features, str) else list(features) if isinstance(features, Sequence) else []
+    names = (
+        [features] if isinstance(features, str) else list(features) if isinstance(features, Sequence) else []
+    )
     if not 1 <= len(names) <= MAX_FEATURES or len(set(map(str, names))) < len(names):
         raise InvalidInput.of("features", f"must name 1 to {MAX_FEATURES} columns, each once")
     binned = [bin_feature(require_column(frame, name, "features"), counted) for name in names]
@@ -78,11 +86,16 @@ def find_groups(
         encoded = encode_strata(require_column(frame, strata, "strata"))
         if len(encoded.labels) > MAX_STRATA:
             raise InvalidInput.of(
-                "strata", f"{strata!r} holds {len(encoded.labels):,} different values where at most {MAX_STRATA} are compared"
+                "strata",
+                f"{strata!r} holds {len(encoded.labels):,} different values where at most {MAX_STRATA} are "
+                "compared",
             )
         of_stratum = np.unique(np.asarray(encoded.codes), return_inverse=True)[1].astype(np.int64)[counted]
     if counted.sum() < 2 * MIN_RECORDS:
-        raise InvalidInput.of(answered.answers[:-1], f"has {counted.sum()} records that count, and a scan needs {2 * MIN_RECORDS}")
+        raise InvalidInput.of(
+            answered.answers[:-1],
+            f"has {counted.sum()} records that count, and a scan needs {2 * MIN_RECORDS}",
+        )
     result = search_groups(
         [bins for bins, _ in binned],
         np.column_stack([codes for _, codes in binned])[counted],
@@ -92,7 +105,15 @@ def find_groups(
         seed=seed,
     )
     no_group, lacks_answer = np.full(len(frame), NEITHER), outcomes.is_missing
-    records = count_records("", (), no_group, outcomes.codes, answers=answered.answers, lacks_answer=lacks_answer, excluded=reasons)
+    records = count_records(
+        "",
+        (),
+        no_group,
+        outcomes.codes,
+        answers=answered.answers,
+        lacks_answer=lacks_answer,
+        excluded=reasons,
+    )
     return GroupSearch(result, records)
 
 

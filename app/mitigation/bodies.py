@@ -145,7 +145,9 @@ class CutOffOut(Out):
 
 
 class ProfileOut(Out):
-    """One version of a profile fitted to payload. It never changes, so a debiased answer can be computed again from it."""
+    """One version of a profile fitted to payload. It never changes, so a debiased answer can be computed
+    again from it.
+    """
 
     model_config = example(_PROFILE)
 
@@ -165,7 +167,8 @@ class ProfileOut(Out):
 
 
 NOTE = (
-    "Quality is measured on records held out of the training. A score is what the detector expects of a record, not what the model"
+    "Quality is measured on records held out of the training. A score is what the detector expects of a "
+    "record, not what the model"
     " says of it."
 )
 
@@ -189,16 +192,38 @@ _TRAINED = {
     "held_out_biased": 132,
     "threshold": 0.3127,
     "quality": {
-        "roc_auc": {"value": 0.9612, "lower": 0.9437, "upper": 0.9734, "interval_method": "delong_wilson", "n": 843, "reason": None},
-        "precision": {"value": 0.7333, "lower": 0.6611, "upper": 0.7949, "interval_method": "wilson", "n": 165, "reason": None},
+        "roc_auc": {
+            "value": 0.9612,
+            "lower": 0.9437,
+            "upper": 0.9734,
+            "interval_method": "delong_wilson",
+            "n": 843,
+            "reason": None,
+        },
+        "precision": {
+            "value": 0.7333,
+            "lower": 0.6611,
+            "upper": 0.7949,
+            "interval_method": "wilson",
+            "n": 165,
+            "reason": None,
+        },
         "recall": _FIGURE,
-        "selected": {"value": 0.1957, "lower": 0.1704, "upper": 0.2239, "interval_method": "wilson", "n": 843, "reason": None},
+        "selected": {
+            "value": 0.1957,
+            "lower": 0.1704,
+            "upper": 0.2239,
+            "interval_method": "wilson",
+            "n": 843,
+            "reason": None,
+        },
     },
 }
 _REFUSED = {
     "attribute": "Age",
     "state": "refused",
-    "reason": "31 of the 902 monitored records with an unfavourable outcome are biased; at least 50 are needed.",
+    "reason": "31 of the 902 monitored records with an unfavourable outcome are biased; at least 50 are "
+    "needed.",
     "records": 902,
     "biased_records": 31,
     "used": 902,
@@ -255,7 +280,9 @@ class QualityOut(Out):
 
 
 class DetectorOut(Out):
-    """The result of a training for one attribute. Counts are of monitored records with an unfavourable outcome."""
+    """The result of a training for one attribute. Counts are of monitored records with an unfavourable
+    outcome.
+    """
 
     model_config = example(_TRAINED)
 

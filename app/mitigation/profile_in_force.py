@@ -19,7 +19,12 @@ from ..checks.subject import require_column
 from ..checks.window.window import BEGINNING
 from ..database.engine import Database, arrow_reader
 from ..deployments.mitigation_queries import newest_profile, store_profile
-from ..deployments.training.donor_values import GroupDonors, describe_missing_field, donors_of_groups, representative_donors
+from ..deployments.training.donor_values import (
+    GroupDonors,
+    describe_missing_field,
+    donors_of_groups,
+    representative_donors,
+)
 from ..deployments.training.queries import read_donor_digests, read_donors
 from ..deployments.training.training_facts import Donors
 from ..domain.check import Span
@@ -36,7 +41,10 @@ from .settings_rules import mitigated_attributes
 
 HALF = 0.5
 SEVERAL_CLASSES = "the model has more than two classes, and predicts the one with the greatest probability"
-NOT_APART = "favourable and unfavourable predictions overlap in their probabilities, so the model does not decide by them alone"
+NOT_APART = (
+    "favourable and unfavourable predictions overlap in their probabilities, so the model does not "
+    "decide by them alone"
+)
 
 MOST_VALUES = 10
 """Max reference values that get a copy, those with most records: each is one more copy of every record."""
@@ -46,13 +54,20 @@ Changes: TypeAlias = "tuple[tuple[str, Scalar | None], ...]"
 QUANTILES = 5
 """Values for a range: the middles of that many parts with equally many records."""
 NO_REFERENCE = "no reference value is listed, and none has been logged"
-NO_DONORS = "the training data keep no record of the reference group, from which copies would take their correlated features"
-UNSEEN = "the model never sees it, and the monitor names no correlated features, so changing it changes no answer"
+NO_DONORS = (
+    "the training data keep no record of the reference group, from which copies would take their "
+    "correlated features"
+)
+UNSEEN = (
+    "the model never sees it, and the monitor names no correlated features, so changing it changes no answer"
+)
 
 
 @frozen(kw_only=True)
 class Goal:
-    """Conditions that a profile is fitted for. `donors` are those of the meta fields that work through correlated features."""
+    """Conditions that a profile is fitted for. `donors` are those of the meta fields that work through
+    correlated features.
+    """
 
     deployment: Deployment
     monitor: Monitor
@@ -61,24 +76,34 @@ class Goal:
     basis: str
 
     def attributes(self) -> list[MonitoredAttribute]:
-        return [attribute for attribute in self.monitor.attributes if attribute.rule is None and self.settings.mitigates(attribute.feature)]
+        return [
+            attribute
+            for attribute in self.monitor.attributes
+            if attribute.rule is None and self.settings.mitigates(attribute.feature)
+        ]
 
 
 def fit_to(goal: Goal, rows: pa.Table, values: pa.Table, *, now: datetime) -> Profile:
     """Returns the profile of those of the payload records that are of the present model, as version 0."""
-    rule, is_present = goal.monitor.outcomes, np.array(rows["model_revision"].to_pylist(), dtype=object) == goal.deployment.model_revision
+    rule, is_present = (
+        goal.monitor.outcomes,
+        np.array(rows["model_revision"].to_pylist(), dtype=object) == goal.deployment.model_revision,
+    )
     rows, values = (table.filter(pa.array(is_present, pa.bool_())) for table in (rows, values))
     outcomes = outcome_codes(rows["outcome"], rule)
     scores = favourable_scores(rows["probability"], rows["outcome"], outcomes, rule)
     fitted, schema = [], goal.deployment.schema
     for attribute in goal.attributes():
         name, column, donors = attribute.feature, require_column(goal.deployment, attribute.feature), None
-        # Every other value that was logged is a reference value of its own, without a limit here: most get no copy.
+        # Every other value that was logged is a reference value of its own, without a limit here: most get no
+        # copy.
         grouping = group_records(attribute, column, values[name], limit=math.inf)
         if attribute.correlated_features:
             if name not in goal.donors:
                 raise InvalidInput.of(f"attributes.{name}.correlated_features", describe_missing_field(name))
-            donors = donors_of_groups(goal.donors[name], grouping.groups, column, schema, attribute.correlated_features)
+            donors = donors_of_groups(
+                goal.donors[name], grouping.groups, column, schema, attribute.correlated_features
+            )
         is_feature = any(feature.name == name for feature in schema.features)
         fitted.append(find_stand_ins(grouping, values[name], is_feature=is_feature, donors=donors))
     cut_off, unread = _find_cut_off(outcomes, scores)
@@ -113,8 +138,8 @@ def find_stand_ins(
 ) -> AttributeProfile:
     """Returns the copies that represent the reference records; `values` are the logged values of the column.
 
-    Shares are by reference records logged; where there were none, reference values count equally. A meta field changes the features
-    correlated with it, to those of its `donors`.
+    Shares are by reference records logged; where there were none, reference values count equally. A meta
+    field changes the features correlated with it, to those of its `donors`.
     """
     name = grouping.column.name
     if not is_feature and donors is None:
@@ -122,10 +147,18 @@ def find_stand_ins(
     reference = [position for position, group in enumerate(grouping.groups) if group.role == "reference"]
     if not reference:
         return AttributeProfile(name, (), 0.0, NO_REFERENCE)
-    counts = np.bincount(grouping.codes + 1, minlength=len(grouping.groups) + 1)[1:][reference].astype(np.float64)
+    counts = np.bincount(grouping.codes + 1, minlength=len(grouping.groups) + 1)[1:][reference].astype(
+        np.float64
+    )
     shares = counts / counts.sum() if counts.sum() else np.full(len(reference), 1 / len(reference))
-    lows = [value.lo if isinstance(value, Range) else value for value in (grouping.groups[position].value for position in reference)]
-    ranked = sorted(zip(shares.tolist(), reference, lows, strict=True), key=lambda shared: (-shared[0], *in_order(shared[2])))[:MOST_VALUES]
+    lows = [
+        value.lo if isinstance(value, Range) else value
+        for value in (grouping.groups[position].value for position in reference)
+    ]
+    ranked = sorted(
+        zip(shares.tolist(), reference, lows, strict=True),
+        key=lambda shared: (-shared[0], *in_order(shared[2])),
+    )[:MOST_VALUES]
     frequent = [(share, position) for share, position, _ in ranked if share > 0]
 
     most_donors = max(MOST_DONORS // len(frequent), 1)
@@ -134,16 +167,23 @@ def find_stand_ins(
         label = grouping.groups[position].label
         if donors is None:
             represented, covered = represented + share, covered + share
-            stand_ins += [StandIn(label, changes, share * portion) for changes, portion in _pick_values(grouping, position, values)]
+            stand_ins += [
+                StandIn(label, changes, share * portion)
+                for changes, portion in _pick_values(grouping, position, values)
+            ]
             continue
         lent = representative_donors(donors[position], most_donors)
         represented += share if lent.combinations else 0.0
         covered += share * lent.covered
-        stand_ins += [StandIn(label, tuple(changes.items()), share * portion) for portion, changes in lent.combinations]
+        stand_ins += [
+            StandIn(label, tuple(changes.items()), share * portion) for portion, changes in lent.combinations
+        ]
     if not represented:
         return AttributeProfile(name, (), 0.0, NO_DONORS)
     # Groups without a donor have no stand-in: the shares of the others add up to 1.
-    return AttributeProfile(name, tuple(replace(stand_in, share=stand_in.share / represented) for stand_in in stand_ins), covered)
+    return AttributeProfile(
+        name, tuple(replace(stand_in, share=stand_in.share / represented) for stand_in in stand_ins), covered
+    )
 
 
 def _pick_values(grouping: Grouping, position: int, values: pa.ChunkedArray) -> list[tuple[Changes, float]]:
@@ -155,26 +195,39 @@ def _pick_values(grouping: Grouping, position: int, values: pa.ChunkedArray) -> 
     if len(logged):
         quantiles = np.quantile(logged, middles, method="inverted_cdf")
     else:
-        # Of a range of which no value has been logged, evenly spread values; whole numbers must not leave it by rounding.
+        # Of a range of which no value has been logged, evenly spread values; whole numbers must not leave it
+        # by rounding.
         quantiles = value.lo + middles * (value.hi - value.lo)
         if column.type is FieldType.INTEGER:
             quantiles = np.clip(np.round(quantiles), np.ceil(value.lo), np.floor(value.hi))
     distinct, times = np.unique(quantiles, return_counts=True)
     counted = zip(distinct.tolist(), times.tolist(), strict=True)
-    return [(((column.name, typed_value(number, column.type)),), count / QUANTILES) for number, count in counted]
+    return [
+        (((column.name, typed_value(number, column.type)),), count / QUANTILES) for number, count in counted
+    ]
 
 
 def current_profile(
-    database: Database, deployment: Deployment, monitor: Monitor, settings: MitigationSettings, *, now: datetime
+    database: Database,
+    deployment: Deployment,
+    monitor: Monitor,
+    settings: MitigationSettings,
+    *,
+    now: datetime,
 ) -> Profile:
-    """Returns the stored profile if it was fitted for the present model, schema and groups; else fits and stores one.
+    """Returns the stored profile if it was fitted for the present model, schema and groups; else fits and
+    stores one.
 
     A provisional one is fitted again once there are enough records.
     """
     with database.transaction() as session:
         stored = newest_profile(session, deployment.no)
         digests = read_donor_digests(session, deployment.no, _list_correlated(monitor))
-    if stored is not None and not stored.is_provisional and stored.basis == _basis(deployment, monitor, settings, digests):
+    if (
+        stored is not None
+        and not stored.is_provisional
+        and stored.basis == _basis(deployment, monitor, settings, digests)
+    ):
         return stored
     fitted = _fit(database, deployment, monitor, settings, now=now)
 
@@ -186,21 +239,40 @@ def current_profile(
 
 
 def fit_again(
-    database: Database, deployment: Deployment, monitor: Monitor, settings: MitigationSettings, *, actor: str, now: datetime
+    database: Database,
+    deployment: Deployment,
+    monitor: Monitor,
+    settings: MitigationSettings,
+    *,
+    actor: str,
+    now: datetime,
 ) -> Profile:
     fitted = _fit(database, deployment, monitor, settings, now=now)
     with database.transaction() as session:
         stored = store_profile(session, deployment.no, fitted, unless=lambda _newest: False)
         details = {"records": [None, stored.records], "is_provisional": [None, stored.is_provisional]}
-        record_activity(session, actor, "mitigation_profile.fitted", deployment, subject=str(stored.version), details=details)
+        record_activity(
+            session,
+            actor,
+            "mitigation_profile.fitted",
+            deployment,
+            subject=str(stored.version),
+            details=details,
+        )
         return stored
 
 
-def _basis(deployment: Deployment, monitor: Monitor, settings: MitigationSettings, donor_digests: Mapping[str, str]) -> str:
+def _basis(
+    deployment: Deployment, monitor: Monitor, settings: MitigationSettings, donor_digests: Mapping[str, str]
+) -> str:
     content = {
         "model_revision": deployment.model_revision,
         # Without `classes` as before they existed, so that fitted profiles stay.
-        "outputs": {name: value for name, value in msgspec.to_builtins(deployment.outputs).items() if name != "classes" or value},
+        "outputs": {
+            name: value
+            for name, value in msgspec.to_builtins(deployment.outputs).items()
+            if name != "classes" or value
+        },
         "schema_version": deployment.schema.version,
         "outcomes": [monitor.outcomes.favourable, monitor.outcomes.unfavourable],
         "attributes": [
@@ -219,10 +291,22 @@ def _basis(deployment: Deployment, monitor: Monitor, settings: MitigationSetting
     return hashlib.blake2b(msgspec.json.encode(content), digest_size=16).hexdigest()
 
 
-def _fit(database: Database, deployment: Deployment, monitor: Monitor, settings: MitigationSettings, *, now: datetime) -> Profile:
+def _fit(
+    database: Database,
+    deployment: Deployment,
+    monitor: Monitor,
+    settings: MitigationSettings,
+    *,
+    now: datetime,
+) -> Profile:
     with database.transaction() as session:
         donors = read_donors(session, deployment.no, _list_correlated(monitor))
-    basis = _basis(deployment, monitor, settings, {attribute: attribute_donors.digest for attribute, attribute_donors in donors.items()})
+    basis = _basis(
+        deployment,
+        monitor,
+        settings,
+        {attribute: attribute_donors.digest for attribute, attribute_donors in donors.items()},
+    )
     goal = Goal(deployment=deployment, monitor=monitor, settings=settings, donors=donors, basis=basis)
     columns = tuple(attribute.feature for attribute in goal.attributes())
     query = WindowQuery(deployment.no, deployment.schema, columns, with_probabilities=True)

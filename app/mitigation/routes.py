@@ -11,7 +11,12 @@ from ..access.audit.changed_values import changes_between
 from ..access.gate.caller import DeploymentId, Manager, NowIn, ServicesIn, SessionIn, turn
 from ..base.errors import Conflict, FieldProblem, refuse
 from ..deployments.deployment_in_address import NEEDS_LOGGED, LockedDeployment, ReadableDeployment, managed
-from ..deployments.mitigation_queries import detector_page, put_settings, read_mitigation_settings, require_profile
+from ..deployments.mitigation_queries import (
+    detector_page,
+    put_settings,
+    read_mitigation_settings,
+    require_profile,
+)
 from ..deployments.monitor.queries import find_monitor
 from ..deployments.queries import Deployments
 from ..domain.deployment import Deployment
@@ -33,16 +38,23 @@ _FITTED = name_location(201, "Fitted and stored", "The profile's address.")
 
 @router.get("/mitigation")
 def read_mitigation(deployment: ReadableDeployment, session: SessionIn) -> MitigationOut:
-    """Returns the settings, or the defaults (version 0) where none were set, and the attributes they apply to."""
-    return MitigationOut.of(read_mitigation_settings(session, deployment.no), find_monitor(session, deployment.no))
+    """Returns the settings, or the defaults (version 0) where none were set, and the attributes they apply
+    to.
+    """
+    return MitigationOut.of(
+        read_mitigation_settings(session, deployment.no), find_monitor(session, deployment.no)
+    )
 
 
 @router.put("/mitigation", dependencies=[NEEDS_LOGGED], responses=CONFLICT)
-def put_mitigation(body: MitigationIn, deployment: LockedDeployment, session: SessionIn, principal: Manager) -> MitigationOut:
-    """Sets how outcomes are mitigated. The same content again changes nothing; other content makes the next version.
+def put_mitigation(
+    body: MitigationIn, deployment: LockedDeployment, session: SessionIn, principal: Manager
+) -> MitigationOut:
+    """Sets how outcomes are mitigated. The same content again changes nothing; other content makes the next
+    version.
 
-    Needs a fairness monitor (409) that has the attributes. If the monitor is changed later, the settings stay and apply to the
-    attributes that are left: see `mitigated_attributes` and `unused_attributes`.
+    Needs a fairness monitor (409) that has the attributes. If the monitor is changed later, the settings
+    stay and apply to the attributes that are left: see `mitigated_attributes` and `unused_attributes`.
     """
     monitor = _require_monitor(session, deployment)
     settings = body.read_as(MitigationSettings)
@@ -54,11 +66,15 @@ def put_mitigation(body: MitigationIn, deployment: LockedDeployment, session: Se
     after = put_settings(session, deployment.no, settings)
     if after != before:
         old, new = ({"version": settings.version} | asdict(settings) for settings in (before, after))
-        record_activity(session, principal.actor, "mitigation.changed", deployment, details=changes_between(old, new))
+        record_activity(
+            session, principal.actor, "mitigation.changed", deployment, details=changes_between(old, new)
+        )
     return MitigationOut.of(after, monitor)
 
 
-@router.post("/mitigation-profiles", status_code=201, dependencies=[NEEDS_LOGGED], responses=_FITTED | CONFLICT)
+@router.post(
+    "/mitigation-profiles", status_code=201, dependencies=[NEEDS_LOGGED], responses=_FITTED | CONFLICT
+)
 def fit_mitigation_profile(
     principal: Manager,
     services: ServicesIn,
@@ -67,7 +83,8 @@ def fit_mitigation_profile(
     response: Response,
     _turn: Annotated[None, Depends(turn, scope="function")],
 ) -> ProfileOut:
-    """Fits a further version to the newest payload, at most the monitor's `max_records`. Needs a fairness monitor (409).
+    """Fits a further version to the newest payload, at most the monitor's `max_records`. Needs a fairness
+    monitor (409).
 
     Debiased answers and checks use it from then on. It reads predictions and groups, never labels.
     """
@@ -82,15 +99,22 @@ def fit_mitigation_profile(
 
 
 @router.get("/mitigation-profiles/{version}")
-def read_mitigation_profile(deployment: ReadableDeployment, version: ProfileVersion, session: SessionIn) -> ProfileOut:
-    """Returns the version that a debiased answer or a check names: its copies, the reading of the probability, the cut-off."""
+def read_mitigation_profile(
+    deployment: ReadableDeployment, version: ProfileVersion, session: SessionIn
+) -> ProfileOut:
+    """Returns the version that a debiased answer or a check names: its copies, the reading of the
+    probability, the cut-off.
+    """
     return ProfileOut.from_object(require_profile(session, deployment.no, version))
 
 
 def _require_monitor(session: Session, deployment: Deployment) -> Monitor:
     monitor = find_monitor(session, deployment.no)
     if monitor is None:
-        raise Conflict(f"Deployment {deployment.id} has no fairness monitor, which says which groups are mitigated; set one first.")
+        raise Conflict(
+            f"Deployment {deployment.id} has no fairness monitor, which says which groups are mitigated; "
+            "set one first."
+        )
     return monitor
 
 
@@ -100,10 +124,13 @@ def list_bias_detectors(
     session: SessionIn,
     paging: ShortNumberPaging,
 ) -> BiasDetectorPage:
-    """Returns the trainings of the deployment's bias detector, newest first, with the quality of each on the records held out.
+    """Returns the trainings of the deployment's bias detector, newest first, with the quality of each on the
+    records held out.
 
     Empty while the detector is off, which is the default. A training that is refused says why.
     """
     fetched = detector_page(session, deployment.no, paging)
     trainings, next_cursor = cut(fetched, paging, lambda training: training[0].version)
-    return BiasDetectorPage(trainings=[TrainingOut.of(training) for training in trainings], next_cursor=next_cursor)
+    return BiasDetectorPage(
+        trainings=[TrainingOut.of(training) for training in trainings], next_cursor=next_cursor
+    )

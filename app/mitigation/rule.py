@@ -1,7 +1,8 @@
 """The rule of mitigation. A live request applies it to a few records, a check to its whole window.
 
-The model's answers to copies of a record give its outcome with a reference value, which the mode combines with the record's own. Nothing is
-random, only outcomes that the model itself gave are returned, and no other record has an effect.
+The model's answers to copies of a record give its outcome with a reference value, which the mode combines
+with the record's own. Nothing is random, only outcomes that the model itself gave are returned, and no other
+record has an effect.
 
 Source: spec of the fairness check, section 8.
 """
@@ -32,14 +33,18 @@ UNKNOWN = int(Outcome.UNCLASSIFIED)
 """The outcome as reference of a record whose copies decide nothing."""
 
 ALMOST = 1e-12
-"""Max difference at which two shares or means count as equal: sums in another order differ in the last digits."""
+"""Max difference at which two shares or means count as equal: sums in another order differ in the last
+digits.
+"""
 
 _DECODER = msgspec.json.Decoder(float | tuple[float, ...])
 
 
 @frozen
 class Judge:
-    """The model's way to decide: the outcome rule, how its probabilities are read, and its cut-off; the last two are None if unknown."""
+    """The model's way to decide: the outcome rule, how its probabilities are read, and its cut-off; the
+    last two are None if unknown.
+    """
 
     rule: OutcomeRule
     reading: Reading | None
@@ -51,12 +56,16 @@ class Judge:
 
     @property
     def predicts_numbers(self) -> bool:
-        """Whether the model predicts real numbers: then outcomes are ranges, and the mean of copies has one."""
+        """Whether the model predicts real numbers: then outcomes are ranges, and the mean of copies has
+        one.
+        """
         return any(isinstance(value, Range) for value in self.rule.favourable)
 
     @property
     def mean_may_differ(self) -> bool:
-        """Whether the mean of numbers may have another outcome than all of them: only if an outcome consists of several ranges."""
+        """Whether the mean of numbers may have another outcome than all of them: only if an outcome
+        consists of several ranges.
+        """
         return self.predicts_numbers and max(len(self.rule.favourable), len(self.rule.unfavourable)) > 1
 
 
@@ -64,8 +73,8 @@ class Judge:
 class CopyAnswers:
     """The model's answers to copies, one entry for each copy [copies], in any order.
 
-    `records` are the places of the copied records, `shares` the part of the reference records that each copy represents, `numbers` the
-    predictions of a model that predicts real numbers, else NaN.
+    `records` are the places of the copied records, `shares` the part of the reference records that each
+    copy represents, `numbers` the predictions of a model that predicts real numbers, else NaN.
     """
 
     records: IntArray
@@ -99,15 +108,21 @@ class CopyAnswers:
 def outcomes_as_reference(
     classified: IntArray, favourable: IntArray, read_answers: Callable[[IntArray], CopyAnswers], judge: Judge
 ) -> IntArray:
-    """Returns the outcome of each record with a reference value [records], UNKNOWN where its copies decide nothing.
+    """Returns the outcome of each record with a reference value [records], UNKNOWN where its copies decide
+    nothing.
 
-    `classified` and `favourable` [records] count the copies with any outcome, and with the favourable one. If the copies of a record agree,
-    they decide. Of the others `read_answers` returns the answers: their mean probability is compared with the model's own cut-off. Without
-    probabilities the outcome of the greater share of copies counts, and a tie decides nothing. Unclassified copies take no part. If the
-    model predicts real numbers, the outcome of their mean counts; if the copies agree but their mean has another outcome, nothing is
-    decided.
+    `classified` and `favourable` [records] count the copies with any outcome, and with the favourable one.
+    If the copies of a record agree, they decide. Of the others `read_answers` returns the answers: their
+    mean probability is compared with the model's own cut-off. Without probabilities the outcome of the
+    greater share of copies counts, and a tie decides nothing. Unclassified copies take no part. If the
+    model predicts real numbers, the outcome of their mean counts; if the copies agree but their mean has
+    another outcome, nothing is decided.
     """
-    outcomes: IntArray = np.where(classified == 0, UNKNOWN, np.where(favourable == 0, int(Outcome.UNFAVOURABLE), int(Outcome.FAVOURABLE)))
+    outcomes: IntArray = np.where(
+        classified == 0,
+        UNKNOWN,
+        np.where(favourable == 0, int(Outcome.UNFAVOURABLE), int(Outcome.FAVOURABLE)),
+    )
     is_divided = (favourable > 0) & (favourable < classified)
     # Most records have copies that agree: reading the answers of all would take many times longer.
     read = np.flatnonzero((classified > 1) if judge.mean_may_differ else is_divided)
@@ -117,8 +132,13 @@ def outcomes_as_reference(
     weighted = answers.select(answers.outcomes != UNKNOWN).weighted()
     weighted = replace(weighted, records=np.searchsorted(read, weighted.records))
     sides = (int(Outcome.UNFAVOURABLE), int(Outcome.FAVOURABLE))
-    against, for_it = (np.bincount(weighted.records, weighted.shares * (weighted.outcomes == side), len(read)) for side in sides)
-    by_share = np.where(np.abs(for_it - against) <= ALMOST, UNKNOWN, np.where(for_it > against, sides[1], sides[0]))
+    against, for_it = (
+        np.bincount(weighted.records, weighted.shares * (weighted.outcomes == side), len(read))
+        for side in sides
+    )
+    by_share = np.where(
+        np.abs(for_it - against) <= ALMOST, UNKNOWN, np.where(for_it > against, sides[1], sides[0])
+    )
     by_mean = _outcomes_of_means(mean_probabilities(weighted, len(read)), judge)
     decided = np.where(by_mean == UNKNOWN, by_share, by_mean)
     if judge.predicts_numbers:
@@ -134,7 +154,8 @@ def outcomes_as_reference(
 def mean_probabilities(answers: CopyAnswers, count: int) -> list[Probability]:
     """Returns the mean probability of each record's copies by share [records], in the model's own form.
 
-    None where a record has no copies, or where one of them has no probability or another form than the others.
+    None where a record has no copies, or where one of them has no probability or another form than the
+    others.
     """
     weighted = answers.weighted()
     means: list[Probability] = [None] * count
@@ -151,7 +172,9 @@ def mean_probabilities(answers: CopyAnswers, count: int) -> list[Probability]:
 
 
 def mean_numbers(answers: CopyAnswers, count: int) -> FloatArray:
-    """Returns the mean of each record's predicted numbers by share [records]; NaN where it has no copies, or one without a number."""
+    """Returns the mean of each record's predicted numbers by share [records]; NaN where it has no copies,
+    or one without a number.
+    """
     weighted = answers.weighted()
     means = np.full(count, np.nan)
     for record, entries in weighted.entries().items():
@@ -164,13 +187,17 @@ def substitute(outcomes: IntArray, as_reference: IntArray, is_monitored: BoolArr
     is_known = is_monitored & (outcomes != UNKNOWN) & (as_reference != UNKNOWN)
     # The code of the favourable outcome is the greater one, so lifting takes the maximum.
     mitigated: IntArray = np.where(
-        is_known, as_reference if mode is Mode.REFERENCE_SUBSTITUTION else np.maximum(outcomes, as_reference), outcomes
+        is_known,
+        as_reference if mode is Mode.REFERENCE_SUBSTITUTION else np.maximum(outcomes, as_reference),
+        outcomes,
     )
     return mitigated
 
 
 def score_texts(texts: Sequence[str | None], reading: Reading | None) -> FloatArray:
-    """Returns the probability of the favourable outcome [records], from probabilities as JSON; NaN where one does not show it."""
+    """Returns the probability of the favourable outcome [records], from probabilities as JSON; NaN where
+    one does not show it.
+    """
     if reading is None:
         return np.full(len(texts), np.nan)
     return read_scores(reading, pa.chunked_array([pa.array(texts, pa.string())]))
@@ -182,7 +209,10 @@ def known_scores(texts: Sequence[str | None], reading: Reading | None) -> list[f
 
 
 def write_probabilities(probabilities: Iterable[Probability]) -> list[str | None]:
-    return [None if probability is None else msgspec.json.encode(probability).decode() for probability in probabilities]
+    return [
+        None if probability is None else msgspec.json.encode(probability).decode()
+        for probability in probabilities
+    ]
 
 
 def read_probability(text: str | None) -> Probability:
@@ -199,17 +229,29 @@ def _outcomes_of_means(means: Sequence[Probability], judge: Judge) -> IntArray:
     codes: IntArray = np.full(len(means), UNKNOWN, dtype=np.int64)
     if judge.cut_off is not None:
         cut_off, scores = judge.cut_off, score_texts(write_probabilities(means), judge.reading)
-        # Above the cut-off, or at or above the lowest favourable score seen, if all unfavourable ones seen are lower.
-        was_seen = (cut_off.lowest_favourable > cut_off.highest_unfavourable) & (scores >= cut_off.lowest_favourable - ALMOST)
+        # Above the cut-off, or at or above the lowest favourable score seen, if all unfavourable ones seen
+        # are lower.
+        was_seen = (cut_off.lowest_favourable > cut_off.highest_unfavourable) & (
+            scores >= cut_off.lowest_favourable - ALMOST
+        )
         is_favourable = was_seen | (scores > cut_off.value + ALMOST)
-        codes = np.where(np.isnan(scores), UNKNOWN, np.where(is_favourable, int(Outcome.FAVOURABLE), int(Outcome.UNFAVOURABLE)))
+        codes = np.where(
+            np.isnan(scores),
+            UNKNOWN,
+            np.where(is_favourable, int(Outcome.FAVOURABLE), int(Outcome.UNFAVOURABLE)),
+        )
     classes = judge.reading.classes if judge.reading is not None else ()
-    of_classes = [index for index, mean in enumerate(means) if isinstance(mean, tuple) and len(mean) == len(classes) > 0]
+    of_classes = [
+        index for index, mean in enumerate(means) if isinstance(mean, tuple) and len(mean) == len(classes) > 0
+    ]
     if of_classes:
-        # A model of several classes predicts the one with the greatest probability; equal ones must lead to one outcome.
+        # A model of several classes predicts the one with the greatest probability; equal ones must lead to
+        # one outcome.
         table = np.array([means[index] for index in of_classes], dtype=np.float64)
         is_greatest = table.max(axis=1, keepdims=True) - table <= ALMOST
-        outcomes = np.array([UNKNOWN if text is None else int(judge.rule.classify_text(text)) for text in classes])
+        outcomes = np.array(
+            [UNKNOWN if text is None else int(judge.rule.classify_text(text)) for text in classes]
+        )
         highest = np.where(is_greatest, outcomes, outcomes.min()).max(axis=1)
         lowest = np.where(is_greatest, outcomes, outcomes.max()).min(axis=1)
         codes[of_classes] = np.where(highest == lowest, highest, UNKNOWN)
@@ -217,7 +259,12 @@ def _outcomes_of_means(means: Sequence[Probability], judge: Judge) -> IntArray:
 
 
 def _mean(numbers: Sequence[float], shares: Sequence[float]) -> float:
-    """Returns the mean by share, never outside the numbers: rounding must not make a probability of more than 1."""
-    # The exact sum does not depend on the order of the copies, which differs between a live request and a check.
-    mean = math.fsum(number * share for number, share in zip(numbers, shares, strict=True)) / math.fsum(shares)
+    """Returns the mean by share, never outside the numbers: rounding must not make a probability of more
+    than 1.
+    """
+    # The exact sum does not depend on the order of the copies, which differs between a live request and a
+    # check.
+    mean = math.fsum(number * share for number, share in zip(numbers, shares, strict=True)) / math.fsum(
+        shares
+    )
     return min(max(mean, min(numbers)), max(numbers))

@@ -14,7 +14,11 @@ def mitigation_problems(settings: MitigationSettings, monitor: Monitor) -> list[
     if named is None:
         return []
     if not named:
-        return [FieldProblem("attributes", "must list at least one attribute; leave it out for every monitored one")]
+        return [
+            FieldProblem(
+                "attributes", "must list at least one attribute; leave it out for every monitored one"
+            )
+        ]
     monitored = {attribute.feature for attribute in monitor.attributes if attribute.rule is None}
     if len(named) > len(monitored):
         message = f"must list at most the {len(monitored)} monitored attributes, found {len(named):,}"
@@ -24,7 +28,11 @@ def mitigation_problems(settings: MitigationSettings, monitor: Monitor) -> list[
 
 
 def mitigated_attributes(settings: MitigationSettings, monitor: Monitor) -> tuple[str, ...]:
-    return tuple(attribute.feature for attribute in monitor.attributes if attribute.rule is None and settings.mitigates(attribute.feature))
+    return tuple(
+        attribute.feature
+        for attribute in monitor.attributes
+        if attribute.rule is None and settings.mitigates(attribute.feature)
+    )
 
 
 def unused_attributes(settings: MitigationSettings, monitor: Monitor | None) -> tuple[str, ...]:

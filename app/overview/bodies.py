@@ -49,7 +49,9 @@ _ENTRY: dict[str, Any] = {
     "notes": [],
     "groups": 6,
     "judged_groups": 6,
-    "trend": [{"at": "2026-11-20T15:00:00Z", "value": 0.61, "verdict": "unfair", "disadvantaged": "monitored"}],
+    "trend": [
+        {"at": "2026-11-20T15:00:00Z", "value": 0.61, "verdict": "unfair", "disadvantaged": "monitored"}
+    ],
     "last_check": {
         "id": "6f1c2d3e-4b5a-4978-8c9d-0e1f2a3b4c5d",
         "state": "succeeded",
@@ -70,20 +72,29 @@ _ENTRY: dict[str, Any] = {
 
 
 CAUSES = (
-    "Why it is so, for programs; `reason` and `next_step` say it in words. Of a deployment and of a check: `worker_silent` (none answers"
-    " any more), `worker_never_seen`, `check_queued`, `check_running`, `too_few_records`, `scoring_failed`, `invalid_input`,"
-    " `interrupted`, `timed_out`, `check_failed`, `measured` (nothing is missing). Of a check only: `cancelled`. Of a deployment only:"
-    " `no_monitor`, `no_records`, `not_scheduled`, `check_due`, `records_stopped`, `all_unclassified`, `group_without_records`,"
-    " `group_too_small`, `reference_never_favourable`, `not_computable`, `no_limits`, `monitor_changed`, `side_unwatched`,"
+    "Why it is so, for programs; `reason` and `next_step` say it in words. Of a deployment and of a check: "
+    "`worker_silent` (none answers"
+    " any more), `worker_never_seen`, `check_queued`, `check_running`, `too_few_records`, `scoring_failed`, "
+    "`invalid_input`,"
+    " `interrupted`, `timed_out`, `check_failed`, `measured` (nothing is missing). Of a check only: "
+    "`cancelled`. Of a deployment only:"
+    " `no_monitor`, `no_records`, `not_scheduled`, `check_due`, `records_stopped`, `all_unclassified`, "
+    "`group_without_records`,"
+    " `group_too_small`, `reference_never_favourable`, `not_computable`, `no_limits`, `monitor_changed`, "
+    "`side_unwatched`,"
     " `interval_outside`."
 )
 
 
 class WorstOut(Out):
-    """The group with the gravest verdict; of several, the one furthest out. `reason` says why `value` is null."""
+    """The group with the gravest verdict; of several, the one furthest out. `reason` says why `value` is
+    null.
+    """
 
     metric: str
-    """`disparate_impact`; where the monitor does not measure it, the first metric it picks that has limits."""
+    """`disparate_impact`; where the monitor does not measure it, the first metric it picks that has
+    limits.
+    """
 
     data: DataSet
     attribute: str
@@ -122,7 +133,9 @@ class WorstOut(Out):
     def of(cls, worst: WorstGroup, names: GroupWords) -> "WorstOut":
         disadvantaged = worst.disadvantaged_group
         other_name = None if disadvantaged is None else names.label(worst.attribute, disadvantaged)
-        return cls.from_object(worst, group_name=names.label(worst.attribute, worst.group), disadvantaged_name=other_name)
+        return cls.from_object(
+            worst, group_name=names.label(worst.attribute, worst.group), disadvantaged_name=other_name
+        )
 
 
 class TrendPointOut(Out):
@@ -135,12 +148,16 @@ class TrendPointOut(Out):
 
     @classmethod
     def of(cls, point: TrendPoint, metric: str) -> "TrendPointOut":
-        by = disadvantaged(CATALOGUE[metric], point.value, (point.lower_limit, point.upper_limit), point.verdict)
+        by = disadvantaged(
+            CATALOGUE[metric], point.value, (point.lower_limit, point.upper_limit), point.verdict
+        )
         return cls.from_object(point, disadvantaged=by)
 
 
 class LastCheckOut(Out):
-    """The newest check that ended. `at` is the end of its span; `reason` says why it has no figures, where it has none."""
+    """The newest check that ended. `at` is the end of its span; `reason` says why it has no figures, where
+    it has none.
+    """
 
     id: str
     state: CheckState
@@ -150,7 +167,9 @@ class LastCheckOut(Out):
 
 
 class EvidenceCountsOut(Out):
-    """Evidence over the hours: the number of comparisons with records in each state. `…/evidence` has each of them."""
+    """Evidence over the hours: the number of comparisons with records in each state. `…/evidence` has each
+    of them.
+    """
 
     unfair: int
     shown_fair: int
@@ -211,7 +230,11 @@ class OverviewEntryOut(Out):
 
     @classmethod
     def of(cls, entry: DeploymentOverview) -> "OverviewEntryOut":
-        trend = [] if entry.worst is None else [TrendPointOut.of(point, entry.worst.metric) for point in entry.trend]
+        trend = (
+            []
+            if entry.worst is None
+            else [TrendPointOut.of(point, entry.worst.metric) for point in entry.trend]
+        )
         worst = entry.worst and WorstOut.of(entry.worst, entry.words)
         return cls.from_object(entry, trend=trend, worst=worst)
 
@@ -219,7 +242,9 @@ class OverviewEntryOut(Out):
 class OverviewOut(Out):
     """A page of deployments."""
 
-    model_config = example({"deployments": [_ENTRY], "states": {"unfair": 1}, "next_step": None, "next_cursor": None})
+    model_config = example(
+        {"deployments": [_ENTRY], "states": {"unfair": 1}, "next_step": None, "next_cursor": None}
+    )
 
     deployments: list[OverviewEntryOut]
     states: dict[str, int]

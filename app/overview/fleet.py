@@ -59,7 +59,9 @@ URGENCY = list(DeploymentState)
 
 
 class OverviewSort(StrEnum):
-    """Order of an overview: the most urgent first, the alphabet, or the deployment that was checked last first."""
+    """Order of an overview: the most urgent first, the alphabet, or the deployment that was checked last
+    first.
+    """
 
     SEVERITY = "severity"
     NAME = "name"
@@ -69,9 +71,9 @@ class OverviewSort(StrEnum):
 class DeploymentOverview(msgspec.Struct, frozen=True, kw_only=True):
     """`cause` and `reason` say why the deployment is in its state; None where there is nothing to say.
 
-    `notes` are on values that look like a group and are in none, in the last measured records. `groups` is the number of figures of
-    groups, `judged` how many have a verdict on fairness. `records` were logged in this minute and the
-    60 before it. `evidence` is None before it has begun.
+    `notes` are on values that look like a group and are in none, in the last measured records. `groups` is
+    the number of figures of groups, `judged` how many have a verdict on fairness. `records` were logged in
+    this minute and the 60 before it. `evidence` is None before it has begun.
     """
 
     no: int
@@ -129,8 +131,8 @@ class OverviewWanted:
 class Overview:
     """Deployments in order, and how many that the caller may see are in each state.
 
-    `next_step` is set only if none is registered, or none fits the filter. `every` has all that the caller may see, unordered, without
-    records, trends, evidence and intervals for the choice.
+    `next_step` is set only if none is registered, or none fits the filter. `every` has all that the caller
+    may see, unordered, without records, trends, evidence and intervals for the choice.
     """
 
     deployments: tuple[DeploymentOverview, ...]
@@ -148,7 +150,9 @@ def overview(session: Session, query: OverviewWanted, *, now: datetime) -> Overv
     described = []
     for entry in entries:
         by_files = entry.schedule is Schedule.BATCH
-        outlook = Outlook(workers=workers, due_at=due_at[entry.schedule], by_files=by_files, under_way=entry.under_way)
+        outlook = Outlook(
+            workers=workers, due_at=due_at[entry.schedule], by_files=by_files, under_way=entry.under_way
+        )
         by = judged_by.get(entry.success.no, NOTHING_JUDGED) if entry.success else NOTHING_JUDGED
         described.append(_describe(entry, by, outlook, now))
 
@@ -158,17 +162,26 @@ def overview(session: Session, query: OverviewWanted, *, now: datetime) -> Overv
         for deployment in described
         if (not query.states or deployment.state in query.states)
         and (query.owner is None or deployment.owner == query.owner)
-        and (text in deployment.name.casefold() or text in deployment.id or text in (deployment.owner or "").casefold())
+        and (
+            text in deployment.name.casefold()
+            or text in deployment.id
+            or text in (deployment.owner or "").casefold()
+        )
     ]
     chosen.sort(key=lambda deployment: rank_deployment(deployment, query.sort))
-    listed = [deployment for deployment in chosen if query.after is None or rank_deployment(deployment, query.sort) > query.after][
-        : query.limit
-    ]
+    listed = [
+        deployment
+        for deployment in chosen
+        if query.after is None or rank_deployment(deployment, query.sort) > query.after
+    ][: query.limit]
 
     counts = Counter(deployment.state for deployment in described)
     next_step = None
     if not described:
-        next_step = "No deployment is registered yet. Register one, set its fairness monitor, and log payload records."
+        next_step = (
+            "No deployment is registered yet. Register one, set its fairness monitor, and log "
+            "payload records."
+        )
     elif not chosen:
         next_step = "No deployment fits the filter. Leave the text, the owner or the state out."
     return Overview(
@@ -180,10 +193,18 @@ def overview(session: Session, query: OverviewWanted, *, now: datetime) -> Overv
     )
 
 
-def _add_details(session: Session, listed: Sequence[DeploymentOverview], *, points: int, now: datetime) -> Iterator[DeploymentOverview]:
+def _add_details(
+    session: Session, listed: Sequence[DeploymentOverview], *, points: int, now: datetime
+) -> Iterator[DeploymentOverview]:
     """Adds records, trends, evidence and the wider interval in three statements."""
-    keys = [read_row(GroupKey, deployment.worst, deployment_no=deployment.no) for deployment in listed if deployment.worst is not None]
-    of_deployment = dict(zip((key.deployment_no for key in keys), trends(session, keys, points=points), strict=True))
+    keys = [
+        read_row(GroupKey, deployment.worst, deployment_no=deployment.no)
+        for deployment in listed
+        if deployment.worst is not None
+    ]
+    of_deployment = dict(
+        zip((key.deployment_no for key in keys), trends(session, keys, points=points), strict=True)
+    )
     evidence = evidence_counts(session, [deployment.no for deployment in listed])
     records = count_records(session, [deployment.no for deployment in listed], now=now)
     for deployment in listed:
@@ -199,8 +220,8 @@ def _add_details(session: Session, listed: Sequence[DeploymentOverview], *, poin
 def rank_deployment(deployment: DeploymentOverview, sort: OverviewSort) -> OverviewPlace:
     """Position under that sort.
 
-    By severity, the graver of state and last verdict counts: a stale or failing deployment does not hide that it was unfair, but comes
-    after all that are so now.
+    By severity, the graver of state and last verdict counts: a stale or failing deployment does not hide
+    that it was unfair, but comes after all that are so now.
     """
     rank = nearness = 0.0
     if sort is OverviewSort.LAST_CHECK and deployment.last_check is not None:
@@ -228,7 +249,11 @@ def _describe(entry: OverviewEntry, by: JudgedBy, outlook: Outlook, now: datetim
     elif now - success.measured_at > STALE_AFTER:
         state, because = DeploymentState.STALE, of_stale_figures(entry, success, outlook)
     else:
-        state = DeploymentState.UNDECIDED if worst is None else _JUDGED.get(worst.verdict, DeploymentState.UNDECIDED)
+        state = (
+            DeploymentState.UNDECIDED
+            if worst is None
+            else _JUDGED.get(worst.verdict, DeploymentState.UNDECIDED)
+        )
         if success.monitor_version != entry.monitor_version:
             because = Because(cause=Cause.MONITOR_CHANGED, outlook=outlook)
         elif state is DeploymentState.UNDECIDED:

@@ -30,7 +30,9 @@ FURTHEST = 1e6
 _HEADLINE_DATA = {DataSet.PAYLOAD.value, DataSet.BALANCED.value}
 
 _JUDGED_ON: Mapping[str, frozenset[str]] = {
-    key: frozenset(_HEADLINE_DATA & {data.value for data in map(DataSet, metric.data)} or {DataSet.FEEDBACK.value})
+    key: frozenset(
+        _HEADLINE_DATA & {data.value for data in map(DataSet, metric.data)} or {DataSet.FEEDBACK.value}
+    )
     for key, metric in CATALOGUE.items()
 }
 """Payload and balanced data, or labels where the metric needs them."""
@@ -58,7 +60,9 @@ class WorstGroup(GroupFigure, frozen=True, kw_only=True):
         """Whether the interval that allows for the choice among all comparisons reaches the limit."""
         if self.for_choice is None or self.value is None or self.verdict != Verdict.UNFAIR:
             return False
-        allowing = verdict(self.for_choice, lower_limit=self.lower_limit, upper_limit=self.upper_limit, smallest_group=None)
+        allowing = verdict(
+            self.for_choice, lower_limit=self.lower_limit, upper_limit=self.upper_limit, smallest_group=None
+        )
         return allowing is Verdict.SUSPECTED
 
     @property
@@ -95,7 +99,9 @@ class WorstGroup(GroupFigure, frozen=True, kw_only=True):
         if self.value is None or chosen_from <= 1:
             return self
         alone = Value(self.value, self.lower, self.upper, "", self.n)
-        return msgspec.structs.replace(self, for_choice=widen_for_choice(CATALOGUE[self.metric], alone, chosen_from))
+        return msgspec.structs.replace(
+            self, for_choice=widen_for_choice(CATALOGUE[self.metric], alone, chosen_from)
+        )
 
 
 class JudgedBy(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,8 +122,16 @@ def judge(session: Session, entries: Iterable[OverviewEntry]) -> dict[int, Judge
     for entry in entries:
         if entry.success is not None and entry.monitor_version is not None:
             # Disparate impact, else the first picked metric that has limits.
-            picked = [] if entry.picked is None or HEADLINE in entry.picked else [key for key in entry.picked if key in CATALOGUE]
-            limited = (key for key in picked if "group" in CATALOGUE[key].scopes and CATALOGUE[key].limits != (None, None))
+            picked = (
+                []
+                if entry.picked is None or HEADLINE in entry.picked
+                else [key for key in entry.picked if key in CATALOGUE]
+            )
+            limited = (
+                key
+                for key in picked
+                if "group" in CATALOGUE[key].scopes and CATALOGUE[key].limits != (None, None)
+            )
             metric = next(limited, HEADLINE)
             of_check[entry.success.no] = (entry.success, metric)
             keys.append(RankedKey(entry.no, entry.success.no, entry.success.at, metric))
@@ -135,7 +149,9 @@ def judge(session: Session, entries: Iterable[OverviewEntry]) -> dict[int, Judge
         gravest = next(verdict for verdict in GRAVEST if verdict in verdicts)
         worst = beyond.furthest(of_check[no][1], [figure for figure in ranked if figure.verdict == gravest])
         chosen[no] = worst, len(ranked), sum(verdict in ON_FAIRNESS for verdict in verdicts)
-    figures_of = {figure.no: figure for figure in group_figures(session, [worst.no for worst, *_ in chosen.values()])}
+    figures_of = {
+        figure.no: figure for figure in group_figures(session, [worst.no for worst, *_ in chosen.values()])
+    }
     judged_by = {}
     for no, (worst, groups, judged) in chosen.items():
         success, metric = of_check[no]
@@ -168,7 +184,10 @@ class Distances:
             lowest, highest = ends.get(limits, (figure, figure))
             if figure.value is None or lowest.value is None or highest.value is None:
                 return max(figures, key=partial(self.of, metric))
-            ends[limits] = (figure if figure.value < lowest.value else lowest, figure if figure.value > highest.value else highest)
+            ends[limits] = (
+                figure if figure.value < lowest.value else lowest,
+                figure if figure.value > highest.value else highest,
+            )
         candidates = {end.no: end for pair in ends.values() for end in pair}
         return max((candidates[no] for no in sorted(candidates)), key=partial(self.of, metric))
 

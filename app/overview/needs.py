@@ -50,13 +50,27 @@ STEPS: Mapping[Cause, NextStep] = {
     cause: step
     for step, causes in {
         NextStep("Test endpoint", "/configure/model"): (Cause.SCORING_FAILED,),
-        NextStep("Show check", "/checks/{check}"): (Cause.INTERRUPTED, Cause.TIMED_OUT, Cause.CHECK_FAILED, Cause.NOT_COMPUTABLE),
+        NextStep("Show check", "/checks/{check}"): (
+            Cause.INTERRUPTED,
+            Cause.TIMED_OUT,
+            Cause.CHECK_FAILED,
+            Cause.NOT_COMPUTABLE,
+        ),
         NextStep("Check logging", "/configure/log"): (Cause.RECORDS_STOPPED,),
-        NextStep("Log records", "/configure/log"): (Cause.NO_RECORDS, Cause.TOO_FEW_RECORDS, Cause.GROUP_TOO_SMALL),
+        NextStep("Log records", "/configure/log"): (
+            Cause.NO_RECORDS,
+            Cause.TOO_FEW_RECORDS,
+            Cause.GROUP_TOO_SMALL,
+        ),
         NextStep("Schedule checks", "/configure/monitor"): (Cause.NOT_SCHEDULED,),
         NextStep("Set monitor", "/configure/monitor"): (Cause.NO_MONITOR,),
         NextStep("Change monitor", "/configure/monitor"): (
-            *(Cause.INVALID_INPUT, Cause.ALL_UNCLASSIFIED, Cause.GROUP_WITHOUT_RECORDS, Cause.REFERENCE_NEVER_FAVOURABLE),
+            *(
+                Cause.INVALID_INPUT,
+                Cause.ALL_UNCLASSIFIED,
+                Cause.GROUP_WITHOUT_RECORDS,
+                Cause.REFERENCE_NEVER_FAVOURABLE,
+            ),
             Cause.NO_LIMITS,
         ),
         NextStep("Watch both sides", "/configure/monitor"): (Cause.SIDE_UNWATCHED,),
@@ -67,7 +81,10 @@ STEPS: Mapping[Cause, NextStep] = {
 
 _LOOK = NextStep("Show", "")
 
-_OF_DATA: Mapping[DataSet, str] = {DataSet.BALANCED: ", counterfactual", DataSet.FEEDBACK: " on labelled records"}
+_OF_DATA: Mapping[DataSet, str] = {
+    DataSet.BALANCED: ", counterfactual",
+    DataSet.FEEDBACK: " on labelled records",
+}
 
 
 def list_needs(overview: Overview, *, now: datetime, may_manage: bool, may_acknowledge: bool) -> Needs:
@@ -75,7 +92,9 @@ def list_needs(overview: Overview, *, now: datetime, may_manage: bool, may_ackno
     lines = []
     silence = describe_silence(overview.workers)
     if silence is not None and overview.every:
-        lines.append(PressingNeed(state=DeploymentState.FAILING, sentence=silence, verb="Runbook", address=WORKER_HELP))
+        lines.append(
+            PressingNeed(state=DeploymentState.FAILING, sentence=silence, verb="Runbook", address=WORKER_HELP)
+        )
 
     def gravity(deployment: DeploymentOverview) -> tuple[int, object]:
         rank = URGENCY.index(deployment.state)
@@ -88,12 +107,19 @@ def list_needs(overview: Overview, *, now: datetime, may_manage: bool, may_ackno
     for deployment in sorted(needing, key=gravity)[:MOST_LINES]:
         address = f"/deployments/{deployment.id}"
         step = STEPS.get(deployment.cause, _LOOK) if may_manage else _LOOK
-        verb, page = step.verb, step.page.format(check=deployment.last_check.id if deployment.last_check else "")
+        verb, page = (
+            step.verb,
+            step.page.format(check=deployment.last_check.id if deployment.last_check else ""),
+        )
         acknowledges = None
         # A failed check is fixed first, and its alert then resolves.
         if deployment.unacknowledged is not None and deployment.state is not DeploymentState.FAILING:
             alerts = deployment.unacknowledged.alerts
-            verb, page = ("Show alert", "") if alerts == 1 else (_name_review(deployment.unacknowledged), "/alerts?state=open")
+            verb, page = (
+                ("Show alert", "")
+                if alerts == 1
+                else (_name_review(deployment.unacknowledged), "/alerts?state=open")
+            )
             if alerts == 1:
                 address = f"/alerts/{deployment.unacknowledged.alert_id}"
                 acknowledges = deployment.unacknowledged.alert_id if may_acknowledge else None
@@ -109,7 +135,11 @@ def list_needs(overview: Overview, *, now: datetime, may_manage: bool, may_ackno
                 acknowledges=acknowledges,
             )
         )
-    waiting = sum(deployment.unacknowledged.alerts for deployment in overview.every if deployment.unacknowledged is not None)
+    waiting = sum(
+        deployment.unacknowledged.alerts
+        for deployment in overview.every
+        if deployment.unacknowledged is not None
+    )
     total = len(needing) + (silence is not None and bool(overview.every))
     return Needs(tuple(lines[:MOST_LINES]), total, waiting)
 
@@ -127,7 +157,11 @@ def is_needing(deployment: DeploymentOverview) -> bool:
     """
     if deployment.unacknowledged is not None:
         return True
-    return deployment.open_alerts == 0 if deployment.state is DeploymentState.UNFAIR else deployment.cause in STEPS
+    return (
+        deployment.open_alerts == 0
+        if deployment.state is DeploymentState.UNFAIR
+        else deployment.cause in STEPS
+    )
 
 
 def describe_need(deployment: DeploymentOverview, now: datetime) -> str:
@@ -139,7 +173,10 @@ def describe_need(deployment: DeploymentOverview, now: datetime) -> str:
         digits = digits_apart(number, (worst.lower_limit, worst.upper_limit), 2)
         # The line is read at a glance: a group is named once.
         of = "" if side == worst.group else f" of {group}"
-        sentence = f"{to}: {worst.metric.replace('_', ' ')}{of} {write_minus(f'{number:.{digits}f}')}{_OF_DATA.get(worst.data, '')}."
+        sentence = (
+            f"{to}: {worst.metric.replace('_', ' ')}{of} "
+            f"{write_minus(f'{number:.{digits}f}')}{_OF_DATA.get(worst.data, '')}."
+        )
     elif deployment.state is DeploymentState.FAILING:
         sentence = f"The last check failed. {deployment.reason or ''}"
     elif deployment.state is DeploymentState.NO_MONITOR:

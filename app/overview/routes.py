@@ -14,7 +14,9 @@ from .fleet import DeploymentState, OverviewPlace, OverviewSort, OverviewWanted,
 
 router = APIRouter(prefix="/v1/overview", tags=["deployments"])
 
-Sort = Annotated[OverviewSort, Query(description="`severity`: the most urgent first. `last_check`: the newest first.")]
+Sort = Annotated[
+    OverviewSort, Query(description="`severity`: the most urgent first. `last_check`: the newest first.")
+]
 
 
 class _Place(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
@@ -31,7 +33,10 @@ def place_in_overview(sort: Sort = OverviewSort.SEVERITY, cursor: PlaceCursor = 
         return None
     # Ranks of two sorts cannot be compared: the next page would leave deployments out.
     if position.sort is not sort:
-        raise InvalidInput.of("cursor", f"belongs to the sort {position.sort.value}; send that one, or begin again without a cursor")
+        raise InvalidInput.of(
+            "cursor",
+            f"belongs to the sort {position.sort.value}; send that one, or begin again without a cursor",
+        )
     return OverviewPlace(position.rank, position.nearness, position.name, position.no)
 
 
@@ -41,27 +46,44 @@ def wanted_overview(
     *,
     sort: Sort = OverviewSort.SEVERITY,
     state: Annotated[
-        list[DeploymentState] | None, Query(description="Only deployments in one of these states.", max_length=len(DeploymentState))
+        list[DeploymentState] | None,
+        Query(description="Only deployments in one of these states.", max_length=len(DeploymentState)),
     ] = None,
-    text: Annotated[str, Query(max_length=200, description="Only deployments whose name, id or owner contains it.")] = "",
+    text: Annotated[
+        str, Query(max_length=200, description="Only deployments whose name, id or owner contains it.")
+    ] = "",
     owner: Annotated[str | None, Query(max_length=200, description="Only deployments of this owner.")] = None,
 ) -> OverviewWanted:
-    return OverviewWanted(sort=sort, states=frozenset(state or ()), text=text, owner=owner, only_no=principal.deployment_no, after=after)
+    return OverviewWanted(
+        sort=sort,
+        states=frozenset(state or ()),
+        text=text,
+        owner=owner,
+        only_no=principal.deployment_no,
+        after=after,
+    )
 
 
 @router.get("")
 def read_overview(
-    session: SessionIn, now: NowIn, filters: Annotated[OverviewWanted, Depends(wanted_overview)], limit: Limit = 100
+    session: SessionIn,
+    now: NowIn,
+    filters: Annotated[OverviewWanted, Depends(wanted_overview)],
+    limit: Limit = 100,
 ) -> OverviewOut:
     """Returns the state of every deployment: the group at a disadvantage, since when, and how sure that is.
 
-    `worst` is the group with the gravest verdict on its disparate impact, on payload or balanced data; of several, the one furthest
-    out. It may be favoured: `disadvantaged` says who is not. A key that is bound to one deployment sees that one.
+    `worst` is the group with the gravest verdict on its disparate impact, on payload or balanced data; of
+    several, the one furthest out. It may be favoured: `disadvantaged` says who is not. A key that is bound to
+    one deployment sees that one.
 
-    A check that ends between two pages may move a deployment from one to the other; with `sort=name` each comes exactly once.
+    A check that ends between two pages may move a deployment from one to the other; with `sort=name` each
+    comes exactly once.
     """
     view = overview(session, replace(filters, limit=limit + 1), now=now)
-    page, next_cursor = cut_at_place(view.deployments, limit, lambda entry: _Place(filters.sort, *rank_deployment(entry, filters.sort)))
+    page, next_cursor = cut_at_place(
+        view.deployments, limit, lambda entry: _Place(filters.sort, *rank_deployment(entry, filters.sort))
+    )
     return OverviewOut(
         deployments=[OverviewEntryOut.of(entry) for entry in page],
         states={state.value: count for state, count in view.counts.items()},

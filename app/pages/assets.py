@@ -1,6 +1,7 @@
 """Style and scripts of the pages.
 
-An address holds a digest of all files, so that browsers may keep it; files refer to each other by relative addresses.
+An address holds a digest of all files, so that browsers may keep it; files refer to each other by relative
+addresses.
 """
 
 import hashlib
@@ -29,7 +30,9 @@ def asset(release: str, name: str, request: Request) -> Response:
     if name not in _names() or release != _release():
         raise NotFound("file of the pages", name)
     kind = name.rpartition(".")[2]
-    return file_response(request.scope, _file(name), _TYPES[kind], cache_control="public, max-age=31536000, immutable")
+    return file_response(
+        request.scope, _file(name), _TYPES[kind], cache_control="public, max-age=31536000, immutable"
+    )
 
 
 @cache

@@ -53,7 +53,9 @@ from .prepare_reports import OFFERS_REPORTS
 from .range_bar import KEEPS_RANGE, RangeIn, build_bar, chosen_span
 from .render import page
 
-router = APIRouter(prefix="/deployments/{deployment_id}/checks", include_in_schema=False, dependencies=[KEEPS_RANGE])
+router = APIRouter(
+    prefix="/deployments/{deployment_id}/checks", include_in_schema=False, dependencies=[KEEPS_RANGE]
+)
 
 SHOWN: Final = 30
 MOST_MEASUREMENTS: Final = 500
@@ -97,11 +99,19 @@ def checks_page(
     older = f"?{urlencode({'state': state or '', 'cursor': cursor})}" if cursor else None
 
     # Gravest verdict on disparate impact: graver ones replace others.
-    succeeded = [RankedKey(deployment.no, check.no, check.span.end, IMPACT) for check in shown if check.state is CheckState.SUCCEEDED]
+    succeeded = [
+        RankedKey(deployment.no, check.no, check.span.end, IMPACT)
+        for check in shown
+        if check.state is CheckState.SUCCEEDED
+    ]
     figures = ranked_figures(session, succeeded)
     verdicts: dict[int, str] = {}
     for grade in reversed(GRAVEST):
-        verdicts |= {figure.check_no: grade for figure in figures if grade and figure.data in _HEADLINES and figure.verdict == grade}
+        verdicts |= {
+            figure.check_no: grade
+            for figure in figures
+            if grade and figure.data in _HEADLINES and figure.verdict == grade
+        }
 
     values = {
         "checks": shown,
@@ -114,17 +124,26 @@ def checks_page(
         "now": now,
     }
     has_monitor = find_monitor(session, deployment.no) is not None
-    return page(request, "checks.html", values | {"deployment": deployment, "has_monitor": has_monitor, "words": check_words})
+    return page(
+        request,
+        "checks.html",
+        values | {"deployment": deployment, "has_monitor": has_monitor, "words": check_words},
+    )
 
 
 @router.get("/number/{no}")
 def numbered_check(
-    deployment: ReadableDeployment, session: SessionIn, time_range: RangeIn, no: Annotated[int, Path(ge=1, le=2**63 - 1)]
+    deployment: ReadableDeployment,
+    session: SessionIn,
+    time_range: RangeIn,
+    no: Annotated[int, Path(ge=1, le=2**63 - 1)],
 ) -> Response:
     """Leads to a check by its number: a thousand ids would be most of a picture."""
     check = checks.get_by_number(session, deployment.no, no)
     query = time_range.query()
-    return RedirectResponse(f"/deployments/{deployment.id}/checks/{check.id}{f'?{urlencode(query)}' if query else ''}")
+    return RedirectResponse(
+        f"/deployments/{deployment.id}/checks/{check.id}{f'?{urlencode(query)}' if query else ''}"
+    )
 
 
 @router.get("/{check_id}", dependencies=[OFFERS_REPORTS])
@@ -140,7 +159,9 @@ def check_page(
 ) -> Response:
     check = _get_check(session, deployment, check_id)
     states = list_views(session, deployment, check)
-    kind = chosen.view or next((state.kind for state in states if state.reason is None), ViewKind.PAYLOAD_PERTURBED)
+    kind = chosen.view or next(
+        (state.kind for state in states if state.reason is None), ViewKind.PAYLOAD_PERTURBED
+    )
     measurements, monitor = read_measurements(session, check.no), find_monitor(session, deployment.no)
     group_words = GroupWords.of(monitor)
     values = {
@@ -156,7 +177,9 @@ def check_page(
         "missing": missing_sides(monitor),
         "measurements": measurements[:MOST_MEASUREMENTS],
         "measured": len(measurements),
-        "unbadged": find_unbadged([judged_figure(measurement) for measurement in measurements[:MOST_MEASUREMENTS]]),
+        "unbadged": find_unbadged(
+            [judged_figure(measurement) for measurement in measurements[:MOST_MEASUREMENTS]]
+        ),
         "unbadged_words": UNBADGED,
         "favourable": (check.window or {}).get("favourable"),
         "number_of": format_measurement,
@@ -165,7 +188,9 @@ def check_page(
         "figure_query": figure_query,
         "name_group": partial(_name_group, group_words),
         "name_subject": partial(_name_subject, group_words),
-        "draw_shares": lambda view, **options: shares_chart(kind, rename_shares(group_words, view), PAGE, **options),
+        "draw_shares": lambda view, **options: shares_chart(
+            kind, rename_shares(group_words, view), PAGE, **options
+        ),
         "draw_ranges": lambda view: ranges_chart(kind, rename_shares(group_words, view), PAGE),
         "catalogue": CATALOGUE,
         "data_sets": DATA_SETS,
@@ -173,10 +198,14 @@ def check_page(
     }
     alerts: Sequence[Alert] = ()
     if check.state is CheckState.SUCCEEDED:
-        forest = build_past_forest(session, look_at_evidence(session, deployment.no), check, measurements, end=check.span.end)
+        forest = build_past_forest(
+            session, look_at_evidence(session, deployment.no), check, measurements, end=check.span.end
+        )
         alerts = live_alerts(session, deployment.no)
         newest = newest_of_gaps(session, deployment.no, state=AttributionState.DONE)
-        values |= show_forest(forest, chosen, alerts, newest if newest is not None and newest.span == check.span else None)
+        values |= show_forest(
+            forest, chosen, alerts, newest if newest is not None and newest.span == check.span else None
+        )
         values |= {"newest": check, "metrics": {forest.metric: CATALOGUE[forest.metric].title}}
     names = people(session, [check.created_by, *(alert.acknowledged_by for alert in alerts)])
     return page(request, "check.html", values | {"names": names})
@@ -184,7 +213,11 @@ def check_page(
 
 @router.get("/{check_id}/figure")
 def figure_page(
-    request: Request, deployment: ReadableDeployment, session: SessionIn, check_id: str, address: Annotated[FigureAddress, Query()]
+    request: Request,
+    deployment: ReadableDeployment,
+    session: SessionIn,
+    check_id: str,
+    address: Annotated[FigureAddress, Query()],
 ) -> Response:
     check = _get_check(session, deployment, check_id)
     names = GroupWords.of(find_monitor(session, deployment.no))

@@ -9,7 +9,15 @@ from ..base.frozen import frozen
 from ..checks.advice.advice import Advice, Cause
 from ..checks.views.build_views import CARRIED
 from ..checks.views.payload_view import QUALITY
-from ..checks.views.view_shapes import AttributeView, Change, CheckView, GroupShare, Outcomes, SubRange, ViewKind
+from ..checks.views.view_shapes import (
+    AttributeView,
+    Change,
+    CheckView,
+    GroupShare,
+    Outcomes,
+    SubRange,
+    ViewKind,
+)
 from ..domain.check import CheckRun, CheckState, Measurement, Scope, Span, Trigger
 from ..domain.mitigation import Mode
 from ..statistics.catalogue import CATALOGUE
@@ -35,32 +43,47 @@ VIEWS: Mapping[ViewKind, tuple[str, str]] = {
     ViewKind.PAYLOAD_PERTURBED: (
         "Payload and perturbed",
         (
-            "Logged records and copies with only the attribute changed, scored by the same model. Shares, perfect equality and OpenScale's"
-            " fairness count every copy as a record, as OpenScale does. The counterfactual (balanced) disparate impact counts every record"
+            "Logged records and copies with only the attribute changed, scored by the same model. Shares, "
+            "perfect equality and OpenScale's"
+            " fairness count every copy as a record, as OpenScale does. The counterfactual (balanced) "
+            "disparate impact counts every record"
             " once on each side: as it is, and as its copies are."
         ),
     ),
     ViewKind.PAYLOAD: (
         "Payload",
-        "The records as they were logged: how often each group got the favourable outcome, whatever else differs between the groups.",
+        (
+            "The records as they were logged: how often each group got the favourable outcome, whatever else "
+            "differs between the groups."
+        ),
     ),
-    ViewKind.TRAINING: ("Training data", "How often each group has the favourable label in the data that the model was trained on."),
+    ViewKind.TRAINING: (
+        "Training data",
+        "How often each group has the favourable label in the data that the model was trained on.",
+    ),
     ViewKind.DEBIASED: (
         "Debiased",
-        "The same records before and after mitigation, as they were logged and together with their copies: what people would have got.",
+        (
+            "The same records before and after mitigation, as they were logged and together with their copies: "
+            "what people would have got."
+        ),
     ),
 }
 """Name and description of each view."""
 
 MODES: Mapping[str, str] = {
-    Mode.LIFT_ONLY: "lift only: a monitored record gets the favourable outcome where the model gives it to its reference copies",
-    Mode.REFERENCE_SUBSTITUTION: "reference substitution: a monitored record gets the outcome that the model gives to its reference copies",
+    Mode.LIFT_ONLY: "lift only: a monitored record gets the favourable outcome where the model gives it to "
+    "its reference copies",
+    Mode.REFERENCE_SUBSTITUTION: "reference substitution: a monitored record gets the outcome that the "
+    "model gives to its reference copies",
 }
 MISSING: Mapping[ViewKind, str] = {
-    ViewKind.PAYLOAD_PERTURBED: "Copies need an endpoint of the model and a counterfactual metric in the monitor; see Configure.",
+    ViewKind.PAYLOAD_PERTURBED: "Copies need an endpoint of the model and a counterfactual metric in the "
+    "monitor; see Configure.",
     ViewKind.PAYLOAD: "A check that succeeds has it.",
     ViewKind.TRAINING: "Upload the training data, or their distribution; Configure says how.",
-    ViewKind.DEBIASED: "It needs an endpoint of the model, and metrics of debiased data in the monitor; see Configure.",
+    ViewKind.DEBIASED: "It needs an endpoint of the model, and metrics of debiased data in the monitor; see "
+    "Configure.",
 }
 """Next step where a view is missing."""
 
@@ -91,7 +114,10 @@ def origin(check: CheckRun, asker: str) -> str:
     if check.trigger is Trigger.SCHEDULE:
         return f"{'An hourly' if check.span.is_whole_hour else 'A daily'} check of the schedule"
     if check.trigger is Trigger.FILES:
-        return f"Files of {'its hour' if check.span.is_whole_hour else 'its time'} came or changed" + _of_batch(check)
+        return (
+            f"Files of {'its hour' if check.span.is_whole_hour else 'its time'} came or changed"
+            + _of_batch(check)
+        )
     occasion = "Asked for now" if check.trigger is Trigger.REQUEST else "Asked for this time range"
     return f"{occasion} by {asker}" + _of_batch(check)
 
@@ -104,7 +130,11 @@ def step(check: CheckRun, advice: Advice) -> str:
     """Step of a running check; of another what it waits for, with advice."""
     if advice.cause is not Cause.CHECK_RUNNING:
         return " ".join(text for text in (advice.reason, advice.next_step) if text)
-    return "A worker has started it." if check.progress is None else f"{check.progress.step[:1].upper()}{check.progress.step[1:]}."
+    return (
+        "A worker has started it."
+        if check.progress is None
+        else f"{check.progress.step[:1].upper()}{check.progress.step[1:]}."
+    )
 
 
 def duration(check: CheckRun) -> str | None:
@@ -125,7 +155,11 @@ def span(of: Span) -> str:
     if start.date() == end.date():
         return f"{start:%Y-%m-%d %H:%M} to {end:%H:%M} UTC"
     is_end_of_day = end.time() == time.min and start.date() == (end - timedelta(days=1)).date()
-    return f"{start:%Y-%m-%d %H:%M} to 24:00 UTC" if is_end_of_day else f"{start:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC"
+    return (
+        f"{start:%Y-%m-%d %H:%M} to 24:00 UTC"
+        if is_end_of_day
+        else f"{start:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC"
+    )
 
 
 def is_over(check: CheckRun) -> bool:
@@ -158,11 +192,15 @@ def comparison(view: AttributeView) -> Measurement | None:
 
 
 def with_copies(view: CheckView, attribute_view: AttributeView) -> AttributeView | None:
-    return next((balanced for balanced in view.balanced if balanced.attribute == attribute_view.attribute), None)
+    return next(
+        (balanced for balanced in view.balanced if balanced.attribute == attribute_view.attribute), None
+    )
 
 
 def name_scope(measurement: Measurement) -> str:
-    return measurement.group or "(blank)" if measurement.scope is Scope.GROUP else _SUBJECTS[measurement.scope]
+    return (
+        measurement.group or "(blank)" if measurement.scope is Scope.GROUP else _SUBJECTS[measurement.scope]
+    )
 
 
 def records(number: int) -> str:
@@ -201,10 +239,16 @@ def format_measurement(measurement: Measurement, least: int = _TENTHS) -> Number
     if measurement.metric in _CHANGES_OF_SHARES:
         return _points(measurement.value, ends, least)
     if isinstance(metric.measure, CountOf):
-        return Number(count(measurement.value), join_ends(*(None if end is None else count(end) for end in ends)), None)
+        return Number(
+            count(measurement.value), join_ends(*(None if end is None else count(end) for end in ends)), None
+        )
     shown = (measurement.value, *ends)
     digits = max(digits_apart(number, (0.0, *marks), _HUNDREDTHS) for number in shown if number is not None)
-    return Number(_plain(measurement.value, digits), join_ends(*(None if end is None else _plain(end, digits) for end in ends)), None)
+    return Number(
+        _plain(measurement.value, digits),
+        join_ends(*(None if end is None else _plain(end, digits) for end in ends)),
+        None,
+    )
 
 
 @frozen
@@ -223,7 +267,12 @@ def round_change(changed: Change) -> ShownChange:
     if before.value is None or after is None or after.value is None or change is None or change.value is None:
         return ShownChange(before, after, change, _TENTHS)
     gap = round_gap(100 * after.value, 100 * before.value)
-    return ShownChange(before, after, replace(change, value=gap.gap / 100) if gap.digits == MOST_OF_GAP else change, gap.digits)
+    return ShownChange(
+        before,
+        after,
+        replace(change, value=gap.gap / 100) if gap.digits == MOST_OF_GAP else change,
+        gap.digits,
+    )
 
 
 def format_share(outcomes: Outcomes | SubRange) -> Number:
@@ -232,18 +281,27 @@ def format_share(outcomes: Outcomes | SubRange) -> Number:
     return _share(outcomes.share, (outcomes.lower, outcomes.upper), (), _TENTHS)
 
 
-def _share(value: float, ends: tuple[float | None, float | None], marks: tuple[float | None, ...], least: int) -> Number:
+def _share(
+    value: float, ends: tuple[float | None, float | None], marks: tuple[float | None, ...], least: int
+) -> Number:
     percents = tuple(None if mark is None else 100 * mark for mark in marks)
     shown = [100 * number for number in (value, *ends) if number is not None]
     digits = max(digits_apart(number, (0.0, *percents), least) for number in shown)
     interval = join_ends(*(None if end is None else _plain(100 * end, digits) for end in ends))
-    return Number(f"{_plain(100 * value, digits)}{_PER_CENT}", interval if interval == ABSENT else f"{interval}{_PER_CENT}", None)
+    return Number(
+        f"{_plain(100 * value, digits)}{_PER_CENT}",
+        interval if interval == ABSENT else f"{interval}{_PER_CENT}",
+        None,
+    )
 
 
 def _points(value: float, ends: tuple[float | None, float | None], least: int) -> Number:
     shown = [100 * number for number in (value, *ends) if number is not None]
     digits = max(digits_apart(number, (0.0,), least) for number in shown)
-    text, *sides = (None if number is None else f"{'+' if number > 0 else ''}{_plain(100 * number, digits)}" for number in (value, *ends))
+    text, *sides = (
+        None if number is None else f"{'+' if number > 0 else ''}{_plain(100 * number, digits)}"
+        for number in (value, *ends)
+    )
     interval = join_ends(*sides)
     return Number(f"{text}{_POINTS}", interval if interval == ABSENT else f"{interval}{_POINTS}", None)
 

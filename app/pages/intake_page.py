@@ -14,12 +14,20 @@ from ..base.frozen import frozen
 from ..charts.time_ranges import RangeChoice, RangePreset
 from ..deployments.deployment_in_address import ReadableDeployment
 from ..domain.check import Span
-from ..intake.volume.hourly_view import SOURCE_WORDS, IngestionHour, describe_rejection, find_remedy, ingestion_in
+from ..intake.volume.hourly_view import (
+    SOURCE_WORDS,
+    IngestionHour,
+    describe_rejection,
+    find_remedy,
+    ingestion_in,
+)
 from .range_bar import KEEPS_RANGE, RangeIn, build_bar
 from .record.files_page import list_tables
 from .render import page
 
-router = APIRouter(prefix="/deployments/{deployment_id}/ingestion", include_in_schema=False, dependencies=[KEEPS_RANGE])
+router = APIRouter(
+    prefix="/deployments/{deployment_id}/ingestion", include_in_schema=False, dependencies=[KEEPS_RANGE]
+)
 
 MOST_HOURS: Final = 168
 """Max hours that are listed, the newest."""
@@ -32,7 +40,9 @@ class ShownHours:
 
 
 @router.get("")
-def ingestion_page(request: Request, deployment: ReadableDeployment, session: SessionIn, *, now: NowIn, time_range: RangeIn) -> Response:
+def ingestion_page(
+    request: Request, deployment: ReadableDeployment, session: SessionIn, *, now: NowIn, time_range: RangeIn
+) -> Response:
     span = whole_hours(time_range, now)
     listed = Span(start=max(span.start, span.end - MOST_HOURS * HOUR), end=span.end)
     view = ingestion_in(session, deployment.no, listed, now)
@@ -57,7 +67,12 @@ def whole_hours(choice: RangeChoice, now: datetime) -> Span:
     """Hours that the range touches; a preset has as many as it is long, the present one included."""
     span = choice.span(now, usual=RangePreset.DAY)
     end = floor_to_hour(span.end - timedelta.resolution) + HOUR
-    return Span(start=floor_to_hour(span.start) if choice.start is not None else end - (span.end - span.start) // HOUR * HOUR, end=end)
+    return Span(
+        start=floor_to_hour(span.start)
+        if choice.start is not None
+        else end - (span.end - span.start) // HOUR * HOUR,
+        end=end,
+    )
 
 
 def join_empty_hours(hours: Sequence[IngestionHour]) -> list[ShownHours]:

@@ -88,11 +88,16 @@ def strip(trend: Sequence[TrendPoint], *, about: str) -> Strip | None:
     for position, point in enumerate(trend, CHECKS - len(trend)):
         kind = point.verdict if point.verdict in _HEIGHTS else "none"
         height = _HEIGHTS.get(kind, 2)
-        bars.setdefault(kind, []).append(f"M{position * _CELL} {16 - height}h{_CELL - 1}v{height}h{1 - _CELL}z")
+        bars.setdefault(kind, []).append(
+            f"M{position * _CELL} {16 - height}h{_CELL - 1}v{height}h{1 - _CELL}z"
+        )
     counted = Counter(verdict(point.verdict) if point.verdict else "no verdict" for point in trend)
     counts = ", ".join(f"{count} {name}" for name, count in counted.items())
     subject = "The last check" if len(trend) == 1 else f"The last {len(trend)} checks"
-    return Strip(paths=tuple((kind, "".join(paths)) for kind, paths in bars.items()), words=f"{subject} that measured {about}: {counts}.")
+    return Strip(
+        paths=tuple((kind, "".join(paths)) for kind, paths in bars.items()),
+        words=f"{subject} that measured {about}: {counts}.",
+    )
 
 
 def _place(ratio: float) -> float:
@@ -107,7 +112,11 @@ SHOWN = 50
 MOST_SHOWN = 1000
 """Max deployments on one page."""
 
-SORTS = {OverviewSort.SEVERITY: "most urgent first", OverviewSort.NAME: "by name", OverviewSort.LAST_CHECK: "last check first"}
+SORTS = {
+    OverviewSort.SEVERITY: "most urgent first",
+    OverviewSort.NAME: "by name",
+    OverviewSort.LAST_CHECK: "last check first",
+}
 
 STATES = {
     DeploymentState.UNFAIR: "unfair",
@@ -134,7 +143,13 @@ class ChosenOrder(BaseModel):
 
 
 @router.get("/")
-def overview_page(request: Request, principal: Reader, session: SessionIn, now: NowIn, chosen: Annotated[ChosenOrder, Query()]) -> Response:
+def overview_page(
+    request: Request,
+    principal: Reader,
+    session: SessionIn,
+    now: NowIn,
+    chosen: Annotated[ChosenOrder, Query()],
+) -> Response:
     overview_query = OverviewWanted(
         sort=chosen.sort,
         states=frozenset(chosen.state),
@@ -146,19 +161,32 @@ def overview_page(request: Request, principal: Reader, session: SessionIn, now: 
     )
     listing = overview(session, overview_query, now=now)
     listed = listing.deployments[: chosen.shown]
-    query = {"sort": chosen.sort.value, "text": chosen.text} | ({"owner": chosen.owner} if chosen.owner else {})
-    longer = query | {"state": [state.value for state in chosen.state], "shown": min(chosen.shown + SHOWN, MOST_SHOWN)}
+    query = {"sort": chosen.sort.value, "text": chosen.text} | (
+        {"owner": chosen.owner} if chosen.owner else {}
+    )
+    longer = query | {
+        "state": [state.value for state in chosen.state],
+        "shown": min(chosen.shown + SHOWN, MOST_SHOWN),
+    }
     may = principal.role.permissions
     values = {
         "worker_notice": choose_notice(listing.workers),
         "found": listing,
         "listed": listed,
-        "needs": list_needs(listing, now=now, may_manage=Permission.MANAGE in may, may_acknowledge=Permission.ACKNOWLEDGE in may),
-        "glyphs": {deployment.no: glyph(deployment.worst) for deployment in listed if deployment.worst is not None},
+        "needs": list_needs(
+            listing,
+            now=now,
+            may_manage=Permission.MANAGE in may,
+            may_acknowledge=Permission.ACKNOWLEDGE in may,
+        ),
+        "glyphs": {
+            deployment.no: glyph(deployment.worst) for deployment in listed if deployment.worst is not None
+        },
         "strips": {
             deployment.no: strip(
                 deployment.trend,
-                about=f"{deployment.worst.attribute}: {deployment.words.label(deployment.worst.attribute, deployment.worst.group)}",
+                about=f"{deployment.worst.attribute}: "
+                f"{deployment.words.label(deployment.worst.attribute, deployment.worst.group)}",
             )
             for deployment in listed
             if deployment.worst is not None
@@ -171,12 +199,15 @@ def overview_page(request: Request, principal: Reader, session: SessionIn, now: 
             if count
         ],
         "owners": sorted(
-            {deployment.owner for deployment in listing.every if deployment.owner} | ({chosen.owner} - {""}), key=str.casefold
+            {deployment.owner for deployment in listing.every if deployment.owner} | ({chosen.owner} - {""}),
+            key=str.casefold,
         ),
         "every_state": "/?" + urlencode(query),
         "evidence_words": evidence_words,
         "total": sum(listing.counts.values()),
-        "more": f"/?{urlencode(longer, doseq=True)}" if len(listing.deployments) > len(listed) and chosen.shown < MOST_SHOWN else None,
+        "more": f"/?{urlencode(longer, doseq=True)}"
+        if len(listing.deployments) > len(listed) and chosen.shown < MOST_SHOWN
+        else None,
         "states": STATES,
         "sorts": SORTS,
         "now": now,
@@ -187,7 +218,9 @@ def overview_page(request: Request, principal: Reader, session: SessionIn, now: 
 
 
 def evidence_words(counts: EvidenceCounts | None) -> str:
-    """Evidence in a few words; nothing before any comparison has records. Fair only if every comparison is."""
+    """Evidence in a few words; nothing before any comparison has records. Fair only if every comparison
+    is.
+    """
     counted = 0 if counts is None else counts.unfair + counts.shown_fair + counts.undecided
     if counts is None or not counted:
         return ""

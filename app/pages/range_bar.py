@@ -34,11 +34,16 @@ PRESET_TITLES: Mapping[RangePreset, str] = {
     RangePreset.YEAR: "The last 365 days",
     RangePreset.ALL: "From the first check on",
 }
-EARLIER_TIMES: Mapping[Earlier, str] = {Earlier.PERIOD: "the period before", Earlier.REVISION: "the model revision before"}
+EARLIER_TIMES: Mapping[Earlier, str] = {
+    Earlier.PERIOD: "the period before",
+    Earlier.REVISION: "the model revision before",
+}
 
 _TIMES = frozenset({"range", "from", "to"})
 _KEPT_ATTRIBUTES = re.compile(r'<(a|dialog|form)\b((?:[^>"]|"[^"]*")*)>')
-_ADDRESS = re.compile(r'\b(href|data-close|data-after)="(\?[^"]*|/(?:deployments/|alerts/[0-9a-f]{8}-)[^"]*)"')
+_ADDRESS = re.compile(
+    r'\b(href|data-close|data-after)="(\?[^"]*|/(?:deployments/|alerts/[0-9a-f]{8}-)[^"]*)"'
+)
 _OF_FILTERS = frozenset({"since", "until"})
 """Times of the filter of records, which a chosen range replaces."""
 
@@ -85,7 +90,8 @@ class RangeLink:
 class RangeBar:
     """`span` is None on a list that shows everything until a range is chosen.
 
-    `others` are the other members of the address, which the form sends along; `start` and `end` are on the clock of the zone.
+    `others` are the other members of the address, which the form sends along; `start` and `end` are on the
+    clock of the zone.
     """
 
     choice: RangeChoice
@@ -113,14 +119,22 @@ def build_bar(
 ) -> RangeBar:
     """`compares`: the page can compare with an earlier time.
 
-    Where a preset that the page is `without` was chosen, `usual` is shown as chosen. The place in a list is dropped from the address.
+    Where a preset that the page is `without` was chosen, `usual` is shown as chosen. The place in a list
+    is dropped from the address.
     """
     choice = choice or RangeChoice()
     left_out = {*_TIMES, "compare", "zone", "cursor", *_OF_FILTERS}
-    remaining = tuple((name, value) for name, value in request.query_params.multi_items() if name not in left_out and value)
+    remaining = tuple(
+        (name, value) for name, value in request.query_params.multi_items() if name not in left_out and value
+    )
 
     def link(text: str, title: str, chosen: RangeChoice, *, is_chosen: bool) -> RangeLink:
-        return RangeLink(text=text, title=title, query=f"?{urlencode([*remaining, *chosen.query().items()])}", is_chosen=is_chosen)
+        return RangeLink(
+            text=text,
+            title=title,
+            query=f"?{urlencode([*remaining, *chosen.query().items()])}",
+            is_chosen=is_chosen,
+        )
 
     present = None if choice.start is not None else choice.preset or usual
     present = usual if present in without else present
@@ -132,7 +146,10 @@ def build_bar(
     ]
     earlier_times = [
         link("nothing", "Nothing earlier", replace(choice, earlier=None), is_chosen=choice.earlier is None),
-        *(link(text, text, replace(choice, earlier=kind), is_chosen=kind is choice.earlier) for kind, text in EARLIER_TIMES.items()),
+        *(
+            link(text, text, replace(choice, earlier=kind), is_chosen=kind is choice.earlier)
+            for kind, text in EARLIER_TIMES.items()
+        ),
     ]
     utc = replace(choice, zone=ZoneInfo("UTC"))
     return RangeBar(
@@ -161,8 +178,8 @@ def chosen_span(choice: RangeChoice | None, now: datetime) -> Span | None:
 def keep_range(page: str, choice: RangeChoice) -> str:
     """Adds the range to links to pages of deployments and alerts, and to forms of the method GET.
 
-    Links that choose a range and everything marked `data-range` stay. In a rendered page quotation marks of people's texts are escaped, so
-    that these cannot be taken for a link.
+    Links that choose a range and everything marked `data-range` stay. In a rendered page quotation marks
+    of people's texts are escaped, so that these cannot be taken for a link.
     """
     parameters = choice.query()
     if not parameters:
@@ -174,7 +191,11 @@ def keep_range(page: str, choice: RangeChoice) -> str:
         path, _, query = path.partition("?")
         present = parse_qsl(query, keep_blank_values=True)
         names = {name for name, _ in present}
-        added = [(name, value) for name, value in parameters.items() if name not in names and not (name in _TIMES and names & _TIMES)]
+        added = [
+            (name, value)
+            for name, value in parameters.items()
+            if name not in names and not (name in _TIMES and names & _TIMES)
+        ]
         # The template of an address after a form was sent has {id} in it.
         target = f"{path}?{urlencode([*present, *added])}{f'#{fragment}' if fragment else ''}"
         return f'{name}="{html.escape(target)}"'
@@ -184,7 +205,10 @@ def keep_range(page: str, choice: RangeChoice) -> str:
             return match[0]
         tag = f"<{match[1]}{_ADDRESS.sub(extend, match[2])}>"
         if match[1] == "form" and 'method="get"' in match[2]:
-            fields = (f'<input type="hidden" name="{name}" value="{html.escape(value)}">' for name, value in parameters.items())
+            fields = (
+                f'<input type="hidden" name="{name}" value="{html.escape(value)}">'
+                for name, value in parameters.items()
+            )
             return tag + "".join(fields)
         return tag
 

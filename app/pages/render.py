@@ -26,7 +26,8 @@ from .range_bar import find_kept_range, keep_range
 from .terms import find_term
 
 CONTENT_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
+    "connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 
@@ -43,7 +44,9 @@ _ENVIRONMENT = Environment(
     auto_reload=False,
 )
 # A drawer is put into a page made earlier; no two words may share an id.
-_ENVIRONMENT.globals.update(asset=asset_url, find_term=find_term, NOT_READ=NOT_READ, new_id=lambda: secrets.token_hex(4))
+_ENVIRONMENT.globals.update(
+    asset=asset_url, find_term=find_term, NOT_READ=NOT_READ, new_id=lambda: secrets.token_hex(4)
+)
 _ENVIRONMENT.filters.update(wording.FILTERS)
 
 
@@ -62,10 +65,16 @@ def compile_templates() -> None:
         _ENVIRONMENT.get_template(name)
 
 
-def page(request: Request, template: str, values: Mapping[str, Any], *, status: int = HTTPStatus.OK) -> HTMLResponse:
+def page(
+    request: Request, template: str, values: Mapping[str, Any], *, status: int = HTTPStatus.OK
+) -> HTMLResponse:
     """Renders that template. `principal` is None on pages that are open to everybody."""
     principal = request.scope.get("state", {}).get("principal")
-    may = frozenset[str]() if principal is None else frozenset(permission.value for permission in principal.role.permissions)
+    may = (
+        frozenset[str]()
+        if principal is None
+        else frozenset(permission.value for permission in principal.role.permissions)
+    )
     choice = find_kept_range(request)
     context = {
         "range_choice": choice,
@@ -84,7 +93,11 @@ def page(request: Request, template: str, values: Mapping[str, Any], *, status: 
     content = _ENVIRONMENT.get_template(template).render(context)
     if choice is not None:
         content = keep_range(content, choice)
-    return HTMLResponse(content, status, headers={"Content-Security-Policy": CONTENT_POLICY, "Referrer-Policy": REFERRER_POLICY})
+    return HTMLResponse(
+        content,
+        status,
+        headers={"Content-Security-Policy": CONTENT_POLICY, "Referrer-Policy": REFERRER_POLICY},
+    )
 
 
 def _read_worker_notice(request: Request) -> WorkerNotice | None:

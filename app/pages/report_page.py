@@ -28,12 +28,21 @@ from ..reports.regulator.presets import PRESETS, PeriodSheet, SheetsWanted, Tool
 from ..reports.regulator.regulator_report import ReportForm
 from ..reports.regulator.report_data import choose_controls
 from ..retention.hold_queries import read_retention_policy
-from ..statistics.selections.category_schemes import EXAMPLE_MAPPING, MAX_MAPPING_LENGTH, SCHEMES, parse_mappings
+from ..statistics.selections.category_schemes import (
+    EXAMPLE_MAPPING,
+    MAX_MAPPING_LENGTH,
+    SCHEMES,
+    parse_mappings,
+)
 from .prepare_reports import OFFERS_REPORTS
 from .range_bar import KEEPS_RANGE, RangeIn, build_bar, chosen_span
 from .render import page
 
-router = APIRouter(prefix="/deployments/{deployment_id}/regulator-report", include_in_schema=False, dependencies=[KEEPS_RANGE])
+router = APIRouter(
+    prefix="/deployments/{deployment_id}/regulator-report",
+    include_in_schema=False,
+    dependencies=[KEEPS_RANGE],
+)
 
 MOST_NAMES = 20
 """Max attributes, and max controls, of an address."""
@@ -57,7 +66,12 @@ class ChosenContent:
     def query(self) -> dict[str, list[str]]:
         tool = [] if self.tool is ToolKind.SELECTING else [self.tool.value]
         categories = [self.categories] if self.categories.strip() else []
-        members = {"attribute": self.attribute or [], "control": self.control or [], "tool": tool, "categories": categories}
+        members = {
+            "attribute": self.attribute or [],
+            "control": self.control or [],
+            "tool": tool,
+            "categories": categories,
+        }
         return {name: values for name, values in members.items() if values}
 
 
@@ -72,7 +86,10 @@ def regulator_report_page(
 ) -> Response:
     monitor, retention = find_monitor(session, deployment.no), read_retention_policy(session, deployment.no)
     span = chosen_span(time_range, now) or Span(start=now - USUAL_PERIOD, end=now)
-    query = {"since": span.start.isoformat(timespec="seconds"), "until": span.end.isoformat(timespec="seconds")}
+    query = {
+        "since": span.start.isoformat(timespec="seconds"),
+        "until": span.end.isoformat(timespec="seconds"),
+    }
     problem = find_problem(chosen, deployment, monitor)
     used = {} if problem else chosen.query()
     mappings = parse_mappings(chosen.categories) if "categories" in used else ()
@@ -103,7 +120,10 @@ def regulator_report_page(
         "chosen": chosen,
         "problem": problem,
         "body": used_in_body(used),
-        "tools": {ToolKind.SELECTING: "selects: who got the favourable outcome", ToolKind.SCORING: "scores: who is above the median score"},
+        "tools": {
+            ToolKind.SELECTING: "selects: who got the favourable outcome",
+            ToolKind.SCORING: "scores: who is above the median score",
+        },
         "mappings": {"most": MAX_MAPPING_LENGTH, "example": EXAMPLE_MAPPING, "schemes": list(SCHEMES)},
         "bar": build_bar(request, time_range, span, usual=RangePreset.YEAR, without={RangePreset.ALL}),
     }
@@ -115,7 +135,11 @@ def read_kept(session: Session, deployment: Deployment, now: datetime) -> dict[s
     reports = kept_page(session, deployment.no, Paging(MOST_KEPT))
     return {
         "schedules": [
-            {"schedule": schedule, "wanted": SheetsWanted.from_json(schedule.content.wanted), "next": first_due(schedule, now)}
+            {
+                "schedule": schedule,
+                "wanted": SheetsWanted.from_json(schedule.content.wanted),
+                "next": first_due(schedule, now),
+            }
             for schedule in schedules
         ],
         "kept": [{"report": report, "wanted": SheetsWanted.from_json(report.wanted)} for report in reports],
@@ -129,7 +153,11 @@ def find_problem(chosen: ChosenContent, deployment: Deployment, monitor: Monitor
     try:
         mappings = parse_mappings(chosen.categories) if chosen.categories.strip() else ()
         names = (tuple(chosen.attribute or ()), tuple(chosen.control or ()))
-        choose_controls(deployment, monitor, SheetsWanted(sheets=(), attributes=names[0], controls=names[1], categories=mappings))
+        choose_controls(
+            deployment,
+            monitor,
+            SheetsWanted(sheets=(), attributes=names[0], controls=names[1], categories=mappings),
+        )
     except InvalidInput as error:
         return str(error)
     return ""

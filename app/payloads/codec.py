@@ -117,7 +117,11 @@ class Codec(ABC):
         return self
 
     def mapping_problems(self, endpoint: Endpoint, columns: Names) -> list[FieldProblem]:  # noqa: ARG002 - as above
-        return [] if endpoint.mapping is None else [FieldProblem("endpoint.mapping", "is not used by this format; leave it out")]
+        return (
+            []
+            if endpoint.mapping is None
+            else [FieldProblem("endpoint.mapping", "is not used by this format; leave it out")]
+        )
 
     def request_headers(self, body: bytes) -> Headers:  # noqa: ARG002 - formats of several parts look at it
         return [(b"Content-Type", self.content_type.encode()), (b"Accept", self.accept.encode())]
@@ -160,7 +164,9 @@ def tabulate_rows(sent: AskedRows) -> Table:
 
 
 def read_records(rows: object, path: str, columns: Names) -> Table:
-    """Returns records as a table: objects, arrays in the order of `columns`, or SageMaker's dense forms of these."""
+    """Returns records as a table: objects, arrays in the order of `columns`, or SageMaker's dense forms of
+    these.
+    """
     if not isinstance(rows, list):
         raise InvalidInput.of(path, f"must be an array of records, found {name_kind(rows)}")
     records = list(map(_unwrap_dense, rows))
@@ -170,7 +176,9 @@ def read_records(rows: object, path: str, columns: Names) -> Table:
 
 
 def _unwrap_dense(row: object) -> object:
-    """Returns the record in `{"features": record}` or `{"data": {"features": {"values": record}}}`; another row as it is."""
+    """Returns the record in `{"features": record}` or `{"data": {"features": {"values": record}}}`;
+    another row as it is.
+    """
     match row:
         case {"data": dict(inner), **others} if not others:
             return _unwrap_dense(inner)
@@ -192,5 +200,7 @@ def read_objects(rows: Sequence[object], path: str) -> Table:
         if record.keys() != first_names:
             name = min(record.keys() ^ first_names)
             has = "has" if name in record else "lacks"
-            raise InvalidInput.of(f"{path}[{position}]", f"{has} the column '{printable(name)}', unlike the first record")
+            raise InvalidInput.of(
+                f"{path}[{position}]", f"{has} the column '{printable(name)}', unlike the first record"
+            )
     return Table(path, path, names, [[record[name] for name in names] for record in objects])

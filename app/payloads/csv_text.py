@@ -43,7 +43,9 @@ def write_csv(rows: Iterable[Sequence[Any]]) -> bytes:
         ]
         return b"".join([line + b"\n" for line in written])
     except UnicodeEncodeError as error:
-        raise ScoringFailed("A row to be scored holds text that cannot be written as UTF-8; nothing was sent to the model.") from error
+        raise ScoringFailed(
+            "A row to be scored holds text that cannot be written as UTF-8; nothing was sent to the model."
+        ) from error
 
 
 def _is_foreign(lines: bytes, rows: int) -> bool:
@@ -53,7 +55,9 @@ def _is_foreign(lines: bytes, rows: int) -> bool:
 
 
 def read_csv(text: str) -> Iterator[list[Any]]:
-    """Yields the rows: bare numbers and booleans become values, a bare nothing null, a quoted cell text. Raises CsvUnclear."""
+    """Yields the rows: bare numbers and booleans become values, a bare nothing null, a quoted cell text.
+    Raises CsvUnclear.
+    """
     if (numbers := _read_numbers(text)) is not None:
         yield from numbers
         return
@@ -101,7 +105,9 @@ def read_csv_request(body: bytes) -> list[list[Any]]:
     try:
         return list(read_csv(body.decode("utf-8-sig")))
     except UnicodeDecodeError as error:
-        raise InvalidInput.of("body", f"must be text in UTF-8 ({error.reason} at byte {error.start})") from error
+        raise InvalidInput.of(
+            "body", f"must be text in UTF-8 ({error.reason} at byte {error.start})"
+        ) from error
     except CsvUnclear as error:
         raise InvalidInput.of(f"body[{error.line - 1}]", str(error)) from error
 
@@ -110,7 +116,10 @@ def _write_cell(cell: object) -> str:
     if cell is None:
         return ""
     if isinstance(cell, float) and not math.isfinite(cell):
-        raise ScoringFailed(f"A row to be scored holds {cell}, which CSV cannot carry as a number; nothing was sent to the model.")
+        raise ScoringFailed(
+            f"A row to be scored holds {cell}, which CSV cannot carry as a number; nothing was sent to the "
+            "model."
+        )
     if isinstance(cell, float):
         return _encoder.encode(cell).decode()
     if isinstance(cell, int):

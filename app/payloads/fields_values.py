@@ -13,7 +13,16 @@ from .find_outputs import OutputsUnclear, find_outputs
 from .read_predictions import Answer, read_outputs, require_rows
 from .repeated_inputs import find_order
 from .request_pairs import LoggedTable, read_stated
-from .schema_parts import NAMES, TABLE, Schema, array_of, build_rows_schema, closed_object, complete_object, open_object
+from .schema_parts import (
+    NAMES,
+    TABLE,
+    Schema,
+    array_of,
+    build_rows_schema,
+    closed_object,
+    complete_object,
+    open_object,
+)
 from .wire import (
     Names,
     Rows,
@@ -103,7 +112,9 @@ class _Answered(msgspec.Struct):
 
 
 class FieldsValuesCodec(Codec):
-    """Writes `{fields, values}`; reads it bare or under `predictions`, without echoed inputs and `labels` (class names)."""
+    """Writes `{fields, values}`; reads it bare or under `predictions`, without echoed inputs and `labels`
+    (class names).
+    """
 
     label = "fields and values"
     shown_request = '{"fields": […], "values": [[…]]}'
@@ -117,8 +128,12 @@ class FieldsValuesCodec(Codec):
         width = len(table.fields)
         if set(map(len, table.values)) - {width}:
             index, row = next((index, row) for index, row in enumerate(table.values) if len(row) != width)
-            raise ScoringFailed(f"The model's endpoint named {width} fields but gave {len(row)} in row {index + 1}.")
-        predictions = read_outputs(table.fields, lambda position: [row[position] for row in table.values], outputs)
+            raise ScoringFailed(
+                f"The model's endpoint named {width} fields but gave {len(row)} in row {index + 1}."
+            )
+        predictions = read_outputs(
+            table.fields, lambda position: [row[position] for row in table.values], outputs
+        )
         return Answer(table.fields, table.values, predictions)
 
     def read_request(self, body: bytes, columns: Names) -> Table:  # noqa: ARG002 - the request names them
@@ -133,7 +148,10 @@ class FieldsValuesCodec(Codec):
         require_length(response, request.table)
         fields, rows = request.table.fields, request.table.values
         if request.meta is not None:
-            fields, rows = [*fields, *request.meta.fields], [[*row, *meta] for row, meta in zip(rows, request.meta.values, strict=True)]
+            fields, rows = (
+                [*fields, *request.meta.fields],
+                [[*row, *meta] for row, meta in zip(rows, request.meta.values, strict=True)],
+            )
         try:
             order = find_order(fields, rows, response.fields, response.values, outputs)
         except ScoringFailed as error:
@@ -172,7 +190,10 @@ class FieldsValuesCodec(Codec):
         answered = {name: cells for name, cells in columns.items() if name is not None and cells is not None}
         response = BARE.write_answer(list(answered), list(map(list, zip(*answered.values(), strict=True))))
         stated = {"scoring_id": table.scoring_id, "scoring_timestamp": table.scoring_timestamp}
-        return {member: text for member, text in stated.items() if text is not None} | {"request": request, "response": response}
+        return {member: text for member, text in stated.items() if text is not None} | {
+            "request": request,
+            "response": response,
+        }
 
     def pair_schemas(self) -> dict[str, Schema]:
         wrapped = array_of(TABLE, minItems=1, maxItems=1)
@@ -224,7 +245,13 @@ def _require_one_table(answer: _Answered) -> _AnsweredTable:
     if answer.fields is not None and answer.values is not None:
         return _AnsweredTable(answer.fields, answer.values)
     if answer.predictions is None:
-        raise ScoringFailed("The model's endpoint gave an answer without 'fields' and 'values' (and without 'predictions' around them).")
+        raise ScoringFailed(
+            "The model's endpoint gave an answer without 'fields' and 'values' (and without 'predictions' "
+            "around them)."
+        )
     if len(answer.predictions) != 1:
-        raise ScoringFailed(f"The model's endpoint answered {len(answer.predictions)} tables under 'predictions', where one was expected.")
+        raise ScoringFailed(
+            f"The model's endpoint answered {len(answer.predictions)} tables under 'predictions', where one "
+            "was expected."
+        )
     return answer.predictions[0]

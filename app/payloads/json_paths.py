@@ -1,4 +1,6 @@
-"""A strict part of JSONPath (RFC 9535): `$`, `.name`, `['name']` and `[0]`, and `[*]` as the end of a path of many places."""
+"""A strict part of JSONPath (RFC 9535): `$`, `.name`, `['name']` and `[0]`, and `[*]` as the end of a path
+of many places.
+"""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -8,7 +10,9 @@ from ..base.frozen import frozen
 
 MOST_STEPS = 20
 MOST_EMPTY = 1000
-"""Max elements in one document that no path names: twenty steps of `[999]` would write 20,000 for each column."""
+"""Max elements in one document that no path names: twenty steps of `[999]` would write 20,000 for each
+column.
+"""
 
 _STEP = re.compile(r"\.([^\W\d][\w-]*)|\[(?:'((?:[^'\\]|\\['\\])*)'|([0-9]{1,3})|(\*))\]")
 
@@ -16,7 +20,9 @@ Step: TypeAlias = str | int
 
 
 class PathUnclear(ValueError):
-    """Raised for a path that is not of this part of JSONPath, or leads nowhere; the message continues a sentence about it."""
+    """Raised for a path that is not of this part of JSONPath, or leads nowhere; the message continues a
+    sentence about it.
+    """
 
 
 @frozen
@@ -34,7 +40,11 @@ class JsonPath:
         """
         node: Any = document
         for depth, step in enumerate(self.steps):
-            is_there = step in node if isinstance(node, dict) else isinstance(node, list) and isinstance(step, int) and step < len(node)
+            is_there = (
+                step in node
+                if isinstance(node, dict)
+                else isinstance(node, list) and isinstance(step, int) and step < len(node)
+            )
             if is_there:
                 node = node[step]
             else:
@@ -54,12 +64,21 @@ def parse_path(text: str) -> JsonPath:
         match = _STEP.match(text, at)
         if match is None or is_of_many:
             remainder = text[at : at + 40]
-            raise PathUnclear(f"cannot be read from {remainder!r} on; it may have .name, ['name'] and [0], and [*] at its end")
+            raise PathUnclear(
+                f"cannot be read from {remainder!r} on; it may have .name, ['name'] and [0], and [*] at its "
+                "end"
+            )
         name, quoted, index, array = match.groups()
         if array is not None:
             is_of_many = True
         else:
-            steps.append(int(index) if index is not None else name if name is not None else re.sub(r"\\(.)", r"\1", quoted))
+            steps.append(
+                int(index)
+                if index is not None
+                else name
+                if name is not None
+                else re.sub(r"\\(.)", r"\1", quoted)
+            )
         at = match.end()
     if len(steps) > MOST_STEPS:
         raise PathUnclear(f"has {len(steps)} steps; at most {MOST_STEPS} are taken")
@@ -71,7 +90,10 @@ def member_path(name: str) -> JsonPath:
 
 
 def spell_path(steps: Sequence[Step]) -> str:
-    spelled = (f"[{step}]" if isinstance(step, int) else "['" + re.sub(r"(['\\\\])", r"\\\1", step) + "']" for step in steps)
+    spelled = (
+        f"[{step}]" if isinstance(step, int) else "['" + re.sub(r"(['\\\\])", r"\\\1", step) + "']"
+        for step in steps
+    )
     return "$" + "".join(spelled)
 
 
@@ -85,7 +107,8 @@ def build_document(placed: Iterable[PlacedValue]) -> Any:  # noqa: ANN401 - any 
     """Returns the smallest document with each value at its place; elements that no path names are null.
 
     Raises:
-    PathUnclear: two values have one place, one lies within another, or more than MOST_EMPTY elements would be null.
+    PathUnclear: two values have one place, one lies within another, or more than MOST_EMPTY elements would
+    be null.
     """
     root: dict[Step, Any] = {}
     for placed_value in placed:
@@ -100,7 +123,9 @@ def build_document(placed: Iterable[PlacedValue]) -> Any:  # noqa: ANN401 - any 
         at[last] = placed_value.value
     empty = _count_empty(root.get(""))
     if empty > MOST_EMPTY:
-        raise PathUnclear(f"leaves {empty:,} elements of arrays without a value; at most {MOST_EMPTY:,} are written as null")
+        raise PathUnclear(
+            f"leaves {empty:,} elements of arrays without a value; at most {MOST_EMPTY:,} are written as null"
+        )
     return _close(root.get(""))
 
 

@@ -9,7 +9,9 @@ from .wire import Names, Rows, Table, decode_answer, decode_request, is_by_colum
 
 
 class RecordsCodec(ListedCodec):
-    """Writes `[{column: value}]`; reads `[{…}]`, an array of values, or the same under `predictions`; also an object of columns."""
+    """Writes `[{column: value}]`; reads `[{…}]`, an array of values, or the same under `predictions`; also
+    an object of columns.
+    """
 
     label = "JSON records"
     shown_request = "[{…}]"

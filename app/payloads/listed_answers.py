@@ -25,7 +25,8 @@ class _Answer(msgspec.Struct):
 class ListedCodec(Codec):
     """Reads any shape of `predictions`.
 
-    A list without names is the prediction; wider lists could be class probabilities, and are refused unless they are said to be.
+    A list without names is the prediction; wider lists could be class probabilities, and are refused
+    unless they are said to be.
     """
 
     def read_elements(self, body: bytes) -> Elements:
@@ -37,7 +38,9 @@ class ListedCodec(Codec):
 
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
         """Reads the columns that each row has; one without a name gets that of the prediction."""
-        return answer_of_elements(read_columns(self.read_elements(body), expected_rows, outputs), outputs, expected_rows)
+        return answer_of_elements(
+            read_columns(self.read_elements(body), expected_rows, outputs), outputs, expected_rows
+        )
 
 
 def build_objects(columns: Names, rows: Rows) -> list[dict[str, Any]]:
@@ -55,7 +58,9 @@ def read_columns(elements: Elements, expected_rows: int, outputs: OutputFields) 
         for index, row in enumerate(elements):
             if row.keys() != elements[0].keys():
                 if output_names(outputs) & (row.keys() ^ elements[0].keys()):
-                    raise ScoringFailed(f"The model's endpoint gave other columns in row {index + 1} than in row 1.")
+                    raise ScoringFailed(
+                        f"The model's endpoint gave other columns in row {index + 1} than in row 1."
+                    )
                 names = [name for name in names if name in row]
         return {name: [row[name] for row in elements] for name in names}
     if kinds != {list}:
@@ -65,9 +70,12 @@ def read_columns(elements: Elements, expected_rows: int, outputs: OutputFields) 
     for index, row in enumerate(elements):
         if len(row) != 1:
             raise ScoringFailed(
-                f"The model's endpoint gave {len(row)} unnamed values in row {index + 1}; let the model return a data frame whose"
-                " columns are named, so that the prediction can be distinguished from the rest. If they are the probabilities of the"
-                " classes, list those in outputs.classes, and give outputs.prediction and outputs.probability one name."
+                f"The model's endpoint gave {len(row)} unnamed values in row {index + 1}; let the model "
+                "return a data frame whose"
+                " columns are named, so that the prediction can be distinguished from the rest. If they are "
+                "the probabilities of the"
+                " classes, list those in outputs.classes, and give outputs.prediction and "
+                "outputs.probability one name."
             )
     return [row[0] for row in elements]
 
@@ -76,7 +84,10 @@ def answer_of_elements(columns: Elements, outputs: OutputFields, expected_rows: 
     if not isinstance(columns, dict):
         # An empty page has no names.
         if outputs.label is not None and columns:
-            raise ScoringFailed(f"The model's endpoint answered predictions without names, so without the label column '{outputs.label}'.")
+            raise ScoringFailed(
+                "The model's endpoint answered predictions without names, so without the label column "
+                f"'{outputs.label}'."
+            )
         return Answer([outputs.prediction], [[cell] for cell in columns], predict_alone(columns, outputs))
     names = list(columns)
 

@@ -34,18 +34,28 @@ class MappedCodec(Codec):
     def mapping_problems(self, endpoint: Endpoint, columns: Names) -> list[FieldProblem]:
         mapping = endpoint.mapping
         if mapping is None:
-            return [FieldProblem(_MAPPING, "is required for this format: it says where records and answers are")]
+            return [
+                FieldProblem(_MAPPING, "is required for this format: it says where records and answers are")
+            ]
         problems = list(_path_problems(mapping, columns))
         if problems:
             return problems
         codec = MappedCodec(mapping)
         if not codec._records.is_of_many and endpoint.page_size != 1:
-            problems.append(FieldProblem("endpoint.page_size", "must be 1: mapping.records has no [*], so a request holds one record"))
+            problems.append(
+                FieldProblem(
+                    "endpoint.page_size",
+                    "must be 1: mapping.records has no [*], so a request holds one record",
+                )
+            )
         try:
             codec._build(columns, [[1] * len(columns)])
         except PathUnclear as error:
             problems.append(FieldProblem(_MAPPING, f"cannot be written: a column or constant {error}"))
-        for member, path in (("answers", codec._answers), *((f"outputs.{name}", path) for name, path in codec._outputs.items())):
+        for member, path in (
+            ("answers", codec._answers),
+            *((f"outputs.{name}", path) for name, path in codec._outputs.items()),
+        ):
             try:
                 build_document([PlacedValue(path, 1)])
             except PathUnclear as error:
@@ -54,7 +64,10 @@ class MappedCodec(Codec):
 
     def build_request(self, columns: Names, rows: Rows) -> object:
         if not self._records.is_of_many and len(rows) != 1:
-            raise ScoringFailed("The mapping's records have no [*], so a request holds one record; set the endpoint's page_size to 1.")
+            raise ScoringFailed(
+                "The mapping's records have no [*], so a request holds one record; set the endpoint's "
+                "page_size to 1."
+            )
         return self._build(columns, rows)
 
     def read_request(self, body: bytes, columns: Names) -> Table:
@@ -72,14 +85,20 @@ class MappedCodec(Codec):
 
     def build_answer(self, columns: Names, rows: Rows) -> object:
         if not self._answers.is_of_many and len(rows) != 1:
-            raise ScoringFailed("The mapping's answers have no [*], so an answer holds one record; ask about one record at once.")
+            raise ScoringFailed(
+                "The mapping's answers have no [*], so an answer holds one record; ask about one record at "
+                "once."
+            )
         paths = [self._outputs.get(name) or member_path(name) for name in columns]
         try:
             answers = [build_document(map(PlacedValue, paths, row)) for row in rows]
-            return build_document([PlacedValue(self._answers, answers if self._answers.is_of_many else answers[0])])
+            return build_document(
+                [PlacedValue(self._answers, answers if self._answers.is_of_many else answers[0])]
+            )
         except PathUnclear as error:
             raise ScoringFailed(
-                f"An answer with the columns {', '.join(columns)} cannot be written by endpoint.mapping: one of them {error}."
+                f"An answer with the columns {', '.join(columns)} cannot be written by endpoint.mapping: "
+                f"one of them {error}."
                 " Ask for another payload_format."
             ) from error
 
@@ -89,7 +108,9 @@ class MappedCodec(Codec):
         try:
             answers = self._answers.find(document)
         except PathUnclear as error:
-            raise ScoringFailed(f"The model's endpoint gave an answer in which the path of the answers {error}.") from error
+            raise ScoringFailed(
+                f"The model's endpoint gave an answer in which the path of the answers {error}."
+            ) from error
         elements = answers if self._answers.is_of_many else [answers]
         paths = {name: self._outputs.get(name) or member_path(name) for name in outputs.names}
         rows = [_read_outputs(element, paths, position) for position, element in enumerate(elements, start=1)]
@@ -101,7 +122,12 @@ class MappedCodec(Codec):
     def _build(self, columns: Names, rows: Rows) -> object:
         paths = [self._path_of(name) for name in columns]
         records = [build_document(map(PlacedValue, paths, row)) for row in rows]
-        return build_document([PlacedValue(self._records, records if self._records.is_of_many else records[0]), *self._constants])
+        return build_document(
+            [
+                PlacedValue(self._records, records if self._records.is_of_many else records[0]),
+                *self._constants,
+            ]
+        )
 
 
 def _read_outputs(element: object, paths: Mapping[str, JsonPath], row: int) -> dict[str, Any]:
@@ -111,7 +137,8 @@ def _read_outputs(element: object, paths: Mapping[str, JsonPath], row: int) -> d
             outputs[name] = path.find(element)
         except PathUnclear as error:
             raise ScoringFailed(
-                f"The model's endpoint gave an answer in which the path of the output '{name}' {error} (row {row})."
+                f"The model's endpoint gave an answer in which the path of the output '{name}' {error} (row "
+                f"{row})."
             ) from error
     return outputs
 
@@ -137,5 +164,11 @@ def _path_problems(mapping: BodyMapping, columns: Names) -> Iterator[FieldProble
             yield FieldProblem(f"{_MAPPING}.{member}", str(error))
             continue
         if parsed.is_of_many and "." in member:
-            yield FieldProblem(f"{_MAPPING}.{member}", "must lead to one place: [*] is for the records and the answers")
-    yield from (FieldProblem(f"{_MAPPING}.columns.{name}", "is not a feature") for name in mapping.columns if name not in columns)
+            yield FieldProblem(
+                f"{_MAPPING}.{member}", "must lead to one place: [*] is for the records and the answers"
+            )
+    yield from (
+        FieldProblem(f"{_MAPPING}.columns.{name}", "is not a feature")
+        for name in mapping.columns
+        if name not in columns
+    )

@@ -8,7 +8,16 @@ from .codec import NOTHING_KNOWN, Asking, Form, Objects, Tables, read_records, t
 from .csv_text import read_csv_request, write_csv
 from .listed_answers import PREDICTIONS, ListedCodec, build_objects
 from .schema_parts import CELLS, NAMES, Schema, array_of, build_rows_schema, closed_object, complete_object
-from .wire import Names, Rows, Table, decode_request, read_by_column, read_table, require_members, require_object
+from .wire import (
+    Names,
+    Rows,
+    Table,
+    decode_request,
+    read_by_column,
+    read_table,
+    require_members,
+    require_object,
+)
 
 _SPLIT, _RECORDS, _INPUTS = "dataframe_split", "dataframe_records", "inputs"
 _SPLIT_MEMBERS = ("columns", "data", "index")
@@ -42,7 +51,9 @@ class _Split(_Dataframe):
         return Tables(table)
 
     def request_schema(self, max_rows: int) -> Schema:
-        frame = closed_object(["columns", "data"], columns=NAMES, data=build_rows_schema(max_rows), index={"type": "array"})
+        frame = closed_object(
+            ["columns", "data"], columns=NAMES, data=build_rows_schema(max_rows), index={"type": "array"}
+        )
         return complete_object(dataframe_split=frame)
 
 
@@ -107,7 +118,9 @@ class MlflowInputsCodec(ListedCodec):
 
     def read_request(self, body: bytes, columns: Names) -> Table:
         sent = require_object(decode_request(body), "body").get(_INPUTS)
-        return read_records(sent, _INPUTS, columns) if isinstance(sent, list) else read_by_column(sent, _INPUTS)
+        return (
+            read_records(sent, _INPUTS, columns) if isinstance(sent, list) else read_by_column(sent, _INPUTS)
+        )
 
 
 class MlflowCsvCodec(ListedCodec):
@@ -124,5 +137,8 @@ class MlflowCsvCodec(ListedCodec):
         names, *rows = read_csv_request(body) or [[]]
         # A bare name may read as a number.
         return read_table(
-            {"columns": [name if isinstance(name, str) else str(name) for name in names], "body": rows}, "", fields="columns", values="body"
+            {"columns": [name if isinstance(name, str) else str(name) for name in names], "body": rows},
+            "",
+            fields="columns",
+            values="body",
         )

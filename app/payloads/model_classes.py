@@ -25,7 +25,8 @@ class Classes:
             return list(predictions)
         # 1, 1.0 and True are equal, so types are among the keys.
         canonical_of = {
-            (type(prediction), prediction): self._by_key.get(make_class_key(prediction), prediction) for prediction in predictions
+            (type(prediction), prediction): self._by_key.get(make_class_key(prediction), prediction)
+            for prediction in predictions
         }
         return [canonical_of[type(prediction), prediction] for prediction in predictions]
 
@@ -33,23 +34,35 @@ class Classes:
         """Returns the probabilities of an object, in the order of the classes. Raises ClassesUnclear."""
         by_key = {make_class_key(str(name)): value for name, value in chances.items()}
         # Names of members are text: `true` for true.
-        keys = [make_class_key(str(value).lower() if isinstance(value, bool) else value) for value in self._listed]
-        missing = next((value for value, key in zip(self._listed, keys, strict=True) if key not in by_key), None)
+        keys = [
+            make_class_key(str(value).lower() if isinstance(value, bool) else value) for value in self._listed
+        ]
+        missing = next(
+            (value for value, key in zip(self._listed, keys, strict=True) if key not in by_key), None
+        )
         if missing is not None:
-            raise ClassesUnclear(f"probabilities without the class {spelled(missing)}, which outputs.classes lists")
+            raise ClassesUnclear(
+                f"probabilities without the class {spelled(missing)}, which outputs.classes lists"
+            )
         if len(by_key) > len(self._listed):
             unknown = next(name for name in chances if make_class_key(str(name)) not in keys)
-            raise ClassesUnclear(f"a probability of {spelled(str(unknown))}, which is not among outputs.classes")
+            raise ClassesUnclear(
+                f"a probability of {spelled(str(unknown))}, which is not among outputs.classes"
+            )
         return [by_key[key] for key in keys]
 
     def likeliest(self, chances: Sequence[float | tuple[float, ...]]) -> list[Scalar]:
-        """Returns each row's first class of the highest probability (of one number, of the last of two). Raises ClassesUnclear."""
+        """Returns each row's first class of the highest probability (of one number, of the last of two).
+        Raises ClassesUnclear.
+        """
         count = len(self._listed)
         chosen: list[Scalar] = []
         for chance in chances:
             of_classes = (1.0 - chance, chance) if isinstance(chance, float) else chance
             if len(of_classes) != count:
-                raise ClassesUnclear(f"{len(of_classes) if isinstance(chance, tuple) else 1} probabilities for {count} classes")
+                raise ClassesUnclear(
+                    f"{len(of_classes) if isinstance(chance, tuple) else 1} probabilities for {count} classes"
+                )
             if isinstance(chance, float):
                 chosen.append(self._listed[int(chance >= _HALF)])
             else:

@@ -14,7 +14,20 @@ from ..base.values import printable
 from ..domain.deployment import FieldType, OutputFields
 from .codec import NOTHING_KNOWN, Asking, Codec, Headers
 from .read_predictions import Answer, predict_alone, read_outputs, require_rows
-from .tensors import BINARY_SIZE, BYTES, FP64, Tensor, TensorUnclear, build_tensor, by_column, flatten, pack, read_head, table_rows, unpack
+from .tensors import (
+    BINARY_SIZE,
+    BYTES,
+    FP64,
+    Tensor,
+    TensorUnclear,
+    build_tensor,
+    by_column,
+    flatten,
+    pack,
+    read_head,
+    table_rows,
+    unpack,
+)
 from .wire import Names, Rows, Table, decode_request, encode_rows, name_kind, require_object
 
 _INPUTS, _OUTPUTS = "inputs", "outputs"
@@ -50,7 +63,13 @@ class OpenInferenceCodec(Codec):
 
     def write_answer(self, columns: Names, rows: Rows) -> bytes:
         """Writes a tensor a column; arrays of numbers get a column for each."""
-        return encode_rows({"model_name": "model", _OUTPUTS: [_write_tensor(tensor) for tensor in _build_outputs(columns, rows)]}, rows)
+        return encode_rows(
+            {
+                "model_name": "model",
+                _OUTPUTS: [_write_tensor(tensor) for tensor in _build_outputs(columns, rows)],
+            },
+            rows,
+        )
 
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
         try:
@@ -58,7 +77,9 @@ class OpenInferenceCodec(Codec):
             columns = [tensor.rows() for tensor in tensors]
         except TensorUnclear as error:
             described = f"{printable(error.name)} {error}"
-            raise ScoringFailed(f"The model's endpoint did not answer in the Open Inference Protocol: {described}.") from error
+            raise ScoringFailed(
+                f"The model's endpoint did not answer in the Open Inference Protocol: {described}."
+            ) from error
         for column in columns:
             require_rows(len(column), expected_rows)
         names = [tensor.name for tensor in tensors]
@@ -67,8 +88,10 @@ class OpenInferenceCodec(Codec):
             # The name of a single tensor is the server's own.
             if any(isinstance(cell, list) for cell in columns[0]) and not outputs.has_only_probabilities:
                 raise ScoringFailed(
-                    f"The model's endpoint gave one tensor with {len(columns[0][0])} values a row, and no tensor"
-                    f" '{outputs.prediction}'. If they are the probabilities of the classes, list those in outputs.classes, and give"
+                    f"The model's endpoint gave one tensor with {len(columns[0][0])} values a row, and no "
+                    "tensor"
+                    f" '{outputs.prediction}'. If they are the probabilities of the classes, list those in "
+                    "outputs.classes, and give"
                     " outputs.prediction and outputs.probability its name."
                 )
             return Answer([outputs.prediction], rows, predict_alone(columns[0], outputs))
@@ -85,7 +108,13 @@ class OpenInferenceMatrixCodec(OpenInferenceCodec):
         """Writes the cells row by row, as FP64 unless all columns hold whole numbers."""
         flat = list(chain.from_iterable(rows))
         kinds = set(asking.types)
-        field_type = asking.types[0] if len(kinds) == 1 else FieldType.NUMBER if kinds == {FieldType.INTEGER, FieldType.NUMBER} else None
+        field_type = (
+            asking.types[0]
+            if len(kinds) == 1
+            else FieldType.NUMBER
+            if kinds == {FieldType.INTEGER, FieldType.NUMBER}
+            else None
+        )
         tensor = build_tensor(_MATRIX, flat, field_type, (len(rows), len(columns)))
         document = {"id": _new_id(), _INPUTS: [_write_tensor(tensor)], **_write_wanted(asking)}
         return encode_rows(document, rows)
@@ -104,7 +133,11 @@ class OpenInferenceBinaryCodec(OpenInferenceCodec):
 
     def write_request(self, columns: Names, rows: Rows, asking: Asking = NOTHING_KNOWN) -> bytes:
         tensors = _build_tensors(columns, rows, asking.types)
-        return _write_binary(_INPUTS, tensors, {"id": _new_id(), "parameters": {"binary_data_output": True}, **_write_wanted(asking)})
+        return _write_binary(
+            _INPUTS,
+            tensors,
+            {"id": _new_id(), "parameters": {"binary_data_output": True}, **_write_wanted(asking)},
+        )
 
     def write_answer(self, columns: Names, rows: Rows) -> bytes:
         return _write_binary(_OUTPUTS, _build_outputs(columns, rows), {"model_name": "model"})
@@ -131,7 +164,13 @@ def _build_outputs(columns: Names, rows: Rows) -> list[Tensor]:
 
 def _write_tensor(tensor: Tensor) -> JsonObject:
     kind = {"parameters": {"content_type": "str"}} if tensor.datatype == BYTES else {}
-    return {"name": tensor.name, "shape": tensor.shape, "datatype": tensor.datatype, **kind, "data": tensor.values}
+    return {
+        "name": tensor.name,
+        "shape": tensor.shape,
+        "datatype": tensor.datatype,
+        **kind,
+        "data": tensor.values,
+    }
 
 
 def _new_id() -> str:
@@ -150,13 +189,20 @@ def _write_wanted(asking: Asking) -> JsonObject:
 def _write_binary(member: str, tensors: Sequence[Tensor], members: JsonObject) -> bytes:
     packed = [pack(tensor) for tensor in tensors]
     described = [
-        {"name": tensor.name, "shape": tensor.shape, "datatype": tensor.datatype, "parameters": {BINARY_SIZE: len(data)}}
+        {
+            "name": tensor.name,
+            "shape": tensor.shape,
+            "datatype": tensor.datatype,
+            "parameters": {BINARY_SIZE: len(data)},
+        }
         for tensor, data in zip(tensors, packed, strict=True)
     ]
     try:
         return msgspec.json.encode({member: described, **members}) + b"".join(packed)
     except UnicodeEncodeError as error:
-        raise ScoringFailed("The name of a column cannot be written as UTF-8; nothing was sent to the model.") from error
+        raise ScoringFailed(
+            "The name of a column cannot be written as UTF-8; nothing was sent to the model."
+        ) from error
 
 
 def _header_length(body: bytes) -> int:

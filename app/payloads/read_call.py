@@ -22,7 +22,9 @@ _PLACES = re.compile(r"[.\[]")
 
 @frozen
 class CallColumns:
-    """Features, which a request must have, meta fields, which it may have, and outputs, which a log may lack."""
+    """Features, which a request must have, meta fields, which it may have, and outputs, which a log may
+    lack.
+    """
 
     features: Sequence[Column]
     meta: Sequence[Column]
@@ -91,16 +93,24 @@ def join_call(table: Table, answer: Answer, columns: CallColumns) -> LoggedTable
         rows=fit_booleans(table.values, table.fields, types),
         predictions=[prediction.prediction for prediction in answer.predictions],
         probabilities=[
-            list(prediction.probability) if isinstance(prediction.probability, tuple) else prediction.probability
+            list(prediction.probability)
+            if isinstance(prediction.probability, tuple)
+            else prediction.probability
             for prediction in answer.predictions
         ],
         labels=[prediction.label for prediction in answer.predictions],
     )
 
 
-def fit_booleans(rows: list[list[Any]], fields: Sequence[str], types: Mapping[str, Column]) -> list[list[Any]]:
+def fit_booleans(
+    rows: list[list[Any]], fields: Sequence[str], types: Mapping[str, Column]
+) -> list[list[Any]]:
     """Returns the rows with 1 and 0 as booleans in such columns."""
-    positions = [position for position, name in enumerate(fields) if name in types and types[name].sent is FieldType.BOOLEAN]
+    positions = [
+        position
+        for position, name in enumerate(fields)
+        if name in types and types[name].sent is FieldType.BOOLEAN
+    ]
     if not positions:
         return rows
     fitted = [list(row) for row in rows]
@@ -129,10 +139,16 @@ def _read_answer(codec: Codec, response: bytes, rows: int, columns: CallColumns)
     try:
         return codec.read_answer(response, outputs=outputs, expected_rows=rows)
     except ScoringFailed:
-        if not columns.may_lack_outputs or outputs.has_only_probabilities or (outputs.probability is None and outputs.label is None):
+        if (
+            not columns.may_lack_outputs
+            or outputs.has_only_probabilities
+            or (outputs.probability is None and outputs.label is None)
+        ):
             raise
         try:
-            alone = codec.read_answer(response, outputs=OutputFields(prediction=outputs.prediction), expected_rows=rows)
+            alone = codec.read_answer(
+                response, outputs=OutputFields(prediction=outputs.prediction), expected_rows=rows
+            )
         except ScoringFailed:
             alone = None
         # Other columns could be outputs under another name.

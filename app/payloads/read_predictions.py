@@ -38,15 +38,25 @@ def require_rows(rows: int, expected: int) -> None:
         raise ScoringFailed(f"The model's endpoint answered {rows:,} rows for a page of {expected:,}.")
 
 
-def read_outputs(fields: Sequence[str], column: Callable[[int], Sequence[object]], outputs: OutputFields) -> list[Prediction]:
-    """Returns one prediction per row; `column` gives the values at a position. All outputs must be there. Raises ScoringFailed."""
+def read_outputs(
+    fields: Sequence[str], column: Callable[[int], Sequence[object]], outputs: OutputFields
+) -> list[Prediction]:
+    """Returns one prediction per row; `column` gives the values at a position. All outputs must be there.
+    Raises ScoringFailed.
+    """
     try:
         at = find_outputs(fields, outputs)
     except OutputsUnclear as error:
         raise ScoringFailed(f"The model's endpoint gave an answer that {error}.") from error
-    for role, name, position in (("probability", outputs.probability, at.probability), ("label", outputs.label, at.label)):
+    for role, name, position in (
+        ("probability", outputs.probability, at.probability),
+        ("label", outputs.label, at.label),
+    ):
         if name is not None and position is None:
-            raise ScoringFailed(f"The model's endpoint gave an answer without the {role} column '{name}' that the deployment names.")
+            raise ScoringFailed(
+                f"The model's endpoint gave an answer without the {role} column '{name}' that the "
+                "deployment names."
+            )
     return to_predictions(
         column(at.prediction),
         None if at.probability is None else column(at.probability),
@@ -61,7 +71,10 @@ def predict_alone(column: Sequence[object], outputs: OutputFields) -> list[Predi
 
 
 def to_predictions(
-    predictions: Sequence[object], probabilities: Sequence[object] | None, labels: Sequence[object] | None, outputs: OutputFields
+    predictions: Sequence[object],
+    probabilities: Sequence[object] | None,
+    labels: Sequence[object] | None,
+    outputs: OutputFields,
 ) -> list[Prediction]:
     """Returns one prediction per row from columns of one length. Raises ScoringFailed."""
     classes = None if outputs.classes is None else Classes(outputs.classes)
@@ -94,19 +107,30 @@ def _require_scalars(role: str, values: Sequence[object]) -> Sequence[Scalar]:
     scalars = cast("Sequence[Scalar]", values)
     for value in cast("set[Scalar]", distinct):
         if isinstance(value, str) and "\0" in value:
-            raise ScoringFailed(f"The model's endpoint gave a {role} that holds a NUL character (in row {values.index(value) + 1}).")
+            raise ScoringFailed(
+                f"The model's endpoint gave a {role} that holds a NUL character (in row "
+                f"{values.index(value) + 1})."
+            )
         if isinstance(value, str) and len(value) > MAX_TEXT:
             row = values.index(value) + 1
-            raise ScoringFailed(f"The model's endpoint gave a {role} of more than {MAX_TEXT:,} characters (in row {row}).")
+            raise ScoringFailed(
+                f"The model's endpoint gave a {role} of more than {MAX_TEXT:,} characters (in row {row})."
+            )
         if isinstance(value, float) and not math.isfinite(value):
-            raise ScoringFailed(f"The model's endpoint gave {value} as the {role} (in row {values.index(value) + 1}).")
+            raise ScoringFailed(
+                f"The model's endpoint gave {value} as the {role} (in row {values.index(value) + 1})."
+            )
         # The database's integers have 64 bits.
         if isinstance(value, int) and abs(value) >= _LARGEST_INTEGER:
-            raise ScoringFailed(f"The model's endpoint gave a {role} beyond 64 bits (in row {values.index(value) + 1}).")
+            raise ScoringFailed(
+                f"The model's endpoint gave a {role} beyond 64 bits (in row {values.index(value) + 1})."
+            )
     return scalars
 
 
-def _require_probabilities(values: Sequence[object], classes: Classes | None) -> Sequence[float | tuple[float, ...]]:
+def _require_probabilities(
+    values: Sequence[object], classes: Classes | None
+) -> Sequence[float | tuple[float, ...]]:
     with suppress(msgspec.ValidationError):
         # A third of the time that looking at the type of each takes.
         return msgspec.convert(values, _FLOATS)
@@ -129,7 +153,9 @@ def _require_probabilities(values: Sequence[object], classes: Classes | None) ->
 
 
 def fit_probability(prediction: Prediction) -> Prediction:
-    """Returns the prediction with its probability in [0, 1]. Raises ScoringFailed for one that rounding did not move out."""
+    """Returns the prediction with its probability in [0, 1]. Raises ScoringFailed for one that rounding
+    did not move out.
+    """
     probability = prediction.probability
     if probability is None or (isinstance(probability, float) and 0 <= probability <= 1):
         return prediction
@@ -137,16 +163,27 @@ def fit_probability(prediction: Prediction) -> Prediction:
     for number in numbers:
         rounded = round_probability(number)
         if rounded is None:
-            raise ScoringFailed(f"The model's endpoint gave the probability {number!r}; a probability lies between 0 and 1.")
+            raise ScoringFailed(
+                f"The model's endpoint gave the probability {number!r}; a probability lies between 0 and 1."
+            )
         fitted.append(rounded)
     if tuple(fitted) == numbers:
         return prediction
-    return replace(prediction, probability=tuple(fitted) if isinstance(probability, tuple) else fitted[0], is_rounded=True)
+    return replace(
+        prediction,
+        probability=tuple(fitted) if isinstance(probability, tuple) else fitted[0],
+        is_rounded=True,
+    )
 
 
-def _refuse_type(role: str, values: Sequence[object], expected: str, allowed: frozenset[type] = _SCALARS) -> NoReturn:
+def _refuse_type(
+    role: str, values: Sequence[object], expected: str, allowed: frozenset[type] = _SCALARS
+) -> NoReturn:
     for index, value in enumerate(values):
         if type(value) not in allowed or value == []:
             kind = "null" if value is None else name_kind(value)
-            raise ScoringFailed(f"The model's endpoint gave {kind} as the {role} of row {index + 1}, where {expected} was expected.")
+            raise ScoringFailed(
+                f"The model's endpoint gave {kind} as the {role} of row {index + 1}, where {expected} was "
+                "expected."
+            )
     raise ScoringFailed(f"The model's endpoint mixed kinds of {role}, where {expected} was expected.")

@@ -73,12 +73,17 @@ def codec_named(name: str, endpoint: Endpoint | None) -> Codec:
     if endpoint is not None and name == endpoint.payload_format:
         return bind_codec(endpoint)
     if name == PayloadFormat.MAPPED:
-        raise InvalidInput.of("payload_format", f"is {name}, but the deployment's endpoint has no mapping; give it one, or send records")
+        raise InvalidInput.of(
+            "payload_format",
+            f"is {name}, but the deployment's endpoint has no mapping; give it one, or send records",
+        )
     return codec_for(name)
 
 
 def candidates(endpoint_codec: Codec | None, *, is_csv: bool) -> Iterator[Codec]:
-    """Yields the endpoint's codec, then those of the other formats: CSV if that is declared, because almost any text can be read as CSV."""
+    """Yields the endpoint's codec, then those of the other formats: CSV if that is declared, because
+    almost any text can be read as CSV.
+    """
     if endpoint_codec is not None:
         yield endpoint_codec
     for codec in map(codec_for, FINDABLE):

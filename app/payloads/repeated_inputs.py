@@ -20,20 +20,41 @@ def put_in_order(answer: Answer, fields: Names, rows: Rows, outputs: OutputField
     order = find_order(fields, rows, answer.fields, answer.rows, outputs)
     if order is None:
         return answer
-    return Answer(answer.fields, [answer.rows[position] for position in order], [answer.predictions[position] for position in order])
+    return Answer(
+        answer.fields,
+        [answer.rows[position] for position in order],
+        [answer.predictions[position] for position in order],
+    )
 
 
-def find_order(fields: Names, rows: Rows, answered: Names, answers: Rows, outputs: OutputFields) -> list[int] | None:
+def find_order(
+    fields: Names, rows: Rows, answered: Names, answers: Rows, outputs: OutputFields
+) -> list[int] | None:
     """Returns the place of the answer to each row; None where the answers are in order, or repeat no inputs.
 
-    Values that differ in type or rounding are the same, and a value that was missing may be any. Raises ScoringFailed.
+    Values that differ in type or rounding are the same, and a value that was missing may be any. Raises
+    ScoringFailed.
     """
     named = output_names(outputs)
-    shared = [(position, answered.index(name)) for position, name in enumerate(fields) if name in answered and name not in named]
-    unequal = [(position, at) for position, at in shared if [row[position] for row in rows] != [answer[at] for answer in answers]]
+    shared = [
+        (position, answered.index(name))
+        for position, name in enumerate(fields)
+        if name in answered and name not in named
+    ]
+    unequal = [
+        (position, at)
+        for position, at in shared
+        if [row[position] for row in rows] != [answer[at] for answer in answers]
+    ]
     pairs = enumerate(zip(rows, answers, strict=True))
     fault = next(
-        ((no, position) for no, (row, answer) in pairs for position, at in unequal if not _are_same(row[position], answer[at])), None
+        (
+            (no, position)
+            for no, (row, answer) in pairs
+            for position, at in unequal
+            if not _are_same(row[position], answer[at])
+        ),
+        None,
     )
     if fault is None:
         return None
@@ -52,8 +73,10 @@ def find_order(fields: Names, rows: Rows, answered: Names, answers: Rows, output
             return [position for _, position in sorted(zip(*pairs_in_order, strict=True))]
     no, position = fault
     raise ScoringFailed(
-        f"The model's endpoint gave an answer that repeats inputs that are not those of the request: row {no + 1} is the first that"
-        f" differs, in '{fields[position]}', and no other order has each row once. Let it answer in the order of the request, or leave out"
+        "The model's endpoint gave an answer that repeats inputs that are not those of the request: row "
+        f"{no + 1} is the first that"
+        f" differs, in '{fields[position]}', and no other order has each row once. Let it answer in the "
+        "order of the request, or leave out"
         " the columns named as inputs."
     )
 
@@ -66,11 +89,18 @@ def _are_same(sent: Any, repeated: Any) -> bool:  # noqa: ANN401 - cells as deco
         return False
     # No tolerance: numbers of customers hardly differ.
     single, decimals = _round_to_single(sent_value), len(canonical(repeated_value).partition(".")[2])
-    return repeated_value in (float(single), float(str(single)), float(f"{sent_value:.6g}"), round(sent_value, decimals))
+    return repeated_value in (
+        float(single),
+        float(str(single)),
+        float(f"{sent_value:.6g}"),
+        round(sent_value, decimals),
+    )
 
 
 def _read_cell(cell: Any) -> float | str | None:  # noqa: ANN401 - as above
-    """Returns a number, also one that a text spells; 1 and 0 for true and false; else text, None for a missing value and NaN."""
+    """Returns a number, also one that a text spells; 1 and 0 for true and false; else text, None for a
+    missing value and NaN.
+    """
     number = exact_number(cell) if isinstance(cell, str | int | float) else None
     if number is not None:
         return number

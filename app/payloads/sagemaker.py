@@ -9,7 +9,17 @@ from .codec import NOTHING_KNOWN, Asking, Codec, read_records
 from .csv_text import CsvUnclear, read_csv, read_csv_request, write_csv
 from .listed_answers import Elements, ListedCodec, answer_of_elements, build_objects, read_columns
 from .read_predictions import Answer, require_rows
-from .wire import Names, Rows, Table, decode_lines, decode_request, decode_text, encode_rows, is_by_column, read_matrix
+from .wire import (
+    Names,
+    Rows,
+    Table,
+    decode_lines,
+    decode_request,
+    decode_text,
+    encode_rows,
+    is_by_column,
+    read_matrix,
+)
 
 _FEATURES = "features"
 _PAGES = (b"<!doctype", b"<html", b"<?xml")
@@ -44,12 +54,16 @@ class SagemakerCsvCodec(Codec):
         try:
             rows = list(read_csv(decode_text(body)))
         except CsvUnclear as error:
-            raise ScoringFailed(f"The model's endpoint did not answer CSV: line {error.line} {error}.") from error
+            raise ScoringFailed(
+                f"The model's endpoint did not answer CSV: line {error.line} {error}."
+            ) from error
         if len(rows) == 1 and len(rows[0]) == expected_rows > 1:
             # XGBoost's container answers a page on one line.
             rows = [[cell] for cell in rows[0]]
         require_rows(len(rows), expected_rows)
-        named = [_name_cells(row, outputs.names, outputs, position) for position, row in enumerate(rows, start=1)]
+        named = [
+            _name_cells(row, outputs.names, outputs, position) for position, row in enumerate(rows, start=1)
+        ]
         return answer_of_elements(read_columns(named, expected_rows, outputs), outputs, expected_rows)
 
 
@@ -81,7 +95,9 @@ class SagemakerLinesCodec(ListedCodec):
 
 
 def _name_cells(row: list[Any], names: list[str], outputs: OutputFields, line: int) -> dict[str, Any]:
-    cells = [parse_json(cell, cell) if isinstance(cell, str) and cell.startswith("[") else cell for cell in row]
+    cells = [
+        parse_json(cell, cell) if isinstance(cell, str) and cell.startswith("[") else cell for cell in row
+    ]
     count = len(outputs.classes or ())
     # Probabilities of the classes, alone or after the prediction.
     before = 0 if outputs.has_only_probabilities else 1
@@ -90,7 +106,8 @@ def _name_cells(row: list[Any], names: list[str], outputs: OutputFields, line: i
         names = names[: len(cells)]
     if len(cells) > len(names) or not cells:
         raise ScoringFailed(
-            f"The model's endpoint answered {len(cells)} values in line {line}, where the deployment names {len(names)} outputs"
+            f"The model's endpoint answered {len(cells)} values in line {line}, where the deployment names "
+            f"{len(names)} outputs"
             f" ({', '.join(names)})."
         )
     return dict(zip(names, cells, strict=False))

@@ -63,13 +63,21 @@ class Tensor:
     values: Sequence[Any]
 
     def rows(self) -> list[Any]:
-        """Returns a value for each row, or an array where the tensor is wider than one. Raises TensorUnclear."""
+        """Returns a value for each row, or an array where the tensor is wider than one. Raises
+        TensorUnclear.
+        """
         if not self.shape or prod(self.shape) != len(self.values):
-            raise TensorUnclear(self.name, f"has {len(self.values)} values where its shape is {list(self.shape)}")
+            raise TensorUnclear(
+                self.name, f"has {len(self.values)} values where its shape is {list(self.shape)}"
+            )
         width = prod(self.shape[1:])
         if width == 1:
             return list(self.values)
-        return [list(self.values[start : start + width]) for start in range(0, len(self.values), width)] if width else []
+        return (
+            [list(self.values[start : start + width]) for start in range(0, len(self.values), width)]
+            if width
+            else []
+        )
 
 
 @frozen(kw_only=True)
@@ -86,12 +94,18 @@ def read_head(tensor: object, where: str) -> Head:
     """Reads a tensor without its data; `where` is its place in the body. Raises TensorUnclear."""
     if not isinstance(tensor, dict):
         raise TensorUnclear(where, f"must be an object, found {name_kind(tensor)}")
-    name, datatype, shape, parameters = (tensor.get(member) for member in ("name", "datatype", "shape", "parameters"))
+    name, datatype, shape, parameters = (
+        tensor.get(member) for member in ("name", "datatype", "shape", "parameters")
+    )
     if not isinstance(name, str):
         raise TensorUnclear(f"{where}.name", "must be text")
     if not isinstance(datatype, str) or datatype not in DATATYPES:
         raise TensorUnclear(f"{where}.datatype", f"must be one of {', '.join(sorted(DATATYPES))}")
-    if not isinstance(shape, list) or not 0 < len(shape) <= _MOST_NESTED or any(type(size) is not int or size < 0 for size in shape):
+    if (
+        not isinstance(shape, list)
+        or not 0 < len(shape) <= _MOST_NESTED
+        or any(type(size) is not int or size < 0 for size in shape)
+    ):
         raise TensorUnclear(f"{where}.shape", "must be an array of whole numbers")
     size = parameters.get(BINARY_SIZE) if isinstance(parameters, dict) else None
     if size is not None and (type(size) is not int or size < 0):
@@ -112,7 +126,9 @@ def flatten(data: object, name: str) -> list[Any]:
     raise TensorUnclear(name, f"is nested more than {_MOST_NESTED} times")
 
 
-def build_tensor(name: str, cells: Sequence[Any], field_type: FieldType | None, shape: tuple[int, ...]) -> Tensor:
+def build_tensor(
+    name: str, cells: Sequence[Any], field_type: FieldType | None, shape: tuple[int, ...]
+) -> Tensor:
     """Returns a tensor of the datatype of the known type, or else of the values. Raises ScoringFailed."""
     return Tensor(name=name, datatype=_choose_datatype(name, cells, field_type), shape=shape, values=cells)
 
@@ -135,7 +151,9 @@ def _choose_datatype(name: str, cells: Sequence[Any], field_type: FieldType | No
         if fits:
             return datatype
     what = "values of several kinds, or whole numbers beyond 64 bits"
-    raise ScoringFailed(f"The column {name} of a page holds {what}, which one tensor cannot carry; nothing was sent.")
+    raise ScoringFailed(
+        f"The column {name} of a page holds {what}, which one tensor cannot carry; nothing was sent."
+    )
 
 
 def pack(tensor: Tensor) -> bytes:
@@ -145,7 +163,8 @@ def pack(tensor: Tensor) -> bytes:
     if None in values and not is_real:
         row = values.index(None) + 1
         raise PageRefused(
-            f"Row {row} of a page holds null in {tensor.name}, which a binary tensor of {tensor.datatype} cannot carry; nothing was sent.",
+            f"Row {row} of a page holds null in {tensor.name}, which a binary tensor of {tensor.datatype} "
+            "cannot carry; nothing was sent.",
             answer=f"null in the {tensor.datatype} tensor '{tensor.name}'",
         )
     present = [value for value in values if value is not None]
@@ -153,7 +172,8 @@ def pack(tensor: Tensor) -> bytes:
     try:
         if is_real and not all(map(isfinite, present)):
             raise ScoringFailed(
-                f"The column {tensor.name} of a page holds a number that is not finite, which is how a tensor would carry null."
+                f"The column {tensor.name} of a page holds a number that is not finite, which is how a "
+                "tensor would carry null."
             )
         if tensor.datatype == BYTES:
             encoded = {value: value.encode() for value in set(values)}
@@ -161,7 +181,9 @@ def pack(tensor: Tensor) -> bytes:
             return b"".join([packed[value] for value in values])
         return struct.pack(f"<{len(values)}{_FORMATS[tensor.datatype]}", *values)
     except (struct.error, UnicodeEncodeError, OverflowError, TypeError) as error:
-        raise ScoringFailed(f"The column {tensor.name} holds a value that {tensor.datatype} cannot carry; nothing was sent.") from error
+        raise ScoringFailed(
+            f"The column {tensor.name} holds a value that {tensor.datatype} cannot carry; nothing was sent."
+        ) from error
 
 
 def unpack(head: Head, data: bytes) -> list[Any]:
@@ -212,5 +234,7 @@ def table_rows(tensors: Sequence[Tensor]) -> list[list[Any]]:
     for tensor in tensors:
         columns.append(tensor.rows())
         if len(columns[-1]) != len(columns[0]):
-            raise TensorUnclear(tensor.name, f"has {len(columns[-1])} rows where {tensors[0].name} has {len(columns[0])}")
+            raise TensorUnclear(
+                tensor.name, f"has {len(columns[-1])} rows where {tensors[0].name} has {len(columns[0])}"
+            )
     return list(map(list, zip(*columns, strict=True)))

@@ -27,17 +27,24 @@ _T = TypeVar("_T")
 
 
 def encode_rows(document: Any, rows: Rows, *, is_lines: bool = False) -> bytes:  # noqa: ANN401 - any value of JSON
-    """Returns `document` with its `rows` as bytes; `is_lines`: a line for each of its elements. Raises ScoringFailed."""
+    """Returns `document` with its `rows` as bytes; `is_lines`: a line for each of its elements. Raises
+    ScoringFailed.
+    """
     try:
         body = _encoder.encode_lines(document) if is_lines else _encoder.encode(document)
     except UnicodeEncodeError as error:
-        raise ScoringFailed("A row to be scored holds text that cannot be written as UTF-8; nothing was sent to the model.") from error
+        raise ScoringFailed(
+            "A row to be scored holds text that cannot be written as UTF-8; nothing was sent to the model."
+        ) from error
     # msgspec writes NaN as null, which would send a missing cell instead.
     if b"null" in body:
         for index, row in enumerate(rows):
             for cell in row:
                 if isinstance(cell, float) and not math.isfinite(cell):
-                    raise ScoringFailed(f"Row {index + 1} of a page holds {cell}, which JSON cannot carry; nothing was sent to the model.")
+                    raise ScoringFailed(
+                        f"Row {index + 1} of a page holds {cell}, which JSON cannot carry; nothing was sent "
+                        "to the model."
+                    )
     return body
 
 
@@ -46,23 +53,33 @@ def decode_answer(body: bytes, shape: type[_T], *, expected: str) -> _T:
     # Some servers send a byte order mark, which JSON forbids.
     text = body.removeprefix(BOM)
     try:
-        return msgspec.convert(_decode_json(text), shape) if _holds_non_finite(text) else msgspec.json.decode(text, type=shape)
+        return (
+            msgspec.convert(_decode_json(text), shape)
+            if _holds_non_finite(text)
+            else msgspec.json.decode(text, type=shape)
+        )
     except msgspec.ValidationError as error:
         reason = str(error).replace("`", "").replace("$", "the answer")
         raise ScoringFailed(f"The model's endpoint did not answer {expected}: {reason}.") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         if not body:
-            raise ScoringFailed("The model's endpoint answered without a body where JSON was expected.") from error
+            raise ScoringFailed(
+                "The model's endpoint answered without a body where JSON was expected."
+            ) from error
         raise ScoringFailed(f"The model's endpoint did not answer JSON ({error}).") from error
     except RecursionError as error:
-        raise ScoringFailed("The model's endpoint answered JSON that is nested too deeply to read.") from error
+        raise ScoringFailed(
+            "The model's endpoint answered JSON that is nested too deeply to read."
+        ) from error
 
 
 def decode_text(body: bytes) -> str:
     try:
         return body.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ScoringFailed(f"The model's endpoint did not answer text in UTF-8 ({error.reason} at byte {error.start}).") from error
+        raise ScoringFailed(
+            f"The model's endpoint did not answer text in UTF-8 ({error.reason} at byte {error.start})."
+        ) from error
 
 
 def decode_lines(body: bytes) -> list[Any]:
@@ -75,7 +92,9 @@ def decode_lines(body: bytes) -> list[Any]:
     # msgspec takes several values in one line, and one in several.
     if values and len(values) == text.count(b"\n") + (not text.endswith(b"\n")):
         return values
-    return [decode_answer(line, object, expected="a line of JSON") for line in text.splitlines() if line.strip()]
+    return [
+        decode_answer(line, object, expected="a line of JSON") for line in text.splitlines() if line.strip()
+    ]
 
 
 def decode_request(body: bytes) -> Any:  # noqa: ANN401 - any value of JSON
@@ -118,11 +137,15 @@ def read_table(document: object, path: str, *, fields: str = "fields", values: s
     table = read_repeating_table(document, path, fields=fields, values=values)
     if len(set(table.fields)) < len(table.fields):
         index = next(index for index, name in enumerate(table.fields) if name in table.fields[:index])
-        raise InvalidInput.of(f"{table.fields_path}[{index}]", f"names the column '{table.fields[index]}' a second time")
+        raise InvalidInput.of(
+            f"{table.fields_path}[{index}]", f"names the column '{table.fields[index]}' a second time"
+        )
     return table
 
 
-def read_repeating_table(document: object, path: str, *, fields: str = "fields", values: str = "values") -> Table:
+def read_repeating_table(
+    document: object, path: str, *, fields: str = "fields", values: str = "values"
+) -> Table:
     """Reads the same, but columns may be named twice."""
     members = require_object(document, path)
     names, rows = members.get(fields), members.get(values)
@@ -134,12 +157,20 @@ def read_repeating_table(document: object, path: str, *, fields: str = "fields",
         raise InvalidInput.of(values_path, f"must be an array of rows, found {name_kind(rows)}")
     if not set(map(type, rows)) <= {list}:
         raise InvalidInput(
-            _list_problems(rows, values_path, lambda row: None if type(row) is list else f"must be an array, found {name_kind(row)}")
+            _list_problems(
+                rows,
+                values_path,
+                lambda row: None if type(row) is list else f"must be an array, found {name_kind(row)}",
+            )
         )
     width = len(names)
     if not set(map(len, rows)) <= {width}:
         raise InvalidInput(
-            _list_problems(rows, values_path, lambda row: None if len(row) == width else f"has {len(row)} values for {width} fields")
+            _list_problems(
+                rows,
+                values_path,
+                lambda row: None if len(row) == width else f"has {len(row)} values for {width} fields",
+            )
         )
     return Table(fields_path, values_path, names, rows)
 
@@ -149,7 +180,11 @@ def read_matrix(rows: object, path: str, columns: Names) -> Table:
 
 
 def is_by_column(document: object) -> bool:
-    return isinstance(document, dict) and bool(document) and all(isinstance(cells, list) for cells in document.values())
+    return (
+        isinstance(document, dict)
+        and bool(document)
+        and all(isinstance(cells, list) for cells in document.values())
+    )
 
 
 def read_by_column(document: object, path: str) -> Table:
@@ -166,14 +201,19 @@ def read_by_column(document: object, path: str) -> Table:
 
 def require_length(table: Table, request: Table) -> None:
     if len(table.values) != len(request.values):
-        raise InvalidInput.of(table.values_path, f"has {len(table.values)} rows where {request.values_path} has {len(request.values)}")
+        raise InvalidInput.of(
+            table.values_path,
+            f"has {len(table.values)} rows where {request.values_path} has {len(request.values)}",
+        )
 
 
 def require_members(document: JsonObject, path: str, allowed: Collection[str], *, next_to: str) -> None:
     """Raises InvalidInput for an unknown member, as a misspelt `meta`; `next_to` is for the message."""
     unknown = sorted(document.keys() - set(allowed))
     if unknown:
-        raise InvalidInput.of(place(path, printable(unknown[0])), f"is not a member that is known next to {next_to}")
+        raise InvalidInput.of(
+            place(path, printable(unknown[0])), f"is not a member that is known next to {next_to}"
+        )
 
 
 def require_object(document: object, path: str) -> JsonObject:
@@ -189,10 +229,19 @@ def place(path: str, member: str) -> str:
 def name_kind(value: object) -> str:
     if value is None:
         return "nothing"
-    names = {bool: "true or false", int: "a number", float: "a number", str: "text", list: "an array", dict: "an object"}
+    names = {
+        bool: "true or false",
+        int: "a number",
+        float: "a number",
+        str: "text",
+        list: "an array",
+        dict: "an object",
+    }
     return names.get(type(value), type(value).__name__)
 
 
 def _list_problems(values: list[Any], path: str, fault: Callable[[Any], str | None]) -> list[FieldProblem]:
     faults = ((index, fault(row)) for index, row in enumerate(values))
-    return [FieldProblem(f"{path}[{index}]", message) for index, message in faults if message is not None][:_MOST_PROBLEMS]
+    return [FieldProblem(f"{path}[{index}]", message) for index, message in faults if message is not None][
+        :_MOST_PROBLEMS
+    ]

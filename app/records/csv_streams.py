@@ -16,8 +16,13 @@ PIECE = 1000
 
 Item = TypeVar("Item")
 Place = TypeVar("Place")
-RowLimit = Annotated[int | None, Query(ge=1, le=2**31 - 1, description="How many rows at most. Left out: all.")]
-Raw = Annotated[bool, Query(description="Texts as they were logged, also those that a spreadsheet would take for formulas.")]
+RowLimit = Annotated[
+    int | None, Query(ge=1, le=2**31 - 1, description="How many rows at most. Left out: all.")
+]
+Raw = Annotated[
+    bool,
+    Query(description="Texts as they were logged, also those that a spreadsheet would take for formulas."),
+]
 
 
 @frozen
@@ -50,7 +55,8 @@ def send_csv(
         return csv_lines(map(write, items))
 
     def read_next(place: Place, size: int) -> CsvPiece[Item, Place]:
-        # In a transaction of its own: a slow reader holds neither a connection nor a snapshot of the database.
+        # In a transaction of its own: a slow reader holds neither a connection nor a snapshot of the
+        # database.
         with services.database.transaction() as reading:
             return read(reading, place, size)
 

@@ -40,9 +40,17 @@ class _Columns:
     def header(self) -> Sequence[str]:
         columns = [column.name for column in (*self.schema.features, *self.schema.meta)]
         used = set(columns)
-        header = [take_free_name(used, "id", "record_id"), *(take_free_name(used, name) for name in (*_OF_THE_LOG, "outcome", "gap"))]
+        header = [
+            take_free_name(used, "id", "record_id"),
+            *(take_free_name(used, name) for name in (*_OF_THE_LOG, "outcome", "gap")),
+        ]
         groups = [take_free_name(used, f"group of {attribute}") for attribute in self.attributes]
-        names = [*header, *columns, *groups, *(take_free_name(used, f"change of {attribute}") for attribute in self.attributes)]
+        names = [
+            *header,
+            *columns,
+            *groups,
+            *(take_free_name(used, f"change of {attribute}") for attribute in self.attributes),
+        ]
         return names if self.is_raw else list(map(harmless, names))
 
     def write(self, summary: RecordSummary) -> list[str]:
@@ -50,8 +58,18 @@ class _Columns:
         values = name_cells(schema.features, record.features) | name_cells(schema.meta, record.meta)
         groups = {group.attribute: group.group for group in summary.groups}
         cells = [
-            *(record.record_id, record.logged_at.isoformat(), record.scored_at.isoformat(), record.model_revision),
-            *(record.prediction if record.label is None else record.label, record.probability, summary.outcome, summary.gap),
+            *(
+                record.record_id,
+                record.logged_at.isoformat(),
+                record.scored_at.isoformat(),
+                record.model_revision,
+            ),
+            *(
+                record.prediction if record.label is None else record.label,
+                record.probability,
+                summary.outcome,
+                summary.gap,
+            ),
             *(values.get(column.name) for column in (*self.schema.features, *self.schema.meta)),
             *(groups.get(attribute) for attribute in self.attributes),
             *(summary.changes.get(attribute) for attribute in self.attributes),
@@ -59,19 +77,30 @@ class _Columns:
         return [write_cell(cell, is_raw=self.is_raw) for cell in cells]
 
 
-def read_piece(session: Session, deployment_no: int, filters: RecordsWanted) -> CsvPiece[RecordSummary, RecordPlace | GapPlace]:
+def read_piece(
+    session: Session, deployment_no: int, filters: RecordsWanted
+) -> CsvPiece[RecordSummary, RecordPlace | GapPlace]:
     """Next records that fit, from a bounded part of the log; an empty piece may have a next one."""
     page = list_matching_records(session, deployment_no, filters)
     return CsvPiece(page.records, page.next_place)
 
 
 def _filtered_records(
-    filtered: Annotated[RecordsWanted, Depends(filters)], *, check: CheckId = None, since: Moment = None, until: Moment = None
+    filtered: Annotated[RecordsWanted, Depends(filters)],
+    *,
+    check: CheckId = None,
+    since: Moment = None,
+    until: Moment = None,
 ) -> RecordsWanted:
     return replace(filtered, check_id=check, since=in_utc("since", since), until=in_utc("until", until))
 
 
-@router.get("/payload-records.csv", response_class=CsvAnswer, responses=CONFLICT, dependencies=[READS_RECORDS, exported("payload_records")])
+@router.get(
+    "/payload-records.csv",
+    response_class=CsvAnswer,
+    responses=CONFLICT,
+    dependencies=[READS_RECORDS, exported("payload_records")],
+)
 def export_payload_records(
     deployment: ReadableDeployment,
     session: SessionIn,
@@ -81,16 +110,29 @@ def export_payload_records(
     *,
     raw: Raw = False,
 ) -> CsvAnswer:
-    """Returns the records of `GET …/payload-records`, whole, as CSV in the same order: columns as the present schema has them.
+    """Returns the records of `GET …/payload-records`, whole, as CSV in the same order: columns as the present
+    schema has them.
 
-    `gap` is the largest gap of a record's flags, empty where none is known; `group of …` is the record's group in the monitor, `change of
-    …` is `gained`, `lost` or `none` where copies were asked about. A text that a spreadsheet would take for a formula has an apostrophe
-    before it, unless `raw` is set.
+    `gap` is the largest gap of a record's flags, empty where none is known; `group of …` is the record's
+    group in the monitor, `change of …` is `gained`, `lost` or `none` where copies were asked about. A text
+    that a spreadsheet would take for a formula has an apostrophe before it, unless `raw` is set.
     """
     monitor = find_monitor(session, deployment.no)
-    columns = _Columns(deployment.schema, [attribute.feature for attribute in monitor.attributes] if monitor else [], raw)
+    columns = _Columns(
+        deployment.schema, [attribute.feature for attribute in monitor.attributes] if monitor else [], raw
+    )
 
-    def read(session: Session, after: RecordPlace | GapPlace | None, size: int) -> CsvPiece[RecordSummary, RecordPlace | GapPlace]:
+    def read(
+        session: Session, after: RecordPlace | GapPlace | None, size: int
+    ) -> CsvPiece[RecordSummary, RecordPlace | GapPlace]:
         return read_piece(session, deployment.no, replace(filtered, after=after, limit=size))
 
-    return send_csv(services, session, f"{deployment.id}-payload-records", columns.header(), columns.write, read, limit=limit)
+    return send_csv(
+        services,
+        session,
+        f"{deployment.id}-payload-records",
+        columns.header(),
+        columns.write,
+        read,
+        limit=limit,
+    )

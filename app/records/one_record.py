@@ -30,7 +30,9 @@ class RecordDetails:
     counterfactuals: tuple[CounterfactualOut, ...]
 
 
-def record_details(session: Session, deployment_no: int, record_id: str, *, check_id: str | None = None) -> RecordDetails:
+def record_details(
+    session: Session, deployment_no: int, record_id: str, *, check_id: str | None = None
+) -> RecordDetails:
     """Includes the record's part of the check's window if a check is named.
 
     Raises:
@@ -46,15 +48,24 @@ def record_details(session: Session, deployment_no: int, record_id: str, *, chec
     feedback = None
     if (stored := find_feedback(session, deployment_no, record_id)) is not None:
         classified = None if lens.monitor is None else WORDS[lens.monitor.outcomes.classify(stored.label)]
-        feedback = ObservedOut(label=shown_value(stored.label), outcome=classified, logged_at=stored.logged_at)
+        feedback = ObservedOut(
+            label=shown_value(stored.label), outcome=classified, logged_at=stored.logged_at
+        )
 
     # Copies under another revision or schema are counterfactuals of another answer.
     version = (record.model_revision, record.schema_version)
-    kinds = {no: lens.kinds[no] for no, key in lens.targets.items() if (key.model_revision, key.schema_version) == version}
+    kinds = {
+        no: lens.kinds[no]
+        for no, key in lens.targets.items()
+        if (key.model_revision, key.schema_version) == version
+    }
     copies = read_copies(session, [record.record_no], kinds)
     donated = {kinds[copy.target_no].attribute for copy in copies if kinds[copy.target_no].digest is not None}
     donors = read_donors(session, deployment_no, donated) if donated else {}
-    roles, schema = {group.attribute: group.role for group in lens.groups(record)}, lens.schemas[record.schema_version]
+    roles, schema = (
+        {group.attribute: group.role for group in lens.groups(record)},
+        lens.schemas[record.schema_version],
+    )
     counterfactuals = []
     for copy in copies:
         kind, key = lens.kinds[copy.target_no], lens.targets[copy.target_no]
@@ -76,11 +87,15 @@ def record_details(session: Session, deployment_no: int, record_id: str, *, chec
                 in_present_figures=kind.role is not None and own_role not in (None, kind.role),
             )
         )
-    counterfactuals.sort(key=lambda copied: (not copied.in_present_figures, copied.attribute, copied.group, copied.draw))
+    counterfactuals.sort(
+        key=lambda copied: (not copied.in_present_figures, copied.attribute, copied.group, copied.draw)
+    )
     return RecordDetails(summary=summary, feedback=feedback, counterfactuals=tuple(counterfactuals))
 
 
-def _copy_target(kind: CopyKind, key: TargetKey, schema: RecordSchema, donors: Donors | None) -> CopyTarget | None:
+def _copy_target(
+    kind: CopyKind, key: TargetKey, schema: RecordSchema, donors: Donors | None
+) -> CopyTarget | None:
     """Change that the check made, from which values of a copy are computed again; None where unknown."""
     column = schema.column(kind.attribute)
     if column is None:

@@ -41,8 +41,8 @@ class RecordGroup:
 class CopyKind:
     """Kind of copy, by the change it makes.
 
-    `donated` are the features that a donor of the group lends, of a meta field; `digest` says from which donors. `role` None: the present
-    monitor does not ask for it.
+    `donated` are the features that a donor of the group lends, of a meta field; `digest` says from which
+    donors. `role` None: the present monitor does not ask for it.
     """
 
     attribute: str
@@ -64,7 +64,11 @@ class Lens:
 
     def outcome(self, answer: StoredRecord | StoredCopy) -> Outcome | None:
         """None without a monitor, which says what is favourable."""
-        return None if self.monitor is None else self.monitor.outcomes.classify(answer.prediction if answer.label is None else answer.label)
+        return (
+            None
+            if self.monitor is None
+            else self.monitor.outcomes.classify(answer.prediction if answer.label is None else answer.label)
+        )
 
     def groups(self, record: StoredRecord) -> list[RecordGroup]:
         schema = self.schemas[record.schema_version]
@@ -73,8 +77,16 @@ class Lens:
         for attribute in self.monitor.attributes if self.monitor is not None else ():
             column, value = attribute.column_in(schema), values.get(attribute.feature)
             if attribute.rule is not None:
-                value = name_value((attribute.monitored if attribute.rule.is_met_by(values) else attribute.reference or ())[0])
-            group = None if column is None or value is None else ListedGroups.of(attribute, column).find([value])[0]
+                value = name_value(
+                    (attribute.monitored if attribute.rule.is_met_by(values) else attribute.reference or ())[
+                        0
+                    ]
+                )
+            group = (
+                None
+                if column is None or value is None
+                else ListedGroups.of(attribute, column).find([value])[0]
+            )
             groups.append(RecordGroup(attribute.feature, *(group or (None, None))))
         return groups
 
@@ -84,7 +96,10 @@ class Lens:
         roles = {group.attribute: group.role for group in self.groups(record)}
         for copy in copies:
             key, kind = self.targets[copy.target_no], self.kinds[copy.target_no]
-            is_own = (key.model_revision, key.schema_version) == (record.model_revision, record.schema_version)
+            is_own = (key.model_revision, key.schema_version) == (
+                record.model_revision,
+                record.schema_version,
+            )
             if not is_own or kind.role is None or roles.get(kind.attribute) in (None, kind.role):
                 continue
             change = compare_outcomes(outcome, self.outcome(copy))
@@ -94,7 +109,11 @@ class Lens:
 
     def asked_for(self, attributes: Iterable[str] | None = None) -> list[int]:
         names = None if attributes is None else set(attributes)
-        return [no for no, kind in self.kinds.items() if kind.role is not None and (names is None or kind.attribute in names)]
+        return [
+            no
+            for no, kind in self.kinds.items()
+            if kind.role is not None and (names is None or kind.attribute in names)
+        ]
 
 
 def name_cells(columns: Sequence[Column], cells: Sequence[Any] | None) -> dict[str, Any]:
@@ -105,10 +124,16 @@ def name_cells(columns: Sequence[Column], cells: Sequence[Any] | None) -> dict[s
 def open_lens(session: Session, deployment_no: int) -> Lens:
     """Takes four statements."""
     monitor = find_monitor(session, deployment_no)
-    through = [attribute.feature for attribute in monitor.attributes if attribute.correlated_features] if monitor is not None else []
+    through = (
+        [attribute.feature for attribute in monitor.attributes if attribute.correlated_features]
+        if monitor is not None
+        else []
+    )
     digests = read_donor_digests(session, deployment_no, through)
     schemas, targets = read_schemas(session, deployment_no), read_copy_targets(session, deployment_no)
-    kinds = {no: _read_kind(key, schemas[key.schema_version], monitor, digests) for no, key in targets.items()}
+    kinds = {
+        no: _read_kind(key, schemas[key.schema_version], monitor, digests) for no, key in targets.items()
+    }
     return Lens(monitor, schemas, targets, kinds)
 
 
@@ -121,7 +146,9 @@ def compare_outcomes(original: Outcome | None, copy: Outcome | None) -> Change |
     return "gained" if copy is Outcome.FAVOURABLE else "lost"
 
 
-def _read_kind(key: TargetKey, schema: RecordSchema, monitor: Monitor | None, digests: Mapping[str, str]) -> CopyKind:
+def _read_kind(
+    key: TargetKey, schema: RecordSchema, monitor: Monitor | None, digests: Mapping[str, str]
+) -> CopyKind:
     """With a role where the present monitor asks for the same copy."""
     column = schema.column(key.feature)
     target, donated, digest = key.target, (), None
@@ -133,10 +160,14 @@ def _read_kind(key: TargetKey, schema: RecordSchema, monitor: Monitor | None, di
     # A category may begin with a bracket, too: only in a numeric column it is a range.
     is_range = column is not None and column.kind is FieldKind.NUMERIC and target.startswith("[")
     value = Range(*json.loads(target)) if is_range else target
-    kind = CopyKind(key.feature, value.label if isinstance(value, Range) else value, value, None, donated, digest)
+    kind = CopyKind(
+        key.feature, value.label if isinstance(value, Range) else value, value, None, donated, digest
+    )
 
     attribute = (
-        next((attribute for attribute in monitor.attributes if attribute.feature == key.feature), None) if monitor is not None else None
+        next((attribute for attribute in monitor.attributes if attribute.feature == key.feature), None)
+        if monitor is not None
+        else None
     )
     if monitor is None or attribute is None or column is None:
         return kind
@@ -144,7 +175,10 @@ def _read_kind(key: TargetKey, schema: RecordSchema, monitor: Monitor | None, di
     drawn = (monitor.draws, monitor.seed) if is_range else (1, 0)
     if key.seed != monitor.seed if is_donated else (key.draws, key.seed) != drawn:
         return kind
-    if (kind.digest, set(kind.donated)) != (digests.get(key.feature) if is_donated else None, set(attribute.correlated_features)):
+    if (kind.digest, set(kind.donated)) != (
+        digests.get(key.feature) if is_donated else None,
+        set(attribute.correlated_features),
+    ):
         return kind
     values: list[Scalar] = [] if isinstance(kind.value, Range) else [kind.value]
     groups: tuple[Group, ...] = list_groups(attribute, column, values)

@@ -16,7 +16,14 @@ from ..domain.groups import group_test
 from ..domain.mitigation import FlaggedRecord
 from ..domain.monitor import MonitoredAttribute, ValueTest, find_comparison, list_comparisons, split_group
 from ..sources.stored.gap_queries import find_by_gap
-from ..sources.stored.record_conditions import ColumnPlace, GapPlace, GroupTest, RecordFilter, RecordPlace, RecordSort
+from ..sources.stored.record_conditions import (
+    ColumnPlace,
+    GapPlace,
+    GroupTest,
+    RecordFilter,
+    RecordPlace,
+    RecordSort,
+)
 from ..sources.stored.record_queries import (
     RecordCount,
     StoredCopy,
@@ -37,8 +44,8 @@ ChangedFilter = Literal["gained", "lost", "any", "none"]
 class RecordsWanted:
     """An absent member allows all. Times are half-open [since, until).
 
-    `attribute` may be an intersection; by itself it allows all, and says whose `group` and which copies (`changed`) are meant. `after` is a
-    `GapPlace` of a list by gap, and a `RecordPlace` of another.
+    `attribute` may be an intersection; by itself it allows all, and says whose `group` and which copies
+    (`changed`) are meant. `after` is a `GapPlace` of a list by gap, and a `RecordPlace` of another.
     """
 
     check_id: str | None = None
@@ -56,7 +63,9 @@ class RecordsWanted:
 
 @frozen(kw_only=True)
 class RecordSummary:
-    """`outcome` None: there is no monitor. `changes` has the attributes whose copies were scored; `part` is of the check's window."""
+    """`outcome` None: there is no monitor. `changes` has the attributes whose copies were scored; `part`
+    is of the check's window.
+    """
 
     record: StoredRecord
     schema: RecordSchema
@@ -76,7 +85,8 @@ class RecordSummary:
 class Records:
     """`next_place` begins the next page; None at the end.
 
-    A page may be short, or empty, and still have a next one: a request looks through a bounded part of the log.
+    A page may be short, or empty, and still have a next one: a request looks through a bounded part of the
+    log.
     """
 
     records: tuple[RecordSummary, ...]
@@ -87,9 +97,8 @@ def list_matching_records(session: Session, deployment_no: int, query: RecordsWa
     """The number of statements does not depend on how many records there are.
 
     Raises:
-        NotFound: there is no such check.
-        InvalidInput: the check read no records, the monitor has no such attribute or group, or the place is of another sort.
-        Conflict: there is no monitor.
+        NotFound: there is no such check. InvalidInput: the check read no records, the monitor has no such
+        attribute or group, or the place is of another sort. Conflict: there is no monitor.
     """
     lens = open_lens(session, deployment_no)
     window = None if query.check_id is None else window_of_check(session, deployment_no, query.check_id)
@@ -108,10 +117,14 @@ def list_matching_records(session: Session, deployment_no: int, query: RecordsWa
         matched = find_records(session, deployment_no, condition, after=query.after, limit=query.limit + 1)
         page, is_full = matched.records[: query.limit], matched.is_cut or len(matched.records) > query.limit
         next_place = page[-1].place if is_full else matched.looked_through_to
-    return Records(records=tuple(summaries(session, deployment_no, page, lens, window)), next_place=next_place)
+    return Records(
+        records=tuple(summaries(session, deployment_no, page, lens, window)), next_place=next_place
+    )
 
 
-def count_matching_records(session: Session, deployment_no: int, query: RecordsWanted, *, limit: int) -> RecordCount:
+def count_matching_records(
+    session: Session, deployment_no: int, query: RecordsWanted, *, limit: int
+) -> RecordCount:
     """Counts at most `limit`, whatever page is asked for.
 
     Raises:
@@ -125,7 +138,11 @@ def count_matching_records(session: Session, deployment_no: int, query: RecordsW
 
 
 def summaries(
-    session: Session, deployment_no: int, records: Sequence[StoredRecord], lens: Lens, window: CheckWindow | None
+    session: Session,
+    deployment_no: int,
+    records: Sequence[StoredRecord],
+    lens: Lens,
+    window: CheckWindow | None,
 ) -> list[RecordSummary]:
     """Takes two statements."""
     numbers = [record.record_no for record in records]
@@ -160,7 +177,10 @@ def build_record_filter(query: RecordsWanted, lens: Lens, window: CheckWindow | 
     """
     monitor = lens.monitor
     if monitor is None and (query.attribute, query.group, query.outcome, query.changed) != (None,) * 4:
-        raise Conflict("The deployment has no fairness monitor, which says what is favourable and who is in which group. Set one first.")
+        raise Conflict(
+            "The deployment has no fairness monitor, which says what is favourable and who is in which "
+            "group. Set one first."
+        )
     if query.group is not None and query.attribute is None:
         raise InvalidInput.of("attribute", "must say of which attribute the group is")
     members = []
@@ -168,21 +188,33 @@ def build_record_filter(query: RecordsWanted, lens: Lens, window: CheckWindow | 
         comparison = find_comparison(monitor, query.attribute)
         if comparison is None:
             listed = ", ".join(comparison.label for comparison in list_comparisons(monitor))
-            raise InvalidInput.of("attribute", f"is none that the monitor watches, which are: {listed}"[:1000])
+            raise InvalidInput.of(
+                "attribute", f"is none that the monitor watches, which are: {listed}"[:1000]
+            )
         members = comparison.members(monitor)
         if any(member.rule is not None for member in members):
-            raise InvalidInput.of("attribute", "has a rule over several columns, by which records cannot be listed; filter by its columns")
+            raise InvalidInput.of(
+                "attribute",
+                "has a rule over several columns, by which records cannot be listed; filter by its columns",
+            )
 
     groups: tuple[tuple[GroupTest, ...], ...] = ()
     if query.group is not None:
-        # If no way to divide the label fits, it is divided at every ×: the refusal names the attribute without such a group.
+        # If no way to divide the label fits, it is divided at every ×: the refusal names the attribute
+        # without such a group.
         label = query.group
-        divisions = [(label,)] if len(members) == 1 else split_group(label, members) or [tuple(label.split(TOGETHER))]
+        divisions = (
+            [(label,)] if len(members) == 1 else split_group(label, members) or [tuple(label.split(TOGETHER))]
+        )
         if len(divisions[0]) != len(members):
             names = TOGETHER.join(member.feature for member in members)
             raise InvalidInput.of("group", f"must name a group of each of {names}, joined by ×")
         groups = tuple(
-            tuple(_test_group(member, label, lens.schemas) for member, label in zip(members, labels, strict=True)) for labels in divisions
+            tuple(
+                _test_group(member, label, lens.schemas)
+                for member, label in zip(members, labels, strict=True)
+            )
+            for labels in divisions
         )
 
     times = [query.until, None if window is None else window.span.end]
@@ -196,7 +228,9 @@ def build_record_filter(query: RecordsWanted, lens: Lens, window: CheckWindow | 
         groups=groups,
         outcome=query.outcome,
         changed=query.changed,
-        targets=tuple(lens.asked_for([member.feature for member in members] or None)) if query.changed is not None else (),
+        targets=tuple(lens.asked_for([member.feature for member in members] or None))
+        if query.changed is not None
+        else (),
         debiased=query.debiased,
         attribute=query.attribute,
     )
@@ -207,7 +241,9 @@ def _test_group(attribute: MonitoredAttribute, label: str, schemas: Mapping[int,
     value: GroupValue | None = next((value for value in listed if name_value(value) == label), None)
     if value is None and attribute.reference is not None:
         names = quote_names([name_value(value) for value in listed])
-        raise InvalidInput.of("group", f"is none of {attribute.feature!r} in the monitor, whose groups are: {names}")
+        raise InvalidInput.of(
+            "group", f"is none of {attribute.feature!r} in the monitor, whose groups are: {names}"
+        )
     versions_by_column: dict[tuple[bool, int, Column], list[int]] = {}
     for version, schema in schemas.items():
         for in_features, columns in ((True, schema.features), (False, schema.meta)):

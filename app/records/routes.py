@@ -22,40 +22,72 @@ from .record_lens import OutcomeWord
 from .record_list import ChangedFilter, RecordsWanted, list_matching_records
 
 router = APIRouter(
-    prefix="/v1/deployments/{deployment_id}/payload-records", tags=["records"], dependencies=[NEEDS_LOGGED], responses=CONFLICT
+    prefix="/v1/deployments/{deployment_id}/payload-records",
+    tags=["records"],
+    dependencies=[NEEDS_LOGGED],
+    responses=CONFLICT,
 )
 
 CheckId = Annotated[
     str | None,
     Query(
         alias="check",
-        description="Only the records that this check read: those of its span and the additional earlier ones.",
+        description="Only the records that this check read: those of its span and the additional earlier "
+        "ones.",
         pattern=UUID_PATTERN,
     ),
 ]
 WithCount = Annotated[
-    bool, Query(description="Adds `count`, all records from `since` to `until`, whatever else filters the list. It reads the whole window.")
+    bool,
+    Query(
+        description="Adds `count`, all records from `since` to `until`, whatever else filters the list. It "
+        "reads the whole window."
+    ),
 ]
-RecordId = Annotated[str, Path(description="The record's id, percent-encoded.", max_length=1000, pattern=r"^[^\x00]*$")]
+RecordId = Annotated[
+    str, Path(description="The record's id, percent-encoded.", max_length=1000, pattern=r"^[^\x00]*$")
+]
 
 
 def filters(
     *,
-    attribute: Annotated[FilterText, Query(description="The attribute, or intersection, that `group` and `changed` are about.")] = None,
-    group: Annotated[FilterText, Query(description="Only records of this value or range of the attribute.")] = None,
+    attribute: Annotated[
+        FilterText, Query(description="The attribute, or intersection, that `group` and `changed` are about.")
+    ] = None,
+    group: Annotated[
+        FilterText, Query(description="Only records of this value or range of the attribute.")
+    ] = None,
     outcome: OutcomeWord | None = None,
     changed: Annotated[
-        ChangedFilter | None, Query(description="Only records whose copies changed the outcome so: `none` has copies that changed nothing.")
+        ChangedFilter | None,
+        Query(
+            description="Only records whose copies changed the outcome so: `none` has copies that changed "
+            "nothing."
+        ),
     ] = None,
     debiased: Annotated[
         Literal["changed"] | None,
-        Query(description="Only records that the debiased endpoint answered otherwise, or of which a check found that it would."),
+        Query(
+            description="Only records that the debiased endpoint answered otherwise, or of which a check "
+            "found that it would."
+        ),
     ] = None,
     sort: Annotated[
-        RecordSort, Query(description="`gap`: the largest gap of the scores of a flag first; records without a flag last, newest first.")
+        RecordSort,
+        Query(
+            description="`gap`: the largest gap of the scores of a flag first; records without a flag last, "
+            "newest first."
+        ),
     ] = RecordSort.NEWEST,
 ) -> RecordsWanted:
-    return RecordsWanted(attribute=attribute, group=group, outcome=outcome, changed=changed, debiased=debiased is not None, sort=sort)
+    return RecordsWanted(
+        attribute=attribute,
+        group=group,
+        outcome=outcome,
+        changed=changed,
+        debiased=debiased is not None,
+        sort=sort,
+    )
 
 
 def wanted_records(
@@ -80,17 +112,21 @@ def list_payload_records(
     filters: Annotated[RecordsWanted, Depends(wanted_records)],
     count: WithCount = False,
 ) -> PayloadRecordPage:
-    """Returns logged records, `since` <= `logged_at` < `until`, newest first or by `sort`, in the words of the present fairness monitor.
+    """Returns logged records, `since` <= `logged_at` < `until`, newest first or by `sort`, in the words of
+    the present fairness monitor.
 
-    One request looks through a bounded number of records: a filter that matches few gives short pages, even empty ones, with a
-    `next_cursor` to go on. The records of a check are found by times and counts: those placed into past hours afterwards are among them.
+    One request looks through a bounded number of records: a filter that matches few gives short pages,
+    even empty ones, with a `next_cursor` to go on. The records of a check are found by times and counts:
+    those placed into past hours afterwards are among them.
     """
     page = list_matching_records(session, deployment.no, filters)
     names = GroupWords.of(find_monitor(session, deployment.no))
     return PayloadRecordPage(
         payload_records=[PayloadRecordOut.of(summary, names) for summary in page.records],
         next_cursor=encode_place(page.next_place),
-        count=count_window(session, deployment.no, since=filters.since, until=filters.until) if count else None,
+        count=count_window(session, deployment.no, since=filters.since, until=filters.until)
+        if count
+        else None,
     )
 
 
@@ -98,7 +134,9 @@ def list_payload_records(
 def read_payload_record(
     deployment: ReadableDeployment, session: SessionIn, record_id: RecordId, check: CheckId = None
 ) -> PayloadRecordDetailsOut:
-    """Returns one record with its label and mitigation, and its counterfactuals: the model's answers where one attribute is another."""
+    """Returns one record with its label and mitigation, and its counterfactuals: the model's answers where
+    one attribute is another.
+    """
     details = record_details(session, deployment.no, record_id, check_id=check)
     return PayloadRecordDetailsOut.of(
         details.summary,

@@ -23,9 +23,17 @@ FORMAT = 3
 
 def canonical_json(source: ReportSource) -> bytes:
     """One line, without an end of line."""
-    check, evidence, deployment, attribution = source.check, source.evidence, source.deployment, source.attribution
+    check, evidence, deployment, attribution = (
+        source.check,
+        source.evidence,
+        source.deployment,
+        source.attribution,
+    )
     # Not its endpoint, which holds a secret.
-    described = {name: getattr(deployment, name) for name in ("id", "name", "problem_type", "schema", "outputs", "model_revision")}
+    described = {
+        name: getattr(deployment, name)
+        for name in ("id", "name", "problem_type", "schema", "outputs", "model_revision")
+    }
     members = {
         "format": FORMAT,
         "kind": "check" if source.is_of_check else "period",
@@ -42,9 +50,12 @@ def canonical_json(source: ReportSource) -> bytes:
         "alerts": [_without(alert, {"no", "deployment_no", "rule_no"}) for alert in source.alerts],
         "checks_without_alerts_yet": source.waiting,
         "missing_records": source.missing,
-        "attribution": attribution and {name: getattr(attribution, name) for name in ("id", "span", "finished_at", "result")},
+        "attribution": attribution
+        and {name: getattr(attribution, name) for name in ("id", "span", "finished_at", "result")},
     }
-    text = json.dumps(_plain(members), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    text = json.dumps(
+        _plain(members), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    )
     return text.encode()
 
 

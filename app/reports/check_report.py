@@ -41,7 +41,14 @@ from .document import (
     number,
     value_and_interval,
 )
-from .report_source import NONE_MEASURED, ReportSource, describe_verdicts, find_furthest, history_sections, read_source
+from .report_source import (
+    NONE_MEASURED,
+    ReportSource,
+    describe_verdicts,
+    find_furthest,
+    history_sections,
+    read_source,
+)
 from .sections.configuration_sections import (
     count_states,
     deployment_section,
@@ -79,7 +86,10 @@ def first_page(source: ReportSource) -> FirstPage:
     has_pictures = is_on_ratios(forest.metric) and bool(forest.rows)
     attribute = group = None
     if headline.row is not None:
-        attribute, group = headline.row.attribute, forest.words.label(headline.row.attribute, headline.row.group)
+        attribute, group = (
+            headline.row.attribute,
+            forest.words.label(headline.row.attribute, headline.row.group),
+        )
     categories = {}
     for row in forest.rows:
         categories[TOGETHER.join(row.parts)] = row.name
@@ -89,7 +99,10 @@ def first_page(source: ReportSource) -> FirstPage:
     if source.check is not None:
         span = source.check.span
         end = f"{span.end:%H:%M}" if span.end.date() == span.start.date() else f"{span.end:%Y-%m-%d %H:%M}"
-        about = f"{'This' if source.is_of_check else 'The newest'} check, of {span.start:%Y-%m-%d %H:%M} to {end} UTC"
+        about = (
+            f"{'This' if source.is_of_check else 'The newest'} check, of {span.start:%Y-%m-%d %H:%M} to "
+            f"{end} UTC"
+        )
     return FirstPage(
         about=about,
         verdict=VERDICT_WORDS[headline.verdict] if headline.row is not None else "no verdict",
@@ -105,7 +118,11 @@ def first_page(source: ReportSource) -> FirstPage:
         note=f"{capitalise(headline.note)}." if headline.note else "",
         windows=headline.windows,
         categories=categories,
-        since=tuple(say_since(rename_evidence(forest.words, source.evidence), attribute=attribute, group=group, limit=limit)),
+        since=tuple(
+            say_since(
+                rename_evidence(forest.words, source.evidence), attribute=attribute, group=group, limit=limit
+            )
+        ),
     )
 
 
@@ -113,14 +130,22 @@ def sum_up_verdicts(source: ReportSource) -> Iterator[str]:
     """Yields the verdicts of the check; of a period, those of all its checks before them."""
     if not source.is_of_check:
         are_topped_up = source.measured and any(check.is_topped_up for check in source.forest.checks)
-        yield (describe_verdicts(source.measured) or NONE_MEASURED) + (f" {SHARED_RECORDS}" if are_topped_up else "")
+        yield (describe_verdicts(source.measured) or NONE_MEASURED) + (
+            f" {SHARED_RECORDS}" if are_topped_up else ""
+        )
     if source.check is not None and (shown := headlines(source.measurements, source.check.window)):
-        counts = [f"{VERDICT_WORDS[grade].capitalize()}: {shorten_names(names)}." for grade, names in summary(shown)]
+        counts = [
+            f"{VERDICT_WORDS[grade].capitalize()}: {shorten_names(names)}." for grade, names in summary(shown)
+        ]
         yield f"Verdicts {_name_check(source, source.check)}. {' '.join(counts)}"
 
 
 def _name_check(source: ReportSource, check: CheckRun) -> str:
-    return "of this check" if source.is_of_check else f"of the newest check, which ended its span on {moment(check.span.end)}"
+    return (
+        "of this check"
+        if source.is_of_check
+        else f"of the newest check, which ended its span on {moment(check.span.end)}"
+    )
 
 
 def group_row(row: ForestRow, *, has_picture: bool) -> GroupRow:
@@ -141,7 +166,9 @@ def group_row(row: ForestRow, *, has_picture: bool) -> GroupRow:
         attribute=row.attribute,
         group=row.name,
         records=" / ".join(counts),
-        picture=row_svg(drawn, both_sides(CATALOGUE[first.metric], (first.lower_limit, first.upper_limit))) if has_picture else "",
+        picture=row_svg(drawn, both_sides(CATALOGUE[first.metric], (first.lower_limit, first.upper_limit)))
+        if has_picture
+        else "",
         logged=ABSENT if row.logged is None else say_value(row.logged.measurement),
         counterfactual=ABSENT if row.counterfactual is None else say_value(row.counterfactual.measurement),
         verdict=VERDICT_WORDS[row.verdict],
@@ -150,7 +177,9 @@ def group_row(row: ForestRow, *, has_picture: bool) -> GroupRow:
 
 
 def say_value(measurement: Measurement) -> str:
-    """Figure with its interval: `0.26 (0.15–0.46)`, with digits that show each number on its side of the limits."""
+    """Figure with its interval: `0.26 (0.15–0.46)`, with digits that show each number on its side of the
+    limits.
+    """
     if measurement.value is None:
         return "none"
     limits: Limits = (measurement.lower_limit, measurement.upper_limit)
@@ -160,10 +189,16 @@ def say_value(measurement: Measurement) -> str:
     value, low, high = (None if end is None else write_minus(f"{end:.{digits}f}") for end in ends)
     if low is None:
         return f"{value} (no interval)" if high is None else f"{value} (up to {high})"
-    return f"{value} ({low} and more)" if high is None else f"{value} ({low}{choose_joint(measurement.lower or 0.0)}{high})"
+    return (
+        f"{value} ({low} and more)"
+        if high is None
+        else f"{value} ({low}{choose_joint(measurement.lower or 0.0)}{high})"
+    )
 
 
-def make_document(session: Session, deployment: Deployment, of: CheckRun | Span, origin: Made, *, has_annex: bool = False) -> Document:
+def make_document(
+    session: Session, deployment: Deployment, of: CheckRun | Span, origin: Made, *, has_annex: bool = False
+) -> Document:
     """Returns the report. Evidence, alerts and training data in it are the present ones."""
     source = read_source(session, deployment, of)
     if isinstance(of, CheckRun):
@@ -171,11 +206,20 @@ def make_document(session: Session, deployment: Deployment, of: CheckRun | Span,
     else:
         subtitle = f"{moment(of.start)} to {moment(of.end)}, the end not included"
     data = canonical_json(source)
-    attachments = [Attachment(name="data.json", media_type="application/json", description="The data of this report", content=data)]
+    attachments = [
+        Attachment(
+            name="data.json",
+            media_type="application/json",
+            description="The data of this report",
+            content=data,
+        )
+    ]
     if source.check is not None:
         trace = trace_csv(source.check, source.measurements)
         described = "Every figure of the check, with its formula and counts"
-        attachments.append(Attachment(name="trace.csv", media_type="text/csv", description=described, content=trace))
+        attachments.append(
+            Attachment(name="trace.csv", media_type="text/csv", description=described, content=trace)
+        )
     page = second_page(source, digest_data(data))
     return Document(
         title=f"Fairness report: {source.deployment.name}",
@@ -226,21 +270,40 @@ def _checks_section(source: ReportSource) -> Section:
     if failed:
         note = f"The newest {MOST_FAILURES} of {len(failed):,}." if len(failed) > MOST_FAILURES else None
         # The runs are in the order of their spans.
-        rows = tuple((moment(run.span_end), run.state.replace("_", " "), run.reason or "–", run.id) for run in failed[-MOST_FAILURES:])
-        ended.append(ReportTable("Checks without measurements", ("End of the span", "State", "Reason", "Check"), rows, note))
+        rows = tuple(
+            (moment(run.span_end), run.state.replace("_", " "), run.reason or "–", run.id)
+            for run in failed[-MOST_FAILURES:]
+        )
+        ended.append(
+            ReportTable(
+                "Checks without measurements", ("End of the span", "State", "Reason", "Check"), rows, note
+            )
+        )
     return Section("The checks", ended)
 
 
 def _verdicts_section(source: ReportSource) -> Section:
     if source.monitor is None:
-        return Section("In short", (Paragraph("There is no fairness monitor now that says what to sum up.", is_caution=True),))
+        return Section(
+            "In short",
+            (Paragraph("There is no fairness monitor now that says what to sum up.", is_caution=True),),
+        )
     if not source.measured:
         return Section("In short", (Paragraph(NONE_MEASURED, is_caution=True),))
-    columns = ("Attribute", "Records", "Furthest out", "When", *(VERDICT_WORDS[verdict].capitalize() for verdict in GRAVEST))
+    columns = (
+        "Attribute",
+        "Records",
+        "Furthest out",
+        "When",
+        *(VERDICT_WORDS[verdict].capitalize() for verdict in GRAVEST),
+    )
     note = (
-        "Counted in checks: the verdict on the monitored group furthest out, as it was given. Furthest out: its disparate impact that lies"
-        " furthest beyond the limits, or nearest to them. Checks that carried the figures of an earlier one forward are not counted."
-        " Where an hour had few records, its check added those of earlier hours, so that neighbouring checks share records."
+        "Counted in checks: the verdict on the monitored group furthest out, as it was given. Furthest out: "
+        "its disparate impact that lies"
+        " furthest beyond the limits, or nearest to them. Checks that carried the figures of an earlier one "
+        "forward are not counted."
+        " Where an hour had few records, its check added those of earlier hours, so that neighbouring "
+        "checks share records."
     )
     rows = []
     for history in source.measured:
@@ -252,7 +315,9 @@ def _verdicts_section(source: ReportSource) -> Section:
     return Section("In short", (Paragraph(describe_verdicts(source.measured)), table))
 
 
-def headline_section(check: CheckRun, views: Views, measurements: Sequence[Measurement], *, of: str) -> Section:
+def headline_section(
+    check: CheckRun, views: Views, measurements: Sequence[Measurement], *, of: str
+) -> Section:
     """`of` names the check, as the end of a sentence."""
     shown = headlines(measurements, check.window)
     if not shown:
@@ -279,7 +344,17 @@ def headline_section(check: CheckRun, views: Views, measurements: Sequence[Measu
         if headline.reading is not None:
             sentences.append(f"{headline.attribute}: {headline.reading}")
         blocks.append(Bullets((*sentences, *headline.notes)))
-    columns = ("Attribute", "Records", "Furthest out", "Metric", "Value", "95 %", "Records counted", "Limits", "Verdict")
+    columns = (
+        "Attribute",
+        "Records",
+        "Furthest out",
+        "Metric",
+        "Value",
+        "95 %",
+        "Records counted",
+        "Limits",
+        "Verdict",
+    )
     caption = "The monitored group furthest out, of each attribute"
     blocks.append(ReportTable(caption, (*columns, "At a disadvantage"), rows))
     blocks.append(Paragraph(_READ_BOTH))
@@ -287,8 +362,11 @@ def headline_section(check: CheckRun, views: Views, measurements: Sequence[Measu
 
 
 _READ_BOTH = (
-    "As logged and counterfactual figures answer different questions. As logged: are the groups favoured alike? Counterfactual: does the"
-    " model answer alike when the attribute of a record is changed? Read both, and the notes on the counterfactual figures. A disparate"
-    " impact of 0.8 says that the group gets 80 favourable outcomes where the reference group gets 100, from equally many records; one of"
+    "As logged and counterfactual figures answer different questions. As logged: are the groups favoured "
+    "alike? Counterfactual: does the"
+    " model answer alike when the attribute of a record is changed? Read both, and the notes on the "
+    "counterfactual figures. A disparate"
+    " impact of 0.8 says that the group gets 80 favourable outcomes where the reference group gets 100, "
+    "from equally many records; one of"
     " 1.25 says that the reference group gets 80 where the group gets 100."
 )

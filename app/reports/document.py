@@ -1,4 +1,5 @@
-"""Parts of a report in any format, its figures with four digits after the point, and the whole as plain data for both templates.
+"""Parts of a report in any format, its figures with four digits after the point, and the whole as plain data
+for both templates.
 
 All texts are plain texts.
 """
@@ -104,8 +105,9 @@ class GroupRow:
 class FirstPage:
     """First page. `axis` is SVG, and empty without pictures.
 
-    `about` names the headline's check, `note` concerns its interval. `group` is a display name. `windows` say of
-    which records the headline is. `categories` are the page's names of groups and references by their labels in tables of people.
+    `about` names the headline's check, `note` concerns its interval. `group` is a display name. `windows`
+    say of which records the headline is. `categories` are the page's names of groups and references by
+    their labels in tables of people.
     """
 
     about: str
@@ -183,7 +185,12 @@ def written(document: Document, look: ThemeLook) -> Json:
     Characters that neither PDF nor XML can carry are replaced, and names written from right to left isolated.
     """
     annex = [
-        {"title": section.title, "level": section.level, "id": f"s{position}", "blocks": list(_write_blocks(section.blocks, look))}
+        {
+            "title": section.title,
+            "level": section.level,
+            "id": f"s{position}",
+            "blocks": list(_write_blocks(section.blocks, look)),
+        }
         for position, section in enumerate(document.annex, start=1)
     ]
     content = {
@@ -288,7 +295,11 @@ def _is_share(metric: str) -> bool:
 
 
 def value_and_interval(measurement: Measurement | None) -> tuple[str, str]:
-    return (ABSENT, ABSENT) if measurement is None else (format_measured_value(measurement), format_interval(measurement))
+    return (
+        (ABSENT, ABSENT)
+        if measurement is None
+        else (format_measured_value(measurement), format_interval(measurement))
+    )
 
 
 def share_and_interval(measurement: Measurement | None) -> tuple[str, str]:

@@ -8,7 +8,11 @@ from ..charts.pictures.drawing import LOOKS, Theme
 from .document import Document, written
 
 _ENVIRONMENT = Environment(
-    loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    loader=PackageLoader(__package__),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
 )
 
 
@@ -17,7 +21,9 @@ def as_html(document: Document) -> str:
 
 
 def mark_names(text: str) -> Markup:
-    """Escapes the text and makes isolated names elements; marks in the text would be lost when it is copied."""
+    """Escapes the text and makes isolated names elements; marks in the text would be lost when it is
+    copied.
+    """
     return Markup(str(escape(text)).replace(FIRST, "<bdi>").replace(LAST, "</bdi>"))  # noqa: S704 - escaped before
 
 

@@ -26,7 +26,9 @@ def as_pdf(document: Document) -> bytes:
 
     Texts go in as JSON, never as markup.
     """
-    attached = [asdict(attachment) | {"content": attachment.content.decode()} for attachment in document.attachments]
+    attached = [
+        asdict(attachment) | {"content": attachment.content.decode()} for attachment in document.attachments
+    ]
     content = json.dumps(written(document, LOOKS[Theme.PRINT]), ensure_ascii=False)
     files_json = json.dumps(attached, ensure_ascii=False)
     for _ in range(_MOST_ATTEMPTS):
@@ -43,7 +45,9 @@ def as_pdf(document: Document) -> bytes:
 
 def _name_characters(texts: Iterable[str]) -> dict[int, str]:
     """Returns what is shown instead; nothing for a character that only changes the one before it."""
-    characters = {character for text in texts for character in _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)}
+    characters = {
+        character for text in texts for character in _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
+    }
     named = {}
     for character in characters:
         if not character.isascii():
@@ -56,4 +60,6 @@ def _name_characters(texts: Iterable[str]) -> dict[int, str]:
 def _compile(content: str, attached: str, document: Document, standard: Literal["ua-1", "1.7"]) -> bytes:
     inputs = {"report": content, "files": attached}
     # Without this time the present one would go in, and the same report would be another file.
-    return typst.compile(_TEMPLATE, font_paths=fonts(), sys_inputs=inputs, pdf_standards=standard, timestamp=document.made.at)
+    return typst.compile(
+        _TEMPLATE, font_paths=fonts(), sys_inputs=inputs, pdf_standards=standard, timestamp=document.made.at
+    )

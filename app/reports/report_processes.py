@@ -67,7 +67,8 @@ class ReportMaker:
             waiting=WAITING,
             waiting_each=WAITING_OF_KEY,
             wait_seconds=WAIT_SECONDS,
-            busy="Too many reports are being made or wait for it. Nothing was changed; ask for this one again in a few seconds.",
+            busy="Too many reports are being made or wait for it. Nothing was changed; ask for this one "
+            "again in a few seconds.",
         )
 
     async def make(self, order: Order | RegulatorOrder) -> bytes:
@@ -90,11 +91,13 @@ class ReportMaker:
             ) from error
         except TooLarge as error:
             raise ReportNotMade(
-                "The process that made the report was ended, perhaps because memory ran out. Ask for the report again."
+                "The process that made the report was ended, perhaps because memory ran out. Ask for the "
+                "report again."
             ) from error
         except OSError as error:
             raise ReportNotMade(
-                f"The machine refused the process that makes reports: {error}. Ask again when it has less to do."
+                f"The machine refused the process that makes reports: {error}. Ask again when it has less "
+                "to do."
             ) from error
         except RuntimeError as error:
             log.exception("report_failed", deployment=order.deployment.id)
@@ -118,11 +121,15 @@ def make_report(database_url: str, order: Order | RegulatorOrder) -> bytes:
     database = Database(database_url, pool_size=1)
     try:
         if isinstance(order, RegulatorOrder):
-            return make_regulator_report(database, order.deployment, order.of, order.wanted, order.made, order.form)
+            return make_regulator_report(
+                database, order.deployment, order.of, order.wanted, order.made, order.form
+            )
         with database.transaction() as session:
             if order.form == "json":
                 return canonical_json(read_source(session, order.deployment, order.of))
-            document = make_document(session, order.deployment, order.of, order.made, has_annex=order.has_annex)
+            document = make_document(
+                session, order.deployment, order.of, order.made, has_annex=order.has_annex
+            )
         # After the transaction: drawing takes seconds, and the database ends idle sessions after one.
         return as_pdf(document) if order.form == "pdf" else as_html(document).encode()
     except InvalidInput:

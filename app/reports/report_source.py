@@ -1,4 +1,6 @@
-"""Data that a report is made from, read in one transaction: its series with their alerts, and counts of verdicts."""
+"""Data that a report is made from, read in one transaction: its series with their alerts, and counts of
+verdicts.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +15,15 @@ from ..base.frozen import frozen
 from ..charts.forest import Forest, build_past_forest
 from ..charts.named_groups import rename_series
 from ..charts.pictures.period_charts import heading, series_chart, volume_chart
-from ..charts.series import Series, SeriesPoint, SeriesWanted, build_series, count_period, count_volume, disadvantaged_at
+from ..charts.series import (
+    Series,
+    SeriesPoint,
+    SeriesWanted,
+    build_series,
+    count_period,
+    count_volume,
+    disadvantaged_at,
+)
 from ..checks.days.roll_up import Period
 from ..checks.days.series_queries import EndedRun, ended_runs
 from ..checks.queries import get
@@ -53,11 +63,14 @@ _DATA = {**DATA_NAMES, DataSet.FEEDBACK: "on labelled records"}
 
 
 OF_NOW = (
-    "They are judged by the monitor's present limits, whatever held at the time; hours that were checked with other groups or outcomes are"
+    "They are judged by the monitor's present limits, whatever held at the time; hours that were checked "
+    "with other groups or outcomes are"
     " left out, and so are checks of other times than a whole hour"
 )
 
-NONE_MEASURED = "No check of this time measured the disparate impact of an attribute that the monitor watches now."
+NONE_MEASURED = (
+    "No check of this time measured the disparate impact of an attribute that the monitor watches now."
+)
 
 _NOT_FAIR = ON_FAIRNESS[:-1]
 
@@ -88,9 +101,9 @@ class History:
 class ReportSource:
     """`span` is the shown time; `check` has the groups' figures, None where no check has any.
 
-    `alerts` are the present ones of the span; `waiting` checks have none yet. `absent` says why the check has
-    no figures. `missing` are notes on records in no figure. `attribution` is the newest of a window that begins
-    before the end of `span`.
+    `alerts` are the present ones of the span; `waiting` checks have none yet. `absent` says why the check
+    has no figures. `missing` are notes on records in no figure. `attribution` is the newest of a window
+    that begins before the end of `span`.
     """
 
     deployment: Deployment
@@ -117,7 +130,9 @@ class ReportSource:
 def read_source(session: Session, deployment: Deployment, of: CheckRun | Span) -> ReportSource:
     """Reads the data on a check or a time, of which the groups are of its newest succeeded check."""
     no = deployment.no
-    span = of if isinstance(of, Span) else Span(start=min(of.span.start, of.span.end - BEFORE), end=of.span.end)
+    span = (
+        of if isinstance(of, Span) else Span(start=min(of.span.start, of.span.end - BEFORE), end=of.span.end)
+    )
     ends, alerted = ends_in(span), span
     runs = ended_runs(session, no, ends.start, ends.end)
     if isinstance(of, Span):
@@ -134,7 +149,14 @@ def read_source(session: Session, deployment: Deployment, of: CheckRun | Span) -
     histories = []
     for attribute in _list_attributes(monitor):
         for data in DATA_NAMES:
-            query = SeriesWanted(metric=IMPACT, data=data, attribute=attribute, since=ends.start, until=ends.end, scopes=(Scope.WORST,))
+            query = SeriesWanted(
+                metric=IMPACT,
+                data=data,
+                attribute=attribute,
+                since=ends.start,
+                until=ends.end,
+                scopes=(Scope.WORST,),
+            )
             series = build_series(session, no, query, runs=runs)
             fresh = [point for group in series.groups for point in group.points if not point.carried_forward]
             days = summarise_days(fresh, choose_step(span))
@@ -190,7 +212,9 @@ def history_sections(
     for attribute in _list_attributes(monitor):
         blocks: list[Block] = []
         for data in DATA_NAMES:
-            impact = rename_series(names, _read_series(session, deployment_no, "disparate_impact", data, attribute, span))
+            impact = rename_series(
+                names, _read_series(session, deployment_no, "disparate_impact", data, attribute, span)
+            )
             blocks += _series_blocks(impact, span, opened)
         yield Section(f"{attribute}: disparate impact", blocks, level=3)
 
@@ -203,16 +227,26 @@ def history_sections(
         counted = [] if monitor is None else count_period(session, deployment_no, monitor, span).lines
         records: tuple[Block, ...] = (
             *(Paragraph(line) for line in counted),
-            ReportChart("Records logged", lambda look: volume_chart(volumes, look, span=_axis(span), rollup=rollup)),
+            ReportChart(
+                "Records logged", lambda look: volume_chart(volumes, look, span=_axis(span), rollup=rollup)
+            ),
         )
     else:
-        records = (Paragraph("No check of this time was of a single hour, so the records logged in it were not counted."),)
+        records = (
+            Paragraph(
+                "No check of this time was of a single hour, so the records logged in it were not counted."
+            ),
+        )
     yield Section("Records", records, level=3)
 
 
-def _read_series(session: Session, deployment_no: int, metric: str, data: DataSet, attribute: str | None, span: Span) -> Series:
+def _read_series(
+    session: Session, deployment_no: int, metric: str, data: DataSet, attribute: str | None, span: Span
+) -> Series:
     """Reads the checks themselves where there is no whole hour to sum up."""
-    query = SeriesWanted(metric=metric, data=data, attribute=attribute, since=span.start, until=span.end, scopes=_SHOWN)
+    query = SeriesWanted(
+        metric=metric, data=data, attribute=attribute, since=span.start, until=span.end, scopes=_SHOWN
+    )
     rollup, ends = rollup_for(span), ends_in(span)
     if rollup is not None:
         summed_up = build_series(session, deployment_no, replace(query, rollup=rollup))
@@ -227,11 +261,16 @@ def _series_blocks(series: Series, span: Span, alerts: Sequence[Alert]) -> Itera
         yield Paragraph(f"{name}: no check of this time measured it.")
         return
     if series.rollup is None and rollup_for(span) is not None:
-        yield Paragraph(f"{name}: no whole hour was checked in this time that could be summed up, so each point is a check.")
+        yield Paragraph(
+            f"{name}: no whole hour was checked in this time that could be summed up, so each point is a "
+            "check."
+        )
     yield ReportChart(name, lambda look: series_chart(series, look, alerts=alerts, span=_axis(span)))
     rows = list(_rows_by_day(series)) if series.rollup is None else list(_rows_by_period(series))
     rows = sorted(rows, key=lambda row: row[:2])
-    note = f"The newest {MOST_ROWS} of {len(rows):,} rows; the CSV has all." if len(rows) > MOST_ROWS else None
+    note = (
+        f"The newest {MOST_ROWS} of {len(rows):,} rows; the CSV has all." if len(rows) > MOST_ROWS else None
+    )
     columns = ("Time", "Group", "Value", "95 %", "Records", "Verdict")
     if series.rollup is None:
         columns = ("Day", "Group", "Checks", "Lowest", "Highest", "Verdicts, in checks")
@@ -254,9 +293,19 @@ def _rows_by_day(series: Series) -> Iterator[tuple[str, ...]]:
     for group in series.groups:
         fresh = [point for point in group.points if not point.carried_forward]
         for day in summarise_days(fresh, timedelta(days=1)):
-            verdicts = ", ".join(f"{VERDICT_WORDS[verdict]} {day.verdicts[verdict]:,}" for verdict in GRAVEST if verdict in day.verdicts)
+            verdicts = ", ".join(
+                f"{VERDICT_WORDS[verdict]} {day.verdicts[verdict]:,}"
+                for verdict in GRAVEST
+                if verdict in day.verdicts
+            )
             ends = (number(day.lowest), number(day.highest))
-            yield f"{day.start:%Y-%m-%d}", group.group or group.scope.value, f"{day.checks:,}", *ends, verdicts
+            yield (
+                f"{day.start:%Y-%m-%d}",
+                group.group or group.scope.value,
+                f"{day.checks:,}",
+                *ends,
+                verdicts,
+            )
 
 
 def _axis(span: Span) -> Span | None:
@@ -285,7 +334,11 @@ def describe_verdicts(measured: Sequence[History]) -> str:
             points = [point for point in history.fresh if point.verdict == verdict]
             if points:
                 counts = Counter(disadvantaged_at(history.series, point) for point in points)
-                sides = [f"{name} at a disadvantage in {counts[side]:,}" for side, name in names.items() if counts[side]]
+                sides = [
+                    f"{name} at a disadvantage in {counts[side]:,}"
+                    for side, name in names.items()
+                    if counts[side]
+                ]
                 checked = f"{history.name} in {len(points):,} check{'' if len(points) == 1 else 's'}"
                 attributes.append(f"{checked}, {' and '.join(sides)}" if sides else checked)
         if attributes:

@@ -41,7 +41,20 @@ ReportsIn = Annotated[ReportMaker, Depends(open_feature(ReportMaker))]
 
 USUAL = timedelta(days=30)
 _COLUMNS = (
-    *("at", "check_id", "metric", "data", "scope", "attribute", "group", "value", "lower", "upper", "interval_method", "n"),
+    *(
+        "at",
+        "check_id",
+        "metric",
+        "data",
+        "scope",
+        "attribute",
+        "group",
+        "value",
+        "lower",
+        "upper",
+        "interval_method",
+        "n",
+    ),
     *("verdict", "lower_limit", "upper_limit", "carried_forward", "reason", "sentence"),
     *("disadvantaged", "disadvantaged_group", "gap", "beyond_limit", "definition"),
     *("worst_of", "chosen_lower", "chosen_upper"),
@@ -58,7 +71,11 @@ class ReportFile(Response):
 class WantedFile:
     form: Annotated[Form, Path()]
     annex: Annotated[
-        bool, Query(description="With the annex; without it the report has two pages. `json` is the same with and without.")
+        bool,
+        Query(
+            description="With the annex; without it the report has two pages. `json` is the same with and "
+            "without."
+        ),
     ] = False
 
 
@@ -83,7 +100,9 @@ _MAKES_REPORT = [Depends(report_turn, scope="function"), exported("report")]
 """The turn comes before anything that needs a connection."""
 
 
-@router.get("/checks/{check_id}/report.{form}", response_class=ReportFile, responses=FILES, dependencies=_MAKES_REPORT)
+@router.get(
+    "/checks/{check_id}/report.{form}", response_class=ReportFile, responses=FILES, dependencies=_MAKES_REPORT
+)
 async def report_check(
     principal: Reader,
     deployment: ReadableDeployment,
@@ -93,12 +112,19 @@ async def report_check(
     reports: ReportsIn,
     now: NowIn,
 ) -> ReportFile:
-    """Returns one check as a self-contained file of two pages, with `annex` also its views, configuration and history.
+    """Returns one check as a self-contained file of two pages, with `annex` also its views, configuration and
+    history.
 
     `json` is the data that the report is made from; the report names the SHA-256 of these bytes.
     """
     check = await run_in_threadpool(get, session, deployment.no, check_id)
-    order = Order(deployment=deployment, of=check, made=make_stamp(principal, now), form=options.form, has_annex=options.annex)
+    order = Order(
+        deployment=deployment,
+        of=check,
+        made=make_stamp(principal, now),
+        form=options.form,
+        has_annex=options.annex,
+    )
     return send_file(await reports.make(order), options.form, f"{deployment.id}-{check.id}")
 
 
@@ -111,18 +137,31 @@ async def report_period(
     reports: ReportsIn,
     now: NowIn,
 ) -> ReportFile:
-    """Returns a period as such a file: the groups of its newest succeeded check, and its checks summed up by hour, day or week.
+    """Returns a period as such a file: the groups of its newest succeeded check, and its checks summed up by
+    hour, day or week.
 
     Without `until` up to now, without `since` the 30 days before `until`.
     """
     name = f"{deployment.id}-{period.start:%Y%m%d}-{period.end:%Y%m%d}"
-    order = Order(deployment=deployment, of=period, made=make_stamp(principal, now), form=options.form, has_annex=options.annex)
+    order = Order(
+        deployment=deployment,
+        of=period,
+        made=make_stamp(principal, now),
+        form=options.form,
+        has_annex=options.annex,
+    )
     return send_file(await reports.make(order), options.form, name)
 
 
-@router.get("/checks/{check_id}/measurements.csv", response_class=CsvAnswer, dependencies=[exported("measurements")])
-def export_check_measurements(deployment: ReadableDeployment, check_id: CheckId, session: SessionIn) -> Response:
-    """Returns all measurements of a check as CSV, unrounded, with a sentence each. The check itself has them as JSON."""
+@router.get(
+    "/checks/{check_id}/measurements.csv", response_class=CsvAnswer, dependencies=[exported("measurements")]
+)
+def export_check_measurements(
+    deployment: ReadableDeployment, check_id: CheckId, session: SessionIn
+) -> Response:
+    """Returns all measurements of a check as CSV, unrounded, with a sentence each. The check itself has
+    them as JSON.
+    """
     check = get(session, deployment.no, check_id)
     rows = tuple(_write_row(measurement, check.id) for measurement in read_measurements(session, check.no))
     return csv_file(Twin(_COLUMNS, rows), f"{deployment.id}-{check.id}-measurements")
@@ -130,22 +169,33 @@ def export_check_measurements(deployment: ReadableDeployment, check_id: CheckId,
 
 @router.get("/checks/{check_id}/trace.csv", response_class=CsvAnswer, dependencies=[exported("trace")])
 def export_check_trace(deployment: ReadableDeployment, check_id: CheckId, session: SessionIn) -> Response:
-    """Returns all measurements of a check as CSV, each with its formula and the counts that were put in. PDF reports carry this file."""
+    """Returns all measurements of a check as CSV, each with its formula and the counts that were put in.
+    PDF reports carry this file.
+    """
     check = get(session, deployment.no, check_id)
     name = f'attachment; filename="{deployment.id}-{check.id}-trace.csv"'
-    return CsvDownload(trace_csv(check, read_measurements(session, check.no)), headers={"Content-Disposition": name})
+    return CsvDownload(
+        trace_csv(check, read_measurements(session, check.no)), headers={"Content-Disposition": name}
+    )
 
 
 @router.get("/measurements.csv", response_class=CsvAnswer, dependencies=[exported("measurements")])
 def export_measurements(
-    deployment: ReadableDeployment, session: SessionIn, services: ServicesIn, filters: Annotated[SeriesFilter, Depends(wanted_series)]
+    deployment: ReadableDeployment,
+    session: SessionIn,
+    services: ServicesIn,
+    filters: Annotated[SeriesFilter, Depends(wanted_series)],
 ) -> CsvAnswer:
-    """Returns the measurements of all checks as CSV, oldest first, `since` <= `at` < `until`, with the filters of `GET …/measurements`."""
+    """Returns the measurements of all checks as CSV, oldest first, `since` <= `at` < `until`, with the
+    filters of `GET …/measurements`.
+    """
 
     def read(session: Session, after: Point | None, limit: int) -> CsvPiece[Point, Point]:
         # From the last point's own moment, each piece is as cheap as the first.
         of_piece = filters if after is None else replace(filters, since=after.measurement.at)
-        points = read_points(session, deployment.no, of_piece, Paging(limit, 0 if after is None else after.no))
+        points = read_points(
+            session, deployment.no, of_piece, Paging(limit, 0 if after is None else after.no)
+        )
         return CsvPiece(points, points[-1] if points else None)
 
     def write(point: Point) -> Iterable[str]:
@@ -174,4 +224,8 @@ def send_file(content: bytes, form: str, name: str) -> ReportFile:
         return ReportFile(content, media_type="text/csv; charset=utf-8", headers=headers)
     if form != "html":
         return ReportFile(content, media_type=f"application/{form}", headers=headers)
-    return ReportFile(content, media_type="text/html; charset=utf-8", headers=headers | {"Content-Security-Policy": FILE_POLICY})
+    return ReportFile(
+        content,
+        media_type="text/html; charset=utf-8",
+        headers=headers | {"Content-Security-Policy": FILE_POLICY},
+    )

@@ -8,7 +8,21 @@ from ..domain.check import CheckRun, Measurement
 from ..records.second_look.flagged_csv import csv_lines
 
 COLUMNS = (
-    *("check_id", "at", "figure", "metric", "data", "scope", "attribute", "group", "value", "lower", "upper", "interval_method", "n"),
+    *(
+        "check_id",
+        "at",
+        "figure",
+        "metric",
+        "data",
+        "scope",
+        "attribute",
+        "group",
+        "value",
+        "lower",
+        "upper",
+        "interval_method",
+        "n",
+    ),
     *("verdict", "lower_limit", "upper_limit", "carried_forward", "reason", "formula", "counts", "sentence"),
     *("worst_of", "chosen_lower", "chosen_upper"),
 )
@@ -20,6 +34,14 @@ def trace_csv(check: CheckRun, measurements: Sequence[Measurement]) -> bytes:
     for measurement in measurements:
         figure = explained(measurement)
         counts = "; ".join(f"{count.label} {count.value}" for count in figure.counts)
-        derived = {"check_id": check.id, "figure": figure.title, "formula": figure.formula, "counts": counts, "sentence": figure.sentence}
-        rows.append([write_cell(derived[name] if name in derived else getattr(measurement, name)) for name in COLUMNS])
+        derived = {
+            "check_id": check.id,
+            "figure": figure.title,
+            "formula": figure.formula,
+            "counts": counts,
+            "sentence": figure.sentence,
+        }
+        rows.append(
+            [write_cell(derived[name] if name in derived else getattr(measurement, name)) for name in COLUMNS]
+        )
     return csv_lines(rows)

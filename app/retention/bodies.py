@@ -7,7 +7,15 @@ from pydantic import Field
 
 from ..web.body import NOT_BLANK, FromText, In, Out, PageOut, example
 from ..web.value_bodies import ScalarJson
-from .policy import MAX_ERASED_IDS, MAX_MONTHS, ErasureKind, ErasureState, LegalHold, RetentionPolicy, RetentionPreset
+from .policy import (
+    MAX_ERASED_IDS,
+    MAX_MONTHS,
+    ErasureKind,
+    ErasureState,
+    LegalHold,
+    RetentionPolicy,
+    RetentionPreset,
+)
 from .selector_rules import MAX_REASON
 
 _HOLD = {"reason": "Case 26-118", "placed_by": "user:ada", "placed_at": "2026-11-20T15:20:00Z"}
@@ -32,7 +40,9 @@ Months = Annotated[
 
 
 class RetentionIn(In):
-    """The policy. Members that are left out get the months of the preset; without a preset nothing of that kind is erased by age."""
+    """The policy. Members that are left out get the months of the preset; without a preset nothing of that
+    kind is erased by age.
+    """
 
     model_config = example({"preset": "eu"})
 
@@ -46,7 +56,9 @@ class RetentionIn(In):
     """Calendar months for which ground-truth labels are kept."""
 
     answers_months: Months = None
-    """Calendar months for which the model's answers to copies of records are kept; at most `records_months`."""
+    """Calendar months for which the model's answers to copies of records are kept; at most
+    `records_months`.
+    """
 
 
 class LegalHoldIn(In):
@@ -74,7 +86,14 @@ class RetentionOut(Out):
     """The policy, and the hold that is in force, which beats it."""
 
     model_config = example(
-        {"version": 1, "preset": "eu", "records_months": 6, "feedback_months": 6, "answers_months": 6, "legal_hold": None}
+        {
+            "version": 1,
+            "preset": "eu",
+            "records_months": 6,
+            "feedback_months": 6,
+            "answers_months": 6,
+            "legal_hold": None,
+        }
     )
 
     version: int
@@ -98,7 +117,9 @@ class ErasureIn(In):
     model_config = example({"id": _ERASURE["id"], "field": "customer", "value": "c-1815"})
 
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
-    """An id that the caller makes up, without a name of the person: the same request again changes nothing."""
+    """An id that the caller makes up, without a name of the person: the same request again changes
+    nothing.
+    """
 
     record_ids: Annotated[list[str], Field(max_length=MAX_ERASED_IDS)] = Field(default_factory=list)
     """Ids of payload records, of labels, or both."""

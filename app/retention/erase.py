@@ -27,9 +27,14 @@ log = structlog.get_logger("evenhand.retention")
 
 
 def perform_erasures(
-    database: Database, places: OwnPlaces = NO_PLACES, *, settled_after: timedelta = SETTLED_AFTER, batch_records: int = BATCH_RECORDS
+    database: Database,
+    places: OwnPlaces = NO_PLACES,
+    *,
+    settled_after: timedelta = SETTLED_AFTER,
+    batch_records: int = BATCH_RECORDS,
 ) -> list[Erasure]:
-    """Performs the requested erasures; returns those that finished. Others wait for open writes, or for a hold.
+    """Performs the requested erasures; returns those that finished. Others wait for open writes, or for a
+    hold.
 
     `places` have flags of records in tables, and kept answers about them.
     """
@@ -45,7 +50,12 @@ def perform_erasures(
 
 
 def _perform(
-    database: Database, no: int, deployment_no: int, folder: Path | None, settled_after: timedelta, batch_records: int
+    database: Database,
+    no: int,
+    deployment_no: int,
+    folder: Path | None,
+    settled_after: timedelta,
+    batch_records: int,
 ) -> Erasure | None:
     ended: Erasure | None = None
     after: SearchPlace | None = None
@@ -63,13 +73,19 @@ def _perform(
             remember_ids(session, deployment_no, selector.record_ids)
             begin_erasure(session, no)
             return True
-        person = find_person(session, deployment_no, selector, after=after, looked_through=LOOKED_THROUGH, limit=batch_records)
+        person = find_person(
+            session, deployment_no, selector, after=after, looked_through=LOOKED_THROUGH, limit=batch_records
+        )
         after = person.next
         if person.places or person.label_ids:
             is_clean = False
             for start in range(0, max(len(person.places), len(person.label_ids)), batch_records):
                 batch = slice(start, start + batch_records)
-                count_erased(session, no, erase_people(session, deployment_no, person.places[batch], ids=person.label_ids[batch]))
+                count_erased(
+                    session,
+                    no,
+                    erase_people(session, deployment_no, person.places[batch], ids=person.label_ids[batch]),
+                )
         if after is not None:
             return True
         if not is_clean:

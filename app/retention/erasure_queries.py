@@ -14,11 +14,27 @@ from ..database.binary_rows import read_row
 from ..database.paging import page_newest
 from ..database.tables import ErasureRow
 from ..domain.paging import Paging
-from .policy import Counts, Erasure, ErasureKind, ErasureState, RecordSelector, add_counts, hash_receipt, hash_request, receipt_document
+from .policy import (
+    Counts,
+    Erasure,
+    ErasureKind,
+    ErasureState,
+    RecordSelector,
+    add_counts,
+    hash_receipt,
+    hash_request,
+    receipt_document,
+)
 
 
 def request_erasure(
-    session: Session, deployment_no: int, deployment_id: str, *, erasure_id: str, selector: RecordSelector, by: str
+    session: Session,
+    deployment_no: int,
+    deployment_id: str,
+    *,
+    erasure_id: str,
+    selector: RecordSelector,
+    by: str,
 ) -> tuple[Erasure, bool]:
     """Queues the erasure of a person's records; returns it, and whether it is new."""
     hashed = hash_request(deployment_id, selector.document())
@@ -28,24 +44,41 @@ def request_erasure(
         "scope": selector.scope(),
         "request_hash": hashed,
     }
-    insertion = insert_if_absent(ErasureRow).values(values).on_conflict_do_nothing(index_elements=["deployment_id", "id"])
+    insertion = (
+        insert_if_absent(ErasureRow)
+        .values(values)
+        .on_conflict_do_nothing(index_elements=["deployment_id", "id"])
+    )
     is_new = session.scalar(insertion.returning(ErasureRow.no)) is not None
     stored = get_erasure(session, deployment_id, erasure_id)
     if stored.request_hash != hashed:
-        raise Conflict(f"There is an erasure {erasure_id} of {deployment_id} already, of other records. Choose another id.")
+        raise Conflict(
+            f"There is an erasure {erasure_id} of {deployment_id} already, of other records. Choose another "
+            "id."
+        )
     return stored, is_new
 
 
-def count_aged(session: Session, deployment_no: int, deployment_id: str, *, scope: Mapping[str, Any], counts: Counts) -> None:
+def count_aged(
+    session: Session, deployment_no: int, deployment_id: str, *, scope: Mapping[str, Any], counts: Counts
+) -> None:
     """Adds counts of aged rows to the deployment's open erasure, which begins here if there is none."""
     if not counts:
         return
     is_open = (ErasureRow.kind == ErasureKind.RETENTION, ErasureRow.finished_at.is_(None))
-    row = session.scalar(select(ErasureRow).where(ErasureRow.deployment_no == deployment_no, *is_open).with_for_update())
+    row = session.scalar(
+        select(ErasureRow).where(ErasureRow.deployment_no == deployment_no, *is_open).with_for_update()
+    )
     if row is None:
         values = _fresh(str(uuid.uuid4()), deployment_no, deployment_id, ErasureKind.RETENTION, "schedule")
-        values |= {"scope": dict(scope), "request_hash": hash_request(deployment_id, scope), "counts": dict(counts)}
-        session.execute(insert(ErasureRow).values(values | {"state": ErasureState.RUNNING, "started_at": func.now()}))
+        values |= {
+            "scope": dict(scope),
+            "request_hash": hash_request(deployment_id, scope),
+            "counts": dict(counts),
+        }
+        session.execute(
+            insert(ErasureRow).values(values | {"state": ErasureState.RUNNING, "started_at": func.now()})
+        )
     else:
         row.counts = add_counts(row.counts, counts)
 
@@ -59,7 +92,9 @@ def lock_open(session: Session, no: int) -> Erasure | None:
 
 def open_erasures(session: Session, kind: ErasureKind) -> list[tuple[int, int]]:
     """Returns open erasures and their deployments, oldest first."""
-    statement = select(ErasureRow.no, ErasureRow.deployment_no).where(ErasureRow.finished_at.is_(None), ErasureRow.kind == kind.value)
+    statement = select(ErasureRow.no, ErasureRow.deployment_no).where(
+        ErasureRow.finished_at.is_(None), ErasureRow.kind == kind.value
+    )
     rows = session.execute(statement.where(ErasureRow.deployment_no.is_not(None)).order_by(ErasureRow.no))
     return [(no, deployment_no) for no, deployment_no in rows if deployment_no is not None]
 
@@ -70,12 +105,18 @@ def read_selector(session: Session, no: int) -> RecordSelector:
 
 
 def begin_erasure(session: Session, no: int) -> None:
-    session.execute(update(ErasureRow).where(ErasureRow.no == no).values(state=ErasureState.RUNNING, started_at=func.now()))
+    session.execute(
+        update(ErasureRow)
+        .where(ErasureRow.no == no)
+        .values(state=ErasureState.RUNNING, started_at=func.now())
+    )
 
 
 def has_settled(session: Session, no: int, seconds: float) -> bool:
     """Returns whether the erasure began that long ago: no write is open that did not know of it."""
-    began = select(ErasureRow.started_at <= func.now() - func.make_interval(0, 0, 0, 0, 0, 0, seconds)).where(ErasureRow.no == no)
+    began = select(ErasureRow.started_at <= func.now() - func.make_interval(0, 0, 0, 0, 0, 0, seconds)).where(
+        ErasureRow.no == no
+    )
     return bool(session.scalar(began))
 
 
@@ -99,7 +140,9 @@ def finish_erasure(session: Session, no: int) -> Erasure:
 
 def get_erasure(session: Session, deployment_id: str, erasure_id: str) -> Erasure:
     """Returns the erasure, or raises NotFound."""
-    statement = select(ErasureRow).where(ErasureRow.deployment_id == deployment_id, ErasureRow.id == erasure_id)
+    statement = select(ErasureRow).where(
+        ErasureRow.deployment_id == deployment_id, ErasureRow.id == erasure_id
+    )
     row = session.scalar(statement)
     return read_row(Erasure, require_present(row, "erasure", erasure_id))
 
@@ -109,7 +152,9 @@ def read_erasures(session: Session, deployment_no: int, paging: Paging) -> list[
     return [read_row(Erasure, row) for row in session.scalars(page_newest(statement, ErasureRow.no, paging))]
 
 
-def _fresh(erasure_id: str, deployment_no: int, deployment_id: str, kind: ErasureKind, by: str) -> dict[str, Any]:
+def _fresh(
+    erasure_id: str, deployment_no: int, deployment_id: str, kind: ErasureKind, by: str
+) -> dict[str, Any]:
     return {
         "id": erasure_id,
         "deployment_no": deployment_no,

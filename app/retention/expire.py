@@ -23,7 +23,15 @@ from .erasure_queries import count_aged, finish_erasure, open_erasures
 from .find_records import find_aged
 from .flag_file_queries import aged_flag_files, deleted_tables, forget_flag_files, payload_tables
 from .hold_queries import AppliedPolicy, may_erase, note_answers_erased, policies_to_apply
-from .month_queries import LogMonth, attach_month, count_records_in, deployments_in, detach_month, drop_month, log_months
+from .month_queries import (
+    LogMonth,
+    attach_month,
+    count_records_in,
+    deployments_in,
+    detach_month,
+    drop_month,
+    log_months,
+)
 from .policy import Erasure, ErasureKind, months_before
 from .quotation_queries import forget_quotations
 from .record_traces import StoredPlace, erase_aged, erase_answers, erase_labels
@@ -33,7 +41,9 @@ log = structlog.get_logger("evenhand.retention")
 Place = TypeVar("Place")
 
 
-def answers_to_erase(database: Database, places: OwnPlaces, cut_offs: Mapping[int, datetime]) -> dict[int, tuple[Path, datetime]]:
+def answers_to_erase(
+    database: Database, places: OwnPlaces, cut_offs: Mapping[int, datetime]
+) -> dict[int, tuple[Path, datetime]]:
     """Returns folders of kept answers and the time of aged ones, by the first deployment that has the folder.
 
     A folder is left alone while one of its deployments is on hold, or keeps answers.
@@ -45,7 +55,9 @@ def answers_to_erase(database: Database, places: OwnPlaces, cut_offs: Mapping[in
         folder = places.folder(deployment_id, table)
         if folder is not None:
             owners[folder].append(no)
-    shared = {folder: sorted(numbers) for folder, numbers in owners.items() if all(no in cut_offs for no in numbers)}
+    shared = {
+        folder: sorted(numbers) for folder, numbers in owners.items() if all(no in cut_offs for no in numbers)
+    }
     return {numbers[0]: (folder, min(cut_offs[no] for no in numbers)) for folder, numbers in shared.items()}
 
 
@@ -62,18 +74,27 @@ def delete_left_files(database: Database, places: OwnPlaces) -> int:
         files = delete_all(folder)
         count += files
         if files:
-            log.info("files_of_deleted_deployment_deleted", deployment=deployment_id, folder=str(folder), files=files)
+            log.info(
+                "files_of_deleted_deployment_deleted",
+                deployment=deployment_id,
+                folder=str(folder),
+                files=files,
+            )
     return count
 
 
-def apply_policies(database: Database, places: OwnPlaces = NO_PLACES, *, batch_records: int = BATCH_RECORDS) -> list[Erasure]:
+def apply_policies(
+    database: Database, places: OwnPlaces = NO_PLACES, *, batch_records: int = BATCH_RECORDS
+) -> list[Erasure]:
     """Erases everything past its retention; returns a receipt for each deployment that lost something.
 
     `places` have kept answers about records in tables; those of deleted deployments go, too.
     """
     with database.transaction() as session:
         now, applied = current_time(session), policies_to_apply(session)
-    ageing = [_Ageing(database, owner, now, batch_records) for owner in applied if not owner.policy.keeps_everything]
+    ageing = [
+        _Ageing(database, owner, now, batch_records) for owner in applied if not owner.policy.keeps_everything
+    ]
     _drop_whole_months(database, {owner.no: owner for owner in ageing})
     for owner in ageing:
         owner.erase_records()
@@ -96,10 +117,21 @@ def finish_aged(session: Session, no: int) -> Erasure:
     erasure = finish_erasure(session, no)
     details = {"kind": erasure.kind, "erased": dict(erasure.counts), "hash": erasure.hash}
     insert_event(
-        session, actor="schedule", action="erasure.finished", deployment_id=erasure.deployment_id, subject=erasure.id, details=details
+        session,
+        actor="schedule",
+        action="erasure.finished",
+        deployment_id=erasure.deployment_id,
+        subject=erasure.id,
+        details=details,
     )
     erased_rows.labels(erasure.kind).inc(sum(erasure.counts.values()))
-    log.info("records_erased", deployment=erasure.deployment_id, erasure=erasure.id, cause=erasure.kind, erased=dict(erasure.counts))
+    log.info(
+        "records_erased",
+        deployment=erasure.deployment_id,
+        erasure=erasure.id,
+        cause=erasure.kind,
+        erased=dict(erasure.counts),
+    )
     return erasure
 
 
@@ -121,7 +153,14 @@ class _Ageing:
     @property
     def answers_before(self) -> datetime | None:
         policy = self.applied.policy
-        return max((before for months in (policy.records_months, policy.answers_months) if (before := self._cut_off(months))), default=None)
+        return max(
+            (
+                before
+                for months in (policy.records_months, policy.answers_months)
+                if (before := self._cut_off(months))
+            ),
+            default=None,
+        )
 
     def erase_records(self) -> None:
         before = self.records_before
@@ -151,7 +190,9 @@ class _Ageing:
 
         # Without it, every run would look through all records.
         since = self.applied.answers_until
-        self.erase_in_order(partial(find_aged, before=before), erase, None if since is None else StoredPlace(0, "", since))
+        self.erase_in_order(
+            partial(find_aged, before=before), erase, None if since is None else StoredPlace(0, "", since)
+        )
 
     def erase_flag_files(self) -> None:
         before, away = self.records_before, list[str]()
@@ -161,7 +202,9 @@ class _Ageing:
         def erase(session: Session, deployment_no: int, paths: Sequence[str]) -> dict[str, int]:
             rows = {path: FlagFile(Path(path)).delete() for path in paths}
             away.extend(path for path, count in rows.items() if count is None)
-            forget_flag_files(session, deployment_no, [path for path, count in rows.items() if count is not None])
+            forget_flag_files(
+                session, deployment_no, [path for path, count in rows.items() if count is not None]
+            )
             flags = sum(count or 0 for count in rows.values())
             return {"flagged_records": flags} if flags else {}
 
@@ -169,7 +212,12 @@ class _Ageing:
         if away:
             # A folder that is mounted for workers only is left to a worker.
             folder = str(Path(away[0]).parent)
-            log.warning("flag_files_out_of_reach", deployment=self.applied.deployment_id, files=len(away), folder=folder)
+            log.warning(
+                "flag_files_out_of_reach",
+                deployment=self.applied.deployment_id,
+                files=len(away),
+                folder=folder,
+            )
 
     def erase_kept_answers(self, folder: Path, before: datetime) -> None:
         def erase(session: Session) -> bool:
@@ -220,7 +268,9 @@ class _Ageing:
 
 
 def erase_in_batches(database: Database, deployment_no: int, erase: Callable[[Session], bool]) -> bool:
-    """Calls `erase` in one transaction after another until it returns False; returns False where a legal hold ended it."""
+    """Calls `erase` in one transaction after another until it returns False; returns False where a legal
+    hold ended it.
+    """
     while True:
         with paced(), database.transaction() as session:
             if not may_erase(session, deployment_no):
@@ -258,7 +308,9 @@ def _drop(database: Database, month: LogMonth, ageing: Mapping[int, _Ageing]) ->
     with database.transaction() as session:
         owners = deployments_in(session, month)
     find, erase = partial(find_aged, table=month.table), partial(erase_aged, with_records=False)
-    may_drop = all(_is_past(ageing.get(no), month) and ageing[no].erase_in_order(find, erase) for no in owners)
+    may_drop = all(
+        _is_past(ageing.get(no), month) and ageing[no].erase_in_order(find, erase) for no in owners
+    )
     with database.transaction() as session:
         if may_drop and all(may_erase(session, no) for no in owners):
             for no in owners:

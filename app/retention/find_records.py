@@ -59,7 +59,8 @@ def find_aged(
     limit: int,
     table: str = "payload_records",
 ) -> list[StoredPlace]:
-    """Returns the oldest records before that time, in the order of the log, or of a month that was taken out of it.
+    """Returns the oldest records before that time, in the order of the log, or of a month that was taken out
+    of it.
 
     `after` spares reading rows that were just deleted.
     """
@@ -79,15 +80,30 @@ def find_aged(
 
 
 def find_person(
-    session: Session, deployment_no: int, selector: RecordSelector, *, after: SearchPlace | None, looked_through: int, limit: int
+    session: Session,
+    deployment_no: int,
+    selector: RecordSelector,
+    *,
+    after: SearchPlace | None,
+    looked_through: int,
+    limit: int,
 ) -> PersonFound:
-    """Returns what is stored of a person: with ids at most `limit` rows, else all of the next `looked_through` rows."""
+    """Returns what is stored of a person: with ids at most `limit` rows, else all of the next
+    `looked_through` rows.
+    """
     if selector.field is None:
         return _find_ids(session, deployment_no, selector.record_ids, limit)
     values: dict[str, Any] = {
         "no": deployment_no,
-        "places": [f"{column.schema_version}:{column.position}" for column in meta_places(session, deployment_no, selector.field)],
-        "wanted": [msgspec.json.encode(value).decode() for value in (selector.value, selector.pseudonym) if value is not None],
+        "places": [
+            f"{column.schema_version}:{column.position}"
+            for column in meta_places(session, deployment_no, selector.field)
+        ],
+        "wanted": [
+            msgspec.json.encode(value).decode()
+            for value in (selector.value, selector.pseudonym)
+            if value is not None
+        ],
         "limit": looked_through,
     }
     if after is not None and after.label_id is not None:
@@ -102,18 +118,23 @@ def find_person(
     rows = session.execute(text(_OF_RECORDS.format(bound=bound)), values).all()
     places = [read_row(StoredPlace, row) for row in rows]
     records = [place for place, row in zip(places, rows, strict=True) if row.is_meant]
-    return PersonFound(records, (), SearchPlace(places[-1]) if len(places) == looked_through else SearchPlace(label_id=""))
+    return PersonFound(
+        records, (), SearchPlace(places[-1]) if len(places) == looked_through else SearchPlace(label_id="")
+    )
 
 
 _LATER = " AND (logged_at, record_no) > (:at, :number)"
-# As JSON: 7 and 7.0 are one number, the text "7" is another value. The position depends on the schema version.
+# As JSON: 7 and 7.0 are one number, the text "7" is another value. The position depends on the schema
+# version.
 _IS_MEANT = """EXISTS (SELECT FROM unnest(CAST(:places AS text[])) p
     WHERE CAST(split_part(p, ':', 1) AS int) = schema_version
       AND meta -> CAST(split_part(p, ':', 2) AS int) = ANY(CAST(:wanted AS jsonb[]))) AS is_meant"""
 _OF_RECORDS = f"""SELECT record_no, record_id, logged_at, {_IS_MEANT} FROM payload_records
-    WHERE deployment_no = :no{{bound}} ORDER BY deployment_no, logged_at, record_no LIMIT :limit"""  # noqa: S608 - constants
+    WHERE deployment_no = :no{{bound}} ORDER BY deployment_no, logged_at, record_no
+        LIMIT :limit"""  # noqa: S608 - constants
 _OF_LABELS = f"""SELECT feedback_id, {_IS_MEANT} FROM feedback_records
-    WHERE deployment_no = :no AND feedback_id > :after ORDER BY feedback_id LIMIT :limit"""  # noqa: S608 - constants
+    WHERE deployment_no = :no AND feedback_id > :after ORDER BY feedback_id
+        LIMIT :limit"""  # noqa: S608 - constants
 
 
 def _find_ids(session: Session, deployment_no: int, record_ids: Sequence[str], limit: int) -> PersonFound:

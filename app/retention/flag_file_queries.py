@@ -1,4 +1,6 @@
-"""Files that Evenhand wrote about records in tables: flags, by the checks that wrote them, and where all files are."""
+"""Files that Evenhand wrote about records in tables: flags, by the checks that wrote them, and where all
+files are.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -16,12 +18,18 @@ _AGED = text(
        GROUP BY 1 HAVING max(span_end) <= :before ORDER BY 1 LIMIT :limit"""
 )
 
-_FORGET = text("""UPDATE checks SET "window" = "window" - 'flag_file' WHERE deployment_no = :no AND "window"->>'flag_file' = ANY(:paths)""")
+_FORGET = text(
+    """UPDATE checks SET "window" = "window" - 'flag_file' WHERE deployment_no = :no AND "window"->>'flag_file' = ANY(:paths)"""
+)
 
 
-def aged_flag_files(session: Session, deployment_no: int, *, after: str, before: datetime, limit: int) -> list[str]:
+def aged_flag_files(
+    session: Session, deployment_no: int, *, after: str, before: datetime, limit: int
+) -> list[str]:
     """Returns the next paths of files all of whose checks end until that time."""
-    return list(session.scalars(_AGED, {"no": deployment_no, "after": after, "before": before, "limit": limit}))
+    return list(
+        session.scalars(_AGED, {"no": deployment_no, "after": after, "before": before, "limit": limit})
+    )
 
 
 def forget_flag_files(session: Session, deployment_no: int, paths: Sequence[str]) -> None:
@@ -44,4 +52,7 @@ def payload_tables(session: Session) -> dict[int, tuple[str, PayloadTable]]:
 
 
 def deleted_tables(session: Session) -> list[tuple[str, PayloadTable]]:
-    return [(row.deployment_id, PayloadTable(location=row.location, format=TableFormat(row.format))) for row in session.execute(_DELETED)]
+    return [
+        (row.deployment_id, PayloadTable(location=row.location, format=TableFormat(row.format)))
+        for row in session.execute(_DELETED)
+    ]

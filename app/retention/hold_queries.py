@@ -19,15 +19,22 @@ def find_hold(session: Session, deployment_no: int) -> LegalHold | None:
 
 
 def place_hold(session: Session, deployment_no: int, *, reason: str, by: str) -> LegalHold:
-    """Places a hold, or changes its reason. From the commit on no batch of an erasure begins: each locks the deployment's row first."""
+    """Places a hold, or changes its reason. From the commit on no batch of an erasure begins: each locks
+    the deployment's row first.
+    """
     is_held = _in_force(deployment_no)
-    if session.scalar(update(LegalHoldRow).where(is_held).values(reason=reason).returning(LegalHoldRow.no)) is None:
+    if (
+        session.scalar(update(LegalHoldRow).where(is_held).values(reason=reason).returning(LegalHoldRow.no))
+        is None
+    ):
         session.execute(insert(LegalHoldRow).values(deployment_no=deployment_no, reason=reason, placed_by=by))
     return read_row(LegalHold, session.scalars(select(LegalHoldRow).where(is_held)).one())
 
 
 def release_hold(session: Session, deployment_no: int, *, by: str) -> bool:
-    changed = update(LegalHoldRow).where(_in_force(deployment_no)).values(released_by=by, released_at=func.now())
+    changed = (
+        update(LegalHoldRow).where(_in_force(deployment_no)).values(released_by=by, released_at=func.now())
+    )
     return session.scalar(changed.returning(LegalHoldRow.no)) is not None
 
 
@@ -38,7 +45,9 @@ _IS_FREE = text(
 
 
 def may_erase(session: Session, deployment_no: int) -> bool:
-    """Returns whether the deployment is there and not on hold, locked until the transaction ends. Writers do not wait."""
+    """Returns whether the deployment is there and not on hold, locked until the transaction ends. Writers
+    do not wait.
+    """
     # Placing a hold takes the same lock; writers of records take FOR KEY SHARE.
     session.execute(text("SELECT FROM deployments WHERE no = :no FOR NO KEY UPDATE"), {"no": deployment_no})
     # The first statement's view of the holds is older than the lock.
@@ -73,21 +82,34 @@ def put_policy(session: Session, deployment_no: int, policy: RetentionPolicy) ->
     numbered = replace(policy, version=stored.version + 1)
     values = list_column_values(numbered)
     insertion = insert(RetentionPolicyRow).values(deployment_no=deployment_no, **values)
-    session.execute(insertion.on_conflict_do_update(index_elements=["deployment_no"], set_={**values, "updated_at": func.now()}))
+    session.execute(
+        insertion.on_conflict_do_update(
+            index_elements=["deployment_no"], set_={**values, "updated_at": func.now()}
+        )
+    )
     return numbered
 
 
 def policies_to_apply(session: Session) -> list[AppliedPolicy]:
     """Returns the policies of deployments that are not on hold."""
     held = select(LegalHoldRow.no).where(_in_force(DeploymentRow.no)).exists()
-    statement = select(RetentionPolicyRow, DeploymentRow.id).join(DeploymentRow, DeploymentRow.no == RetentionPolicyRow.deployment_no)
+    statement = select(RetentionPolicyRow, DeploymentRow.id).join(
+        DeploymentRow, DeploymentRow.no == RetentionPolicyRow.deployment_no
+    )
     return [
         AppliedPolicy(
-            deployment_no=row.deployment_no, deployment_id=name, policy=read_row(RetentionPolicy, row), answers_until=row.answers_until
+            deployment_no=row.deployment_no,
+            deployment_id=name,
+            policy=read_row(RetentionPolicy, row),
+            answers_until=row.answers_until,
         )
         for row, name in session.execute(statement.where(~held).order_by(DeploymentRow.no))
     ]
 
 
 def note_answers_erased(session: Session, deployment_no: int, until: datetime) -> None:
-    session.execute(update(RetentionPolicyRow).where(RetentionPolicyRow.deployment_no == deployment_no).values(answers_until=until))
+    session.execute(
+        update(RetentionPolicyRow)
+        .where(RetentionPolicyRow.deployment_no == deployment_no)
+        .values(answers_until=until)
+    )

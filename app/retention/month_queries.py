@@ -16,7 +16,9 @@ _ENSURING = text("SELECT pg_advisory_xact_lock(4540261127)")
 
 @frozen
 class LogMonth:
-    """One month of the log, half-open. A detached one is no longer read or written; `is_pending`: detaching was broken off."""
+    """One month of the log, half-open. A detached one is no longer read or written; `is_pending`:
+    detaching was broken off.
+    """
 
     table: str
     start: datetime
@@ -30,9 +32,11 @@ def log_months(session: Session) -> list[LogMonth]:
     rows = session.execute(
         text(
             """SELECT c.relname, i.inhrelid IS NOT NULL, coalesce(i.inhdetachpending, false)
-               FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid AND i.inhparent = 'payload_records'::regclass
+               FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid
+                   AND i.inhparent = 'payload_records'::regclass
                WHERE c.relkind = 'r' AND c.relname LIKE 'payload_records_%'
-                 AND c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'payload_records'::regclass)
+                 AND c.relnamespace = (SELECT relnamespace FROM pg_class
+                     WHERE oid = 'payload_records'::regclass)
                ORDER BY c.relname"""
         )
     )
@@ -48,7 +52,10 @@ def log_months(session: Session) -> list[LogMonth]:
 
 def deployments_in(session: Session, month: LogMonth) -> list[int]:
     # One look into the index for each deployment.
-    statement = f"SELECT no FROM deployments d WHERE EXISTS (SELECT FROM {month.table} r WHERE r.deployment_no = d.no) ORDER BY no"  # noqa: S608 - a table of ours
+    statement = (
+        f"SELECT no FROM deployments d WHERE EXISTS (SELECT FROM {month.table} r WHERE "  # noqa: S608 - a table of ours
+        "r.deployment_no = d.no) ORDER BY no"
+    )
     return list(session.scalars(text(statement)))
 
 

@@ -34,7 +34,9 @@ _PRESET_MONTHS = {RetentionPreset.EU: 6, RetentionPreset.COLORADO: 36, Retention
 
 @frozen(kw_only=True)
 class RetentionPolicy:
-    """Calendar months for which records, labels and the model's answers to copies are kept; None keeps them. Version 0: nothing was set."""
+    """Calendar months for which records, labels and the model's answers to copies are kept; None keeps
+    them. Version 0: nothing was set.
+    """
 
     version: int = 0
     preset: RetentionPreset | None = None
@@ -71,7 +73,8 @@ class ErasureState(StrEnum):
 
 @frozen(kw_only=True)
 class RecordSelector:
-    """Records of one person: those of the ids, or those that have `value` in the meta field `field`. One of the two.
+    """Records of one person: those of the ids, or those that have `value` in the meta field `field`. One of
+    the two.
 
     `pseudonym` is that of the value, for a field that only some schema versions store as pseudonyms.
     """
@@ -85,7 +88,11 @@ class RecordSelector:
         if self.field is None:
             return {"record_ids": list(self.record_ids)}
         # Left out where there is none, so that the hash of the request is that of the body.
-        return {"field": self.field, "value": self.value, **({"pseudonym": self.pseudonym} if self.pseudonym else {})}
+        return {
+            "field": self.field,
+            "value": self.value,
+            **({"pseudonym": self.pseudonym} if self.pseudonym else {}),
+        }
 
     def scope(self) -> dict[str, Any]:
         """Returns what a receipt may say: no id and no value of the person."""
@@ -117,7 +124,8 @@ class Erasure:
 
 
 def months_before(moment: datetime, months: int) -> datetime:
-    """Returns the moment so many calendar months earlier, in UTC; the day becomes the last of a shorter month.
+    """Returns the moment so many calendar months earlier, in UTC; the day becomes the last of a shorter
+    month.
 
     Months before the year 1 give the first moment that there is.
     """
@@ -129,12 +137,16 @@ def months_before(moment: datetime, months: int) -> datetime:
 
 
 def hash_request(deployment_id: str, selector: Mapping[str, Any]) -> str:
-    """Returns the SHA-256 of a request for erasure in hexadecimal digits: of its JSON with sorted members and no blanks."""
+    """Returns the SHA-256 of a request for erasure in hexadecimal digits: of its JSON with sorted members
+    and no blanks.
+    """
     return hash_receipt({"deployment_id": deployment_id, **selector})
 
 
 def receipt_document(erasure: Erasure) -> dict[str, Any]:
-    """Returns the receipt whose hash `hash_receipt` gives: all of a finished erasure except for the hash itself."""
+    """Returns the receipt whose hash `hash_receipt` gives: all of a finished erasure except for the hash
+    itself.
+    """
     ended = erasure.finished_at
     return {
         "id": erasure.id,

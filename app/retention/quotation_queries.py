@@ -16,7 +16,9 @@ def forget_quotations(session: Session, deployment_no: int, *, before: datetime 
         values = {"no": deployment_no} | ({} if before is None else {"before": before})
         column = quotation.column
         emptied = session.execute(
-            text(f"UPDATE {table} SET {column} = NULL WHERE deployment_no = :no AND {column} IS NOT NULL{aged}"),  # noqa: S608 - constants
+            text(
+                f"UPDATE {table} SET {column} = NULL WHERE deployment_no = :no AND {column} IS NOT NULL{aged}"  # noqa: S608 - constants
+            ),
             values,
         )
         counts[table] = emptied.rowcount  # type: ignore[attr-defined]

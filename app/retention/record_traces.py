@@ -25,8 +25,8 @@ ERASED_WITH_A_RECORD: Mapping[str, str] = {
 }
 """Tables of which an erasure deletes rows, or empties them.
 
-Retention by age leaves out labels, which have their own age, and digests of people, without which a later record would count as a person's
-first.
+Retention by age leaves out labels, which have their own age, and digests of people, without which a later
+record would count as a person's first.
 """
 
 
@@ -41,7 +41,9 @@ QUOTES_RECORDS: Mapping[str, Quotation] = {
     "checks": Quotation("model_answer", "span_start"),
     "intake_counts": Quotation("reason", "hour"),
 }
-"""Texts that may quote a record, for callers who may read records; an erasure empties them. No other text may quote one."""
+"""Texts that may quote a record, for callers who may read records; an erasure empties them. No other text
+may quote one.
+"""
 
 HOLDS_NO_RECORD: Mapping[str, str] = {
     "deployments": "facts about the model",
@@ -55,7 +57,8 @@ HOLDS_NO_RECORD: Mapping[str, str] = {
     "training_data": "counts of training data",
     "training_distributions": "counts of training data",
     "training_tables": "counts of training data",
-    "training_correlations": "parts of training rows without an id; replaced or deleted with the training data",
+    "training_correlations": "parts of training rows without an id; replaced or deleted with the training "
+    "data",
     "mitigation_settings": "settings",
     "mitigation_profiles": "shares of groups",
     "bias_detectors": "weights of a model that was fitted to many records",
@@ -99,7 +102,8 @@ HOLDS_NO_RECORD: Mapping[str, str] = {
     "key_limits": "settings",
     "key_use": "numbers of requests, records and bytes",
     "activities": "changes that people at work made",
-    "audit_events": "who read which record: append-only, kept as the proof of access; it may name a record's id, never a value",
+    "audit_events": "who read which record: append-only, kept as the proof of access; it may name a "
+    "record's id, never a value",
     "openscale_facts": "settings",
 }
 """Tables that hold nothing of a single record."""
@@ -115,29 +119,40 @@ class StoredPlace:
 # Dependents first: what is deleted last leads to the rest.
 _DERIVED = {
     "counterfactuals": """DELETE FROM counterfactuals c USING copy_targets t
-        WHERE t.deployment_no = :no AND c.target_no = t.no AND c.record_no = ANY(CAST(:numbers AS bigint[]))""",
-    "flagged_records": "DELETE FROM flagged_records WHERE deployment_no = :no AND record_no = ANY(CAST(:numbers AS bigint[]))",
+        WHERE t.deployment_no = :no AND c.target_no = t.no AND c.record_no = ANY(CAST(:numbers
+            AS bigint[]))""",
+    "flagged_records": "DELETE FROM flagged_records WHERE deployment_no = :no AND record_no = "
+    "ANY(CAST(:numbers AS bigint[]))",
     "corrections": """UPDATE corrections SET id = NULL, record_id = NULL, old = NULL, new = NULL, reason = NULL
         WHERE deployment_no = :no AND record_id = ANY(CAST(:ids AS text[]))""",
 }
 _OF_A_PERSON = {
-    "feedback_records": "DELETE FROM feedback_records WHERE deployment_no = :no AND feedback_id = ANY(CAST(:ids AS text[]))",
+    "feedback_records": "DELETE FROM feedback_records WHERE deployment_no = :no AND feedback_id = "
+    "ANY(CAST(:ids AS text[]))",
     # Records of one call have its id, a hyphen and their position.
     "call_halves": """DELETE FROM call_halves WHERE deployment_no = :no
-        AND call_id IN (SELECT unnest(ARRAY[id, regexp_replace(id, '-[0-9]+$', '')]) FROM unnest(CAST(:ids AS text[])) id)""",
+        AND call_id IN (SELECT unnest(ARRAY[id, regexp_replace(id, '-[0-9]+$', '')]) FROM unnest(CAST(:ids
+            AS text[])) id)""",
     "evidence_people": """DELETE FROM evidence_people p USING evidence_eras e
         WHERE e.deployment_no = :no AND p.era_no = e.no AND p.record_no = ANY(CAST(:numbers AS bigint[]))""",
 }
 _KEYS = """DELETE FROM payload_keys
-    WHERE deployment_no = :no AND record_id = ANY(CAST(:ids AS text[])) AND record_no = ANY(CAST(:numbers AS bigint[]))"""
+    WHERE deployment_no = :no AND record_id = ANY(CAST(:ids AS text[])) AND record_no = ANY(CAST(:numbers
+        AS bigint[]))"""
 _RECORDS = """DELETE FROM payload_records r
     USING unnest(CAST(:times AS timestamptz[]), CAST(:numbers AS bigint[])) AS k (logged_at, record_no)
     WHERE r.deployment_no = :no AND r.logged_at = k.logged_at AND r.record_no = k.record_no"""
 
 
-def erase_aged(session: Session, deployment_no: int, records: Sequence[StoredPlace], *, with_records: bool) -> dict[str, int]:
-    """Deletes these records with all but their labels, or without `with_records` what was derived; returns counts by table."""
-    note_erased_hours(session, deployment_no, [record.logged_at for record in records], are_records=with_records)
+def erase_aged(
+    session: Session, deployment_no: int, records: Sequence[StoredPlace], *, with_records: bool
+) -> dict[str, int]:
+    """Deletes these records with all but their labels, or without `with_records` what was derived; returns
+    counts by table.
+    """
+    note_erased_hours(
+        session, deployment_no, [record.logged_at for record in records], are_records=with_records
+    )
     statements = {**_DERIVED, "payload_keys": _KEYS} | ({"payload_records": _RECORDS} if with_records else {})
     return _delete(session, statements, _parameters(deployment_no, records))
 
@@ -147,7 +162,9 @@ def erase_labels(session: Session, deployment_no: int, *, before: datetime, limi
     # Each has an index of its own.
     for aged in ("usable_at < :before", "usable_at IS NULL AND logged_at < :before"):
         ids = session.scalars(
-            text(f"SELECT feedback_id FROM feedback_records WHERE deployment_no = :no AND {aged} LIMIT :limit"),  # noqa: S608 - constants
+            text(
+                f"SELECT feedback_id FROM feedback_records WHERE deployment_no = :no AND {aged} LIMIT :limit"  # noqa: S608 - constants
+            ),
             {"no": deployment_no, "before": before, "limit": limit},
         ).all()
         if ids:
@@ -159,37 +176,55 @@ def erase_labels(session: Session, deployment_no: int, *, before: datetime, limi
 
 
 def erase_answers(session: Session, deployment_no: int, records: Sequence[StoredPlace]) -> dict[str, int]:
-    return _delete(session, {"counterfactuals": _DERIVED["counterfactuals"]}, _parameters(deployment_no, records))
+    return _delete(
+        session, {"counterfactuals": _DERIVED["counterfactuals"]}, _parameters(deployment_no, records)
+    )
 
 
-def erase_people(session: Session, deployment_no: int, records: Sequence[StoredPlace], *, ids: Sequence[str]) -> dict[str, int]:
+def erase_people(
+    session: Session, deployment_no: int, records: Sequence[StoredPlace], *, ids: Sequence[str]
+) -> dict[str, int]:
     """Deletes these records, everything derived, and labels and calls of the ids; returns counts by table.
 
-    Digests of the ids stay. The deployment's row is written, so that every process reads them before its next write.
+    Digests of the ids stay. The deployment's row is written, so that every process reads them before its
+    next write.
     """
     parameters = _parameters(deployment_no, records)
     parameters["ids"] = sorted({*parameters["ids"], *ids})
     note_erased_hours(session, deployment_no, [record.logged_at for record in records])
     _note_hours_of_labels(session, deployment_no, parameters["ids"])
     remember_ids(session, deployment_no, parameters["ids"])
-    return _delete(session, {**_DERIVED, **_OF_A_PERSON, "payload_keys": _KEYS, "payload_records": _RECORDS}, parameters)
+    return _delete(
+        session, {**_DERIVED, **_OF_A_PERSON, "payload_keys": _KEYS, "payload_records": _RECORDS}, parameters
+    )
 
 
 def remember_ids(session: Session, deployment_no: int, ids: Sequence[str]) -> None:
-    """Notes that records of these ids are not to be stored again; every process reads this before its next write."""
+    """Notes that records of these ids are not to be stored again; every process reads this before its next
+    write.
+    """
     if not ids:
         return
     session.execute(
-        text("INSERT INTO erased_ids (deployment_no, digest) SELECT :no, unnest(CAST(:digests AS bytea[])) ON CONFLICT DO NOTHING"),
+        text(
+            "INSERT INTO erased_ids (deployment_no, digest) SELECT :no, unnest(CAST(:digests AS bytea[])) "
+            "ON CONFLICT DO NOTHING"
+        ),
         {"no": deployment_no, "digests": [digest_id(record_id) for record_id in ids]},
     )
     # A write is refused as stale once the row has another version, and then reads the digests.
-    session.execute(text("UPDATE deployments SET updated_at = updated_at WHERE no = :no"), {"no": deployment_no})
+    session.execute(
+        text("UPDATE deployments SET updated_at = updated_at WHERE no = :no"), {"no": deployment_no}
+    )
 
 
-def note_erased_hours(session: Session, deployment_no: int, moments: Sequence[datetime], *, are_records: bool = True) -> None:
+def note_erased_hours(
+    session: Session, deployment_no: int, moments: Sequence[datetime], *, are_records: bool = True
+) -> None:
     """Notes the hours of erased records, or of what was derived from them: their counts stay as they are."""
-    statement = _NOTE_HOURS.format(records="count(*)" if are_records else "0", source="unnest(CAST(:times AS timestamptz[])) at")
+    statement = _NOTE_HOURS.format(
+        records="count(*)" if are_records else "0", source="unnest(CAST(:times AS timestamptz[])) at"
+    )
     session.execute(text(statement), {"no": deployment_no, "times": [*moments]})
 
 
@@ -201,7 +236,9 @@ _NOTE_HOURS = """INSERT INTO erased_hours (deployment_no, hour, records)
 def _note_hours_of_labels(session: Session, deployment_no: int, ids: Sequence[str]) -> None:
     labels = """(SELECT record_logged_at AS at FROM feedback_records WHERE deployment_no = :no
         AND feedback_id = ANY(CAST(:ids AS text[])) AND record_logged_at IS NOT NULL) labels"""
-    session.execute(text(_NOTE_HOURS.format(records="0", source=labels)), {"no": deployment_no, "ids": [*ids]})
+    session.execute(
+        text(_NOTE_HOURS.format(records="0", source=labels)), {"no": deployment_no, "ids": [*ids]}
+    )
 
 
 def _parameters(deployment_no: int, records: Sequence[StoredPlace]) -> dict[str, Any]:

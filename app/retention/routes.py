@@ -9,7 +9,12 @@ from ..access.audit.activity_queries import record_activity
 from ..access.audit.changed_values import changes_between
 from ..access.gate.caller import Admin, Manager, ServicesIn, SessionIn
 from ..base.errors import NotFound
-from ..deployments.deployment_in_address import NEEDS_LOGGED, DeploymentsIn, LockedDeployment, ReadableDeployment
+from ..deployments.deployment_in_address import (
+    NEEDS_LOGGED,
+    DeploymentsIn,
+    LockedDeployment,
+    ReadableDeployment,
+)
 from ..deployments.queries import Deployments
 from ..web.paging import NumberPaging
 from ..web.problem_answers import CONFLICT, name_location
@@ -25,7 +30,12 @@ router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["retention"])
 deployment_router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["deployments"])
 
 ErasureId = Annotated[
-    str, Path(description="The erasure's id.", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$", examples=["request-2026-118"])
+    str,
+    Path(
+        description="The erasure's id.",
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$",
+        examples=["request-2026-118"],
+    ),
 ]
 
 _QUEUED = name_location(202, "Queued; read its address until it has finished", "The erasure's address.")
@@ -38,8 +48,11 @@ def read_retention(deployment: ReadableDeployment, session: SessionIn) -> Retent
 
 
 @router.put("/retention", dependencies=[NEEDS_LOGGED], responses=CONFLICT)
-def put_retention(body: RetentionIn, deployment: LockedDeployment, session: SessionIn, principal: Manager) -> RetentionOut:
-    """Sets how long records are kept. What is older is erased within an hour; measurements and count tables stay.
+def put_retention(
+    body: RetentionIn, deployment: LockedDeployment, session: SessionIn, principal: Manager
+) -> RetentionOut:
+    """Sets how long records are kept. What is older is erased within an hour; measurements and count tables
+    stay.
 
     The same content again changes nothing. A body without members keeps everything.
     """
@@ -52,8 +65,11 @@ def put_retention(body: RetentionIn, deployment: LockedDeployment, session: Sess
 
 
 @router.put("/legal-hold")
-def put_legal_hold(body: LegalHoldIn, deployment: LockedDeployment, session: SessionIn, principal: Manager) -> LegalHoldOut:
-    """Orders everything of the deployment to be kept: nothing is erased by age or on request, and it cannot be deleted.
+def put_legal_hold(
+    body: LegalHoldIn, deployment: LockedDeployment, session: SessionIn, principal: Manager
+) -> LegalHoldOut:
+    """Orders everything of the deployment to be kept: nothing is erased by age or on request, and it cannot
+    be deleted.
 
     While one is in force, the reason is changed.
     """
@@ -74,27 +90,51 @@ def delete_legal_hold(principal: Admin, deployment: LockedDeployment, session: S
     record_activity(session, principal.actor, "legal_hold.released", deployment)
 
 
-@router.post("/erasures", status_code=202, operation_id="requestErasure", dependencies=[NEEDS_LOGGED], responses=_QUEUED | CONFLICT)
+@router.post(
+    "/erasures",
+    status_code=202,
+    operation_id="requestErasure",
+    dependencies=[NEEDS_LOGGED],
+    responses=_QUEUED | CONFLICT,
+)
 def post_erasure(
-    *, body: ErasureIn, deployment: LockedDeployment, session: SessionIn, services: ServicesIn, principal: Manager, response: Response
+    *,
+    body: ErasureIn,
+    deployment: LockedDeployment,
+    session: SessionIn,
+    services: ServicesIn,
+    principal: Manager,
+    response: Response,
 ) -> ErasureOut:
-    """Erases the records of one person from every table, and gives a receipt. Figures and series stay as they are.
+    """Erases the records of one person from every table, and gives a receipt. Figures and series stay as they
+    are.
 
-    It is performed within a minute; while the deployment is on legal hold, it waits. The ids are remembered by digests, so that the same
-    records are not stored again.
+    It is performed within a minute; while the deployment is on legal hold, it waits. The ids are
+    remembered by digests, so that the same records are not stored again.
     """
     key = Deployments(session, services.secret_box).column_keys([deployment.no]).get(deployment.no)
     selector = check_selector(session, deployment.no, body.read_as(RecordSelector), key)
-    erasure, is_new = request_erasure(session, deployment.no, deployment.id, erasure_id=body.id, selector=selector, by=principal.actor)
+    erasure, is_new = request_erasure(
+        session, deployment.no, deployment.id, erasure_id=body.id, selector=selector, by=principal.actor
+    )
     if is_new:
-        record_activity(session, principal.actor, "erasure.requested", deployment, subject=erasure.id, details=selector.scope())
+        record_activity(
+            session,
+            principal.actor,
+            "erasure.requested",
+            deployment,
+            subject=erasure.id,
+            details=selector.scope(),
+        )
     response.headers["Location"] = f"/v1/deployments/{deployment.id}/erasures/{erasure.id}"
     return ErasureOut.from_object(erasure)
 
 
 @router.get("/erasures")
 def list_erasures(deployment: ReadableDeployment, session: SessionIn, paging: NumberPaging) -> ErasurePage:
-    """Returns the deployment's erasures with their receipts, newest first: those on request, and those because of age."""
+    """Returns the deployment's erasures with their receipts, newest first: those on request, and those
+    because of age.
+    """
     return ErasurePage.of(read_erasures(session, deployment.no, paging), paging)
 
 
@@ -105,11 +145,14 @@ def read_erasure(deployment: ReadableDeployment, session: SessionIn, erasure_id:
 
 
 @deployment_router.delete("", status_code=204, responses=CONFLICT)
-def delete_deployment(deployment: LockedDeployment, deployments: DeploymentsIn, session: SessionIn, principal: Manager) -> None:
-    """Deletes a deployment and everything that belongs to it: records, feedback, monitor, checks, measurements, bound keys.
+def delete_deployment(
+    deployment: LockedDeployment, deployments: DeploymentsIn, session: SessionIn, principal: Manager
+) -> None:
+    """Deletes a deployment and everything that belongs to it: records, feedback, monitor, checks,
+    measurements, bound keys.
 
-    While it is on legal hold, it cannot be deleted (409). Receipts of erasures stay. Tables of your own stay; within the hour a worker
-    deletes the answers and flags that Evenhand wrote about their records.
+    While it is on legal hold, it cannot be deleted (409). Receipts of erasures stay. Tables of your own
+    stay; within the hour a worker deletes the answers and flags that Evenhand wrote about their records.
     """
     require_no_hold(session, deployment.no, deployment.id, "it cannot be deleted")
     details: dict[str, object] = {"name": [deployment.name, None]}

@@ -21,7 +21,9 @@ MAX_REASON = 1000
 
 def complete_policy(sent: RetentionPolicy) -> RetentionPolicy:
     months = None if sent.preset is None else sent.preset.months
-    sizes: dict[str, Any] = {name: getattr(sent, name) for name in ("records_months", "feedback_months", "answers_months")}
+    sizes: dict[str, Any] = {
+        name: getattr(sent, name) for name in ("records_months", "feedback_months", "answers_months")
+    }
     stated = {name: value for name, value in sizes.items() if value is not None}
     policy = replace(sent, **dict.fromkeys(sizes, months) | stated)
     problems = [
@@ -31,10 +33,21 @@ def complete_policy(sent: RetentionPolicy) -> RetentionPolicy:
     ]
     if sent.preset is not None and months is not None:
         requirement = f"must be at least the {months} months of the preset {sent.preset.value}, found "
-        problems += [FieldProblem(name, f"{requirement}{value}") for name, value in stated.items() if 1 <= value < months]
+        problems += [
+            FieldProblem(name, f"{requirement}{value}")
+            for name, value in stated.items()
+            if 1 <= value < months
+        ]
     longest = policy.records_months
-    if not problems and longest is not None and policy.answers_months is not None and policy.answers_months > longest:
-        message = "must not exceed records_months: the model's answers to copies go with their record at the latest"
+    if (
+        not problems
+        and longest is not None
+        and policy.answers_months is not None
+        and policy.answers_months > longest
+    ):
+        message = (
+            "must not exceed records_months: the model's answers to copies go with their record at the latest"
+        )
         problems.append(FieldProblem("answers_months", message))
     refuse(problems)
     return policy
@@ -50,14 +63,21 @@ def check_reason(reason: str) -> str:
     return text
 
 
-def check_selector(session: Session, deployment_no: int, selector: RecordSelector, column_key: bytes | None) -> RecordSelector:
-    """Returns the selector, each id once, with its value as stored; `column_key` is that of protected columns."""
+def check_selector(
+    session: Session, deployment_no: int, selector: RecordSelector, column_key: bytes | None
+) -> RecordSelector:
+    """Returns the selector, each id once, with its value as stored; `column_key` is that of protected
+    columns.
+    """
     if (selector.field is None) == (not selector.record_ids):
         raise InvalidInput.of("record_ids", "name either record_ids, or field and value")
     if selector.field is None:
         ids = selector.record_ids
         if len(ids) > MAX_ERASED_IDS:
-            problem = f"must have at most {MAX_ERASED_IDS:,} ids, found {len(ids):,}; send the others in another request"
+            problem = (
+                f"must have at most {MAX_ERASED_IDS:,} ids, found {len(ids):,}; send the others in "
+                "another request"
+            )
             raise InvalidInput.of("record_ids", problem)
         if any(not record_id or len(record_id) > MAX_TEXT or _is_broken(record_id) for record_id in ids):
             raise InvalidInput.of("record_ids", "must be ids of records: texts that are not empty")
@@ -65,17 +85,29 @@ def check_selector(session: Session, deployment_no: int, selector: RecordSelecto
     if selector.value is None:
         raise InvalidInput.of("value", "is required with a field")
     if isinstance(selector.value, str) and (len(selector.value) > MAX_TEXT or _is_broken(selector.value)):
-        raise InvalidInput.of("value", f"must be text of at most {MAX_TEXT:,} characters that a record may hold")
+        raise InvalidInput.of(
+            "value", f"must be text of at most {MAX_TEXT:,} characters that a record may hold"
+        )
     meta_columns = [] if _is_broken(selector.field) else meta_places(session, deployment_no, selector.field)
     if not meta_columns:
-        raise InvalidInput.of("field", "is not a meta field of this deployment; a person is found by a meta field or by record ids")
-    return _in_stored_form(selector, selector.value, [meta_column.column for meta_column in meta_columns], column_key)
+        raise InvalidInput.of(
+            "field",
+            "is not a meta field of this deployment; a person is found by a meta field or by record ids",
+        )
+    return _in_stored_form(
+        selector, selector.value, [meta_column.column for meta_column in meta_columns], column_key
+    )
 
 
-def _in_stored_form(selector: RecordSelector, value: Scalar, columns: Sequence[Column], column_key: bytes | None) -> RecordSelector:
+def _in_stored_form(
+    selector: RecordSelector, value: Scalar, columns: Sequence[Column], column_key: bytes | None
+) -> RecordSelector:
     kinds = {column.storage.kind if column.storage else None for column in columns}
     if StorageKind.GROUPS in kinds:
-        message = "is stored as groups, so everybody in the person's group would be erased; name the person's record_ids"
+        message = (
+            "is stored as groups, so everybody in the person's group would be erased; name the "
+            "person's record_ids"
+        )
         raise InvalidInput.of("field", message)
     if StorageKind.PSEUDONYM not in kinds or is_pseudonym(value):
         return selector

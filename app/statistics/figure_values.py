@@ -8,7 +8,8 @@ from ..base.frozen import frozen
 from ..domain.figure_details import Details
 
 Scope: TypeAlias = Literal["group", "worst", "pooled", "worst_pair", "reference", "attribute", "overall"]
-"""Groups of a number: one, the monitored pooled, the two furthest apart, the reference pooled, all groups, all records.
+"""Groups of a number: one, the monitored pooled, the two furthest apart, the reference pooled, all groups,
+all records.
 
 No number has the scope `worst`: it asks for the group marked as furthest out.
 """
@@ -34,7 +35,9 @@ class Value:
         # An unbounded end cannot be beyond the value; a NaN fails here too.
         lower, upper = (self.value if end is None else end for end in (self.lower, self.upper))
         if not all(map(math.isfinite, (self.value, lower, upper))) or not lower <= self.value <= upper:
-            raise ValueError(f"expected finite lower <= value <= upper, found {self.lower}, {self.value}, {self.upper}")
+            raise ValueError(
+                f"expected finite lower <= value <= upper, found {self.lower}, {self.value}, {self.upper}"
+            )
 
 
 @frozen
@@ -49,9 +52,10 @@ class Undefined:
 class Measured:
     """One metric of one scope.
 
-    `group` is a label in the scope `group`. `smallest_group` counts original records of the smaller compared group, `cautious_of` those
-    that a caution counts, where that differs: whatever their outcome. `details` hold the counts. `worst_of` marks the monitored value
-    furthest out of so many that could be chosen (0: none). `for_choice` has the interval that allows for the choice among the groups.
+    `group` is a label in the scope `group`. `smallest_group` counts original records of the smaller
+    compared group, `cautious_of` those that a caution counts, where that differs: whatever their outcome.
+    `details` hold the counts. `worst_of` marks the monitored value furthest out of so many that could be
+    chosen (0: none). `for_choice` has the interval that allows for the choice among the groups.
     """
 
     metric: str

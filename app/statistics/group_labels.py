@@ -47,7 +47,9 @@ def union(several: Sequence[Groups]) -> Groups:
 
 
 def align(several: Sequence[Groups]) -> tuple[Groups, list[IntArray]]:
-    """Groups of several tables by label, and the row of each table's rows among them: of its groups and, last, of no group."""
+    """Groups of several tables by label, and the row of each table's rows among them: of its groups and,
+    last, of no group.
+    """
     groups = union(several)
     row_of = {group.label: row for row, group in enumerate(groups)}
     rows = [[*(row_of[group.label] for group in table_groups), len(groups)] for table_groups in several]
@@ -62,7 +64,9 @@ def check_codes(codes: npt.ArrayLike, least: int, beyond: int) -> IntArray:
     """
     array = np.asarray(codes)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iub"):
-        raise ValueError(f"expected a flat array of integer codes, found {array.dtype} of shape {array.shape}")
+        raise ValueError(
+            f"expected a flat array of integer codes, found {array.dtype} of shape {array.shape}"
+        )
     if array.size and not (least <= array.min() and array.max() < beyond):
         raise ValueError(f"expected codes from {least} to {beyond - 1}, found {array.min()} to {array.max()}")
     return array.astype(np.int64)
@@ -79,7 +83,9 @@ def check_counts(counts: npt.ArrayLike, *shape: int) -> IntArray:
         # JSON cannot distinguish an empty matrix from an empty list.
         array = array.reshape(shape) if np.prod(shape) == 0 else array
     if array.shape != shape or (array.size and (array.dtype.kind not in "iub" or array.min() < 0)):
-        raise ValueError(f"expected counts of shape {shape}, none negative, found {array.dtype} of shape {array.shape}")
+        raise ValueError(
+            f"expected counts of shape {shape}, none negative, found {array.dtype} of shape {array.shape}"
+        )
     return array.astype(np.int64)
 
 
@@ -105,7 +111,9 @@ MISSING = -1
 def cross(
     codes: Sequence[npt.NDArray[np.signedinteger[Any]]], sizes: Sequence[int], kind: npt.DTypeLike = np.int64
 ) -> npt.NDArray[np.signedinteger[Any]]:
-    """Returns per record its combination, the last attribute fastest, or NEITHER; the product of `sizes` must fit `kind`."""
+    """Returns per record its combination, the last attribute fastest, or NEITHER; the product of `sizes`
+    must fit `kind`.
+    """
     crossed = np.zeros(codes[0].size, dtype=kind)
     neither = np.zeros(codes[0].size, dtype=np.bool_)
     for of_attribute, size in zip(codes, sizes, strict=True):

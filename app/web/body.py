@@ -22,8 +22,12 @@ FromText = Annotated[Item, Field(strict=False)]
 NOT_BLANK = r"\S"
 """Shown in the documentation; the rules of the domain refuse it, with better words."""
 
-NextPageCursor = Annotated[str | None, Field(description="Send it as `cursor` for the next page; null on the last one.")]
-FollowingCursor = Annotated[str | None, Field(description="Send it as `cursor` for what follows; null at the end.")]
+NextPageCursor = Annotated[
+    str | None, Field(description="Send it as `cursor` for the next page; null on the last one.")
+]
+FollowingCursor = Annotated[
+    str | None, Field(description="Send it as `cursor` for what follows; null at the end.")
+]
 
 
 class In(BaseModel):
@@ -97,7 +101,9 @@ class PageOut(Out):
     ) -> Self:
         """Page of the items that were read, which are one more than it shows if others follow."""
         shown, next_cursor = cut(items, paging, number_of)
-        return cls.model_validate({next(iter(cls.model_fields)): [write(item) for item in shown], "next_cursor": next_cursor})
+        return cls.model_validate(
+            {next(iter(cls.model_fields)): [write(item) for item in shown], "next_cursor": next_cursor}
+        )
 
     @classmethod
     def build_example(cls) -> dict[str, Any]:

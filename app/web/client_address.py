@@ -19,11 +19,17 @@ def client_address(scope: Scope, trusted: Sequence[Network]) -> str:
     address = scope["client"][0] if scope.get("client") else ""
     if not trusted:
         return address
-    named = [address.strip() for line in Headers(scope=scope).getlist("x-forwarded-for") for address in line.split(",")]
+    named = [
+        address.strip()
+        for line in Headers(scope=scope).getlist("x-forwarded-for")
+        for address in line.split(",")
+    ]
     while named and is_within(address, trusted):
         # Some proxies add the port, to an IPv6 address in brackets.
         entry = named.pop()
-        stated = _parse(entry[1:].partition("]")[0] if entry.startswith("[") else entry) or _parse(entry.partition(":")[0])
+        stated = _parse(entry[1:].partition("]")[0] if entry.startswith("[") else entry) or _parse(
+            entry.partition(":")[0]
+        )
         if stated is None:
             break
         address = str(stated)

@@ -38,7 +38,11 @@ def allowed_connections(settings: Settings, open_files: int) -> int:
     limit = max(1, open_files - RESERVED_FILES)
     if limit >= settings.max_connections:
         return settings.max_connections
-    log.warning("fewer connections than EVENHAND_MAX_CONNECTIONS: raise the limit of open files", connections=limit, open_files=open_files)
+    log.warning(
+        "fewer connections than EVENHAND_MAX_CONNECTIONS: raise the limit of open files",
+        connections=limit,
+        open_files=open_files,
+    )
     return limit
 
 
@@ -103,7 +107,8 @@ class Connections:
         loop = asyncio.get_running_loop()
         now = loop.time()
         if due is not None and now > due + _GRACE_SECONDS:
-            # After a pause of this process, timers fire before data that arrived long ago is read. So that is read first.
+            # After a pause of this process, timers fire before data that arrived long ago is read. So that is
+            # read first.
             loop.call_later(_GRACE_SECONDS, self._sweep, None)
             return
         self._is_sweeping = bool(self._open)

@@ -1,7 +1,8 @@
 """The server's HTTP protocol, with bounds that apply before any key is read.
 
-The parser (httptools) buffers a head of any size, and the server gives it unlimited time. So both are counted here.
-Uses attributes of uvicorn's protocol that are not documented: `tests/unit/cli/test_http_protocol.py` names them.
+The parser (httptools) buffers a head of any size, and the server gives it unlimited time. So both are
+counted here. Uses attributes of uvicorn's protocol that are not documented:
+`tests/unit/cli/test_http_protocol.py` names them.
 """
 
 import asyncio
@@ -20,14 +21,18 @@ from .http_bounds import MAX_HEAD_BYTES, MAX_HEADERS, MAX_PIPELINED, Connections
 from .problems import KINDS, ProblemKind, build_problem_response
 
 _LINGER_SECONDS = 2.0
-"""Seconds for which a refused client may keep sending: closed at once, it would see a broken connection and no answer."""
+"""Seconds for which a refused client may keep sending: closed at once, it would see a broken connection
+and no answer.
+"""
 
 _PIECE = MAX_HEAD_BYTES
 """Max bytes passed to the parser at once; they are counted between the pieces."""
 
 
 class _Phase(Enum):
-    """The part of a request that the next bytes belong to. IDLE: nothing has arrived since the last complete request."""
+    """The part of a request that the next bytes belong to. IDLE: nothing has arrived since the last
+    complete request.
+    """
 
     IDLE = auto()
     HEAD = auto()
@@ -48,7 +53,8 @@ _BAD = ProblemKind(400, "http-400", "This is not a request of HTTP")
 _SLOW = ProblemKind(408, "http-408", "The request came too slowly")
 _LARGE_HEAD = _Refusal(
     ProblemKind(431, "http-431", "The request's head is too large"),
-    f"Address and headers may have {MAX_HEAD_BYTES:,} bytes together, and there may be {MAX_HEADERS} headers.",
+    f"Address and headers may have {MAX_HEAD_BYTES:,} bytes together, and there may be {MAX_HEADERS} "
+    "headers.",
 )
 _BUSY = KINDS[Unavailable]
 
@@ -114,7 +120,9 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         if self._phase is _Phase.IDLE:
             self._begin(_Phase.HEAD)
-        self._unread = self._unread or 1  # the rest of that piece is not counted, and still the connection is not silent
+        self._unread = (
+            self._unread or 1
+        )  # the rest of that piece is not counted, and still the connection is not silent
         super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -127,16 +135,30 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._unread = 0
-        if len(self.url) + sum(len(name) + len(value) + len(b": \r\n") for name, value in self.headers) > MAX_HEAD_BYTES:
+        if (
+            len(self.url) + sum(len(name) + len(value) + len(b": \r\n") for name, value in self.headers)
+            > MAX_HEAD_BYTES
+        ):
             self._give_up(_LARGE_HEAD)
         if sum(name == b"host" for name, _ in self.headers) > 1:
             self._give_up(_Refusal(_BAD, "The header Host may be sent once."))
-        if self.parser.should_upgrade() and any(name in {b"content-length", b"transfer-encoding"} for name, _ in self.headers):
+        if self.parser.should_upgrade() and any(
+            name in {b"content-length", b"transfer-encoding"} for name, _ in self.headers
+        ):
             # The parser leaves such a body out, and an answer to the rest would look like one to the whole.
-            self._give_up(_Refusal(_BAD, "A request with the header Upgrade may have no body: send it without, or over HTTPS."))
+            self._give_up(
+                _Refusal(
+                    _BAD,
+                    "A request with the header Upgrade may have no body: send it without, or over HTTPS.",
+                )
+            )
         if len(self.pipeline) >= MAX_PIPELINED:
             self._give_up(
-                _Refusal(_BUSY, f"More than {MAX_PIPELINED} requests wait on this connection. Wait for answers before you send more.")
+                _Refusal(
+                    _BUSY,
+                    f"More than {MAX_PIPELINED} requests wait on this connection. Wait for answers before "
+                    "you send more.",
+                )
             )
         super().on_headers_complete()
         self._begin(_Phase.BODY)
@@ -153,7 +175,9 @@ class BoundedProtocol(HttpToolsProtocol):
         if self.cycle.response_complete and not self.pipeline and not self.transport.is_closing():
             # It was answered before its body was complete, which has ended the server's own wait.
             self._end_wait()
-            self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
+            self.timeout_keep_alive_task = self.loop.call_later(
+                self.timeout_keep_alive, self.timeout_keep_alive_handler
+            )
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -201,12 +225,21 @@ class BoundedProtocol(HttpToolsProtocol):
             if not self._unread:
                 self.transport.close()
                 return
-            self._refuse(_Refusal(_SLOW, f"The request's head was not complete after {self._settings.request_head_seconds:g} seconds."))
+            self._refuse(
+                _Refusal(
+                    _SLOW,
+                    f"The request's head was not complete after {self._settings.request_head_seconds:g} "
+                    "seconds.",
+                )
+            )
         elif now >= self._since + self._settings.request_body_seconds:
             if self._body_bytes >= self._least_bytes:
                 self._begin(_Phase.BODY)
                 return
-            rate = f"{self._settings.request_body_bytes_per_second:,} bytes a second for {self._settings.request_body_seconds:g} seconds"
+            rate = (
+                f"{self._settings.request_body_bytes_per_second:,} bytes a second for "
+                f"{self._settings.request_body_seconds:g} seconds"
+            )
             self._refuse(_Refusal(_SLOW, f"The request's body came more slowly than {rate}."))
 
     @property
@@ -230,7 +263,9 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._phase is _Phase.HEAD and self.headers is not None:
             self.headers.clear()
         if self._phase is _Phase.BODY:
-            if self.pipeline or self.cycle.response_started:  # an answer now would be taken for that of another request
+            if (
+                self.pipeline or self.cycle.response_started
+            ):  # an answer now would be taken for that of another request
                 self.transport.close()
                 return
             self.cycle.disconnected = True
@@ -252,9 +287,15 @@ class BoundedProtocol(HttpToolsProtocol):
     def _write(self, refusal: _Refusal) -> None:
         status = HTTPStatus(refusal.kind.status)
         response = build_problem_response(refusal.kind, refusal.detail, None)
-        headers = [(b"date", formatdate(usegmt=True).encode()), *response.raw_headers, (b"connection", b"close")]
+        headers = [
+            (b"date", formatdate(usegmt=True).encode()),
+            *response.raw_headers,
+            (b"connection", b"close"),
+        ]
         lines = b"".join(b"%b: %b\r\n" % header for header in headers)
-        self.transport.write(b"HTTP/1.1 %d %b\r\n%b\r\n%b" % (status, status.phrase.encode(), lines, bytes(response.body)))
+        self.transport.write(
+            b"HTTP/1.1 %d %b\r\n%b\r\n%b" % (status, status.phrase.encode(), lines, bytes(response.body))
+        )
 
     def _end_wait(self) -> None:
         if self.timeout_keep_alive_task is not None:

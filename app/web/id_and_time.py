@@ -26,7 +26,9 @@ def _require_timestamp(sent: object) -> object:
     return sent
 
 
-Timestamp = Annotated[AwareDatetime, Field(strict=False, examples=["2026-03-01T09:00:00Z"]), BeforeValidator(_require_timestamp)]
+Timestamp = Annotated[
+    AwareDatetime, Field(strict=False, examples=["2026-03-01T09:00:00Z"]), BeforeValidator(_require_timestamp)
+]
 
 
 def uuid_path(description: str, example: str) -> Any:  # noqa: ANN401 - as `Path` itself
@@ -34,7 +36,9 @@ def uuid_path(description: str, example: str) -> Any:  # noqa: ANN401 - as `Path
     return Path(description=description, pattern=UUID_PATTERN, examples=[example])
 
 
-Moment = Annotated[Timestamp | None, Query(description="ISO 8601 with an offset.", examples=["2026-11-20T00:00:00Z"])]
+Moment = Annotated[
+    Timestamp | None, Query(description="ISO 8601 with an offset.", examples=["2026-11-20T00:00:00Z"])
+]
 
 
 def in_utc(field: str, moment: datetime | None) -> datetime | None:

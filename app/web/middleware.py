@@ -124,7 +124,9 @@ class BodyLimit:
     themselves.
     """
 
-    def __init__(self, app: ASGIApp, *, max_bytes: int, room: Room | None = None, exempt: Callable[[Scope], bool]) -> None:
+    def __init__(
+        self, app: ASGIApp, *, max_bytes: int, room: Room | None = None, exempt: Callable[[Scope], bool]
+    ) -> None:
         self._app = app
         self._max_bytes = max_bytes
         self._room = room
@@ -136,7 +138,9 @@ class BodyLimit:
             return
         announced = Headers(scope=scope).get("content-length", "0")
         if announced.isdecimal() and int(announced) > self._max_bytes:
-            await problem_response(body_too_large(self._max_bytes), scope["state"]["request_id"])(scope, receive, send)
+            await problem_response(body_too_large(self._max_bytes), scope["state"]["request_id"])(
+                scope, receive, send
+            )
             return
         principal = scope["state"].get("principal")
         room, caller = (None, "") if principal is None else (self._room, principal.actor)
@@ -180,7 +184,11 @@ def _log_request(scope: Scope, status: int | None, seconds: float) -> None:
         "evenhand.deployment": deployment,
     }
     attributes["evenhand.request_id"] = scope["state"]["request_id"]
-    describe_span(attributes, name=f"{method} {route}", has_failed=status is None or status >= HTTPStatus.INTERNAL_SERVER_ERROR)
+    describe_span(
+        attributes,
+        name=f"{method} {route}",
+        has_failed=status is None or status >= HTTPStatus.INTERNAL_SERVER_ERROR,
+    )
     log.info(
         "request",
         method=method,

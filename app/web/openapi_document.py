@@ -29,30 +29,55 @@ Every request needs an API key (`Authorization: Bearer evk_…`, or HTTP Basic w
 _TAGS = [
     {
         "name": "deployments",
-        "description": "The watched models, the columns of their records, and the endpoints at which they can be asked again.",
+        "description": "The watched models, the columns of their records, and the endpoints at which they "
+        "can be asked again.",
     },
-    {"name": "fairness monitor", "description": "Which outcomes are favourable, and which groups are compared."},
-    {"name": "training data", "description": "What the model was trained on: how values and labels are distributed, before any model."},
+    {
+        "name": "fairness monitor",
+        "description": "Which outcomes are favourable, and which groups are compared.",
+    },
+    {
+        "name": "training data",
+        "description": "What the model was trained on: how values and labels are distributed, before any "
+        "model.",
+    },
     {"name": "records", "description": "Requests to a model with its answers, and the ground-truth labels."},
     {"name": "checks", "description": "Evaluations of a deployment's fairness, scheduled or asked for."},
     {"name": "measurements", "description": "The series that checks produce."},
-    {"name": "evidence", "description": "Unfair since when, with a bound on false alarms; shown fair; or undecided."},
-    {"name": "attributions", "description": "What carries the gaps of a window, by asking the model about hybrids of its records."},
+    {
+        "name": "evidence",
+        "description": "Unfair since when, with a bound on false alarms; shown fair; or undecided.",
+    },
+    {
+        "name": "attributions",
+        "description": "What carries the gaps of a window, by asking the model about hybrids of its records.",
+    },
     {"name": "charts", "description": "Series and views as pictures and as CSV."},
-    {"name": "reports", "description": "One check or a period as a file for people, and all measurements as CSV."},
+    {
+        "name": "reports",
+        "description": "One check or a period as a file for people, and all measurements as CSV.",
+    },
     {
         "name": "mitigation",
-        "description": "How unfair outcomes are mitigated, what was learned for it, and which records need a second look.",
+        "description": "How unfair outcomes are mitigated, what was learned for it, and which records need "
+        "a second look.",
     },
     {"name": "metrics", "description": "What can be measured, and what each figure means."},
-    {"name": "alerts", "description": "Rules, the alerts that they open, and the channels that alerts are sent to."},
+    {
+        "name": "alerts",
+        "description": "Rules, the alerts that they open, and the channels that alerts are sent to.",
+    },
     {"name": "API keys", "description": "For admins."},
     {"name": "health", "description": "For operators."},
 ]
 
 _SECURITY_SCHEMES = {
     "key": {"type": "http", "scheme": "bearer", "description": "An API key: `evk_…`."},
-    "keyAsPassword": {"type": "http", "scheme": "basic", "description": "Any user name, and an API key as the password."},
+    "keyAsPassword": {
+        "type": "http",
+        "scheme": "basic",
+        "description": "Any user name, and an API key as the password.",
+    },
 }
 _PACKAGE = f"{__package__.partition('.')[0]}."
 _OPEN_PATHS = frozenset({"/health/live", "/health/ready"})
@@ -65,8 +90,11 @@ def name_operation(route: APIRoute) -> str:
     return first + "".join(map(str.capitalize, following))
 
 
-def install(app: FastAPI, more_paths: Mapping[str, Any], answers: Mapping[str, Any], bodies: Sequence[type[BaseModel]]) -> None:
-    """Adds the path items and bodies that FastAPI does not know, and the problems that every route of a kind may answer with.
+def install(
+    app: FastAPI, more_paths: Mapping[str, Any], answers: Mapping[str, Any], bodies: Sequence[type[BaseModel]]
+) -> None:
+    """Adds the path items and bodies that FastAPI does not know, and the problems that every route of a kind
+    may answer with.
 
     The document takes most of a second, so it is made at the first request for it.
     """
@@ -76,7 +104,9 @@ def install(app: FastAPI, more_paths: Mapping[str, Any], answers: Mapping[str, A
 def _build_document(
     app: FastAPI, more_paths: Mapping[str, Any], answers: Mapping[str, Any], bodies: Sequence[type[BaseModel]]
 ) -> dict[str, Any]:
-    document = get_openapi(title="Evenhand", version=API_VERSION, description=_DESCRIPTION, tags=_TAGS, routes=app.routes)
+    document = get_openapi(
+        title="Evenhand", version=API_VERSION, description=_DESCRIPTION, tags=_TAGS, routes=app.routes
+    )
     for path, operations in document["paths"].items():
         for operation in operations.values() if path not in _OPEN_PATHS else ():
             implied = problems(
@@ -87,7 +117,10 @@ def _build_document(
     for path, operations in more_paths.items():
         document["paths"].setdefault(path, {}).update(operations)
     components = document.setdefault("components", {})
-    unknown: list[tuple[type[BaseModel], JsonSchemaMode]] = [(Problem, "serialization"), *((body, "validation") for body in bodies)]
+    unknown: list[tuple[type[BaseModel], JsonSchemaMode]] = [
+        (Problem, "serialization"),
+        *((body, "validation") for body in bodies),
+    ]
     _, schemas = models_json_schema(unknown, ref_template="#/components/schemas/{model}")
     components.setdefault("schemas", {}).update(schemas["$defs"])
     # FastAPI leaves out members that are null, in examples too.
@@ -107,7 +140,9 @@ def _build_document(
     components["securitySchemes"] = _SECURITY_SCHEMES
     for path, item in document["paths"].items():
         for method in _METHODS.intersection(item):
-            item[method]["security"] = [] if path in _OPEN_PATHS else [{name: []} for name in _SECURITY_SCHEMES]
+            item[method]["security"] = (
+                [] if path in _OPEN_PATHS else [{name: []} for name in _SECURITY_SCHEMES]
+            )
     return document
 
 
@@ -123,7 +158,11 @@ def _describe_members(model: type[BaseModel]) -> dict[str, str]:
     for body in reversed(model.__mro__):
         if body.__module__.startswith(_PACKAGE):
             texts |= _read_docstrings(body.__module__)[body.__name__]
-    return {field.serialization_alias or name: texts[name] for name, field in model.model_fields.items() if name in texts}
+    return {
+        field.serialization_alias or name: texts[name]
+        for name, field in model.model_fields.items()
+        if name in texts
+    }
 
 
 @cache

@@ -18,9 +18,13 @@ MAX_PAGE = 1000
 Item = TypeVar("Item")
 Place = TypeVar("Place")
 Limit = Annotated[int, Query(ge=1, le=MAX_PAGE, description="How many at most.")]
-Cursor = Annotated[str | None, Query(max_length=100, description="The `next_cursor` of the page before; left out for the first page.")]
+Cursor = Annotated[
+    str | None,
+    Query(max_length=100, description="The `next_cursor` of the page before; left out for the first page."),
+]
 PlaceCursor = Annotated[
-    str | None, Query(max_length=2000, description="The `next_cursor` of the page before; left out for the first page.")
+    str | None,
+    Query(max_length=2000, description="The `next_cursor` of the page before; left out for the first page."),
 ]
 
 
@@ -44,7 +48,9 @@ NumberPaging = Annotated[Paging, Depends(read_paging)]
 ShortNumberPaging = Annotated[Paging, Depends(read_short_paging)]
 
 
-def cut(items: Sequence[Item], paging: Paging, number_of: Callable[[Item], int] = attrgetter("no")) -> tuple[Sequence[Item], str | None]:
+def cut(
+    items: Sequence[Item], paging: Paging, number_of: Callable[[Item], int] = attrgetter("no")
+) -> tuple[Sequence[Item], str | None]:
     """Page, without the last item of the limit, and the cursor of the next one."""
     page = items[: paging.limit - 1]
     return page, _encode(number_of(page[-1]).to_bytes(8)) if len(items) > len(page) else None
@@ -60,7 +66,9 @@ def read_place_cursor(cursor: str | None, form: type[Place]) -> Place | None:
         raise _refuse_cursor() from error
 
 
-def cut_at_place(items: Sequence[Item], limit: int, place_of: Callable[[Item], object]) -> tuple[Sequence[Item], str | None]:
+def cut_at_place(
+    items: Sequence[Item], limit: int, place_of: Callable[[Item], object]
+) -> tuple[Sequence[Item], str | None]:
     """Like `cut`."""
     page = items[:limit]
     return page, encode_place(place_of(page[-1])) if len(items) > limit else None
@@ -95,4 +103,8 @@ def _refuse_cursor() -> InvalidInput:
 
 
 def read_record_cursor(cursor: str | None, sort: RecordSort) -> RecordPlace | GapPlace | None:
-    return read_place_cursor(cursor, GapPlace) if sort is RecordSort.GAP else read_place_cursor(cursor, RecordPlace)
+    return (
+        read_place_cursor(cursor, GapPlace)
+        if sort is RecordSort.GAP
+        else read_place_cursor(cursor, RecordPlace)
+    )

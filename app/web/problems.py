@@ -107,15 +107,27 @@ def problem_response(error: EvenhandError, request_id: str | None) -> Response:
 
 def only_post(sentence: str, request_id: str) -> Response:
     """Refusal of other methods, for routes that the framework does not know."""
-    refusal = build_problem_response(ProblemKind(405, "http-405", HTTPStatus.METHOD_NOT_ALLOWED.phrase), sentence, request_id)
+    refusal = build_problem_response(
+        ProblemKind(405, "http-405", HTTPStatus.METHOD_NOT_ALLOWED.phrase), sentence, request_id
+    )
     refusal.headers["Allow"] = "POST"
     return refusal
 
 
 def build_problem_response(
-    kind: ProblemKind, detail: str, request_id: str | None, *, problems: Sequence[FieldProblem] = (), **members: object
+    kind: ProblemKind,
+    detail: str,
+    request_id: str | None,
+    *,
+    problems: Sequence[FieldProblem] = (),
+    **members: object,
 ) -> Response:
-    document: dict[str, object] = {"type": kind.type, "title": kind.title, "status": kind.status, "detail": detail}
+    document: dict[str, object] = {
+        "type": kind.type,
+        "title": kind.title,
+        "status": kind.status,
+        "detail": detail,
+    }
     if problems:
         document["errors"] = [{"field": problem.field, "message": problem.message} for problem in problems]
     document["request_id"] = request_id
@@ -135,7 +147,11 @@ def answer_error(request: Request, error: Exception) -> Response:
         error = InvalidInput(field_problems(error.errors()))
     if isinstance(error, HTTPException):
         return _answer_http(request, error, request_id)
-    return problem_response(error, request_id) if isinstance(error, EvenhandError) else unexpected_response(request_id)
+    return (
+        problem_response(error, request_id)
+        if isinstance(error, EvenhandError)
+        else unexpected_response(request_id)
+    )
 
 
 def install(app: FastAPI, answer: Callable[[Request, Exception], Response] = answer_error) -> None:
@@ -159,7 +175,9 @@ def field_problems(items: Iterable[Mapping[str, Any]]) -> list[FieldProblem]:
         # Pydantic puts it in quotes.
         member = [context["discriminator"][1:-1]] if "discriminator" in context else []
         field = "body" if item["type"] == "json_invalid" else name_field([*item["loc"], *member])
-        sentence = _WORDS.get(item["type"]) or _WORDS.get(item["type"].partition("_")[0], "is not of the form that is expected here")
+        sentence = _WORDS.get(item["type"]) or _WORDS.get(
+            item["type"].partition("_")[0], "is not of the form that is expected here"
+        )
         message = sentence.format(found=_describe(item.get("input")), **context)
         problems.setdefault(field, FieldProblem(field, message))
     return list(problems.values())
@@ -202,7 +220,9 @@ _WORDS = {
     "union_tag_not_found": "is required",
     "value_error": "{error}",
 }
-"""Words for Pydantic's findings by their type or its first word; its own speak of Python instead of the request."""
+"""Words for Pydantic's findings by their type or its first word; its own speak of Python instead of the
+request.
+"""
 
 
 def _answer_http(request: Request, error: HTTPException, request_id: str | None) -> Response:
@@ -222,10 +242,14 @@ def _answer_http(request: Request, error: HTTPException, request_id: str | None)
         documented: Iterable[str] = request.app.openapi()["paths"].get(template, ())
         headers["Allow"] = ", ".join(sorted(map(str.upper, documented))) or headers.get("Allow", "")
         detail = f"{request.url.path} takes {headers['Allow']}, not {request.method:.20}."
-    response = build_problem_response(ProblemKind(status, f"http-{status}", HTTPStatus(status).phrase), detail, request_id)
+    response = build_problem_response(
+        ProblemKind(status, f"http-{status}", HTTPStatus(status).phrase), detail, request_id
+    )
     response.headers.update(headers)
     return response
 
 
 def unexpected_response(request_id: str | None) -> Response:
-    return build_problem_response(INTERNAL, "This is our fault, not yours. The log has the details under this request id.", request_id)
+    return build_problem_response(
+        INTERNAL, "This is our fault, not yours. The log has the details under this request id.", request_id
+    )

@@ -21,7 +21,10 @@ _LONGEST = 100
 async def known_parameters_only(request: Request) -> None:
     """Refuses unknown parameters, and repeated ones that are no lists."""
     if request.scope["query_string"]:
-        require_parameters([name for name, _ in request.query_params.multi_items()], declared_parameters(request.scope["route"]))
+        require_parameters(
+            [name for name, _ in request.query_params.multi_items()],
+            declared_parameters(request.scope["route"]),
+        )
 
 
 def require_parameters(sent: Sequence[str], allowed: Mapping[str, bool]) -> None:
@@ -48,7 +51,10 @@ def _list_declared(dependant: Dependant) -> Iterator[tuple[str, bool]]:
     for parameter in dependant.query_params:
         annotation = parameter.field_info.annotation
         if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-            yield from ((field.alias or name, _is_list(field.annotation)) for name, field in annotation.model_fields.items())
+            yield from (
+                (field.alias or name, _is_list(field.annotation))
+                for name, field in annotation.model_fields.items()
+            )
         else:
             yield parameter.alias, _is_list(annotation)
 
@@ -58,13 +64,16 @@ def _is_list(annotation: Any) -> bool:  # noqa: ANN401 - a type, or a form of ty
     if origin is Annotated:
         return _is_list(get_args(annotation)[0])
     return origin in (list, set, frozenset, tuple) or (
-        origin is not None and any(_is_list(argument) for argument in get_args(annotation) if get_origin(argument) is not None)
+        origin is not None
+        and any(_is_list(argument) for argument in get_args(annotation) if get_origin(argument) is not None)
     )
 
 
 def _describe_unknown(name: str, allowed: Sequence[str]) -> str:
     if not allowed:
         return "is no parameter of this address, which takes none"
-    near = nearest(name, allowed) or next((candidate for candidate in allowed if candidate in name or name in candidate), None)
+    near = nearest(name, allowed) or next(
+        (candidate for candidate in allowed if candidate in name or name in candidate), None
+    )
     suggestion = "." if near is None else f"; did you mean {near}?"
     return f"is no parameter of this address{suggestion} It takes {', '.join(allowed)}"

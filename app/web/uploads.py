@@ -58,7 +58,9 @@ async def understood_only(request: Request) -> None:
 
 
 def is_json(media_type: str) -> bool:
-    return media_type == "application/json" or (media_type.startswith("application/") and media_type.endswith("+json"))
+    return media_type == "application/json" or (
+        media_type.startswith("application/") and media_type.endswith("+json")
+    )
 
 
 FILE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox"
@@ -71,7 +73,10 @@ READING_SECONDS = 600
 SILENCE_SECONDS = 30
 """A client that sends nothing for longer loses its place."""
 
-_UPLOADS = {"PUT": re.compile(r"/v1/deployments/[^/]+/training-data"), "POST": re.compile(r"/v1/deployments/[^/]+/(imports|corrections)")}
+_UPLOADS = {
+    "PUT": re.compile(r"/v1/deployments/[^/]+/training-data"),
+    "POST": re.compile(r"/v1/deployments/[^/]+/(imports|corrections)"),
+}
 
 
 def is_upload(scope: Scope) -> bool:
@@ -91,7 +96,10 @@ class SentType:
 def sent_type(request: Request) -> SentType:
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("", "identity"):
-        raise UnsupportedMediaType(f"Send the body without a Content-Encoding; found {encoding!r:.50}. Parquet is compressed by itself.")
+        raise UnsupportedMediaType(
+            f"Send the body without a Content-Encoding; found {encoding!r:.50}. Parquet is compressed by "
+            "itself."
+        )
     return parse_content_type(request.headers.get("content-type", ""))
 
 
@@ -101,11 +109,16 @@ def parse_content_type(content_type: str) -> SentType:
     sent["Content-Type"] = content_type
     (media_type, _), *parameters = sent.get_params([("", "")])
     media_type = media_type.strip().lower()
-    charsets = [collapse_rfc2231_value(value).strip() for name, value in parameters if name.lower() == "charset"]
+    charsets = [
+        collapse_rfc2231_value(value).strip() for name, value in parameters if name.lower() == "charset"
+    ]
     encodings = {find_encoding(charset) for charset in charsets} or {UTF_8}
     encoding = encodings.pop()
     if encoding is None or encodings or (is_json(media_type) and encoding != UTF_8):
-        raise UnsupportedMediaType(f"Send JSON in UTF-8, and CSV in one known encoding; found the charset {' and '.join(charsets)!r:.50}.")
+        raise UnsupportedMediaType(
+            "Send JSON in UTF-8, and CSV in one known encoding; found the charset "
+            f"{' and '.join(charsets)!r:.50}."
+        )
     return SentType(media_type, encoding)
 
 
@@ -136,7 +149,9 @@ async def spooled(request: Request, *, room: Room, actor: str, max_bytes: int) -
                     raise _too_large(max_bytes)
                 await run_in_threadpool(file.write, chunk)
         except TimeoutError as error:
-            raise InvalidInput.of("body", f"did not arrive: nothing came for {SILENCE_SECONDS} seconds") from error
+            raise InvalidInput.of(
+                "body", f"did not arrive: nothing came for {SILENCE_SECONDS} seconds"
+            ) from error
         except ClientDisconnect as error:
             raise InvalidInput.of("body", "did not arrive completely") from error
         except OSError as error:

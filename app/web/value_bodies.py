@@ -58,7 +58,13 @@ GroupValueJson = Annotated[
         {
             "anyOf": [
                 *_SCALARS,
-                {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2, "description": "A closed range [lo, hi]."},
+                {
+                    "type": "array",
+                    "items": {"type": "number"},
+                    "minItems": 2,
+                    "maxItems": 2,
+                    "description": "A closed range [lo, hi].",
+                },
             ]
         }
     ),

@@ -1,7 +1,7 @@
 """One attribution, from top to bottom.
 
-window → gaps → pairs and their hybrids → their cost → the model's answers → shares → one transaction. Nothing but the cost is stored
-before, and no transaction is open while the model is called.
+window → gaps → pairs and their hybrids → their cost → the model's answers → shares → one transaction.
+Nothing but the cost is stored before, and no transaction is open while the model is called.
 """
 
 from collections import Counter
@@ -43,7 +43,12 @@ from ..evidence.attribution.attribution import (
     PeriodCounts,
     RevisionBoundary,
 )
-from ..evidence.attribution.compared_records import WindowRecords, build_window_query, read_as_monitored, read_window_records
+from ..evidence.attribution.compared_records import (
+    WindowRecords,
+    build_window_query,
+    read_as_monitored,
+    read_window_records,
+)
 from ..evidence.attribution.feature_cells import DividedFeatures, divide_gaps
 from ..evidence.attribution.model_questions import attribution_seed, plan_attribution
 from ..evidence.attribution.queries import finish_attribution, note_cost
@@ -64,11 +69,14 @@ class AlertedGroup:
     counted_from: datetime | None
 
 
-def explain_alert(reader: ArrowReader, deployment: Deployment, monitor: Monitor, alerted: AlertedGroup, span: Span) -> AttributionResult:
+def explain_alert(
+    reader: ArrowReader, deployment: Deployment, monitor: Monitor, alerted: AlertedGroup, span: Span
+) -> AttributionResult:
     """Reasons for the change; `span` goes from the onset to the alarm.
 
-    At most `max_records` of either side are read, the newest. Before the onset, earlier revisions count as well if the present one has too
-    few records of a group, and they alone if the alert may be as old as the first counted hour.
+    At most `max_records` of either side are read, the newest. Before the onset, earlier revisions count as
+    well if the present one has too few records of a group, and they alone if the alert may be as old as the
+    first counted hour.
 
     Raises:
         InvalidInput: the monitor cannot be applied to what was logged.
@@ -77,7 +85,9 @@ def explain_alert(reader: ArrowReader, deployment: Deployment, monitor: Monitor,
     newest = newest_payload(reader, query, span, monitor.max_records)
     earlier = newest_payload(reader, query, Span(start=BEGINNING, end=span.start), monitor.max_records)
     rows = pa.concat_tables([newest, earlier])
-    records = read_as_monitored(deployment, monitor, PayloadWindow(rows, newest.num_rows, query.columns, newest.num_rows))
+    records = read_as_monitored(
+        deployment, monitor, PayloadWindow(rows, newest.num_rows, query.columns, newest.num_rows)
+    )
     features = DividedFeatures(records)
 
     named, codes = records.read.compare(alerted.comparison)
@@ -86,10 +96,14 @@ def explain_alert(reader: ArrowReader, deployment: Deployment, monitor: Monitor,
         np.isin(codes, [code for code, (_, role) in enumerate(named) if role == "reference"]),
     )
     is_after = records.window.is_own()
-    is_before = ~is_after if alerted.counted_from is None else _select_counted_before(records, alerted.counted_from)
+    is_before = (
+        ~is_after if alerted.counted_from is None else _select_counted_before(records, alerted.counted_from)
+    )
     early = [np.flatnonzero(is_before & records.is_usable & side) for side in sides]
     if min(map(len, early)) < MIN_UNITS:
-        early = [np.flatnonzero(is_before & records.is_classified & records.is_drawn & side) for side in sides]
+        early = [
+            np.flatnonzero(is_before & records.is_classified & records.is_drawn & side) for side in sides
+        ]
     late = [np.flatnonzero(is_after & records.is_usable & side) for side in sides]
     labels = (alerted.group, alerted.comparison.reference_label(monitor))
     before, after = (_count_period(records, labels, period) for period in (early, late))
@@ -136,7 +150,9 @@ def _select_counted_before(records: WindowRecords, first_hour: datetime) -> Bool
     return np.asarray(is_before & ~is_present)
 
 
-def _count_period(records: WindowRecords, labels: Sequence[str | None], sides: Sequence[IntArray]) -> PeriodCounts:
+def _count_period(
+    records: WindowRecords, labels: Sequence[str | None], sides: Sequence[IntArray]
+) -> PeriodCounts:
     everyone = np.sort(np.concatenate(sides))
     times = records.window.rows["logged_at"].take(everyone).to_pylist()
     monitored, reference = (records.count(label, side) for label, side in zip(labels, sides, strict=True))
@@ -155,12 +171,17 @@ def _find_boundary(records: WindowRecords) -> RevisionBoundary | None:
     earlier = np.flatnonzero(~is_present)
     if not len(earlier) or earlier[0] == 0:
         return None
-    # The newest come first: the record before the newest one of another revision is the first of the present one.
+    # The newest come first: the record before the newest one of another revision is the first of the present
+    # one.
     first = records.window.rows["logged_at"][int(earlier[0]) - 1].as_py()
-    return RevisionBoundary(before=str(records.revisions[earlier[0]]), after=records.deployment.model_revision, at=first)
+    return RevisionBoundary(
+        before=str(records.revisions[earlier[0]]), after=records.deployment.model_revision, at=first
+    )
 
 
-def perform_attribution(run: AttributionRun, *, database: Database, sealer: Sealer, report: Report, egress: Egress = EgressPolicy) -> None:
+def perform_attribution(
+    run: AttributionRun, *, database: Database, sealer: Sealer, report: Report, egress: Egress = EgressPolicy
+) -> None:
     """Performs an attribution and stores its result, or nothing.
 
     `report` gets the progress and raises when the attribution must stop.
@@ -214,9 +235,13 @@ def perform_attribution(run: AttributionRun, *, database: Database, sealer: Seal
                 queue_notifications(session, changed, Event.EXPLAINED)
 
 
-def _divide_by_cells(run: AttributionRun, deployment: Deployment, monitor: Monitor, database: Database) -> AttributionResult:
+def _divide_by_cells(
+    run: AttributionRun, deployment: Deployment, monitor: Monitor, database: Database
+) -> AttributionResult:
     with arrow_reader(database) as reader:
-        records = read_window_records(reader, deployment, monitor, run.span, further=deployment.schema.features)
+        records = read_window_records(
+            reader, deployment, monitor, run.span, further=deployment.schema.features
+        )
     with database.transaction() as session:
         note_cost(session, run, AttributionCost(rows=0, requests=0))
     divided = DividedFeatures(records)
@@ -224,16 +249,22 @@ def _divide_by_cells(run: AttributionRun, deployment: Deployment, monitor: Monit
     return replace(_count_records(records, Method.KITAGAWA), gaps=gaps, left_out=divided.left_out)
 
 
-def _explain_alert(run: AttributionRun, deployment: Deployment, monitor: Monitor, alert: Alert, database: Database) -> AttributionResult:
+def _explain_alert(
+    run: AttributionRun, deployment: Deployment, monitor: Monitor, alert: Alert, database: Database
+) -> AttributionResult:
     about = alert.subject
     comparison = None if about.attribute is None else find_comparison(monitor, about.attribute)
     if comparison is None or about.group is None:
         raise InvalidInput.of(
-            "attributes", f"no longer include {about.attribute}, which the alert is about; its change cannot be explained any more"
+            "attributes",
+            f"no longer include {about.attribute}, which the alert is about; its change cannot be explained "
+            "any more",
         )
     revision = str(alert.facts.get("model_revision", deployment.model_revision))
     first_hour = alert.facts.get("counted_from")
-    alerted = AlertedGroup(comparison, about.group, None if first_hour is None else datetime.fromisoformat(str(first_hour)))
+    alerted = AlertedGroup(
+        comparison, about.group, None if first_hour is None else datetime.fromisoformat(str(first_hour))
+    )
     with arrow_reader(database) as reader:
         return explain_alert(reader, replace(deployment, model_revision=revision), monitor, alerted, run.span)
 

@@ -16,7 +16,13 @@ from ..checks.ask_model import Report
 from ..checks.schedule.retry import CHECK_POLICY
 from ..database.engine import Database
 from ..evidence.attribution.attribution import AttributionRun, AttributionTrigger
-from ..evidence.attribution.queries import claim_attribution, end_abandoned, fail_attribution, forget_answers, stop_attribution
+from ..evidence.attribution.queries import (
+    claim_attribution,
+    end_abandoned,
+    fail_attribution,
+    forget_answers,
+    stop_attribution,
+)
 from .held_work import HeldWork, leased_attribution
 
 QUEUES = (
@@ -28,7 +34,8 @@ QUEUES = (
 ATTRIBUTORS = len(QUEUES)
 
 INTERRUPTED = (
-    "The attribution was interrupted {attempts} times before it could end: its worker stopped, or lost the database. The logs of the"
+    "The attribution was interrupted {attempts} times before it could end: its worker stopped, or lost the "
+    "database. The logs of the"
     " workers say why; request it again once they run."
 )
 
@@ -52,7 +59,9 @@ class Attributor:
     def start(self, stop: threading.Event) -> None:
         for no, triggers in enumerate(QUEUES):
             work = partial(self.run_next, triggers)
-            thread = threading.Thread(target=work_until, args=(stop, work), name=f"attributor-{no}", daemon=True)
+            thread = threading.Thread(
+                target=work_until, args=(stop, work), name=f"attributor-{no}", daemon=True
+            )
             self._threads.append(thread)
             thread.start()
 
@@ -64,7 +73,9 @@ class Attributor:
         join_threads(self._threads, seconds)
 
     def run_next(self, triggers: Sequence[AttributionTrigger]) -> bool:
-        """Runs the next attribution with one of those triggers; returns whether there was one. Raises LeaseLost and Unavailable."""
+        """Runs the next attribution with one of those triggers; returns whether there was one. Raises
+        LeaseLost and Unavailable.
+        """
         attempts, lease = CHECK_POLICY.max_attempts, CHECK_POLICY.lease
         with self._database.transaction() as session:
             end_abandoned(session, max_attempts=attempts, problem=INTERRUPTED.format(attempts=attempts))
@@ -72,7 +83,12 @@ class Attributor:
             run = claim_attribution(session, token=secrets.token_hex(16), lease=lease, triggers=triggers)
         if run is None:
             return False
-        about = {"attribution": run.id, "deployment": run.deployment_id, "trigger": run.trigger.value, "attempt": run.attempts}
+        about = {
+            "attribution": run.id,
+            "deployment": run.deployment_id,
+            "trigger": run.trigger.value,
+            "attempt": run.attempts,
+        }
         with (
             structlog.contextvars.bound_contextvars(**about),
             HeldWork(self._database, leased_attribution(run), lease=lease, limit=self._limit) as held,
@@ -93,7 +109,11 @@ class Attributor:
                 self._fail(run, str(error))
             except Exception:  # logged; others must go on
                 log.exception("attribution_broke")
-                self._fail(run, f"Evenhand itself failed on this attribution. The worker's log has the details under attribution {run.id}.")
+                self._fail(
+                    run,
+                    "Evenhand itself failed on this attribution. The worker's log has the details under "
+                    f"attribution {run.id}.",
+                )
             finally:
                 self._held.discard(held)
         return True

@@ -39,7 +39,8 @@ class LeasedWork:
 
 def leased_check(check: CheckRun) -> LeasedWork:
     advice = (
-        "Let the model's endpoint answer faster (a larger page size or concurrency, if it can take them), lower the monitor's"
+        "Let the model's endpoint answer faster (a larger page size or concurrency, if it can take them), "
+        "lower the monitor's"
         " max_records, or give checks more time with EVENHAND_CHECK_MINUTES."
     )
     return LeasedWork(f"check {check.id}", advice, partial(renew, check=check), partial(release, check=check))
@@ -47,10 +48,16 @@ def leased_check(check: CheckRun) -> LeasedWork:
 
 def leased_attribution(run: AttributionRun) -> LeasedWork:
     advice = (
-        "Ask for fewer rows (max_rows) or pairs, let the model's endpoint answer faster (a larger page size or concurrency, if it can take"
+        "Ask for fewer rows (max_rows) or pairs, let the model's endpoint answer faster (a larger page size "
+        "or concurrency, if it can take"
         " them), or give it more time with EVENHAND_CHECK_MINUTES."
     )
-    return LeasedWork(f"attribution {run.id}", advice, partial(renew_attribution, run=run), partial(release_attribution, run=run))
+    return LeasedWork(
+        f"attribution {run.id}",
+        advice,
+        partial(renew_attribution, run=run),
+        partial(release_attribution, run=run),
+    )
 
 
 class HeldWork:
@@ -105,7 +112,10 @@ class HeldWork:
                 done = f", {progress.done:,} of {progress.total:,} done" if progress.total else ""
                 at = f" It was {progress.step}{done}."
             kind = self.work.name.split()[0]
-            raise CheckTooLong(f"The {kind} was stopped because it had used up its {minutes:g} minutes.{at} {self.work.advice}")
+            raise CheckTooLong(
+                f"The {kind} was stopped because it had used up its {minutes:g} minutes.{at} "
+                f"{self.work.advice}"
+            )
 
     def give_up(self) -> None:
         """Releases the work. Code that still works on it can store nothing any more."""
@@ -113,7 +123,9 @@ class HeldWork:
             with self._database.transaction() as session:
                 self.work.release(session)
         except (Unavailable, SQLAlchemyError) as error:
-            log.warning("release_failed", work=self.work.name, error=str(error))  # the lease expires by itself
+            log.warning(
+                "release_failed", work=self.work.name, error=str(error)
+            )  # the lease expires by itself
         except LeaseLost:
             return
         self._order = LeaseLost(f"The {self.work.name} was handed back, because its worker is stopping.")

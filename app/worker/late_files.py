@@ -63,9 +63,14 @@ def _list_table(database: Database, deployment: FiledDeployment, side: str, root
         hours.update(*(read_hours(table, file, counted_until) for file in changes.new))
     with database.transaction() as session:
         # Another worker may have listed it meanwhile.
-        if not hold_deployment(session, deployment.no, alone=True) or stored_files(session, deployment.no, side) != stored:
+        if (
+            not hold_deployment(session, deployment.no, alone=True)
+            or stored_files(session, deployment.no, side) != stored
+        ):
             return 0
-        store_listing(session, deployment.no, side, new=changes.new, removed=[file.path for file in changes.replaced])
+        store_listing(
+            session, deployment.no, side, new=changes.new, removed=[file.path for file in changes.replaced]
+        )
         monitor = find_monitor(session, deployment.no)
         if monitor is not None:
             # A label counts in the hour of its record, which its horizon says how far back to look for.
@@ -75,9 +80,15 @@ def _list_table(database: Database, deployment: FiledDeployment, side: str, root
                 for file in (changes.replaced if side == PAYLOAD else changes.files)
                 if file.oldest is not None and file.newest is not None
             ]
-            note_changed_hours(session, deployment.no, sorted({*hours, *counted_hours(session, deployment.no, spans)}))
+            note_changed_hours(
+                session, deployment.no, sorted({*hours, *counted_hours(session, deployment.no, spans)})
+            )
         if monitor is None or monitor.schedule is Schedule.OFF:
             return 0
         if monitor.schedule is Schedule.BATCH:
-            return queue_changed_batches(session, deployment.no, sorted({file.batch for file in changes.files if file.batch is not None}))
+            return queue_changed_batches(
+                session,
+                deployment.no,
+                sorted({file.batch for file in changes.files if file.batch is not None}),
+            )
         return queue_changed_spans(session, deployment.no, side, changes.files)

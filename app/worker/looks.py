@@ -30,7 +30,9 @@ from ..retention.expire import apply_policies
 from ..sources.tables.own_files import NO_PLACES, OwnPlaces
 
 GRACE = timedelta(seconds=30)
-"""Time between the end of an hour and its check: longer than any write that could still add records to that hour."""
+"""Time between the end of an hour and its check: longer than any write that could still add records to
+that hour.
+"""
 
 MISSED_HOURS_LIMIT = 72
 """Max hours that are checked after downtime, the newest; older ones stay unchecked."""
@@ -39,10 +41,13 @@ MISSED_HOURS_LIMIT = 72
 def queue_due_checks(session: Session, now: datetime) -> int:
     """Queues the checks due at `now` on the database's clock, oldest hour first; returns their number.
 
-    A monitor gets each ended hour or day (UTC) since its schedule was switched on once, also if calls are concurrent.
+    A monitor gets each ended hour or day (UTC) since its schedule was switched on once, also if calls are
+    concurrent.
     """
     latest = floor_to_hour(now - GRACE) - HOUR
-    return queue_scheduled(session, earliest=latest - (MISSED_HOURS_LIMIT - 1) * HOUR, latest=latest, grace=GRACE)
+    return queue_scheduled(
+        session, earliest=latest - (MISSED_HOURS_LIMIT - 1) * HOUR, latest=latest, grace=GRACE
+    )
 
 
 def queue_due_attributions(session: Session, now: datetime) -> int:

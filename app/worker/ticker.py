@@ -40,7 +40,11 @@ class ClockWatch:
     """Compares the machine's clock with a monotonic one."""
 
     def __init__(
-        self, scheduler: BaseScheduler, *, now: Callable[[], datetime] = utc_now, elapsed: Callable[[], float] = monotonic_seconds
+        self,
+        scheduler: BaseScheduler,
+        *,
+        now: Callable[[], datetime] = utc_now,
+        elapsed: Callable[[], float] = monotonic_seconds,
     ) -> None:
         self._scheduler, self._now, self._elapsed = scheduler, now, elapsed
         self._seen_at, self._seen_elapsed = now(), elapsed()
@@ -77,10 +81,16 @@ ALERTS_SECOND = 50
 JOBS = 12
 
 
-def start_ticker(database: Database, *, worker_id: str, places: TablePlaces = NO_TABLES) -> BackgroundScheduler:
+def start_ticker(
+    database: Database, *, worker_id: str, places: TablePlaces = NO_TABLES
+) -> BackgroundScheduler:
     """Starts a scheduler that ticks now and every minute, and sends heartbeats, until shut down."""
-    scheduler = BackgroundScheduler(timezone="UTC", job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None})
-    scheduler.add_job(looks.beat, IntervalTrigger(seconds=BEAT_SECONDS), (database, worker_id), next_run_time=utc_now())
+    scheduler = BackgroundScheduler(
+        timezone="UTC", job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
+    )
+    scheduler.add_job(
+        looks.beat, IntervalTrigger(seconds=BEAT_SECONDS), (database, worker_id), next_run_time=utc_now()
+    )
     scheduler.add_job(tick, CronTrigger(second=SECOND, timezone="UTC"), (database,), next_run_time=utc_now())
     scheduler.add_job(looks.look_at_the_clock, CronTrigger(second=ALERTS_SECOND, timezone="UTC"), (database,))
     seconds = {
@@ -97,7 +107,9 @@ def start_ticker(database: Database, *, worker_id: str, places: TablePlaces = NO
     scheduler.add_job(looks.look_for_aged_records, hourly, (database, own_places), next_run_time=utc_now())
     if places.roots:
         minutely = IntervalTrigger(seconds=60)
-        scheduler.add_job(late_files.look_for_late_files, minutely, (database, places.roots), next_run_time=utc_now())
+        scheduler.add_job(
+            late_files.look_for_late_files, minutely, (database, places.roots), next_run_time=utc_now()
+        )
         # A job of its own: it may read files for minutes.
         scheduler.add_job(looks.look_for_evidence, minutely, (database, places), id="evidence-in-files")
     scheduler.start()
@@ -106,7 +118,9 @@ def start_ticker(database: Database, *, worker_id: str, places: TablePlaces = NO
 
 
 def tick(database: Database) -> None:
-    """Queues what is due, creates partitions, deletes old notifications, adds up counts, seals and prints audit events."""
+    """Queues what is due, creates partitions, deletes old notifications, adds up counts, seals and prints
+    audit events.
+    """
     try:
         with database.transaction() as session:
             shorten_waits(session)
@@ -132,7 +146,9 @@ def tick(database: Database) -> None:
 
 
 def _print_events(sealed: Sequence[AuditEvent]) -> None:
-    """Call it after the commit. By copies outside the database, `evenhand audit verify` notices a cut end of the chain."""
+    """Call it after the commit. By copies outside the database, `evenhand audit verify` notices a cut end
+    of the chain.
+    """
     for event in sealed:
         try:
             print(audit_line(event), flush=True)  # noqa: T201 - does nothing without a standard output

@@ -68,7 +68,9 @@ class Slots:
     def take(self, seconds: float) -> "Slot | None":
         """Returns a slot; None if none becomes free in time, or too many checks stay open."""
         with self._changed:
-            if not self._changed.wait_for(lambda: self._free > self._returning and self._room > 0, timeout=seconds):
+            if not self._changed.wait_for(
+                lambda: self._free > self._returning and self._room > 0, timeout=seconds
+            ):
                 return None
             self._free -= 1
             self._room -= 1
@@ -143,11 +145,17 @@ def run_worker(settings: Settings, stop: threading.Event) -> None:
     database = Database(url, pool_size=running + SENDERS + JOBS)
     sealer = open_secret_box(settings)
     egress = build_egress(settings, database)
-    places = TablePlaces(settings.table_folders, settings.answers_dir, open_engine(settings.engine, settings.spark_url))
-    perform = partial(perform_check, database=database, sealer=sealer, egress=egress, further=mitigate_window, places=places)
+    places = TablePlaces(
+        settings.table_folders, settings.answers_dir, open_engine(settings.engine, settings.spark_url)
+    )
+    perform = partial(
+        perform_check, database=database, sealer=sealer, egress=egress, further=mitigate_window, places=places
+    )
     notifier = Notifier(database, Sender.of(settings, sealer, egress).send)
     limit = timedelta(minutes=settings.check_minutes)
-    attributor = Attributor(database, partial(perform_attribution, database=database, sealer=sealer, egress=egress), limit=limit)
+    attributor = Attributor(
+        database, partial(perform_attribution, database=database, sealer=sealer, egress=egress), limit=limit
+    )
     ticker = start_ticker(database, worker_id=str(uuid.uuid4()), places=places)
     ticker.add_job(look_for_reports, IntervalTrigger(seconds=10), (database, sealer))
     notifier.start(stop)
@@ -162,7 +170,9 @@ def run_worker(settings: Settings, stop: threading.Event) -> None:
 
 
 def build_egress(settings: Settings, database: Database) -> Callable[[], EgressPolicy]:
-    """Returns a function that gives the rule for addresses now: the worker's settings, else the newest service's address."""
+    """Returns a function that gives the rule for addresses now: the worker's settings, else the newest
+    service's address.
+    """
     policy = read_policy(settings)
 
     def egress() -> EgressPolicy:
@@ -201,7 +211,9 @@ class Worker:
         pauses = Pauses(stop)
         while not stop.is_set():
             if self._broken is not None:
-                raise RuntimeError("A thread of the worker died. The process ends, so that a fresh one takes its place.") from self._broken
+                raise RuntimeError(
+                    "A thread of the worker died. The process ends, so that a fresh one takes its place."
+                ) from self._broken
             slot = self._slots.take(POLL_SECONDS)
             if slot is None:
                 continue
@@ -218,7 +230,9 @@ class Worker:
                 slot.end()
                 pauses.wait_for_work()
             else:
-                thread = threading.Thread(target=self._work, args=(check, slot, stop), name=f"check-{check.id}", daemon=True)
+                thread = threading.Thread(
+                    target=self._work, args=(check, slot, stop), name=f"check-{check.id}", daemon=True
+                )
                 self._threads.add(thread)
                 thread.start()
 
@@ -229,12 +243,18 @@ class Worker:
         log.info("worker_stopped")
 
     def _work(self, check: CheckRun, slot: Slot, stop: threading.Event) -> None:
-        about: dict[str, str | int] = {"check": check.id, "deployment": check.deployment_id, "attempt": check.attempts}
+        about: dict[str, str | int] = {
+            "check": check.id,
+            "deployment": check.deployment_id,
+            "attempt": check.attempts,
+        }
         try:
             with (
                 structlog.contextvars.bound_contextvars(**about),
                 check_span(check.traceparent, {f"evenhand.{name}": value for name, value in about.items()}),
-                HeldWork(self._database, leased_check(check), lease=self._policy.lease, limit=self._limit) as held,
+                HeldWork(
+                    self._database, leased_check(check), lease=self._policy.lease, limit=self._limit
+                ) as held,
             ):
                 self._held.add(held)
                 try:
@@ -271,7 +291,13 @@ class Worker:
         describe_span({"evenhand.state": ended.state.value}, has_failed=ended.state is CheckState.FAILED)
         telemetry.checks.labels(ended.state.value).inc()
         telemetry.check_seconds.observe(seconds)
-        log.info("check_ended", state=ended.state, seconds=round(seconds, 3), reason=ended.reason, next_attempt_at=ended.next_attempt_at)
+        log.info(
+            "check_ended",
+            state=ended.state,
+            seconds=round(seconds, 3),
+            reason=ended.reason,
+            next_attempt_at=ended.next_attempt_at,
+        )
 
     def _perform_check(self, check: CheckRun, held: HeldWork, slot: Slot) -> None:
         """Stores its failure, unless the database is away or the lease is lost: then it raises."""
@@ -281,18 +307,35 @@ class Worker:
             raise
         except CheckCancelled:
             with self._database.transaction() as session:
-                finish(session, check, state=CheckState.CANCELLED, alerts_due=False, reason="Cancelled on request.")
+                finish(
+                    session,
+                    check,
+                    state=CheckState.CANCELLED,
+                    alerts_due=False,
+                    reason="Cancelled on request.",
+                )
         except EvenhandError as error:
-            failure = next((kind for error_class, kind in _FAILURES.items() if isinstance(error, error_class)), Failure.OTHER)
-            self._fail(check, str(error), failure, error.quotation if isinstance(error, ScoringFailed) else None)
+            failure = next(
+                (kind for error_class, kind in _FAILURES.items() if isinstance(error, error_class)),
+                Failure.OTHER,
+            )
+            self._fail(
+                check, str(error), failure, error.quotation if isinstance(error, ScoringFailed) else None
+            )
         except Exception:  # logged; others must go on
             log.exception("check_broke")
-            reason = f"Evenhand itself failed on this check. The worker's log has the details under check {check.id}."
+            reason = (
+                "Evenhand itself failed on this check. The worker's log has the details under check "
+                f"{check.id}."
+            )
             self._fail(check, reason, Failure.OTHER)
 
     def _fail(self, check: CheckRun, reason: str, failure: Failure, model_answer: str | None = None) -> None:
         with self._database.transaction() as session:
-            alerts_due, pause = self._policy.alerts_follow(check, CheckState.FAILED), self._policy.retry_after(check)
+            alerts_due, pause = (
+                self._policy.alerts_follow(check, CheckState.FAILED),
+                self._policy.retry_after(check),
+            )
             finish(
                 session,
                 check,

@@ -21,7 +21,9 @@ ENDPOINT_ANSWERED = "endpoint.answered"
 
 @frozen(kw_only=True)
 class Activity:
-    """One change. `actor` is a key's id, `user:` and a name, `schedule` or `unknown`; `details` never holds a secret."""
+    """One change. `actor` is a key's id, `user:` and a name, `schedule` or `unknown`; `details` never
+    holds a secret.
+    """
 
     no: int
     at: datetime
@@ -67,7 +69,11 @@ def record_activity(
     }
     session.execute(insert(ActivityRow).values(values))
     # Values, which may be about people, stay out of the audit; of log-ins it has a method and counts.
-    of_log_in = {name: fact for name, fact in facts.items() if name != "address"} if action.startswith("session.") else {}
+    of_log_in = (
+        {name: fact for name, fact in facts.items() if name != "address"}
+        if action.startswith("session.")
+        else {}
+    )
     insert_event(
         session,
         actor=actor,
@@ -89,4 +95,6 @@ def page(session: Session, filters: ActivityFilter, paging: Paging) -> list[Acti
     statement = select(ActivityRow).where(*equal(columns))
     if filters.without_action is not None:
         statement = statement.where(ActivityRow.action != filters.without_action)
-    return [read_row(Activity, row) for row in session.scalars(page_newest(statement, ActivityRow.no, paging))]
+    return [
+        read_row(Activity, row) for row in session.scalars(page_newest(statement, ActivityRow.no, paging))
+    ]

@@ -15,9 +15,11 @@ _NAMES = ("name", "feature", "attribute")
 
 
 def changes_between(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Returns the fields that differ between two JSON documents: `{"endpoint.url": [before, after]}`; None is an absent thing.
+    """Returns the fields that differ between two JSON documents: `{"endpoint.url": [before, after]}`; None is
+    an absent thing.
 
-    Members, and items with a name, are joined by dots. Beyond `MOST_CHANGES` fields `more_changes` counts the rest.
+    Members, and items with a name, are joined by dots. Beyond `MOST_CHANGES` fields `more_changes` counts
+    the rest.
     """
     old, new = dict(_flat("", before or {})), dict(_flat("", after or {}))
     # Compared as JSON, too: to Python 1 and true are equal.
@@ -26,7 +28,9 @@ def changes_between(before: Mapping[str, Any] | None, after: Mapping[str, Any] |
         for field in dict.fromkeys((*old, *new))
         if old.get(field) != new.get(field) or json.dumps(old.get(field)) != json.dumps(new.get(field))
     ]
-    changes: dict[str, Any] = {_short(field): [_short(old.get(field)), _short(new.get(field))] for field in differing[:MOST_CHANGES]}
+    changes: dict[str, Any] = {
+        _short(field): [_short(old.get(field)), _short(new.get(field))] for field in differing[:MOST_CHANGES]
+    }
     if len(differing) > MOST_CHANGES:
         changes[MORE] = len(differing) - MOST_CHANGES
     return changes
@@ -36,7 +40,11 @@ def _flat(path: str, value: object) -> Iterator[tuple[str, Any]]:
     members = value if isinstance(value, Mapping) else None
     if isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value):
         key = next((key for key in _NAMES if all(isinstance(item.get(key), str) for item in value)), None)
-        named = {} if key is None else {item[key]: {name: inner for name, inner in item.items() if name != key} for item in value}
+        named = (
+            {}
+            if key is None
+            else {item[key]: {name: inner for name, inner in item.items() if name != key} for item in value}
+        )
         if len(named) == len(value):
             yield path, list(named)
             members = named

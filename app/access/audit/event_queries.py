@@ -103,20 +103,29 @@ def insert_event(
         raise  # such as a database that went away
     except DatabaseError as error:
         raise Unavailable(
-            "The audit event of this request could not be stored, so nothing was changed and its answer is withheld. Try again in a moment."
+            "The audit event of this request could not be stored, so nothing was changed and its answer is "
+            "withheld. Try again in a moment."
         ) from error
     if origin:
         origin.count_event(action)
 
 
 def page(session: Session, filters: AuditFilter, paging: Paging) -> list[AuditEvent]:
-    return [read_event(row) for row in session.scalars(page_newest(_select(filters), AuditEventRow.no, paging))]
+    return [
+        read_event(row) for row in session.scalars(page_newest(_select(filters), AuditEventRow.no, paging))
+    ]
 
 
-def sealed_events(session: Session, filters: AuditFilter | None = None, *, first: int = 1) -> Iterator[AuditEvent]:
+def sealed_events(
+    session: Session, filters: AuditFilter | None = None, *, first: int = 1
+) -> Iterator[AuditEvent]:
     after = first - 1
     while True:
-        statement = _select(filters or AuditFilter()).where(AuditEventRow.position > after).order_by(AuditEventRow.position)
+        statement = (
+            _select(filters or AuditFilter())
+            .where(AuditEventRow.position > after)
+            .order_by(AuditEventRow.position)
+        )
         rows = session.scalars(statement.limit(BATCH_ROWS)).all()
         for row in rows:
             yield read_event(row)
@@ -136,9 +145,18 @@ def seal_events(session: Session) -> list[AuditEvent]:
     """Appends unsealed events to the chain, oldest first; none while another transaction seals."""
     if not session.scalar(_SEALER_LOCK):
         return []
-    last = session.execute(select(AuditEventRow.position, AuditEventRow.hash).order_by(AuditEventRow.position.desc().nulls_last())).first()
+    last = session.execute(
+        select(AuditEventRow.position, AuditEventRow.hash).order_by(
+            AuditEventRow.position.desc().nulls_last()
+        )
+    ).first()
     position, hashed = (last.position or 0, last.hash or FIRST_HASH) if last else (0, FIRST_HASH)
-    waiting = select(AuditEventRow).where(AuditEventRow.position.is_(None)).order_by(AuditEventRow.no).limit(SEALED_AT_ONCE)
+    waiting = (
+        select(AuditEventRow)
+        .where(AuditEventRow.position.is_(None))
+        .order_by(AuditEventRow.no)
+        .limit(SEALED_AT_ONCE)
+    )
     sealed = []
     for row in session.scalars(waiting):
         position += 1
@@ -157,7 +175,9 @@ def _select(filters: AuditFilter) -> Select[AuditEventRow]:
         AuditEventRow.action: filters.action,
         AuditEventRow.deployment_id: filters.deployment_id,
     }
-    return select(AuditEventRow).where(*equal(columns), *within(AuditEventRow.at, filters.since, filters.until))
+    return select(AuditEventRow).where(
+        *equal(columns), *within(AuditEventRow.at, filters.since, filters.until)
+    )
 
 
 def read_event(row: AuditEventRow, *, position: int | None = None) -> AuditEvent:

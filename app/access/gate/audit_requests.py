@@ -1,4 +1,6 @@
-"""Audit: a request that may change something, reads records or is refused leaves an event before its answer."""
+"""Audit: a request that may change something, reads records or is refused leaves an event before its
+answer.
+"""
 
 import asyncio
 import re
@@ -100,7 +102,12 @@ class AuditLayer:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         # Log-ins leave events of their own, with the name that was tried.
-        if scope["type"] != "http" or is_open(scope["path"]) or scope["path"] in self._open_paths or self._exempt(scope):
+        if (
+            scope["type"] != "http"
+            or is_open(scope["path"])
+            or scope["path"] in self._open_paths
+            or self._exempt(scope)
+        ):
             await self._app(scope, receive, send)
             return
         origin, is_replaced = RequestOrigin(scope), False
@@ -111,7 +118,8 @@ class AuditLayer:
                 is_replaced = not await self._is_noted(origin, message["status"])
                 if is_replaced:
                     error = Unavailable(
-                        "The audit event of this request could not be stored, so its answer is withheld. Try again in a moment."
+                        "The audit event of this request could not be stored, so its answer is withheld. "
+                        "Try again in a moment."
                     )
                     await problem_response(error, origin.request_id)(scope, receive, send)
             if not is_replaced:
@@ -181,13 +189,19 @@ SHOWS_RECORDS = Depends(_mark_shown_records)
 
 def request_details(scope: Scope) -> dict[str, object]:
     """Ids in the address, but for the deployment's, and names of query parameters."""
-    ids = {name: _clean(value) for name, value in scope.get("path_params", {}).items() if name != "deployment_id"}
+    ids = {
+        name: _clean(value) for name, value in scope.get("path_params", {}).items() if name != "deployment_id"
+    }
     names = sorted({name for name in QueryParams(scope["query_string"]) if _PARAMETER.fullmatch(name)})
     return {"ids": ids, "parameters": names}
 
 
 def _insert(session: Session, origin: RequestOrigin, action: str, details: Mapping[str, object]) -> None:
-    outcome = {FAILED: AuditOutcome.FAILED, REFUSED: AuditOutcome.REFUSED, UNAUTHENTICATED: AuditOutcome.REFUSED}
+    outcome = {
+        FAILED: AuditOutcome.FAILED,
+        REFUSED: AuditOutcome.REFUSED,
+        UNAUTHENTICATED: AuditOutcome.REFUSED,
+    }
     deployment_id = origin.scope.get("path_params", {}).get("deployment_id")
     insert_event(
         session,

@@ -111,7 +111,8 @@ def open_services(settings: Settings, database_url: str) -> Services:
             UPLOADS_AT_ONCE,
             each=UPLOADS_OF_KEY,
             busy="Too many uploads are being received already. Send it again in a moment.",
-            busy_each=f"This key is sending {UPLOADS_OF_KEY} uploads already. Send it again when one of them was answered.",
+            busy_each=f"This key is sending {UPLOADS_OF_KEY} uploads already. Send it again when one of "
+            "them was answered.",
         ),
     )
 
@@ -151,7 +152,9 @@ ServicesIn = Annotated[Services, Depends(find_services)]
 
 
 async def turn(services: ServicesIn) -> AsyncIterator[None]:
-    """Else requests that wait for a connection fill the thread pool, and those that hold one wait for a thread."""
+    """Else requests that wait for a connection fill the thread pool, and those that hold one wait for a
+    thread.
+    """
     async with services.turns:
         yield
 
@@ -161,7 +164,9 @@ def let_replica_answer(scope: Scope) -> None:
     scope["state"]["may_read_replica"] = scope["method"] in {"GET", "HEAD"}
 
 
-def transaction(request: Request, services: ServicesIn, _turn: Annotated[None, Depends(turn, scope="function")]) -> Iterator[Session]:
+def transaction(
+    request: Request, services: ServicesIn, _turn: Annotated[None, Depends(turn, scope="function")]
+) -> Iterator[Session]:
     if services.replica is not None and request.scope["state"].get("may_read_replica", False):
         # Audited by the layer around it: a replica takes no events.
         with services.replica.transaction() as session:

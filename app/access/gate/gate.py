@@ -41,7 +41,9 @@ READING = frozenset({"GET", "HEAD", "OPTIONS"})
 class KeyGate:
     """Stores the caller in the request's state, as `principal`."""
 
-    def __init__(self, app: ASGIApp, *, authenticator: Authenticator, open_paths: Collection[str] = ()) -> None:
+    def __init__(
+        self, app: ASGIApp, *, authenticator: Authenticator, open_paths: Collection[str] = ()
+    ) -> None:
         self._app = app
         self._open_paths = open_paths
         self._authenticator = authenticator
@@ -58,12 +60,16 @@ class KeyGate:
         try:
             principal = await self._authenticate(scope, headers)
         except EvenhandError as error:
-            if isinstance(error, Unauthenticated) and (is_read_by_a_person(scope) or is_opened_by_a_person(scope)):
+            if isinstance(error, Unauthenticated) and (
+                is_read_by_a_person(scope) or is_opened_by_a_person(scope)
+            ):
                 # As it was sent: a record's id may hold an encoded question mark.
                 path, query = (scope[key].decode("latin-1") for key in ("raw_path", "query_string"))
                 target = quote(f"{path}?{query}" if query else path, safe="")
                 ended = "" if session_token(scope) is None else "&ended=true"
-                await RedirectResponse(f"{LOG_IN}?next={target}{ended}", status_code=303)(scope, receive, send)
+                await RedirectResponse(f"{LOG_IN}?next={target}{ended}", status_code=303)(
+                    scope, receive, send
+                )
                 return
             response = problem_response(error, scope["state"]["request_id"])
             if isinstance(error, Unauthenticated) and scope["path"].startswith(_BROWSED):
@@ -80,7 +86,10 @@ class KeyGate:
             require_own_page(scope, authorization)
             return await self._authenticator.authenticate_async(authorization)
         if scope["method"] not in READING and not is_from_our_page(headers):
-            raise Forbidden("A browser's session may change things only from a page of this service. Programs send an API key instead.")
+            raise Forbidden(
+                "A browser's session may change things only from a page of this service. Programs send an "
+                "API key instead."
+            )
         return await self._authenticator.authenticate_session(token)
 
 
@@ -88,7 +97,10 @@ def require_own_page(scope: Scope, authorization: str | None) -> None:
     """Refuses a change that a page of another host made a browser send with HTTP Basic."""
     is_typed = (authorization or "").lstrip()[:5].lower() == "basic"
     if is_typed and scope["method"] not in READING and is_from_another_page(Headers(scope=scope)):
-        raise Forbidden("A page of another host sent this. A browser may change things here only from a page of this service.")
+        raise Forbidden(
+            "A page of another host sent this. A browser may change things here only from a page of this "
+            "service."
+        )
 
 
 def is_open(path: str) -> bool:
@@ -109,12 +121,21 @@ def is_opened_by_a_person(scope: Scope) -> bool:
     headers, name = Headers(scope=scope), scope["path"].rpartition("/")[2]
     is_page = headers.get("sec-fetch-mode") == "navigate" and "text/html" in headers.get("accept", "")
     is_shown = "." not in name or name.endswith(".html")
-    return scope["method"] == "GET" and scope["path"].startswith("/v1/") and is_page and is_shown and "authorization" not in headers
+    return (
+        scope["method"] == "GET"
+        and scope["path"].startswith("/v1/")
+        and is_page
+        and is_shown
+        and "authorization" not in headers
+    )
 
 
 def is_over_https(scope: Scope) -> bool:
     """The proxy's header needs no proof: a client that makes it up gets a cookie that it does not keep."""
-    return "https" in {scope["scheme"], Headers(scope=scope).get("x-forwarded-proto", "").partition(",")[0].strip().lower()}
+    return "https" in {
+        scope["scheme"],
+        Headers(scope=scope).get("x-forwarded-proto", "").partition(",")[0].strip().lower(),
+    }
 
 
 def session_cookie(scope: Scope) -> str:
@@ -147,7 +168,9 @@ def _drop_other_cookies(scope: Scope) -> None:
     cookies = {session_cookie(scope): session_token(scope)}
     if scope["path"] == CALLBACK:
         cookies[pending_cookie(scope)] = pending_log_in(scope)
-    kept_headers = [(b"cookie", f"{name}={value}".encode()) for name, value in cookies.items() if value is not None]
+    kept_headers = [
+        (b"cookie", f"{name}={value}".encode()) for name, value in cookies.items() if value is not None
+    ]
     # In place: the outer layers find the route in this object.
     scope["headers"] = [header for header in scope["headers"] if header[0] != b"cookie"] + kept_headers
 

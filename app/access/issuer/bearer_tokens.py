@@ -32,11 +32,15 @@ class BearerTokens:
         """
         claims = await self._issuer.verify(token, audience=self._audience)
         require_access_token(claims)
-        return identify(claims, self._configuration, for_pages=False), datetime.fromtimestamp(claims["exp"], UTC)
+        return identify(claims, self._configuration, for_pages=False), datetime.fromtimestamp(
+            claims["exp"], UTC
+        )
 
 
 def is_of_issuer(text: str) -> bool:
-    """Returns whether a text has the form of a token that was not signed here: our own have a shared secret, the issuer's never."""
+    """Returns whether a text has the form of a token that was not signed here: our own have a shared
+    secret, the issuer's never.
+    """
     if len(text) > MAX_TOKEN_CHARACTERS or not _FORM.fullmatch(text):
         return False
     try:

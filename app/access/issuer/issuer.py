@@ -23,7 +23,9 @@ STALE_SECONDS = 24 * 3600.0
 """Seconds for which known keys are used while the issuer does not answer."""
 
 PAUSE_SECONDS = 30.0
-"""Min seconds between two fetches because of unknown keys or failures: anybody can send a token that names a made-up key."""
+"""Min seconds between two fetches because of unknown keys or failures: anybody can send a token that names
+a made-up key.
+"""
 
 _TIMEOUT_SECONDS = 5.0
 _MAX_ANSWER_BYTES = 2**20
@@ -33,7 +35,9 @@ log = structlog.get_logger("evenhand.oidc")
 
 
 class Discovery(msgspec.Struct, frozen=True):
-    """Members of the issuer's discovery document that are used here (OpenID Connect Discovery 1.0, section 3)."""
+    """Members of the issuer's discovery document that are used here (OpenID Connect Discovery 1.0, section
+    3).
+    """
 
     issuer: str
     authorization_endpoint: str
@@ -78,7 +82,9 @@ class Issuer:
         """
         await self._refresh(max_age=FRESH_SECONDS)
         if self._discovery is None:
-            raise Unavailable("The issuer of log-ins does not answer. Try again in a moment, or log in with an API key.")
+            raise Unavailable(
+                "The issuer of log-ins does not answer. Try again in a moment, or log in with an API key."
+            )
         return self._discovery
 
     async def verify(self, token: str, *, audience: str) -> dict[str, Any]:
@@ -91,7 +97,10 @@ class Issuer:
         for max_age in (FRESH_SECONDS, PAUSE_SECONDS):
             await self._refresh(max_age=max_age)
             if not self._keys or self._clock() - self._fetched_at > STALE_SECONDS:
-                raise Unavailable("The issuer of log-ins does not answer, so its tokens cannot be verified. Try again in a moment.")
+                raise Unavailable(
+                    "The issuer of log-ins does not answer, so its tokens cannot be verified. Try again in "
+                    "a moment."
+                )
             with suppress(UnknownKey):
                 return verify_token(token, self._keys, issuer=self._configuration.issuer, audience=audience)
         raise Unauthenticated("The token is signed with a key that the issuer does not name.")
@@ -104,7 +113,12 @@ class Issuer:
         Unavailable: the issuer does not answer.
         """
         discovery, configuration = await self.discovery(), self._configuration
-        form = {"grant_type": "authorization_code", "code": code, "redirect_uri": configuration.redirect_uri, "code_verifier": verifier}
+        form = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": configuration.redirect_uri,
+            "code_verifier": verifier,
+        }
         headers = {}
         if configuration.client_secret is None:
             form["client_id"] = configuration.client_id
@@ -115,7 +129,9 @@ class Issuer:
         else:
             form |= {"client_id": configuration.client_id, "client_secret": configuration.client_secret}
         headers["Content-Type"] = "application/x-www-form-urlencoded"
-        status, body = await self._ask("POST", discovery.token_endpoint, headers=headers, content=urlencode(form).encode())
+        status, body = await self._ask(
+            "POST", discovery.token_endpoint, headers=headers, content=urlencode(form).encode()
+        )
         if status >= httpx.codes.INTERNAL_SERVER_ERROR:
             raise Unavailable("The issuer of log-ins fails at the moment. Try again.")
         if status != httpx.codes.OK:
@@ -125,7 +141,8 @@ class Issuer:
             return msgspec.json.decode(body, type=_Tokens).id_token
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise Unauthenticated(
-                "The issuer's answer has no ID token. Ask an admin to compare the scopes: `openid` must be allowed."
+                "The issuer's answer has no ID token. Ask an admin to compare the scopes: `openid` must be "
+                "allowed."
             ) from error
 
     async def close(self) -> None:
@@ -134,7 +151,9 @@ class Issuer:
             self._transport = None
 
     async def _refresh(self, *, max_age: float) -> None:
-        """Fetches the documents if they are older than that, not more often than every `PAUSE_SECONDS`, and by one request at a time."""
+        """Fetches the documents if they are older than that, not more often than every `PAUSE_SECONDS`,
+        and by one request at a time.
+        """
         async with self._lock:
             now = self._clock()
             if now - self._fetched_at < max_age or now - self._tried_at < PAUSE_SECONDS:
@@ -142,7 +161,13 @@ class Issuer:
             self._tried_at = now
             try:
                 self._discovery, self._keys = await self._fetch()
-            except (Unavailable, SetupError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            except (
+                Unavailable,
+                SetupError,
+                msgspec.MsgspecError,
+                UnicodeDecodeError,
+                RecursionError,
+            ) as error:
                 log.warning("issuer_not_read", issuer=self._configuration.issuer, error=str(error))
                 return
             self._fetched_at = self._clock()
@@ -151,8 +176,16 @@ class Issuer:
         address = self._configuration.issuer.rstrip("/") + "/.well-known/openid-configuration"
         discovery = msgspec.json.decode(await self._get(address), type=Discovery)
         if discovery.issuer != self._configuration.issuer:
-            raise Unavailable(f"the document is of the issuer {discovery.issuer!r}; EVENHAND_OIDC_ISSUER must be exactly that")
-        ends = (discovery.authorization_endpoint, discovery.token_endpoint, discovery.jwks_uri, discovery.end_session_endpoint)
+            raise Unavailable(
+                f"the document is of the issuer {discovery.issuer!r}; EVENHAND_OIDC_ISSUER must be exactly "
+                "that"
+            )
+        ends = (
+            discovery.authorization_endpoint,
+            discovery.token_endpoint,
+            discovery.jwks_uri,
+            discovery.end_session_endpoint,
+        )
         for end in ends:
             if end is not None:
                 require_secure_url("An address in the issuer's discovery document", end.partition("?")[0])
@@ -165,10 +198,17 @@ class Issuer:
             raise Unavailable(f"{url} answered {status}")
         return body
 
-    async def _ask(self, method: str, url: str, *, headers: Mapping[str, str], content: bytes | None = None) -> tuple[int, bytes]:
+    async def _ask(
+        self, method: str, url: str, *, headers: Mapping[str, str], content: bytes | None = None
+    ) -> tuple[int, bytes]:
         if self._transport is None:
             self._transport = self._make_transport()
-        sent = {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "evenhand", **headers}
+        sent = {
+            "Accept": "application/json",
+            "Accept-Encoding": "identity",
+            "User-Agent": "evenhand",
+            **headers,
+        }
         request = httpx.Request(method, url, headers=sent, content=content)
         try:
             async with asyncio.timeout(_TIMEOUT_SECONDS):
@@ -180,5 +220,7 @@ class Issuer:
                         raise Unavailable(f"{url} answered more than {_MAX_ANSWER_BYTES:,} bytes")
         except (httpx.HTTPError, TimeoutError, OSError, EndpointRefused) as error:
             log.warning("issuer_not_reached", url=url, error=type(error).__name__)
-            raise Unavailable("The issuer of log-ins does not answer. Try again in a moment, or log in with an API key.") from error
+            raise Unavailable(
+                "The issuer of log-ins does not answer. Try again in a moment, or log in with an API key."
+            ) from error
         return response.status_code, body

@@ -18,7 +18,8 @@ BACK_CHANNEL = "/login/oidc/back-channel-logout"
 
 
 class ClaimRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Gives `role` to those whose `claim` is, or contains, `value`; for one deployment or, without it, for all.
+    """Gives `role` to those whose `claim` is, or contains, `value`; for one deployment or, without it, for
+    all.
 
     `claim` is the name of a claim, or a path with dots to a member of one (`realm_access.roles`).
     """
@@ -49,10 +50,15 @@ class OidcConfiguration:
 
 
 def read_configuration(settings: Settings) -> OidcConfiguration | None:
-    """Returns the configuration; None where no issuer is set. Raises SetupError if a setting is missing or cannot be used."""
+    """Returns the configuration; None where no issuer is set. Raises SetupError if a setting is missing or
+    cannot be used.
+    """
     if not settings.oidc_issuer:
         return None
-    for name, value in (("EVENHAND_OIDC_CLIENT_ID", settings.oidc_client_id), ("EVENHAND_PUBLIC_URL", settings.public_url)):
+    for name, value in (
+        ("EVENHAND_OIDC_CLIENT_ID", settings.oidc_client_id),
+        ("EVENHAND_PUBLIC_URL", settings.public_url),
+    ):
         if not value:
             raise SetupError(f"EVENHAND_OIDC_ISSUER is set, so {name} must be set, too.")
     require_secure_url("EVENHAND_OIDC_ISSUER", settings.oidc_issuer)
@@ -60,7 +66,9 @@ def read_configuration(settings: Settings) -> OidcConfiguration | None:
     return OidcConfiguration(
         issuer=settings.oidc_issuer,
         client_id=settings.oidc_client_id,
-        client_secret=None if settings.oidc_client_secret is None else settings.oidc_client_secret.get_secret_value(),
+        client_secret=None
+        if settings.oidc_client_secret is None
+        else settings.oidc_client_secret.get_secret_value(),
         audience=settings.oidc_audience or None,
         scopes=" ".join(dict.fromkeys(["openid", *settings.oidc_scopes.split()])),
         name_claim=settings.oidc_name_claim,
@@ -86,7 +94,10 @@ def require_secure_url(name: str, url: str) -> None:
         or "@" in split_url.netloc
         or split_url.scheme not in ({"https", "http"} if is_here else {"https"})
     ):
-        raise SetupError(f"{name} must be an https:// address without a query, found {url!r}. Plain http:// is for this machine only.")
+        raise SetupError(
+            f"{name} must be an https:// address without a query, found {url!r}. Plain http:// is for this "
+            "machine only."
+        )
 
 
 def _read_rules(text: str) -> tuple[ClaimRule, ...]:
@@ -96,8 +107,14 @@ def _read_rules(text: str) -> tuple[ClaimRule, ...]:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise SetupError(f"EVENHAND_OIDC_ROLES must be a JSON list such as {example}: {error}.") from error
     if not rules:
-        raise SetupError(f"EVENHAND_OIDC_ISSUER is set, and nobody would have a role: set EVENHAND_OIDC_ROLES, such as {example}.")
+        raise SetupError(
+            "EVENHAND_OIDC_ISSUER is set, and nobody would have a role: set EVENHAND_OIDC_ROLES, such as "
+            f"{example}."
+        )
     for rule in rules:
         if rule.role is Role.ADMIN and rule.deployment is not None:
-            raise SetupError("EVENHAND_OIDC_ROLES binds an admin to a deployment, which would only look like a limit: use the role manage.")
+            raise SetupError(
+                "EVENHAND_OIDC_ROLES binds an admin to a deployment, which would only look like a limit: "
+                "use the role manage."
+            )
     return rules

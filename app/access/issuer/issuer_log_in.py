@@ -47,7 +47,13 @@ class OidcLogIns:
     """Log-ins at one issuer. Belongs to one event loop."""
 
     def __init__(
-        self, configuration: OidcConfiguration, issuer: Issuer, *, database: Database, box: SecretBox, failed: FailedLogIns
+        self,
+        configuration: OidcConfiguration,
+        issuer: Issuer,
+        *,
+        database: Database,
+        box: SecretBox,
+        failed: FailedLogIns,
     ) -> None:
         self._configuration = configuration
         self.issuer = issuer
@@ -71,7 +77,11 @@ class OidcLogIns:
         Raises:
             Unavailable: the issuer does not answer.
         """
-        discovery, log_in, configuration = await self.issuer.discovery(), pending.begin(next_path, now), self._configuration
+        discovery, log_in, configuration = (
+            await self.issuer.discovery(),
+            pending.begin(next_path, now),
+            self._configuration,
+        )
         parameters = {
             "response_type": "code",
             "client_id": configuration.client_id,
@@ -84,7 +94,9 @@ class OidcLogIns:
         }
         return _with_query(discovery.authorization_endpoint, parameters), pending.seal(log_in, self._box)
 
-    async def end(self, sent: CallbackIn, cookie: str | None, *, now: datetime, address: str, client: str) -> tuple[str, str]:
+    async def end(
+        self, sent: CallbackIn, cookie: str | None, *, now: datetime, address: str, client: str
+    ) -> tuple[str, str]:
         """A new session's token, and the path to continue at.
 
         Raises:
@@ -100,18 +112,27 @@ class OidcLogIns:
             await asyncio.to_thread(self._failed.note, "", method=sessions.OIDC, address=address)
             raise
 
-    async def _end(self, sent: CallbackIn, cookie: str | None, *, now: datetime, address: str) -> tuple[str, str]:
+    async def _end(
+        self, sent: CallbackIn, cookie: str | None, *, now: datetime, address: str
+    ) -> tuple[str, str]:
         log_in = pending.unseal(cookie, sent.state, self._box, now=now)
-        if sent.issuer and sent.issuer != self._configuration.issuer:  # RFC 9207: another issuer was made to answer
+        if (
+            sent.issuer and sent.issuer != self._configuration.issuer
+        ):  # RFC 9207: another issuer was made to answer
             raise Unauthenticated("The answer is of another issuer. Log in again.")
         if sent.error or not sent.code:
-            raise Unauthenticated("The issuer has not logged you in. Try again, or ask an admin whether you may use this service.")
+            raise Unauthenticated(
+                "The issuer has not logged you in. Try again, or ask an admin whether you may use this "
+                "service."
+            )
         id_token = await self.issuer.redeem(sent.code, verifier=log_in.verifier)
         claims = await self.issuer.verify(id_token, audience=self._configuration.client_id)
         require_id_token(claims, client_id=self._configuration.client_id, nonce=log_in.nonce)
         try:
             identity = identify(claims, self._configuration, for_pages=True)
-            return await asyncio.to_thread(self._start_session, identity, log_in, id_token, address), log_in.next
+            return await asyncio.to_thread(
+                self._start_session, identity, log_in, id_token, address
+            ), log_in.next
         except Forbidden:
             # Sessions of a role that was taken away must not outlast this.
             await asyncio.to_thread(self._end_sessions, str(claims["sub"]))
@@ -128,7 +149,11 @@ class OidcLogIns:
         except EvenhandError:
             return None
         back = f"{self._configuration.public_url}/login"
-        parameters = {"id_token_hint": id_token, "client_id": self._configuration.client_id, "post_logout_redirect_uri": back}
+        parameters = {
+            "id_token_hint": id_token,
+            "client_id": self._configuration.client_id,
+            "post_logout_redirect_uri": back,
+        }
         return None if end is None else _with_query(end, parameters)
 
     async def end_by_issuer(self, logout_token: str, *, address: str, client: str) -> None:
@@ -157,16 +182,25 @@ class OidcLogIns:
             user = users.find_of_issuer(session, self._configuration.issuer, subject)
             if user is not None:
                 users.end_sessions(session, user)
-                record_activity(session, f"user:{user.name}", sessions.ENDED, details={"address": address, "method": sessions.OIDC})
+                record_activity(
+                    session,
+                    f"user:{user.name}",
+                    sessions.ENDED,
+                    details={"address": address, "method": sessions.OIDC},
+                )
 
-    def _start_session(self, identity: Identity, log_in: pending.PendingLogIn, id_token: str, address: str) -> str:
+    def _start_session(
+        self, identity: Identity, log_in: pending.PendingLogIn, id_token: str, address: str
+    ) -> str:
         sealed = self._box.seal(id_token.encode())
         with self._database.transaction() as session:
             # Each state is accepted once.
             if not use_state(session, log_in.state_hash, lasts=pending.LASTS * 2):
                 raise Unauthenticated("This log-in has ended before. Log in again.")
             lasts = self._configuration.session
-            return sessions.log_in_at_issuer(session, identity, lasts=lasts, sealed_id_token=sealed, address=address)
+            return sessions.log_in_at_issuer(
+                session, identity, lasts=lasts, sealed_id_token=sealed, address=address
+            )
 
     def _end_sessions(self, subject: str) -> None:
         with self._database.transaction() as session:

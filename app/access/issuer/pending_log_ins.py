@@ -45,7 +45,9 @@ class PendingLogIn(msgspec.Struct, frozen=True, array_like=True):
 
 
 def begin(next_path: str, now: datetime) -> PendingLogIn:
-    return PendingLogIn(secrets.token_urlsafe(32), secrets.token_urlsafe(32), secrets.token_urlsafe(48), next_path, now)
+    return PendingLogIn(
+        secrets.token_urlsafe(32), secrets.token_urlsafe(32), secrets.token_urlsafe(48), next_path, now
+    )
 
 
 def seal(pending: PendingLogIn, box: SecretBox) -> str:

@@ -26,7 +26,9 @@ class Grant:
 
 @frozen(kw_only=True)
 class Identity:
-    """Somebody known to the issuer. `subject` is unique there and never given to anybody else; `name` is neither."""
+    """Somebody known to the issuer. `subject` is unique there and never given to anybody else; `name` is
+    neither.
+    """
 
     issuer: str
     subject: str
@@ -40,7 +42,8 @@ class Identity:
 
 
 def identify(claims: Mapping[str, Any], configuration: OidcConfiguration, *, for_pages: bool) -> Identity:
-    """Returns the holder of a verified token. The highest role counts; of rules that give it, one for all deployments.
+    """Returns the holder of a verified token. The highest role counts; of rules that give it, one for all
+    deployments.
 
     Raises:
     Forbidden: no rule gives a role, or rules give the same one for several deployments and none for all.
@@ -50,7 +53,8 @@ def identify(claims: Mapping[str, Any], configuration: OidcConfiguration, *, for
         matching = [rule for rule in matching if rule.role is not Role.INGEST]
     if not matching:
         raise Forbidden(
-            "The issuer says who you are, and nothing that gives you a role here. Ask an admin for the group or role that does."
+            "The issuer says who you are, and nothing that gives you a role here. Ask an admin for the "
+            "group or role that does."
         )
     subject = str(claims["sub"])
     sent = min(read_claim(claims, configuration.name_claim), default="") or subject
@@ -59,7 +63,9 @@ def identify(claims: Mapping[str, Any], configuration: OidcConfiguration, *, for
 
 
 def read_claim(claims: Mapping[str, Any], name: str) -> frozenset[str]:
-    """Returns the texts of a claim: one, or those of a list. A claim whose name has dots comes before a path with the same text."""
+    """Returns the texts of a claim: one, or those of a list. A claim whose name has dots comes before a
+    path with the same text.
+    """
     claim: object = claims.get(name)
     if claim is None:
         claim = claims
@@ -77,6 +83,7 @@ def _choose(rules: list[ClaimRule]) -> Grant:
     if len(deployments) > 1:
         named = ", ".join(sorted(str(deployment) for deployment in deployments))
         raise Forbidden(
-            f"Your groups give you the role {highest.value} for several deployments ({named}). A person is bound to one, or to none."
+            f"Your groups give you the role {highest.value} for several deployments ({named}). A person is "
+            "bound to one, or to none."
         )
     return Grant(highest, deployments.pop())

@@ -1,4 +1,6 @@
-"""Verification of signed tokens of the issuer: signature by one of its public keys, issuer, audience, times, nonce."""
+"""Verification of signed tokens of the issuer: signature by one of its public keys, issuer, audience,
+times, nonce.
+"""
 
 import hmac
 import re
@@ -31,8 +33,11 @@ class UnknownKey(Exception):
     """The token names a key that is not among those known. Newer ones may have it."""
 
 
-def verify_token(token: str, keys: Sequence[Mapping[str, Any]], *, issuer: str, audience: str) -> dict[str, Any]:
-    """Returns the claims of a token that one of the issuer's public keys (as JWKs) signed for that audience and that is valid now.
+def verify_token(
+    token: str, keys: Sequence[Mapping[str, Any]], *, issuer: str, audience: str
+) -> dict[str, Any]:
+    """Returns the claims of a token that one of the issuer's public keys (as JWKs) signed for that audience
+    and that is valid now.
 
     Raises:
     UnknownKey: none of the keys is the one that it names.
@@ -60,14 +65,20 @@ def verify_token(token: str, keys: Sequence[Mapping[str, Any]], *, issuer: str, 
     except jwt.ExpiredSignatureError as error:
         raise Unauthenticated("The token has expired. Log in again.") from error
     except jwt.ImmatureSignatureError as error:
-        raise Unauthenticated("The token is not valid yet. Compare the clocks of the issuer and of this service.") from error
+        raise Unauthenticated(
+            "The token is not valid yet. Compare the clocks of the issuer and of this service."
+        ) from error
     except jwt.InvalidAudienceError as error:
         raise Unauthenticated("The token is for another audience.") from error
     except jwt.InvalidIssuerError as error:
         raise Unauthenticated("The token is of another issuer.") from error
     except jwt.InvalidTokenError as error:
         raise Unauthenticated("The token is not one that the issuer signed for this service.") from error
-    if not isinstance(claims["sub"], str) or not 0 < len(claims["sub"]) <= _MAX_SUBJECT or "\x00" in claims["sub"]:
+    if (
+        not isinstance(claims["sub"], str)
+        or not 0 < len(claims["sub"]) <= _MAX_SUBJECT
+        or "\x00" in claims["sub"]
+    ):
         raise Unauthenticated("The token names nobody.")
     return claims
 
@@ -83,7 +94,8 @@ def require_id_token(claims: Mapping[str, Any], *, client_id: str, nonce: str) -
 
 
 def require_logout_token(claims: Mapping[str, Any]) -> str:
-    """Returns the `jti` of a verified notice of a log-out (OpenID Connect Back-Channel Logout 1.0, section 2.6).
+    """Returns the `jti` of a verified notice of a log-out (OpenID Connect Back-Channel Logout 1.0, section
+    2.6).
 
     Raises:
     Unauthenticated: they are of another kind of token.
@@ -99,7 +111,9 @@ def require_logout_token(claims: Mapping[str, Any]) -> str:
 
 
 def require_access_token(claims: Mapping[str, Any]) -> None:
-    """Raises Unauthenticated if verified claims are of an ID token, a refresh token or a notice of a log-out."""
+    """Raises Unauthenticated if verified claims are of an ID token, a refresh token or a notice of a
+    log-out.
+    """
     if claims.get("typ") in _NOT_FOR_ACCESS or "events" in claims:
         raise Unauthenticated("This token is not an access token.")
 
@@ -109,11 +123,14 @@ def _find_key(header: Mapping[str, Any], keys: Sequence[Mapping[str, Any]]) -> j
     if algorithm not in _ALGORITHMS:
         raise Unauthenticated("The token is signed by an algorithm that is not accepted here.")
     try:
-        # A key without an algorithm is good for all of its type. The set leaves out keys of other types, and those that cannot be read.
+        # A key without an algorithm is good for all of its type. The set leaves out keys of other types, and
+        # those that cannot be read.
         named = jwt.PyJWKSet([{"alg": algorithm, **key} for key in keys if kid in (None, key.get("kid"))])
     except jwt.PyJWKSetError as error:
         raise UnknownKey from error
-    fitting = [key for key in named if key.algorithm_name == algorithm and key.public_key_use in (None, "sig")]
+    fitting = [
+        key for key in named if key.algorithm_name == algorithm and key.public_key_use in (None, "sig")
+    ]
     if len(fitting) != 1:
         raise UnknownKey
     if isinstance(fitting[0].key, RSAPublicKey) and fitting[0].key.key_size < _MIN_RSA_BITS:

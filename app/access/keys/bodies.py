@@ -27,7 +27,9 @@ _KEY = {
 class KeyIn(In):
     """A new key."""
 
-    model_config = example({"name": "scoring service", "role": "ingest", "deployment_id": None, "expires_at": None})
+    model_config = example(
+        {"name": "scoring service", "role": "ingest", "deployment_id": None, "expires_at": None}
+    )
 
     name: str = Field(min_length=1, max_length=200)
     role: FromText[Role]
@@ -191,7 +193,9 @@ class LogInIn(In):
 class LogInOut(Out):
     """A session."""
 
-    model_config = example({"token": "5f0c7a52Kd0e4a529a530d1f3c2b7e11XyZabcdefgh", "expires_at": "2026-03-01T21:00:00Z"})
+    model_config = example(
+        {"token": "5f0c7a52Kd0e4a529a530d1f3c2b7e11XyZabcdefgh", "expires_at": "2026-03-01T21:00:00Z"}
+    )
 
     token: str
     """To be sent as `Authorization: Bearer …`."""
@@ -203,7 +207,12 @@ class MeOut(Out):
     """The caller, and the caller's permissions."""
 
     model_config = example(
-        {"actor": "k3v7m2qa", "role": "manage", "permissions": ["acknowledge", "log", "manage", "read"], "deployment_id": None}
+        {
+            "actor": "k3v7m2qa",
+            "role": "manage",
+            "permissions": ["acknowledge", "log", "manage", "read"],
+            "deployment_id": None,
+        }
     )
 
     actor: str

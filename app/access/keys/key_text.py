@@ -63,9 +63,14 @@ def create_key(
 ) -> str:
     """Stores a new key and returns its text, which cannot be read again."""
     if role is Role.ADMIN and deployment_no is not None:
-        raise InvalidInput.of("deployment", "an admin key cannot be bound to a deployment; use the role manage")
+        raise InvalidInput.of(
+            "deployment", "an admin key cannot be bound to a deployment; use the role manage"
+        )
     if expires_at is not None and not timedelta(0) < expires_at - utc_now() <= MAX_LIFE:
-        rule = f"must lie in the future and within {MAX_LIFE.days // 365} years, or be left out for a key that does not expire"
+        rule = (
+            f"must lie in the future and within {MAX_LIFE.days // 365} years, or be left out for a key "
+            "that does not expire"
+        )
         raise InvalidInput.of("expires_at", rule)
     text = make_key()
     ApiKeys(session).add(
@@ -80,8 +85,11 @@ def create_key(
     return text
 
 
-def rotate_key(session: Session, key_id: str, *, overlap: timedelta, expires_at: datetime | None = None) -> Rotation:
-    """Stores a new key with the name, role, deployment and limits of another one, which stays valid for `overlap` at most.
+def rotate_key(
+    session: Session, key_id: str, *, overlap: timedelta, expires_at: datetime | None = None
+) -> Rotation:
+    """Stores a new key with the name, role, deployment and limits of another one, which stays valid for
+    `overlap` at most.
 
     Without `expires_at`, the new key lives as long as the old one was to live when it was made.
 
@@ -101,12 +109,20 @@ def rotate_key(session: Session, key_id: str, *, overlap: timedelta, expires_at:
     if successor is not None:
         # A request that is repeated must not leave a key that nobody knows.
         raise Conflict(
-            f"The key {key_id} was rotated already: its successor is {successor.id}. If its text was lost, revoke {successor.id} first."
+            f"The key {key_id} was rotated already: its successor is {successor.id}. If its text was lost, "
+            f"revoke {successor.id} first."
         )
     if expires_at is None and old.expires_at is not None:
         expires_at = now + min(old.expires_at - old.created_at, MAX_LIFE)
     role = Role(old.role)
-    text = create_key(session, role=role, name=old.name, deployment_no=old.deployment_no, expires_at=expires_at, replaces=old.id)
+    text = create_key(
+        session,
+        role=role,
+        name=old.name,
+        deployment_no=old.deployment_no,
+        expires_at=expires_at,
+        replaces=old.id,
+    )
     keys.end_at(old, min(now + overlap, old.expires_at or now + overlap))
     new = keys.get(str(read_key_id(text)))
     put_limits(session, new.id, find_key_limits(session, old.id))
@@ -122,11 +138,20 @@ def key_refusal(key: ApiKey, now: datetime) -> str | None:
 
 
 def key_facts(key: ApiKey) -> dict[str, Any]:
-    return {"name": key.name, "role": key.role, "deployment": key.deployment_id, "expires_at": _moment(key.expires_at)}
+    return {
+        "name": key.name,
+        "role": key.role,
+        "deployment": key.deployment_id,
+        "expires_at": _moment(key.expires_at),
+    }
 
 
 def rotation_facts(rotated: Rotation) -> dict[str, Any]:
-    return {"new_key": rotated.new.id, "valid_until": _moment(rotated.old.expires_at), "new_expires_at": _moment(rotated.new.expires_at)}
+    return {
+        "new_key": rotated.new.id,
+        "valid_until": _moment(rotated.old.expires_at),
+        "new_expires_at": _moment(rotated.new.expires_at),
+    }
 
 
 def _moment(at: datetime | None) -> str | None:

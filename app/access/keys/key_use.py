@@ -27,6 +27,11 @@ def read_key_use(session: Session) -> list[UsedKey]:
     limits, use = all_limits(session), find_key_use(session)
     names = ApiKeys(session).names({*limits, *use})
     return [
-        UsedKey(key_id=key_id, name=names[key_id], limits=limits.get(key_id, KeyLimits()), use=use.get(key_id, KeyUse()))
+        UsedKey(
+            key_id=key_id,
+            name=names[key_id],
+            limits=limits.get(key_id, KeyLimits()),
+            use=use.get(key_id, KeyUse()),
+        )
         for key_id in sorted(names)
     ]

@@ -1,8 +1,9 @@
 """Enforces the limits of API keys in one process, and counts what keys use.
 
-Limits and use are exchanged with the database every few seconds, never in a request. Each process enforces its share of a rate, the rate
-divided by the processes of its service; several services on one database each allow the whole rate. The storage quota is one for all, and
-may be exceeded by what a key sends within `SYNC_SECONDS`.
+Limits and use are exchanged with the database every few seconds, never in a request. Each process enforces
+its share of a rate, the rate divided by the processes of its service; several services on one database
+each allow the whole rate. The storage quota is one for all, and may be exceeded by what a key sends within
+`SYNC_SECONDS`.
 """
 
 import asyncio
@@ -59,7 +60,9 @@ class _Tally:
 class LimitKeeper:
     """Limits and use of the keys of one process. Belongs to one event loop."""
 
-    def __init__(self, database: Database, *, processes: int, clock: Callable[[], float] = monotonic_seconds) -> None:
+    def __init__(
+        self, database: Database, *, processes: int, clock: Callable[[], float] = monotonic_seconds
+    ) -> None:
         self._database = database
         self._share = 1 / processes
         self._clock = clock
@@ -82,7 +85,8 @@ class LimitKeeper:
     def admit_request(self, key_id: str, size: int) -> None:
         """Returns if the key may send a request of that many bytes to log records now.
 
-        A request is admitted as soon as the records of earlier ones are within the rate: its own number is known afterwards.
+        A request is admitted as soon as the records of earlier ones are within the rate: its own number is
+        known afterwards.
 
         Raises:
         RateReached: the key sends more requests or records than it may.
@@ -102,12 +106,15 @@ class LimitKeeper:
             if used + size > limits.max_bytes:
                 self._refuse(key_id, KeyLimit.STORAGE)
                 raise QuotaReached(
-                    f"This key may store {limits.max_bytes:,} bytes of records and has stored {used:,}; this request has {size:,}. "
+                    f"This key may store {limits.max_bytes:,} bytes of records and has stored {used:,}; "
+                    f"this request has {size:,}. "
                     "Nothing was stored. An admin can raise the limit storage of the key."
                 )
 
     def admit_rate(self, key_id: str) -> None:
-        """Returns if the key may send a request now, whatever its storage, and counts the request. Raises RateReached."""
+        """Returns if the key may send a request now, whatever its storage, and counts the request. Raises
+        RateReached.
+        """
         limits = self._limits.get(key_id)
         if limits is None:
             return
@@ -121,14 +128,17 @@ class LimitKeeper:
             if wait > 0:
                 self._refuse(key_id, kind)
                 raise RateReached(
-                    f"This key may send {rate:g} {kind.value} a second and sends more. Nothing was stored; send it again after the pause.",
+                    f"This key may send {rate:g} {kind.value} a second and sends more. Nothing was stored; "
+                    "send it again after the pause.",
                     retry_after_seconds=math.ceil(wait),
                 )
         if bucket is not None:
             bucket.take(1)
 
     def note_stored(self, key_id: str, *, sent: int, records: int, size: int) -> None:
-        """Counts an answered request: the records in it, those that were stored, and the bytes of what was stored."""
+        """Counts an answered request: the records in it, those that were stored, and the bytes of what was
+        stored.
+        """
         limits = self._limits.get(key_id)
         if limits is not None:
             bucket = self._bucket(key_id, KeyLimit.RECORDS, limits.records_per_second, self._clock())
@@ -144,7 +154,9 @@ class LimitKeeper:
         tally.bytes += size
 
     async def sync(self) -> None:
-        """Stores the use since the last time, and reads limits and use. If the database is away, the next call does it."""
+        """Stores the use since the last time, and reads limits and use. If the database is away, the next
+        call does it.
+        """
         tallies, self._tallies = self._tallies, {}
         try:
             self._limits, self._stored = await asyncio.to_thread(self._exchange, tallies)
@@ -154,7 +166,11 @@ class LimitKeeper:
                 for name in COUNTS:
                     setattr(total, name, getattr(total, name) + getattr(tally, name))
             log.info("key_use_delayed", reason=str(error))
-        self._buckets = {bucket_key: bucket for bucket_key, bucket in self._buckets.items() if bucket_key[0] in self._limits}
+        self._buckets = {
+            bucket_key: bucket
+            for bucket_key, bucket in self._buckets.items()
+            if bucket_key[0] in self._limits
+        }
 
     async def _run(self) -> None:
         while True:

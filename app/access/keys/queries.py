@@ -60,7 +60,9 @@ class ApiKeys:
 
     def successor(self, key_id: str) -> ApiKey | None:
         """Returns the key, not revoked, that a rotation made for that one."""
-        row = self._session.execute(_SELECT.where(ApiKeyRow.replaces == key_id, ApiKeyRow.revoked_at.is_(None)).limit(1)).one_or_none()
+        row = self._session.execute(
+            _SELECT.where(ApiKeyRow.replaces == key_id, ApiKeyRow.revoked_at.is_(None)).limit(1)
+        ).one_or_none()
         return None if row is None else read_row(ApiKey, row)
 
     def end_at(self, key: ApiKey, at: datetime) -> None:
@@ -70,21 +72,29 @@ class ApiKeys:
         """Stores that the key is used, unless that was stored lately."""
         # Other processes have seen the same old moment.
         is_recent = ApiKeyRow.last_used_at.between(now - USE_NOTED_EVERY, now + USE_NOTED_EVERY)
-        self._session.execute(update(ApiKeyRow).where(ApiKeyRow.no == key.no, is_recent.is_not(True)).values(last_used_at=now))
+        self._session.execute(
+            update(ApiKeyRow).where(ApiKeyRow.no == key.no, is_recent.is_not(True)).values(last_used_at=now)
+        )
 
     def page(self, paging: Paging) -> list[ApiKey]:
         rows = self._session.execute(page_oldest(_SELECT, ApiKeyRow.no, paging))
         return [read_row(ApiKey, row) for row in rows]
 
     def names(self, key_ids: Iterable[str]) -> dict[str, str]:
-        rows = self._session.execute(select(ApiKeyRow.id, ApiKeyRow.name).where(ApiKeyRow.id.in_(list(key_ids))))
+        rows = self._session.execute(
+            select(ApiKeyRow.id, ApiKeyRow.name).where(ApiKeyRow.id.in_(list(key_ids)))
+        )
         return {row.id: row.name for row in rows}
 
     def revoke(self, key_id: str) -> bool:
         """Revokes the key; returns whether it was not revoked before. Raises NotFound."""
         # Distinguishes an unknown key from a revoked one.
         self.get(key_id)
-        changed = update(ApiKeyRow).where(ApiKeyRow.id == key_id, ApiKeyRow.revoked_at.is_(None)).values(revoked_at=func.now())
+        changed = (
+            update(ApiKeyRow)
+            .where(ApiKeyRow.id == key_id, ApiKeyRow.revoked_at.is_(None))
+            .values(revoked_at=func.now())
+        )
         return self._session.scalar(changed.returning(ApiKeyRow.no)) is not None
 
 
@@ -120,11 +130,16 @@ def find_key_use(session: Session) -> dict[str, KeyUse]:
 def add_use(session: Session, used: Mapping[str, object]) -> None:
     """Adds the COUNTS of each key."""
     # By ids, so that two processes never wait for each other.
-    rows = [{"key_id": key_id, **{name: getattr(used[key_id], name) for name in COUNTS}} for key_id in sorted(used)]
+    rows = [
+        {"key_id": key_id, **{name: getattr(used[key_id], name) for name in COUNTS}}
+        for key_id in sorted(used)
+    ]
     if rows:
         insertion = insert(KeyUseRow).values(rows)
         sums = {name: getattr(KeyUseRow, name) + insertion.excluded[name] for name in COUNTS}
-        session.execute(insertion.on_conflict_do_update(index_elements=["key_id"], set_={**sums, "last_at": func.now()}))
+        session.execute(
+            insertion.on_conflict_do_update(index_elements=["key_id"], set_={**sums, "last_at": func.now()})
+        )
 
 
 def stored_bytes(session: Session) -> dict[str, int]:

@@ -41,7 +41,14 @@ from .queries import ApiKeys, find_key_limits, put_limits
 
 router = APIRouter(prefix="/v1", tags=["API keys"])
 
-KeyId = Annotated[str, Path(description="The key's id: the public part of its text.", pattern=r"^[a-z2-7]{8}$", examples=["k3v7m2qa"])]
+KeyId = Annotated[
+    str,
+    Path(
+        description="The key's id: the public part of its text.",
+        pattern=r"^[a-z2-7]{8}$",
+        examples=["k3v7m2qa"],
+    ),
+]
 
 
 @router.post("/api-keys", status_code=201)
@@ -52,9 +59,21 @@ def create_api_key(body: KeyIn, admin: Admin, session: SessionIn) -> NewKeyOut:
         raise InvalidInput.of("name", problem)
     # The only place that has the text; the database gets its hash.
     bound = bound_to(body.deployment_id, session)
-    text = create_key(session, role=body.role, name=body.name, deployment_no=bound, expires_at=in_utc("expires_at", body.expires_at))
+    text = create_key(
+        session,
+        role=body.role,
+        name=body.name,
+        deployment_no=bound,
+        expires_at=in_utc("expires_at", body.expires_at),
+    )
     stored = ApiKeys(session).get(str(read_key_id(text)))
-    record_activity(session, admin.actor, "api_key.created", subject=stored.id, details=changes_between(None, key_facts(stored)))
+    record_activity(
+        session,
+        admin.actor,
+        "api_key.created",
+        subject=stored.id,
+        details=changes_between(None, key_facts(stored)),
+    )
     return NewKeyOut.from_object(stored, key=text)
 
 
@@ -66,11 +85,15 @@ def list_api_keys(_admin: Admin, session: SessionIn, paging: ShortNumberPaging) 
 
 @router.post("/api-keys/{key_id}/rotations", status_code=201, responses=NOT_FOUND | CONFLICT)
 def rotate_api_key(key_id: KeyId, body: RotationIn, admin: Admin, session: SessionIn) -> RotationOut:
-    """Creates a key with the name, role and deployment of this one, which stays valid for the overlap. A key is rotated once."""
+    """Creates a key with the name, role and deployment of this one, which stays valid for the overlap. A
+    key is rotated once.
+    """
     expires_at = in_utc("expires_at", body.expires_at)
     rotated = rotate_key(session, key_id, overlap=timedelta(hours=body.overlap_hours), expires_at=expires_at)
     record_activity(session, admin.actor, "api_key.rotated", subject=key_id, details=rotation_facts(rotated))
-    return RotationOut(old=KeyOut.from_object(rotated.old), new=NewKeyOut.from_object(rotated.new, key=rotated.text))
+    return RotationOut(
+        old=KeyOut.from_object(rotated.old), new=NewKeyOut.from_object(rotated.new, key=rotated.text)
+    )
 
 
 @router.delete("/api-keys/{key_id}", status_code=204, responses=NOT_FOUND)
@@ -98,7 +121,9 @@ def read_key_limits(key_id: KeyId, _admin: Admin, session: SessionIn) -> KeyLimi
 
 @router.put("/api-keys/{key_id}/limits", responses=NOT_FOUND)
 def put_key_limits(key_id: KeyId, body: KeyLimitsIn, admin: Admin, session: SessionIn) -> KeyLimitsOut:
-    """Sets the limits of a key on logging records. They apply within 5 seconds; callers beyond them get 429 or 507 with `Retry-After`."""
+    """Sets the limits of a key on logging records. They apply within 5 seconds; callers beyond them get
+    429 or 507 with `Retry-After`.
+    """
     stored = ApiKeys(session).get(key_id)
     before, after = find_key_limits(session, stored.id), body.read_as(KeyLimits)
     put_limits(session, stored.id, after)
@@ -113,7 +138,9 @@ def list_key_use(_admin: Admin, session: SessionIn) -> KeyUsePage:
     """Returns what the keys used of the routes that log records, next to their limits; some seconds old."""
     return KeyUsePage(
         keys=[
-            KeyUseOut.from_object(key_use.use, key_id=key_use.key_id, name=key_use.name, limits=key_use.limits)
+            KeyUseOut.from_object(
+                key_use.use, key_id=key_use.key_id, name=key_use.name, limits=key_use.limits
+            )
             for key_use in read_key_use(session)
         ]
     )
@@ -121,12 +148,16 @@ def list_key_use(_admin: Admin, session: SessionIn) -> KeyUsePage:
 
 @router.post("/log-ins", status_code=201, responses=answers(TooManyTries))
 async def log_in(body: LogInIn, request: Request, services: ServicesIn, now: NowIn) -> LogInOut:
-    """Returns a token for a user's name and password, to be sent like an API key. It ends with the session, and with a new password.
+    """Returns a token for a user's name and password, to be sent like an API key. It ends with the session,
+    and with a new password.
 
-    For people at a script. Programs that run by themselves have API keys. Failures count by name and address, as on the log-in page.
+    For people at a script. Programs that run by themselves have API keys. Failures count by name and
+    address, as on the log-in page.
     """
     address: str = request.state.client_address
-    token = await log_in_with_password(services, body.name, body.password, address=address, client=name_client(address))
+    token = await log_in_with_password(
+        services, body.name, body.password, address=address, client=name_client(address)
+    )
     return LogInOut(token=token, expires_at=now + LASTS)
 
 

@@ -22,7 +22,9 @@ _PASSWORD = "a sentence is a good password"  # noqa: S105 - shown in the documen
 class UserIn(In):
     """A new user."""
 
-    model_config = example({"name": "ada.lovelace", "password": _PASSWORD, "role": "read", "deployment_id": None})
+    model_config = example(
+        {"name": "ada.lovelace", "password": _PASSWORD, "role": "read", "deployment_id": None}
+    )
 
     name: str
     """The name to log in with: small letters, digits, `.`, `_`, `@` and `-`."""

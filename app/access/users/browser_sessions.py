@@ -38,10 +38,12 @@ _REFUSED = "That user name and password do not go together."
 
 
 def log_in_with_password(database: Database, name: str, password: str, *, address: str) -> str:
-    """Returns a new session's token for the user of that name. Holds no connection while it compares the password, which takes long.
+    """Returns a new session's token for the user of that name. Holds no connection while it compares the
+    password, which takes long.
 
     Raises:
-    Unauthenticated: the name or the password is wrong, or the user is disabled; the message does not say which.
+    Unauthenticated: the name or the password is wrong, or the user is disabled; the message does not say
+    which.
     """
     with database.transaction() as session:
         stored_hash = _password_hash(session, name)
@@ -49,7 +51,9 @@ def log_in_with_password(database: Database, name: str, password: str, *, addres
         raise Unauthenticated(_REFUSED)
     token = _new_token()
     with database.transaction() as session:
-        if _password_hash(session, name) != stored_hash:  # changed or disabled meanwhile, which has ended every session but this
+        if (
+            _password_hash(session, name) != stored_hash
+        ):  # changed or disabled meanwhile, which has ended every session but this
             raise Unauthenticated(_REFUSED)
         sessions.start(session, token_hash(token), lasts=LASTS, user_no=users.get(session, name).no)
         record_activity(session, f"user:{name}", STARTED, details={"method": PASSWORD, "address": address})
@@ -84,7 +88,9 @@ def log_out(session: Session, token: str, principal: Principal, *, address: str)
     record_activity(session, principal.actor, ENDED, details={"address": address})
 
 
-def log_in_at_issuer(session: Session, identity: Identity, *, lasts: timedelta, sealed_id_token: bytes, address: str) -> str:
+def log_in_at_issuer(
+    session: Session, identity: Identity, *, lasts: timedelta, sealed_id_token: bytes, address: str
+) -> str:
     """Returns a new session's token for a person that the issuer has just named.
 
     Raises:
@@ -99,7 +105,9 @@ def log_in_at_issuer(session: Session, identity: Identity, *, lasts: timedelta, 
 
 
 def log_out_everywhere(session: Session, token: str, principal: Principal, *, address: str) -> int:
-    """Ends the session of that token and all others of its user or key; returns how many others there were."""
+    """Ends the session of that token and all others of its user or key; returns how many others there
+    were.
+    """
     ended = sessions.end_other_sessions(session, token_hash(token))
     sessions.end(session, token_hash(token))
     record_activity(session, principal.actor, ENDED, details={"address": address, "other_sessions": ended})
@@ -108,7 +116,9 @@ def log_out_everywhere(session: Session, token: str, principal: Principal, *, ad
 
 def build_principal(holder: Holder) -> Principal:
     actor = f"user:{holder.id}" if holder.is_user else holder.id
-    return Principal(actor=actor, role=Role(holder.role), deployment_no=holder.deployment_no, name=holder.name)
+    return Principal(
+        actor=actor, role=Role(holder.role), deployment_no=holder.deployment_no, name=holder.name
+    )
 
 
 def token_hash(token: str) -> bytes:

@@ -31,7 +31,12 @@ class User:
 
 def add(session: Session, name: str, *, password_hash: str, role: str, deployment_no: int | None) -> User:
     values = {"name": name, "password_hash": password_hash, "role": role, "deployment_no": deployment_no}
-    added = insert(UserRow).values(values).on_conflict_do_nothing(index_elements=[UserRow.name]).returning(UserRow.no)
+    added = (
+        insert(UserRow)
+        .values(values)
+        .on_conflict_do_nothing(index_elements=[UserRow.name])
+        .returning(UserRow.no)
+    )
     if session.scalar(added) is None:
         raise Conflict(f"There is a user {name} already. Choose another name, or change that user.")
     return get(session, name)
@@ -59,9 +64,17 @@ def find_of_issuer(session: Session, issuer: str, subject: str) -> User | None:
     return _find(session, UserRow.issuer == issuer, UserRow.subject == subject)
 
 
-def add_of_issuer(session: Session, name: str, *, issuer: str, subject: str, role: str, deployment_no: int | None) -> bool:
+def add_of_issuer(
+    session: Session, name: str, *, issuer: str, subject: str, role: str, deployment_no: int | None
+) -> bool:
     """Stores a user of an issuer; returns False where the name or the subject is taken."""
-    values = {"name": name, "issuer": issuer, "subject": subject, "role": role, "deployment_no": deployment_no}
+    values = {
+        "name": name,
+        "issuer": issuer,
+        "subject": subject,
+        "role": role,
+        "deployment_no": deployment_no,
+    }
     added = insert(UserRow).values(values).on_conflict_do_nothing().returning(UserRow.no)
     return session.scalar(added) is not None
 

@@ -19,7 +19,13 @@ from .user_rules import change_password, change_role, create_user
 router = APIRouter(prefix="/v1/users", tags=["users"])
 
 UserName = Annotated[
-    str, Path(description="The user's name.", max_length=64, pattern=r"^[a-z0-9][a-z0-9._@-]*$", examples=["ada.lovelace"])
+    str,
+    Path(
+        description="The user's name.",
+        max_length=64,
+        pattern=r"^[a-z0-9][a-z0-9._@-]*$",
+        examples=["ada.lovelace"],
+    ),
 ]
 
 
@@ -27,8 +33,16 @@ UserName = Annotated[
 def post_user(body: UserIn, admin: Admin, session: SessionIn) -> UserOut:
     """Creates a user, who logs in to the pages with the name and the password."""
     bound = bound_to(body.deployment_id, session)
-    user = create_user(session, body.name, password=body.password.get_secret_value(), role=body.role, deployment_no=bound)
-    record_activity(session, admin.actor, "user.created", subject=user.name, details=changes_between(None, _user_facts(user)))
+    user = create_user(
+        session, body.name, password=body.password.get_secret_value(), role=body.role, deployment_no=bound
+    )
+    record_activity(
+        session,
+        admin.actor,
+        "user.created",
+        subject=user.name,
+        details=changes_between(None, _user_facts(user)),
+    )
     return UserOut.from_object(user)
 
 
@@ -40,11 +54,16 @@ def list_users(_admin: Admin, session: SessionIn, paging: ShortNumberPaging) -> 
 
 @router.patch("/{name}", responses=NOT_FOUND)
 def change_user(name: UserName, body: UserPatch, admin: Admin, session: SessionIn) -> UserOut:
-    """Changes a user's password or role, or disables the user. Processes that have just seen the user notice within 5 seconds."""
+    """Changes a user's password or role, or disables the user. Processes that have just seen the user
+    notice within 5 seconds.
+    """
     user = users.get(session, name)
     # An admin who locks themselves out could not undo it.
     if admin.actor == f"user:{name}" and (body.disabled or body.role is not None):
-        raise InvalidInput.of("disabled" if body.disabled else "role", "cannot be changed by the user it is about; ask another admin")
+        raise InvalidInput.of(
+            "disabled" if body.disabled else "role",
+            "cannot be changed by the user it is about; ask another admin",
+        )
     if body.password is not None:
         change_password(session, user, body.password.get_secret_value())
     if body.role is not None:
@@ -53,7 +72,9 @@ def change_user(name: UserName, body: UserPatch, admin: Admin, session: SessionI
         users.set_disabled(session, user, disabled=body.disabled)
     # Read again: `user` is as it was before the changes.
     changed = users.get(session, name)
-    details = changes_between(_user_facts(user), _user_facts(changed)) | ({} if body.password is None else {"password": "changed"})
+    details = changes_between(_user_facts(user), _user_facts(changed)) | (
+        {} if body.password is None else {"password": "changed"}
+    )
     if details:
         record_activity(session, admin.actor, "user.changed", subject=name, details=details)
     return UserOut.from_object(changed)

@@ -33,21 +33,33 @@ def start(
 ) -> None:
     """Stores a new session, and deletes ended ones. `id_token` is that of an issuer, encrypted."""
     session.execute(delete(SessionRow).where(SessionRow.expires_at < func.now()))
-    values = {"token_hash": token_hash, "user_no": user_no, "key_no": key_no, "id_token": id_token, "expires_at": func.now() + lasts}
+    values = {
+        "token_hash": token_hash,
+        "user_no": user_no,
+        "key_no": key_no,
+        "id_token": id_token,
+        "expires_at": func.now() + lasts,
+    }
     session.execute(insert(SessionRow).values(values))
 
 
 def find_holder(session: Session, token_hash: bytes) -> Holder | None:
     """Returns the user or key; None if the session is over, or its holder no longer has access."""
-    row = session.scalars(select(SessionRow).where(SessionRow.token_hash == token_hash, SessionRow.expires_at > func.now())).one_or_none()
+    row = session.scalars(
+        select(SessionRow).where(SessionRow.token_hash == token_hash, SessionRow.expires_at > func.now())
+    ).one_or_none()
     if row is None:
         return None
     if row.user_no is not None:
-        user = session.scalars(select(UserRow).where(UserRow.no == row.user_no, UserRow.disabled_at.is_(None))).one_or_none()
+        user = session.scalars(
+            select(UserRow).where(UserRow.no == row.user_no, UserRow.disabled_at.is_(None))
+        ).one_or_none()
         if user is None:
             return None
         return read_row(Holder, user, is_user=True, id=user.name)
-    key = session.scalars(select(ApiKeyRow).where(ApiKeyRow.no == row.key_no, ApiKeyRow.revoked_at.is_(None), _LIVES)).one_or_none()
+    key = session.scalars(
+        select(ApiKeyRow).where(ApiKeyRow.no == row.key_no, ApiKeyRow.revoked_at.is_(None), _LIVES)
+    ).one_or_none()
     if key is None:
         return None
     return read_row(Holder, key, is_user=False)
@@ -64,15 +76,26 @@ def find_id_token(session: Session, token_hash: bytes) -> bytes | None:
 
 def end_other_sessions(session: Session, token_hash: bytes) -> int:
     """Ends all other sessions of that session's holder; returns how many."""
-    present = select(SessionRow.user_no, SessionRow.key_no).where(SessionRow.token_hash == token_hash).subquery()
+    present = (
+        select(SessionRow.user_no, SessionRow.key_no).where(SessionRow.token_hash == token_hash).subquery()
+    )
     is_same = or_(SessionRow.user_no == present.c.user_no, SessionRow.key_no == present.c.key_no)
     tokens = select(SessionRow.token_hash).where(is_same, SessionRow.token_hash != token_hash)
-    return len(session.scalars(delete(SessionRow).where(SessionRow.token_hash.in_(tokens)).returning(SessionRow.token_hash)).all())
+    return len(
+        session.scalars(
+            delete(SessionRow).where(SessionRow.token_hash.in_(tokens)).returning(SessionRow.token_hash)
+        ).all()
+    )
 
 
 def use_state(session: Session, state_hash: bytes, *, lasts: timedelta) -> bool:
     """Stores that a log-in at an issuer has ended; False where it had before. Deletes forgotten ones."""
     session.execute(delete(UsedLogInRow).where(UsedLogInRow.expires_at < func.now()))
     values = {"state_hash": state_hash, "expires_at": func.now() + lasts}
-    added = postgresql.insert(UsedLogInRow).values(values).on_conflict_do_nothing().returning(UsedLogInRow.state_hash)
+    added = (
+        postgresql.insert(UsedLogInRow)
+        .values(values)
+        .on_conflict_do_nothing()
+        .returning(UsedLogInRow.state_hash)
+    )
     return session.scalar(added) is not None

@@ -20,13 +20,20 @@ ROLES = frozenset(Role) - {Role.INGEST}
 """A role that may only log records has nothing to look at."""
 
 
-def create_user(session: Session, name: str, *, password: str, role: Role, deployment_no: int | None = None) -> User:
+def create_user(
+    session: Session, name: str, *, password: str, role: Role, deployment_no: int | None = None
+) -> User:
     problems = [*_password_problems(name, password), *_role_problems(role, bound=deployment_no is not None)]
     if not NAME.fullmatch(name):
-        rule = "must have 1 to 64 of the characters a-z, 0-9, `.`, `_`, `@` and `-`, and begin with a letter or digit"
+        rule = (
+            "must have 1 to 64 of the characters a-z, 0-9, `.`, `_`, `@` and `-`, and begin with a "
+            "letter or digit"
+        )
         problems.insert(0, FieldProblem("name", rule))
     refuse(problems)
-    return users.add(session, name, password_hash=hash_password(password), role=role, deployment_no=deployment_no)
+    return users.add(
+        session, name, password_hash=hash_password(password), role=role, deployment_no=deployment_no
+    )
 
 
 def change_password(session: Session, user: User, password: str) -> None:
@@ -36,7 +43,9 @@ def change_password(session: Session, user: User, password: str) -> None:
 
 
 def change_role(session: Session, user: User, role: Role) -> None:
-    """Gives the user another role. Raises InvalidInput if people cannot have it, or not for one deployment only."""
+    """Gives the user another role. Raises InvalidInput if people cannot have it, or not for one deployment
+    only.
+    """
     refuse([*_role_problems(role, bound=user.deployment_no is not None), *_issuer_problems(user, "role")])
     users.change(session, user, role=role)
 
@@ -47,19 +56,32 @@ def _password_problems(name: str, password: str) -> list[FieldProblem]:
 
 
 def _issuer_problems(user: User, field: str) -> list[FieldProblem]:
-    return [] if user.issuer is None else [FieldProblem(field, f"comes from the issuer {user.issuer}, at each log-in; change it there")]
+    return (
+        []
+        if user.issuer is None
+        else [FieldProblem(field, f"comes from the issuer {user.issuer}, at each log-in; change it there")]
+    )
 
 
 def _role_problems(role: Role, *, bound: bool) -> list[FieldProblem]:
     if role not in ROLES:
-        return [FieldProblem("role", "must be aggregates, read, manage or admin: a person who may only log records has nothing to look at")]
+        return [
+            FieldProblem(
+                "role",
+                "must be aggregates, read, manage or admin: a person who may only log records has nothing "
+                "to look at",
+            )
+        ]
     if role is Role.ADMIN and bound:
-        return [FieldProblem("deployment_id", "an admin cannot be bound to a deployment; use the role manage")]
+        return [
+            FieldProblem("deployment_id", "an admin cannot be bound to a deployment; use the role manage")
+        ]
     return []
 
 
 def admit_user(session: Session, identity: Identity, *, is_log_in: bool) -> User:
-    """Returns the user of an identity. A log-in renews the stored role and deployment; a bearer token has its own and changes nothing.
+    """Returns the user of an identity. A log-in renews the stored role and deployment; a bearer token has its
+    own and changes nothing.
 
     Raises:
     Unauthenticated: the user is disabled here.
@@ -70,7 +92,12 @@ def admit_user(session: Session, identity: Identity, *, is_log_in: bool) -> User
     user = users.find_of_issuer(session, identity.issuer, identity.subject)
     if user is None:
         for name in (identity.name, identity.distinct_name):
-            facts = {"issuer": identity.issuer, "subject": identity.subject, "role": identity.grant.role, "deployment_no": no}
+            facts = {
+                "issuer": identity.issuer,
+                "subject": identity.subject,
+                "role": identity.grant.role,
+                "deployment_no": no,
+            }
             if users.add_of_issuer(session, name, **facts):  # type: ignore[arg-type]
                 details = changes_between(None, {**grant, "issuer": identity.issuer})
                 record_activity(session, f"{USER}{name}", "user.created", subject=name, details=details)

@@ -19,7 +19,9 @@ class Delivered:
 
 @frozen(kw_only=True)
 class Undelivered:
-    """The receiver did not confirm. Without secrets; `answer` are its own words; `is_refused`: it refused this content."""
+    """The receiver did not confirm. Without secrets; `answer` are its own words; `is_refused`: it refused
+    this content.
+    """
 
     reason: str
     answer: str = ""
@@ -32,6 +34,8 @@ class Undelivered:
 
 
 def pause_after(attempts: int, failure: Undelivered, now: datetime) -> timedelta:
-    """Returns the pause after failed attempt number `attempts` (from 1): doubling, at least the receiver's."""
+    """Returns the pause after failed attempt number `attempts` (from 1): doubling, at least the
+    receiver's.
+    """
     pause = min(FIRST_PAUSE_SECONDS * 2.0 ** min(attempts - 1, 10), LONGEST_PAUSE_SECONDS)
     return timedelta(seconds=max(pause, retry_after_seconds(failure.retry_after, now) or 0.0))

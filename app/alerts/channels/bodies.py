@@ -54,7 +54,9 @@ class AlertChannelIn(In):
     """Signing key of a webhook: `whsec_` and base64. Left out: the stored one stays, or one is made and
     shown once."""
 
-    to: list[Annotated[str, Field(max_length=MAX_ADDRESS)]] | None = Field(default=None, max_length=MAX_RECIPIENTS)
+    to: list[Annotated[str, Field(max_length=MAX_ADDRESS)]] | None = Field(
+        default=None, max_length=MAX_RECIPIENTS
+    )
     """E-mail addresses."""
 
     def to_domain(self) -> ChannelContent:
@@ -109,7 +111,9 @@ class OpenAlertsIn(In):
 
 
 class OpenAlertsSentOut(Out):
-    """The result of sending the open alerts. Each becomes a notification `opened`, with the alert as it is now."""
+    """The result of sending the open alerts. Each becomes a notification `opened`, with the alert as it is
+    now.
+    """
 
     model_config = example({"queued": 2, "sent_before": 1, "left": 0})
 

@@ -37,7 +37,9 @@ class ChannelKind(StrEnum):
 
 @frozen(kw_only=True)
 class ChannelContent:
-    """The content of a channel. `secret` signs messages to a webhook; a Slack-compatible webhook's `url` is a secret, too."""
+    """The content of a channel. `secret` signs messages to a webhook; a Slack-compatible webhook's `url`
+    is a secret, too.
+    """
 
     name: str
     kind: ChannelKind
@@ -66,34 +68,65 @@ class Channel:
 
 
 def content_problems(content: ChannelContent, *, is_new: bool) -> list[FieldProblem]:
-    """Returns the problems of a channel, except for its URL's host; a stored one may leave its secrets out."""
+    """Returns the problems of a channel, except for its URL's host; a stored one may leave its secrets
+    out.
+    """
     findings = [("name", name_problem(content.name))]
     match content.kind:
         case ChannelKind.EMAIL:
-            findings += [("url", _refuse_unused(content.url, "e-mail")), ("secret", _refuse_unused(content.secret, "e-mail"))]
+            findings += [
+                ("url", _refuse_unused(content.url, "e-mail")),
+                ("secret", _refuse_unused(content.secret, "e-mail")),
+            ]
             if not content.to:
                 findings.append(("to", "must name at least one address"))
             elif len(content.to) > MAX_RECIPIENTS:
-                findings.append(("to", f"must name at most {MAX_RECIPIENTS} addresses, found {len(content.to)}; use a mailing list"))
+                findings.append(
+                    (
+                        "to",
+                        (
+                            f"must name at most {MAX_RECIPIENTS} addresses, found {len(content.to)}; use a "
+                            "mailing list"
+                        ),
+                    )
+                )
             # Mail servers ignore case in practice.
             elif len({address.lower() for address in content.to}) < len(content.to):
                 findings.append(("to", "names an address twice"))
             else:
-                message = "must be an e-mail address such as risk@example.com, in ASCII and without a display name"
-                findings += [(f"to[{no}]", message) for no, address in enumerate(content.to) if not is_mail_address(address)]
+                message = (
+                    "must be an e-mail address such as risk@example.com, in ASCII and without a display name"
+                )
+                findings += [
+                    (f"to[{no}]", message)
+                    for no, address in enumerate(content.to)
+                    if not is_mail_address(address)
+                ]
         case ChannelKind.SLACK:
             # The URL cannot be read back, so a change of the name must not need it.
-            findings += [("url", _check_url(content.url, is_needed=is_new)), ("to", "is for e-mail only" if content.to else None)]
+            findings += [
+                ("url", _check_url(content.url, is_needed=is_new)),
+                ("to", "is for e-mail only" if content.to else None),
+            ]
             findings.append(("secret", _refuse_unused(content.secret, "slack, whose URL is the secret")))
         case ChannelKind.WEBHOOK:
-            findings += [("url", _check_url(content.url, is_needed=True)), ("to", "is for e-mail only" if content.to else None)]
+            findings += [
+                ("url", _check_url(content.url, is_needed=True)),
+                ("to", "is for e-mail only" if content.to else None),
+            ]
             if content.secret is not None:
                 try:
                     key = base64.b64decode(content.secret.removeprefix(SECRET_PREFIX), validate=True)
                 except ValueError:
                     key = b""
-                if not content.secret.startswith(SECRET_PREFIX) or not MIN_SECRET_BYTES <= len(key) <= MAX_SECRET_BYTES:
-                    expected = f"must be {SECRET_PREFIX} and the base64 of {MIN_SECRET_BYTES} to {MAX_SECRET_BYTES} random bytes"
+                if (
+                    not content.secret.startswith(SECRET_PREFIX)
+                    or not MIN_SECRET_BYTES <= len(key) <= MAX_SECRET_BYTES
+                ):
+                    expected = (
+                        f"must be {SECRET_PREFIX} and the base64 of {MIN_SECRET_BYTES} to "
+                        f"{MAX_SECRET_BYTES} random bytes"
+                    )
                     findings.append(("secret", f"{expected}, or left out to have one made"))
     return [FieldProblem(name, message) for name, message in findings if message is not None]
 
@@ -105,9 +138,16 @@ def with_secret(content: ChannelContent, before: Channel | None) -> ChannelConte
     """
     if content.kind is not ChannelKind.WEBHOOK or content.secret is not None:
         return content
-    if before is not None and before.url is not None and content.url is not None and _origin(before.url) == _origin(content.url):
+    if (
+        before is not None
+        and before.url is not None
+        and content.url is not None
+        and _origin(before.url) == _origin(content.url)
+    ):
         return content
-    return replace(content, secret=SECRET_PREFIX + base64.b64encode(secrets.token_bytes(MIN_SECRET_BYTES)).decode())
+    return replace(
+        content, secret=SECRET_PREFIX + base64.b64encode(secrets.token_bytes(MIN_SECRET_BYTES)).decode()
+    )
 
 
 def secret_bytes(secret: str) -> bytes:

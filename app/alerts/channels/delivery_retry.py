@@ -6,12 +6,16 @@ from ...domain.alert import Event
 from .notification import Notification, NotificationState
 
 NOTIFICATION_LEASE = timedelta(seconds=60)
-"""Silence of a sender after which its notification is sent again: at least twice as long as an attempt may take."""
+"""Silence of a sender after which its notification is sent again: at least twice as long as an attempt may
+take.
+"""
 
 GIVE_UP_AFTER = timedelta(days=3)
 
 KEPT = timedelta(days=90)
-"""Min time that a notification is kept. While its alert is open it is kept, so that the alert is not sent twice."""
+"""Min time that a notification is kept. While its alert is open it is kept, so that the alert is not sent
+twice.
+"""
 
 
 def state_after_failure(notification: Notification, *, is_refused: bool, now: datetime) -> NotificationState:

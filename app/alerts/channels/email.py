@@ -44,7 +44,14 @@ def alert_mail(body: Mapping[str, Any], *, sender: str, to: Sequence[str]) -> Em
     if body["alert"] is not None:
         mail["References"] = f"<alert-{body['alert']['id']}@{domain}>"
     mail["Auto-Submitted"] = "auto-generated"
-    lines = [sentence(body), "", *(f"{name}: {value}" for name, value in facts(body)), "", f"Evenhand, notification {body['id']}", ""]
+    lines = [
+        sentence(body),
+        "",
+        *(f"{name}: {value}" for name, value in facts(body)),
+        "",
+        f"Evenhand, notification {body['id']}",
+        "",
+    ]
     mail.set_content("\n".join(lines))
     return mail
 
@@ -59,10 +66,14 @@ def send_mail(mail: EmailMessage, server: MailServer) -> Delivered | Undelivered
     except (OSError, ValueError) as error:  # a challenge may be no base64
         reason = _shown(_reason(error), server)
         is_refused = isinstance(error, smtplib.SMTPDataError) and error.smtp_code >= _PERMANENT
-        return Undelivered(reason=f"The mail server {server.host}:{server.port} {reason}.", is_refused=is_refused)
+        return Undelivered(
+            reason=f"The mail server {server.host}:{server.port} {reason}.", is_refused=is_refused
+        )
     if refused:
         code, reply = next(iter(refused.values()))
-        return Delivered(f"The mail server refused {len(refused)} of the addresses: {code} {_shown(_said(reply), server)}.")
+        return Delivered(
+            f"The mail server refused {len(refused)} of the addresses: {code} {_shown(_said(reply), server)}."
+        )
     return Delivered()
 
 
@@ -160,7 +171,9 @@ def _said(reply: bytes | str) -> str:
 
 def _shown(text: str, server: MailServer) -> str:
     # Without the password before it is cut, which could leave half of it.
-    credentials = Credentials(kind=CredentialsKind.BASIC, name=server.user or "", secret=server.password or "")
+    credentials = Credentials(
+        kind=CredentialsKind.BASIC, name=server.user or "", secret=server.password or ""
+    )
     return redacted(text, credentials)[:_SHOWN_CHARACTERS].rstrip(".")
 
 

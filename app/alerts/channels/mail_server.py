@@ -13,7 +13,9 @@ _PORTS = {"smtp": 587, "smtps": 465}
 
 @frozen(kw_only=True)
 class MailServer:
-    """The server that takes e-mail. `is_tls`: TLS from the first byte; otherwise STARTTLS where it is offered."""
+    """The server that takes e-mail. `is_tls`: TLS from the first byte; otherwise STARTTLS where it is
+    offered.
+    """
 
     host: str
     port: int
@@ -37,14 +39,25 @@ def read_mail_server(settings: Settings) -> MailServer | None:
     if (user is None) != (password is None) or not f"{user}{password}".isascii():
         raise SetupError("EVENHAND_SMTP_URL must hold both a user and a password or neither, in ASCII.")
     if not is_mail_address(settings.smtp_sender):
-        raise SetupError("EVENHAND_SMTP_SENDER must be the e-mail address that alerts come from, such as evenhand@example.com.")
+        raise SetupError(
+            "EVENHAND_SMTP_SENDER must be the e-mail address that alerts come from, such as "
+            "evenhand@example.com."
+        )
     sender = settings.smtp_sender
-    return MailServer(host=host, port=port or _PORTS[url.scheme], is_tls=url.scheme == "smtps", user=user, password=password, sender=sender)
+    return MailServer(
+        host=host,
+        port=port or _PORTS[url.scheme],
+        is_tls=url.scheme == "smtps",
+        user=user,
+        password=password,
+        sender=sender,
+    )
 
 
 def _unreadable() -> SetupError:
     # Without the address: it holds a password.
     return SetupError(
-        "EVENHAND_SMTP_URL cannot be read: write it as smtp://user:password@host:587 or smtps://user:password@host:465;"
+        "EVENHAND_SMTP_URL cannot be read: write it as smtp://user:password@host:587 or "
+        "smtps://user:password@host:465;"
         " special characters of the password must be percent-encoded."
     )

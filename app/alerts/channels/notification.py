@@ -28,7 +28,8 @@ class NotificationState(StrEnum):
 class Notification:
     """One message to one channel. `id` is the same in every attempt; `alert_id` is None for a test.
 
-    `next_attempt_at` is None once it is over; during an attempt it is the time from which that attempt counts as lost.
+    `next_attempt_at` is None once it is over; during an attempt it is the time from which that attempt
+    counts as lost.
     """
 
     no: int
@@ -55,16 +56,28 @@ _MEMBERS = (
 
 
 def alert_message(alert: Alert, event: Event, *, now: datetime) -> dict[str, Any]:
-    about = {name: getattr(alert, name) for name in _MEMBERS} | asdict(alert.subject) | {"path": f"/alerts/{alert.id}"}
+    about = (
+        {name: getattr(alert, name) for name in _MEMBERS}
+        | asdict(alert.subject)
+        | {"path": f"/alerts/{alert.id}"}
+    )
     worded = alert.change if event is Event.EXPLAINED and alert.change is not None else alert.facts
-    return new_message(event, now=now, sentence=str(worded.get("sentence", "")), display=display_sentence(worded), about=about)
+    return new_message(
+        event,
+        now=now,
+        sentence=str(worded.get("sentence", "")),
+        display=display_sentence(worded),
+        about=about,
+    )
 
 
 def message_of_test(*, now: datetime) -> dict[str, Any]:
     return new_message(Event.TEST, now=now, sentence=TEST_SENTENCE, display=TEST_SENTENCE, about=None)
 
 
-def new_message(event: Event, *, now: datetime, sentence: str, display: str, about: dict[str, Any] | None) -> dict[str, Any]:
+def new_message(
+    event: Event, *, now: datetime, sentence: str, display: str, about: dict[str, Any] | None
+) -> dict[str, Any]:
     """Returns a message with an id of its own, which becomes JSON once it is stored."""
     return {
         "type": f"alert.{event.value}",

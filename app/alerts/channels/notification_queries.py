@@ -29,10 +29,12 @@ _NEXT = text("""
     FROM alert_channels c
     CROSS JOIN LATERAL (
         (SELECT w.no FROM notifications w
-         WHERE w.channel_no = c.no AND w.claimable_at IS NOT NULL AND w.state = 'waiting' AND w.alert_no IS NOT NULL
+         WHERE w.channel_no = c.no AND w.claimable_at IS NOT NULL AND w.state = 'waiting'
+             AND w.alert_no IS NOT NULL
            AND NOT EXISTS (
                SELECT FROM notifications e
-               WHERE e.channel_no = c.no AND e.claimable_at IS NOT NULL AND e.alert_no = w.alert_no AND e.no < w.no AND e.state = 'refused')
+               WHERE e.channel_no = c.no AND e.claimable_at IS NOT NULL AND e.alert_no = w.alert_no
+                   AND e.no < w.no AND e.state = 'refused')
          ORDER BY w.no LIMIT 1)
         UNION ALL
         (SELECT r.no FROM notifications r
@@ -54,9 +56,10 @@ _NEXT = text("""
 """)
 """The next notification to send.
 
-Only the head of each channel's queue is looked at, so a dead channel holds up no other. One refused for its content leaves the queue, with
-all later ones of its alert. A test is in no queue. One channel is sent one at a time. `claimable_at` is repeated because Postgres checks it
-again on a row that changed before it could be locked.
+Only the head of each channel's queue is looked at, so a dead channel holds up no other. One refused for
+its content leaves the queue, with all later ones of its alert. A test is in no queue. One channel is sent
+one at a time. `claimable_at` is repeated because Postgres checks it again on a row that changed before it
+could be locked.
 """
 
 
@@ -69,9 +72,13 @@ class ClaimedNotification:
 
 def queue_notifications(session: Session, alert: Alert, event: Event) -> int:
     """Queues a notification for each channel, in the transaction that changes the alert; returns how many."""
-    channels = select(AlertChannelRow.no).join(AlertRuleChannelRow, AlertRuleChannelRow.channel_no == AlertChannelRow.no)
+    channels = select(AlertChannelRow.no).join(
+        AlertRuleChannelRow, AlertRuleChannelRow.channel_no == AlertChannelRow.no
+    )
     # A channel that is being deleted must not be written to.
-    present = channels.where(AlertRuleChannelRow.rule_no == alert.rule_no).with_for_update(read=True, key_share=True, of=AlertChannelRow)
+    present = channels.where(AlertRuleChannelRow.rule_no == alert.rule_no).with_for_update(
+        read=True, key_share=True, of=AlertChannelRow
+    )
     nos = session.scalars(present.order_by(AlertChannelRow.no)).all()
     now = current_time(session)
     for no in nos:
@@ -81,12 +88,18 @@ def queue_notifications(session: Session, alert: Alert, event: Event) -> int:
 
 def queue_notification(session: Session, channel: Channel, alert: Alert, event: Event) -> None:
     """Queues one notification of the alert as it is now. The caller holds the channel."""
-    _insert(session, channel.no, event, alert_message(alert, event, now=current_time(session)), alert_no=alert.no)
+    _insert(
+        session, channel.no, event, alert_message(alert, event, now=current_time(session)), alert_no=alert.no
+    )
 
 
 def queue_test(session: Session, channel: Channel) -> Notification:
     """Queues a test; raises NotFound if the channel was deleted."""
-    present = select(AlertChannelRow.no).where(AlertChannelRow.no == channel.no).with_for_update(read=True, key_share=True)
+    present = (
+        select(AlertChannelRow.no)
+        .where(AlertChannelRow.no == channel.no)
+        .with_for_update(read=True, key_share=True)
+    )
     require_present(session.scalar(present), "alert channel", channel.id)
     message = message_of_test(now=current_time(session))
     _insert(session, channel.no, Event.TEST, message, alert_no=None)
@@ -101,10 +114,24 @@ def queue_message(session: Session, channel_nos: Sequence[int], message: dict[st
 
 def end_pauses(session: Session, channel: Channel) -> None:
     # Not the one that is being sent: its `claimable_at` is the end of its lease.
-    waiting = (NotificationRow.channel_no == channel.no, NotificationRow.claimable_at > func.now(), NotificationRow.lease_token.is_(None))
+    waiting = (
+        NotificationRow.channel_no == channel.no,
+        NotificationRow.claimable_at > func.now(),
+        NotificationRow.lease_token.is_(None),
+    )
     # A common table expression, as in `forget_old`.
-    locked = select(NotificationRow.no).where(*waiting).order_by(NotificationRow.no).with_for_update().cte("locked")
-    statement = update(NotificationRow).where(NotificationRow.no.in_(select(locked.c.no))).values(claimable_at=func.now())
+    locked = (
+        select(NotificationRow.no)
+        .where(*waiting)
+        .order_by(NotificationRow.no)
+        .with_for_update()
+        .cte("locked")
+    )
+    statement = (
+        update(NotificationRow)
+        .where(NotificationRow.no.in_(select(locked.c.no)))
+        .values(claimable_at=func.now())
+    )
     session.execute(statement)
 
 
@@ -117,16 +144,25 @@ def claim(session: Session, *, token: str, lease: timedelta) -> ClaimedNotificat
     notification = _one(session, NotificationRow.no == no)
     if notification is None:
         return None
-    return ClaimedNotification(notification=notification, channel=channel_by_no(session, notification.channel_no), token=token)
+    return ClaimedNotification(
+        notification=notification, channel=channel_by_no(session, notification.channel_no), token=token
+    )
 
 
 def record_sent(session: Session, claimed: ClaimedNotification, *, remark: str | None) -> None:
     """Ends the notification as sent, or raises LeaseLost."""
-    values = {"state": NotificationState.SENT, "claimable_at": None, "last_error": remark, "sent_at": func.now()}
+    values = {
+        "state": NotificationState.SENT,
+        "claimable_at": None,
+        "last_error": remark,
+        "sent_at": func.now(),
+    }
     _write(session, claimed, values)
 
 
-def record_failed(session: Session, claimed: ClaimedNotification, *, error: str, state: NotificationState, pause: timedelta) -> None:
+def record_failed(
+    session: Session, claimed: ClaimedNotification, *, error: str, state: NotificationState, pause: timedelta
+) -> None:
     """Ends the attempt: tried again after `pause`, unless it is given up. Raises LeaseLost."""
     claimable_at = None if state is NotificationState.GIVEN_UP else func.now() + pause
     _write(session, claimed, {"state": state, "claimable_at": claimable_at, "last_error": error})
@@ -136,25 +172,42 @@ def forget_old(session: Session) -> int:
     """Deletes ended notifications older than KEPT, unless their alert is open, a few at a time."""
     is_open = exists().where(AlertRow.no == NotificationRow.alert_no, AlertRow.resolved_at.is_(None))
     # Postgres may run a subquery again for each row: minutes for a thousand.
-    oldest = select(NotificationRow.no).where(~is_open).order_by(NotificationRow.no).limit(FORGOTTEN_AT_ONCE).cte("oldest")
+    oldest = (
+        select(NotificationRow.no)
+        .where(~is_open)
+        .order_by(NotificationRow.no)
+        .limit(FORGOTTEN_AT_ONCE)
+        .cte("oldest")
+    )
     oldest = oldest.prefix_with("MATERIALIZED", dialect="postgresql")
     is_old = (NotificationRow.created_at < func.now() - KEPT, NotificationRow.claimable_at.is_(None))
     # Others may be at it, or a deployment is being deleted.
-    locked = select(NotificationRow.no).where(NotificationRow.no.in_(select(oldest.c.no)), *is_old).with_for_update(skip_locked=True)
+    locked = (
+        select(NotificationRow.no)
+        .where(NotificationRow.no.in_(select(oldest.c.no)), *is_old)
+        .with_for_update(skip_locked=True)
+    )
     free = locked.cte("free")
-    statement = delete(NotificationRow).where(NotificationRow.no.in_(select(free.c.no))).returning(NotificationRow.no)
+    statement = (
+        delete(NotificationRow).where(NotificationRow.no.in_(select(free.c.no))).returning(NotificationRow.no)
+    )
     return len(session.scalars(statement).all())
 
 
 def get_notification(session: Session, channel: Channel, notification_id: str) -> Notification:
     """Returns the channel's notification, or raises NotFound."""
-    notification = _one(session, NotificationRow.id == notification_id, NotificationRow.channel_no == channel.no)
+    notification = _one(
+        session, NotificationRow.id == notification_id, NotificationRow.channel_no == channel.no
+    )
     return require_present(notification, "notification", notification_id)
 
 
 def notification_page(session: Session, channel: Channel, paging: Paging) -> list[Notification]:
     statement = _SELECT.where(NotificationRow.channel_no == channel.no)
-    return [read_row(Notification, row) for row in session.execute(page_newest(statement, NotificationRow.no, paging))]
+    return [
+        read_row(Notification, row)
+        for row in session.execute(page_newest(statement, NotificationRow.no, paging))
+    ]
 
 
 _SELECT = (
@@ -174,7 +227,9 @@ def _one(session: Session, *conditions: Any) -> Notification | None:  # noqa: AN
     return None if row is None else read_row(Notification, row)
 
 
-def _insert(session: Session, channel_no: int, event: Event, message: dict[str, Any], *, alert_no: int | None) -> None:
+def _insert(
+    session: Session, channel_no: int, event: Event, message: dict[str, Any], *, alert_no: int | None
+) -> None:
     values = {
         "id": message["id"],
         "channel_no": channel_no,

@@ -27,7 +27,13 @@ log = structlog.get_logger(__name__)
 class Notifier:
     """Sends up to `SENDERS` notifications at a time, each by `send(claimed, now=...)`."""
 
-    def __init__(self, database: Database, send: Callable[..., Delivered | Undelivered], *, lease: timedelta = NOTIFICATION_LEASE) -> None:
+    def __init__(
+        self,
+        database: Database,
+        send: Callable[..., Delivered | Undelivered],
+        *,
+        lease: timedelta = NOTIFICATION_LEASE,
+    ) -> None:
         self._database = database
         self._send = send
         self._lease = lease
@@ -35,7 +41,10 @@ class Notifier:
 
     def start(self, stop: threading.Event) -> None:
         self._threads = [
-            threading.Thread(target=work_until, args=(stop, self.send_next), name=f"notifier-{no}", daemon=True) for no in range(SENDERS)
+            threading.Thread(
+                target=work_until, args=(stop, self.send_next), name=f"notifier-{no}", daemon=True
+            )
+            for no in range(SENDERS)
         ]
         for thread in self._threads:
             thread.start()
@@ -51,7 +60,12 @@ class Notifier:
         if claimed is None:
             return False
         notification, channel = claimed.notification, claimed.channel
-        about = {"notification": notification.id, "channel": channel.id, "kind": channel.kind, "attempt": notification.attempts}
+        about = {
+            "notification": notification.id,
+            "channel": channel.id,
+            "kind": channel.kind,
+            "attempt": notification.attempts,
+        }
         with structlog.contextvars.bound_contextvars(**about):
             outcome: Delivered | Undelivered
             try:
@@ -60,13 +74,18 @@ class Notifier:
                 raise
             except Exception:  # logged; others must go on
                 log.exception("notification_broke")
-                reason = f"Evenhand itself failed on this notification. The worker's log has the details under {notification.id}."
+                reason = (
+                    "Evenhand itself failed on this notification. The worker's log has the details "
+                    f"under {notification.id}."
+                )
                 outcome = Undelivered(reason=reason, is_refused=True)
 
             if isinstance(outcome, Undelivered):
                 pause = pause_after(notification.attempts, outcome, utc_now())
                 with self._database.transaction() as session:
-                    state = state_after_failure(notification, is_refused=outcome.is_refused, now=current_time(session))
+                    state = state_after_failure(
+                        notification, is_refused=outcome.is_refused, now=current_time(session)
+                    )
                     record_failed(session, claimed, error=outcome.sentence, state=state, pause=pause)
                 is_over = state is NotificationState.GIVEN_UP
                 counter.labels(channel.kind, "given_up" if is_over else "retried").inc()

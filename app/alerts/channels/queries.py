@@ -39,26 +39,40 @@ def lock_channels(session: Session, channel_ids: Sequence[str]) -> Sequence[int]
 
     Lock channels before what names them, as a channel's deletion does: no deadlock.
     """
-    present = select(AlertChannelRow.no).where(AlertChannelRow.id.in_(channel_ids)).order_by(AlertChannelRow.no)
+    present = (
+        select(AlertChannelRow.no).where(AlertChannelRow.id.in_(channel_ids)).order_by(AlertChannelRow.no)
+    )
     return session.scalars(present.with_for_update(read=True, key_share=True)).all()
 
 
 def channel_page(session: Session, paging: Paging) -> list[Channel]:
-    return [_channel(row) for row in session.scalars(page_oldest(select(AlertChannelRow), AlertChannelRow.no, paging))]
+    return [
+        _channel(row)
+        for row in session.scalars(page_oldest(select(AlertChannelRow), AlertChannelRow.no, paging))
+    ]
 
 
 def create_channel(session: Session, channel_id: str, content: ChannelContent, sealer: Sealer) -> Channel:
     values = {"id": channel_id, **_open_values(content), "secret": _seal_secret(session, content, sealer)}
-    insertion = insert_if_absent(AlertChannelRow).values(values).on_conflict_do_nothing(index_elements=[AlertChannelRow.id])
+    insertion = (
+        insert_if_absent(AlertChannelRow)
+        .values(values)
+        .on_conflict_do_nothing(index_elements=[AlertChannelRow.id])
+    )
     if session.scalar(insertion.returning(AlertChannelRow.no)) is None:
-        raise Conflict(f"Another request created the alert channel {channel_id} in this moment. Send the request again.")
+        raise Conflict(
+            f"Another request created the alert channel {channel_id} in this moment. Send the request again."
+        )
     return get_channel(session, channel_id)
 
 
 def change_channel(session: Session, channel: Channel, content: ChannelContent, sealer: Sealer) -> Channel:
     """Gives the channel other content. A secret that is left out stays."""
     if content.kind is not channel.kind:
-        raise Conflict(f"The alert channel {channel.id} is of the kind {channel.kind}; delete it first, or choose another id.")
+        raise Conflict(
+            f"The alert channel {channel.id} is of the kind {channel.kind}; delete it first, or choose "
+            "another id."
+        )
     values = _open_values(content)
     if content.kind is ChannelKind.SLACK and content.url is None:
         # The URL is the secret; its host is all that can be read.
@@ -71,14 +85,20 @@ def change_channel(session: Session, channel: Channel, content: ChannelContent, 
         config = {name: setting for name, setting in settings.items() if setting}
         if values == {"name": channel.name, "kind": channel.kind, "config": config}:
             return channel
-    statement = update(AlertChannelRow).where(AlertChannelRow.no == channel.no).values(**values, updated_at=func.now())
+    statement = (
+        update(AlertChannelRow)
+        .where(AlertChannelRow.no == channel.no)
+        .values(**values, updated_at=func.now())
+    )
     session.execute(statement)
     return get_channel(session, channel.id)
 
 
 def delete_channel(session: Session, channel_id: str) -> None:
     """Deletes the channel and its notifications, also from rules. Raises NotFound."""
-    deleted = session.scalar(delete(AlertChannelRow).where(AlertChannelRow.id == channel_id).returning(AlertChannelRow.no))
+    deleted = session.scalar(
+        delete(AlertChannelRow).where(AlertChannelRow.id == channel_id).returning(AlertChannelRow.no)
+    )
     require_present(deleted, "alert channel", channel_id)
 
 

@@ -25,12 +25,21 @@ from .catch_up import send_open_alerts
 from .channel import Channel, ChannelContent, ChannelKind, content_problems, with_secret
 from .mail_server import read_mail_server
 from .notification_queries import end_pauses, get_notification, notification_page, queue_test
-from .queries import change_channel, channel_page, create_channel, delete_channel, find_channel_for_change, get_channel
+from .queries import (
+    change_channel,
+    channel_page,
+    create_channel,
+    delete_channel,
+    find_channel_for_change,
+    get_channel,
+)
 from .unsent_queries import unsent
 
 router = APIRouter(prefix="/v1/alert-channels", tags=["alerts"])
 
-ChannelId = Annotated[str, Path(description="The channel's id, chosen by you.", pattern=ID_PATTERN, examples=["on-call"])]
+ChannelId = Annotated[
+    str, Path(description="The channel's id, chosen by you.", pattern=ID_PATTERN, examples=["on-call"])
+]
 NotificationId = Annotated[str, uuid_path("The notification's id.", "7b0f4a86-0c52-4a3e-8a34-9d1f3c2b7e55")]
 
 
@@ -41,13 +50,25 @@ def require_channel(_principal: WholeManager, session: SessionIn, channel_id: Ch
 ChannelIn = Annotated[Channel, Depends(require_channel)]
 
 _NEW: Answers = {201: {"model": StoredAlertChannelOut, "description": "Created"}}
-_SENT: Answers = {202: {"model": OpenAlertsSentOut, "description": "Queued; the list of notifications says how far they are"}}
-_QUEUED = name_location(202, "Queued; read its address until it is sent or given up", "The notification's address.")
+_SENT: Answers = {
+    202: {
+        "model": OpenAlertsSentOut,
+        "description": "Queued; the list of notifications says how far they are",
+    }
+}
+_QUEUED = name_location(
+    202, "Queued; read its address until it is sent or given up", "The notification's address."
+)
 
 
 @router.put("/{channel_id}", responses=_NEW | CONFLICT)
 def put_alert_channel(
-    body: AlertChannelIn, channel_id: ChannelId, principal: WholeManager, session: SessionIn, services: ServicesIn, response: Response
+    body: AlertChannelIn,
+    channel_id: ChannelId,
+    principal: WholeManager,
+    session: SessionIn,
+    services: ServicesIn,
+    response: Response,
 ) -> StoredAlertChannelOut:
     """Sets a channel. Notifications that wait for it are tried again at once.
 
@@ -74,7 +95,9 @@ def put_alert_channel(
 
 
 @router.get("")
-def list_alert_channels(_principal: WholeManager, session: SessionIn, paging: ShortNumberPaging) -> AlertChannelPage:
+def list_alert_channels(
+    _principal: WholeManager, session: SessionIn, paging: ShortNumberPaging
+) -> AlertChannelPage:
     """Returns the channels, oldest first."""
     return AlertChannelPage.of(channel_page(session, paging), paging)
 
@@ -87,32 +110,45 @@ def read_alert_channel(channel: ChannelIn) -> AlertChannelOut:
 
 @router.delete("/{channel_id}", status_code=204, responses=NOT_FOUND)
 def delete_alert_channel(channel: ChannelIn, principal: WholeManager, session: SessionIn) -> None:
-    """Deletes a channel, with its waiting and its past notifications. Rules that named it go on without it."""
+    """Deletes a channel, with its waiting and its past notifications. Rules that named it go on without
+    it.
+    """
     delete_channel(session, channel.id)
     record_activity(session, principal.actor, "alert_channel.deleted", subject=channel.id)
 
 
 @router.post("/{channel_id}/tests", status_code=202, responses=_QUEUED | NOT_FOUND)
-def test_alert_channel(channel: ChannelIn, principal: WholeManager, session: SessionIn, response: Response) -> NotificationOut:
-    """Sends a test notification, in one attempt. If it is sent, notifications that wait for the channel are tried again at once."""
+def test_alert_channel(
+    channel: ChannelIn, principal: WholeManager, session: SessionIn, response: Response
+) -> NotificationOut:
+    """Sends a test notification, in one attempt. If it is sent, notifications that wait for the channel
+    are tried again at once.
+    """
     notification = queue_test(session, channel)
     record_activity(session, principal.actor, "alert_channel.tested", subject=channel.id)
     response.headers["Location"] = f"/v1/alert-channels/{channel.id}/notifications/{notification.id}"
     return NotificationOut.from_object(notification)
 
 
-@router.post("/{channel_id}/notifications", status_code=202, operation_id="sendOpenAlerts", responses=_SENT | NOT_FOUND)
+@router.post(
+    "/{channel_id}/notifications", status_code=202, operation_id="sendOpenAlerts", responses=_SENT | NOT_FOUND
+)
 def send_open_alerts_to_channel(
     channel: ChannelIn, principal: WholeManager, session: SessionIn, body: OpenAlertsIn | None = None
 ) -> OpenAlertsSentOut:
     """Sends the channel the open alerts of the rules that name it, as notifications `opened`.
 
-    Alerts that were sent to it before are left out unless `again` is true, so the same request again sends nothing twice.
+    Alerts that were sent to it before are left out unless `again` is true, so the same request again sends
+    nothing twice.
     """
     sent = send_open_alerts(session, channel, again=body is not None and body.again)
     if sent.queued:
         record_activity(
-            session, principal.actor, "alert_channel.open_alerts_sent", subject=channel.id, details={"notifications": sent.queued}
+            session,
+            principal.actor,
+            "alert_channel.open_alerts_sent",
+            subject=channel.id,
+            details={"notifications": sent.queued},
         )
     return sent
 
@@ -124,7 +160,9 @@ def list_notifications(channel: ChannelIn, session: SessionIn, paging: NumberPag
 
 
 @router.get("/{channel_id}/notifications/{notification_id}", responses=NOT_FOUND)
-def read_notification(channel: ChannelIn, notification_id: NotificationId, session: SessionIn) -> NotificationOut:
+def read_notification(
+    channel: ChannelIn, notification_id: NotificationId, session: SessionIn
+) -> NotificationOut:
     """Returns one notification and the state of its delivery."""
     return NotificationOut.from_object(get_notification(session, channel, notification_id))
 
@@ -139,7 +177,11 @@ def _require_sound(content: ChannelContent, services: Services, *, is_new: bool)
             problems.append(FieldProblem("url", str(error)))
     if content.kind is ChannelKind.EMAIL and read_mail_server(services.settings) is None:
         problems.append(
-            FieldProblem("kind", "e-mail is not set up here: EVENHAND_SMTP_URL and EVENHAND_SMTP_SENDER, for service and workers")
+            FieldProblem(
+                "kind",
+                "e-mail is not set up here: EVENHAND_SMTP_URL and EVENHAND_SMTP_SENDER, for service and "
+                "workers",
+            )
         )
     refuse(problems)
     return content

@@ -35,7 +35,12 @@ _LEAST_SECRET_CHARACTERS = 6
 
 
 def post_json(
-    url: str, body: bytes, headers: list[tuple[str, str]], policy: EgressPolicy, *, resolver: Resolver = resolve
+    url: str,
+    body: bytes,
+    headers: list[tuple[str, str]],
+    policy: EgressPolicy,
+    *,
+    resolver: Resolver = resolve,
 ) -> Delivered | Undelivered:
     """Sends the body. Blocks: do not call it from a running event loop."""
     try:
@@ -44,7 +49,9 @@ def post_json(
         # `asyncio.run` would wait for a name server that does not answer, for minutes.
         loop = asyncio.new_event_loop()
         try:
-            outcome = loop.run_until_complete(_post(parsed, body, headers, transport, quotes=policy.shows_answers))
+            outcome = loop.run_until_complete(
+                _post(parsed, body, headers, transport, quotes=policy.shows_answers)
+            )
         finally:
             loop.run_until_complete(loop.shutdown_asyncgens())
             loop.close()
@@ -53,11 +60,14 @@ def post_json(
     if isinstance(outcome, Delivered):
         return outcome
 
-    # The path gives access to some receivers, and they echo it. The longest piece first, so that none is left in part.
+    # The path gives access to some receivers, and they echo it. The longest piece first, so that none is left
+    # in part.
     pieces = {parsed.raw_path.decode("ascii"), parsed.path, *parsed.path.split("/")}
     pieces |= {piece for pair in parsed.params.multi_items() for piece in pair}
     reason, answer = outcome.reason, outcome.answer
-    for piece in sorted((piece for piece in pieces if len(piece) >= _LEAST_SECRET_CHARACTERS), key=len, reverse=True):
+    for piece in sorted(
+        (piece for piece in pieces if len(piece) >= _LEAST_SECRET_CHARACTERS), key=len, reverse=True
+    ):
         reason, answer = reason.replace(piece, "[redacted]"), answer.replace(piece, "[redacted]")
     return replace(outcome, reason=reason, answer=answer)
 
@@ -65,11 +75,18 @@ def post_json(
 async def _post(
     url: httpx.URL, body: bytes, headers: list[tuple[str, str]], transport: PinnedTransport, *, quotes: bool
 ) -> Delivered | Undelivered:
-    every = [("Content-Type", "application/json"), ("Accept-Encoding", "identity"), ("User-Agent", "evenhand"), *headers]
+    every = [
+        ("Content-Type", "application/json"),
+        ("Accept-Encoding", "identity"),
+        ("User-Agent", "evenhand"),
+        *headers,
+    ]
     host = url.netloc.decode("ascii")
     try:
         async with asyncio.timeout(TIMEOUT_SECONDS), transport:
-            response = await transport.handle_async_request(httpx.Request("POST", url, headers=every, content=body))
+            response = await transport.handle_async_request(
+                httpx.Request("POST", url, headers=every, content=body)
+            )
             async with aclosing(response):
                 if response.is_success:
                     return Delivered()
@@ -109,7 +126,8 @@ def slack_body(body: Mapping[str, Any]) -> bytes:
     fields = [_markdown(f"*{name}*\n{value}") for name, value in lines]
     blocks: list[dict[str, Any]] = [{"type": "section", "text": _markdown(text)} for text in texts if text]
     blocks += [
-        {"type": "section", "fields": fields[start : start + _FIELDS_PER_SECTION]} for start in range(0, len(fields), _FIELDS_PER_SECTION)
+        {"type": "section", "fields": fields[start : start + _FIELDS_PER_SECTION]}
+        for start in range(0, len(fields), _FIELDS_PER_SECTION)
     ]
     text = "\n".join([*texts, *(f"{name}: {value}" for name, value in lines)])
     return msgspec.json.encode({"text": text, "blocks": blocks})
@@ -148,11 +166,14 @@ def signature(message_id: str, timestamp: int, body: bytes, *, secret: str) -> s
 
 _WRONG_KEY = Undelivered(
     reason=(
-        "The channel's secret was encrypted with another secret key. Give all processes the key it was stored with, "
+        "The channel's secret was encrypted with another secret key. Give all processes the key it was "
+        "stored with, "
         "or send the secret (of Slack: the URL) again."
     )
 )
-_NO_MAIL_SERVER = Undelivered(reason="This worker has no mail server: set EVENHAND_SMTP_URL and EVENHAND_SMTP_SENDER where it runs.")
+_NO_MAIL_SERVER = Undelivered(
+    reason="This worker has no mail server: set EVENHAND_SMTP_URL and EVENHAND_SMTP_SENDER where it runs."
+)
 
 
 @frozen
@@ -171,7 +192,9 @@ class Sender:
         if channel.kind is ChannelKind.EMAIL:
             if self.mail_server is None:
                 return _NO_MAIL_SERVER
-            return send_mail(alert_mail(body, sender=self.mail_server.sender, to=channel.to), self.mail_server)
+            return send_mail(
+                alert_mail(body, sender=self.mail_server.sender, to=channel.to), self.mail_server
+            )
         try:
             secret = self.sealer.unseal(channel.sealed or b"").decode()
         except SetupError:

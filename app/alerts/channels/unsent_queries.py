@@ -9,7 +9,14 @@ from sqlalchemy import ColumnElement, exists, func, select
 from sqlalchemy.orm import Session
 
 from ...base.frozen import frozen
-from ...database.tables import AlertChannelRow, AlertRow, AlertRuleChannelRow, AlertRuleRow, DeploymentRow, NotificationRow
+from ...database.tables import (
+    AlertChannelRow,
+    AlertRow,
+    AlertRuleChannelRow,
+    AlertRuleRow,
+    DeploymentRow,
+    NotificationRow,
+)
 from ...domain.alert import Alert
 from ..queries import alerts_by_no
 from .channel import Channel
@@ -55,13 +62,21 @@ def unsent(session: Session, *, deployment_no: int | None = None) -> list[Unsent
 
 
 def named_channels(session: Session) -> set[str]:
-    named = select(AlertChannelRow.id).join(AlertRuleChannelRow, AlertRuleChannelRow.channel_no == AlertChannelRow.no)
+    named = select(AlertChannelRow.id).join(
+        AlertRuleChannelRow, AlertRuleChannelRow.channel_no == AlertChannelRow.no
+    )
     return set(session.scalars(named.distinct()))
 
 
 def rules_with_open_alerts(session: Session) -> list[RuleWithAlerts]:
     statement = (
-        select(DeploymentRow.id, DeploymentRow.name, AlertRuleRow.id, AlertRuleRow.config["name"].as_string(), func.count())
+        select(
+            DeploymentRow.id,
+            DeploymentRow.name,
+            AlertRuleRow.id,
+            AlertRuleRow.config["name"].as_string(),
+            func.count(),
+        )
         .join(AlertRuleRow, AlertRuleRow.deployment_no == DeploymentRow.no)
         .join(AlertRow, AlertRow.rule_no == AlertRuleRow.no)
         .where(_OPEN)
@@ -73,19 +88,33 @@ def rules_with_open_alerts(session: Session) -> list[RuleWithAlerts]:
 
 def concerned_deployments(session: Session, channel: Channel, rule_no: int | None) -> list[int]:
     """Returns deployments with open alerts of rules (or that rule) that name the channel, in order."""
-    statement = select(AlertRow.deployment_no).join(AlertRuleChannelRow, _NAMES).where(*_open_for(channel, rule_no))
+    statement = (
+        select(AlertRow.deployment_no).join(AlertRuleChannelRow, _NAMES).where(*_open_for(channel, rule_no))
+    )
     return list(session.scalars(statement.distinct().order_by(AlertRow.deployment_no)))
 
 
 def count_open(session: Session, channel: Channel, rule_no: int | None) -> int:
-    statement = select(func.count()).select_from(AlertRow).join(AlertRuleChannelRow, _NAMES).where(*_open_for(channel, rule_no))
+    statement = (
+        select(func.count())
+        .select_from(AlertRow)
+        .join(AlertRuleChannelRow, _NAMES)
+        .where(*_open_for(channel, rule_no))
+    )
     return session.scalars(statement).one()
 
 
-def lock_open_alerts(session: Session, channel: Channel, rule_no: int | None, *, with_sent: bool) -> Sequence[Alert]:
+def lock_open_alerts(
+    session: Session, channel: Channel, rule_no: int | None, *, with_sent: bool
+) -> Sequence[Alert]:
     """Locks open alerts of rules that name the channel, oldest first; `with_sent`: all."""
     not_sent = () if with_sent else (~_SENT,)
-    statement = select(AlertRow.no).join(AlertRuleChannelRow, _NAMES).where(*_open_for(channel, rule_no), *not_sent).order_by(AlertRow.no)
+    statement = (
+        select(AlertRow.no)
+        .join(AlertRuleChannelRow, _NAMES)
+        .where(*_open_for(channel, rule_no), *not_sent)
+        .order_by(AlertRow.no)
+    )
     nos = session.scalars(statement.with_for_update(key_share=True, of=AlertRow)).all()
     return alerts_by_no(session, nos)
 

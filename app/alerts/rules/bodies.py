@@ -40,7 +40,11 @@ _RULE = {
 
 _DEFAULT = VerdictCondition()
 _Row = Annotated[
-    int, Field(json_schema_extra={"minimum": 1, "maximum": MAX_IN_A_ROW}, description="Number of checks in a row in which this must hold.")
+    int,
+    Field(
+        json_schema_extra={"minimum": 1, "maximum": MAX_IN_A_ROW},
+        description="Number of checks in a row in which this must hold.",
+    ),
 ]
 _HOURS: dict[str, Any] = {"minimum": 1, "maximum": MAX_HOURS}
 
@@ -69,7 +73,9 @@ class VerdictConditionIn(In):
 
 
 class EvidenceConditionIn(In):
-    """Enough evidence has accumulated that a metric is beyond a limit. Members that are left out get their default."""
+    """Enough evidence has accumulated that a metric is beyond a limit. Members that are left out get their
+    default.
+    """
 
     kind: Literal["evidence"]
     data: list[FromText[DataSet]] = Field(default=list(EvidenceCondition().data))
@@ -91,7 +97,9 @@ class StaleDataConditionIn(In):
 
 
 class FailedChecksConditionIn(In):
-    """Checks fail, whatever the cause, or cannot ask the model, so that counterfactual figures are missing."""
+    """Checks fail, whatever the cause, or cannot ask the model, so that counterfactual figures are
+    missing.
+    """
 
     kind: Literal["failed_checks"]
     checks_in_a_row: _Row = 1
@@ -162,7 +170,9 @@ class AlertRuleOut(Out):
     @classmethod
     def of(cls, rule: Rule) -> "AlertRuleOut":
         dates = {"created_at": rule.created_at, "updated_at": rule.updated_at}
-        return cls.model_validate({"id": rule.id, "version": rule.version, **rule_json(rule.content), **dates})
+        return cls.model_validate(
+            {"id": rule.id, "version": rule.version, **rule_json(rule.content), **dates}
+        )
 
 
 class AlertRulePage(PageOut):

@@ -28,11 +28,19 @@ def lock_alerts(session: Session, deployment_no: int) -> None:
 
 
 def try_lock_alerts(session: Session, deployment_no: int) -> bool:
-    return bool(session.scalar(text("SELECT pg_try_advisory_xact_lock(:lock, :no)"), {"lock": _LOCK, "no": deployment_no}))
+    return bool(
+        session.scalar(
+            text("SELECT pg_try_advisory_xact_lock(:lock, :no)"), {"lock": _LOCK, "no": deployment_no}
+        )
+    )
 
 
 def rule_nos(session: Session, deployment_no: int, kinds: Sequence[RuleKind]) -> list[int]:
-    conditions = (AlertRuleRow.deployment_no == deployment_no, AlertRuleRow.kind.in_(kinds), AlertRuleRow.enabled)
+    conditions = (
+        AlertRuleRow.deployment_no == deployment_no,
+        AlertRuleRow.kind.in_(kinds),
+        AlertRuleRow.enabled,
+    )
     return list(session.scalars(select(AlertRuleRow.no).where(*conditions).order_by(AlertRuleRow.no)))
 
 
@@ -46,7 +54,9 @@ def rules_page(session: Session, deployment_no: int, paging: Paging) -> list[Rul
 
 
 def find_rule(session: Session, deployment_no: int, rule_id: str) -> Rule | None:
-    row = session.execute(_SELECT.where(AlertRuleRow.deployment_no == deployment_no, AlertRuleRow.id == rule_id)).one_or_none()
+    row = session.execute(
+        _SELECT.where(AlertRuleRow.deployment_no == deployment_no, AlertRuleRow.id == rule_id)
+    ).one_or_none()
     return None if row is None else _rule(row)
 
 
@@ -68,10 +78,17 @@ def put_rule(session: Session, deployment_no: int, rule_id: str, content: RuleCo
     if before is not None and before.content == content:
         return before
     if before is None:
-        stored = session.scalar(select(func.count()).select_from(AlertRuleRow).where(AlertRuleRow.deployment_no == deployment_no))
+        stored = session.scalar(
+            select(func.count()).select_from(AlertRuleRow).where(AlertRuleRow.deployment_no == deployment_no)
+        )
         if stored is not None and stored >= MAX_RULES:
-            raise Conflict(f"The deployment has {stored} alert rules, which is the maximum. Delete one, or change one of them.")
-        insertion = insert(AlertRuleRow).values(deployment_no=deployment_no, id=rule_id, version=1, **rule_values(content))
+            raise Conflict(
+                f"The deployment has {stored} alert rules, which is the maximum. Delete one, or change one "
+                "of them."
+            )
+        insertion = insert(AlertRuleRow).values(
+            deployment_no=deployment_no, id=rule_id, version=1, **rule_values(content)
+        )
         no = session.scalars(insertion.returning(AlertRuleRow.no)).one()
     else:
         no = before.no
@@ -81,7 +98,10 @@ def put_rule(session: Session, deployment_no: int, rule_id: str, content: RuleCo
     channel_nos = lock_channels(session, content.channels)
     session.execute(delete(AlertRuleChannelRow).where(AlertRuleChannelRow.rule_no == no))
     if channel_nos:
-        session.execute(insert(AlertRuleChannelRow), [{"rule_no": no, "channel_no": channel_no} for channel_no in channel_nos])
+        session.execute(
+            insert(AlertRuleChannelRow),
+            [{"rule_no": no, "channel_no": channel_no} for channel_no in channel_nos],
+        )
     return rule_by_no(session, no)
 
 

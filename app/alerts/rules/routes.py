@@ -23,14 +23,22 @@ from .rules import rule_problems
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/alert-rules", tags=["alerts"])
 
-_SENT: Answers = {202: {"model": OpenAlertsSentOut, "description": "Queued; the lists of the channels say how far they are"}}
+_SENT: Answers = {
+    202: {"model": OpenAlertsSentOut, "description": "Queued; the lists of the channels say how far they are"}
+}
 
-RuleId = Annotated[str, Path(description="The rule's id, which you choose.", pattern=ID_PATTERN, examples=["unfair"])]
+RuleId = Annotated[
+    str, Path(description="The rule's id, which you choose.", pattern=ID_PATTERN, examples=["unfair"])
+]
 
 
 @router.get("")
-def list_alert_rules(deployment: ReadableDeployment, session: SessionIn, paging: ShortNumberPaging) -> AlertRulePage:
-    """Returns the deployment's alert rules, oldest first. Each new deployment starts with the rule `unfair`, of the kind `evidence`."""
+def list_alert_rules(
+    deployment: ReadableDeployment, session: SessionIn, paging: ShortNumberPaging
+) -> AlertRulePage:
+    """Returns the deployment's alert rules, oldest first. Each new deployment starts with the rule
+    `unfair`, of the kind `evidence`.
+    """
     return AlertRulePage.of(rules_page(session, deployment.no, paging), paging, AlertRuleOut.of)
 
 
@@ -40,7 +48,8 @@ def put_alert_rule(
 ) -> AlertRuleOut:
     """Sets an alert rule. The same content again changes nothing; other content makes the next version.
 
-    Alerts that the rule would not open as it is now are resolved. A new rule looks at the next check, not at those before it.
+    Alerts that the rule would not open as it is now are resolved. A new rule looks at the next check, not
+    at those before it.
     """
     content = body.to_domain()
     problems = rule_problems(content, deployment.schema)
@@ -60,7 +69,9 @@ def put_alert_rule(
         settle(session, before, after)
     if before != after:
         changes = changes_between(_rule_facts(before), _rule_facts(after))
-        record_activity(session, principal.actor, "alert_rule.changed", deployment, subject=rule_id, details=changes)
+        record_activity(
+            session, principal.actor, "alert_rule.changed", deployment, subject=rule_id, details=changes
+        )
     return AlertRuleOut.of(after)
 
 
@@ -71,26 +82,47 @@ def read_alert_rule(deployment: ReadableDeployment, rule_id: RuleId, session: Se
 
 
 @router.delete("/{rule_id}", status_code=204)
-def delete_alert_rule(deployment: LockedDeployment, rule_id: RuleId, session: SessionIn, principal: Manager) -> None:
+def delete_alert_rule(
+    deployment: LockedDeployment, rule_id: RuleId, session: SessionIn, principal: Manager
+) -> None:
     """Deletes an alert rule. Its open alerts are resolved; all of them stay in the list."""
     rule = get_rule(session, deployment.no, rule_id)
     withdraw(session, rule)
     changes = changes_between(_rule_facts(rule), None)
-    record_activity(session, principal.actor, "alert_rule.deleted", deployment, subject=rule_id, details=changes)
+    record_activity(
+        session, principal.actor, "alert_rule.deleted", deployment, subject=rule_id, details=changes
+    )
 
 
 @router.post("/{rule_id}/notifications", status_code=202, responses=_SENT)
 def send_open_alerts_of_rule(
-    deployment: LockedDeployment, rule_id: RuleId, session: SessionIn, principal: Manager, body: OpenAlertsIn | None = None
+    deployment: LockedDeployment,
+    rule_id: RuleId,
+    session: SessionIn,
+    principal: Manager,
+    body: OpenAlertsIn | None = None,
 ) -> OpenAlertsSentOut:
-    """Sends the rule's open alerts to each of its channels to which they were not sent before; with `again` to all of them."""
+    """Sends the rule's open alerts to each of its channels to which they were not sent before; with
+    `again` to all of them.
+    """
     rule, again = get_rule(session, deployment.no, rule_id), body is not None and body.again
     channels = [get_channel(session, channel_id) for channel_id in rule.content.channels]
     caught_up = [send_open_alerts(session, channel, rule_no=rule.no, again=again) for channel in channels]
-    queued = {channel.id: result.queued for channel, result in zip(channels, caught_up, strict=True) if result.queued}
+    queued = {
+        channel.id: result.queued
+        for channel, result in zip(channels, caught_up, strict=True)
+        if result.queued
+    }
     if queued:
         details = {"notifications": queued}
-        record_activity(session, principal.actor, "alert_rule.open_alerts_sent", deployment, subject=rule_id, details=details)
+        record_activity(
+            session,
+            principal.actor,
+            "alert_rule.open_alerts_sent",
+            deployment,
+            subject=rule_id,
+            details=details,
+        )
     return OpenAlertsSentOut.sum(caught_up)
 
 

@@ -66,7 +66,10 @@ def _check_verdict_condition(condition: VerdictCondition, schema: RecordSchema) 
             data.value in row.data and condition.scope in row.scopes_on(data.value) for data in condition.data
         ):
             listed = ", ".join(condition.data)
-            message = f"{metric!r} has no figure of the scope {condition.scope} on {listed}; choose another scope or data set"
+            message = (
+                f"{metric!r} has no figure of the scope {condition.scope} on {listed}; choose another "
+                "scope or data set"
+            )
             yield FieldProblem(field, message)
 
     yield from _check_attributes(condition.attributes, schema)
@@ -77,24 +80,39 @@ def _check_verdict_condition(condition: VerdictCondition, schema: RecordSchema) 
 def _check_evidence_condition(condition: EvidenceCondition, schema: RecordSchema) -> Iterator[FieldProblem]:
     yield from _check_list("condition.data", condition.data, len(EVIDENCE_DATA))
     yield from (
-        FieldProblem(f"condition.data[{index}]", f"must be one of {', '.join(EVIDENCE_DATA)}: no evidence is collected on other data")
+        FieldProblem(
+            f"condition.data[{index}]",
+            f"must be one of {', '.join(EVIDENCE_DATA)}: no evidence is collected on other data",
+        )
         for index, data in enumerate(condition.data)
         if data not in EVIDENCE_DATA
     )
-    problems = [] if condition.metrics is None else list(_check_list("condition.metrics", condition.metrics, MAX_METRICS))
+    problems = (
+        []
+        if condition.metrics is None
+        else list(_check_list("condition.metrics", condition.metrics, MAX_METRICS))
+    )
     yield from problems
     for index, metric in enumerate(() if problems else condition.metrics or ()):
         if metric not in CATALOGUE:
-            yield FieldProblem(f"condition.metrics[{index}]", f"{metric[:100]!r} {unknown_metric(metric, CATALOGUE)}")
+            yield FieldProblem(
+                f"condition.metrics[{index}]", f"{metric[:100]!r} {unknown_metric(metric, CATALOGUE)}"
+            )
     yield from _check_attributes(condition.attributes, schema)
 
 
 def _check_attributes(attributes: Sequence[str] | None, schema: RecordSchema) -> Iterator[FieldProblem]:
-    problems = [] if attributes is None else list(_check_list("condition.attributes", attributes, MAX_ATTRIBUTES))
+    problems = (
+        [] if attributes is None else list(_check_list("condition.attributes", attributes, MAX_ATTRIBUTES))
+    )
     yield from problems
     columns = {column.name for column in (*schema.features, *schema.meta)}
     for index, attribute in enumerate(() if problems else attributes or ()):
-        for feature in (feature for feature in Comparison.from_label(attribute, columns).features if feature not in columns):
+        for feature in (
+            feature
+            for feature in Comparison.from_label(attribute, columns).features
+            if feature not in columns
+        ):
             message = f"{feature[:200]!r} is neither a feature nor a meta field of the deployment"
             yield FieldProblem(f"condition.attributes[{index}]", message)
 

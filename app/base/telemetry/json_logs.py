@@ -38,7 +38,9 @@ def configure_logging(level: str) -> None:
         mask_secrets,  # last: an exception's message may hold a secret
         structlog.processors.JSONRenderer(default=str),
     ]
-    handler.setFormatter(structlog.stdlib.ProcessorFormatter(foreign_pre_chain=_build_shared(), processors=processors))
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(foreign_pre_chain=_build_shared(), processors=processors)
+    )
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level_name)
@@ -68,6 +70,8 @@ def _build_shared() -> list[structlog.typing.Processor]:
     ]
 
 
-def _drop_colours(_logger: object, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+def _drop_colours(
+    _logger: object, _method: str, event: structlog.typing.EventDict
+) -> structlog.typing.EventDict:
     event.pop("color_message", None)  # the message again, with colours for terminals
     return event

@@ -9,7 +9,10 @@ MASK = "***"
 
 _SECRET_NAME = re.compile(r"passw|secret|authorization|api[_-]?key|credential|token|cookie", re.IGNORECASE)
 _SHAPES = (
-    (re.compile(r"(evk_[A-Za-z0-9]+_)[A-Za-z0-9_-]+"), rf"\1{MASK}"),  # the public prefix stays: it says which key
+    (
+        re.compile(r"(evk_[A-Za-z0-9]+_)[A-Za-z0-9_-]+"),
+        rf"\1{MASK}",
+    ),  # the public prefix stays: it says which key
     (re.compile(r"(whsec_)[A-Za-z0-9+/=_-]+"), rf"\1{MASK}"),
     (re.compile(r"(://[^\s:/@]*):[^\s/@]+@"), rf"\1:{MASK}@"),
     (re.compile(r"([;?&](?:(?:access_)?token|sig)=)[^;?&\s)'\"]+", re.IGNORECASE), rf"\1{MASK}"),
@@ -17,7 +20,9 @@ _SHAPES = (
 )
 
 
-def mask_secrets(_logger: object, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+def mask_secrets(
+    _logger: object, _method: str, event: structlog.typing.EventDict
+) -> structlog.typing.EventDict:
     """Replaces every secret in `event` by `***`, at any depth."""
     return {name: _mask(name, value) for name, value in event.items()}
 

@@ -32,7 +32,8 @@ def counters_served(host: str, port: int) -> Iterator[int]:
         server = make_server(host, port, _answer, WSGIServer, _Quiet)
     except (OSError, OverflowError) as error:
         raise SetupError(
-            f"The worker cannot listen on {host}:{port} for its counters: {error}. Set EVENHAND_METRICS_HOST or EVENHAND_METRICS_PORT."
+            f"The worker cannot listen on {host}:{port} for its counters: {error}. Set "
+            "EVENHAND_METRICS_HOST or EVENHAND_METRICS_PORT."
         ) from error
     # A scrape that hangs must not keep the worker from ending.
     thread = threading.Thread(target=server.serve_forever, name="counters", daemon=True)
@@ -49,5 +50,8 @@ def counters_served(host: str, port: int) -> Iterator[int]:
 def _answer(environ: dict[str, object], start_response: object) -> list[bytes]:
     is_known = environ["REQUEST_METHOD"] == "GET" and environ["PATH_INFO"] == "/metrics"
     text, media_type = exposition() if is_known else (b"There is only GET /metrics.\n", "text/plain")
-    start_response("200 OK" if is_known else "404 Not Found", [("Content-Type", media_type), ("Content-Length", str(len(text)))])  # type: ignore[operator]
+    start_response(
+        "200 OK" if is_known else "404 Not Found",
+        [("Content-Type", media_type), ("Content-Length", str(len(text)))],
+    )  # type: ignore[operator]
     return [text]

@@ -53,7 +53,9 @@ class AllocatedDict(mmap_dict.MmapedDict):
         """None of a file without space or just created."""
         if os.stat(filename).st_size < _HEAD_BYTES:  # noqa: PTH116 - as above
             return iter(())
-        values: Iterator[tuple[str, float, float, int]] = mmap_dict.MmapedDict.read_all_values_from_file(filename)  # type: ignore[no-untyped-call]
+        values: Iterator[tuple[str, float, float, int]] = mmap_dict.MmapedDict.read_all_values_from_file(
+            filename
+        )  # type: ignore[no-untyped-call]
         return values
 
     def read_value(self, key: str) -> tuple[float, float]:
@@ -96,7 +98,9 @@ class AllocatedDict(mmap_dict.MmapedDict):
             raise error
         self._is_mapped = self._is_mapped and hasattr(self, "_m")
         log.warning(
-            "counters_not_shared", reason=f"{error.strerror}. New counters of this process are missing in /metrics until it is restarted."
+            "counters_not_shared",
+            reason=f"{error.strerror}. New counters of this process are missing in /metrics until it is "
+            "restarted.",
         )
 
 
@@ -113,17 +117,31 @@ allocate_before_writing()
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
-http_requests = Counter("evenhand_http_requests", "Answers sent, by route template and status.", ["method", "route", "status"])
+http_requests = Counter(
+    "evenhand_http_requests", "Answers sent, by route template and status.", ["method", "route", "status"]
+)
 http_seconds = Histogram("evenhand_http_seconds", "Time from request to answer.", ["route"], buckets=_SECONDS)
 
-ingest_records = Counter("evenhand_ingest_records", "Records sent to us: accepted, duplicate or rejected.", ["kind", "outcome"])
-flush_records = Histogram("evenhand_flush_records", "Records that shared one commit.", buckets=(1, 2, 5, 10, 25, 50, 100, 250, 1000, 10000))
-flush_seconds = Histogram("evenhand_flush_seconds", "Time of one durable write, commit included.", buckets=_SECONDS)
+ingest_records = Counter(
+    "evenhand_ingest_records", "Records sent to us: accepted, duplicate or rejected.", ["kind", "outcome"]
+)
+flush_records = Histogram(
+    "evenhand_flush_records",
+    "Records that shared one commit.",
+    buckets=(1, 2, 5, 10, 25, 50, 100, 250, 1000, 10000),
+)
+flush_seconds = Histogram(
+    "evenhand_flush_seconds", "Time of one durable write, commit included.", buckets=_SECONDS
+)
 
 checks = Counter("evenhand_checks", "Checks that ended, by their final state.", ["state"])
-check_seconds = Histogram("evenhand_check_seconds", "Time of one check.", buckets=(0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600))
+check_seconds = Histogram(
+    "evenhand_check_seconds", "Time of one check.", buckets=(0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600)
+)
 
-model_calls = Counter("evenhand_model_calls", "Requests to model endpoints: answered, retried or failed.", ["outcome"])
+model_calls = Counter(
+    "evenhand_model_calls", "Requests to model endpoints: answered, retried or failed.", ["outcome"]
+)
 model_seconds = Histogram(
     "evenhand_model_seconds",
     "Time of one attempt to get an answer of a model's endpoint, by caller and outcome.",
@@ -133,18 +151,32 @@ model_seconds = Histogram(
 model_rows = Counter("evenhand_model_rows", "Rows that models were asked to score.")
 
 debiased_records = Counter(
-    "evenhand_debiased_records", "Records answered with a debiased prediction, by what became of them.", ["debiasing"]
+    "evenhand_debiased_records",
+    "Records answered with a debiased prediction, by what became of them.",
+    ["debiasing"],
 )
 
-refused_requests = Counter("evenhand_refused_requests", "Requests that were refused because a limit of their key was reached.", ["limit"])
+refused_requests = Counter(
+    "evenhand_refused_requests",
+    "Requests that were refused because a limit of their key was reached.",
+    ["limit"],
+)
 
-erased_rows = Counter("evenhand_erased_rows", "Rows that were erased, by cause: age, or a request about a person.", ["cause"])
+erased_rows = Counter(
+    "evenhand_erased_rows", "Rows that were erased, by cause: age, or a request about a person.", ["cause"]
+)
 
 spool_entries = Counter(
-    "evenhand_spool_entries", "Calls and events that were kept in the spool, or dropped because it is full.", ["outcome"]
+    "evenhand_spool_entries",
+    "Calls and events that were kept in the spool, or dropped because it is full.",
+    ["outcome"],
 )
 
-notifications = Counter("evenhand_notifications", "Attempts to deliver notifications: sent, retried or given up.", ["kind", "outcome"])
+notifications = Counter(
+    "evenhand_notifications",
+    "Attempts to deliver notifications: sent, retried or given up.",
+    ["kind", "outcome"],
+)
 
 
 def exposition() -> tuple[bytes, str]:

@@ -57,10 +57,17 @@ def tracing(process: str, *, version: str, is_own: Callable[[str], bool]) -> Ite
     from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415
     from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
 
-    attributes = {"service.version": version, "service.instance.id": str(uuid.uuid4()), "evenhand.process": process}
-    named = "OTEL_SERVICE_NAME" in os.environ or "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
+    attributes = {
+        "service.version": version,
+        "service.instance.id": str(uuid.uuid4()),
+        "evenhand.process": process,
+    }
+    named = "OTEL_SERVICE_NAME" in os.environ or "service.name=" in os.environ.get(
+        "OTEL_RESOURCE_ATTRIBUTES", ""
+    )
     provider = TracerProvider(
-        resource=Resource.create(attributes if named else {**attributes, "service.name": "evenhand"}), shutdown_on_exit=False
+        resource=Resource.create(attributes if named else {**attributes, "service.name": "evenhand"}),
+        shutdown_on_exit=False,
     )
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     _tracing.tracer, _tracing.is_on = provider.get_tracer("evenhand", version), True
@@ -93,7 +100,9 @@ class ModelCall:
 
 
 @contextmanager
-def model_span(host: str, attributes: Attributes, *, sent: Iterable[tuple[bytes, bytes]] | None = None) -> Iterator[ModelCall]:
+def model_span(
+    host: str, attributes: Attributes, *, sent: Iterable[tuple[bytes, bytes]] | None = None
+) -> Iterator[ModelCall]:
     """Span of one request to a model, part of the current trace, or of that of `sent`.
 
     The caller sets `status` and `has_failed` before the block ends.
@@ -104,7 +113,10 @@ def model_span(host: str, attributes: Attributes, *, sent: Iterable[tuple[bytes,
         return
     parent = None if sent is None else _read_parent(sent)
     span = _tracing.tracer.start_span(
-        "call model", context=parent, kind=SpanKind.CLIENT, attributes={"http.request.method": "POST", "server.address": host, **attributes}
+        "call model",
+        context=parent,
+        kind=SpanKind.CLIENT,
+        attributes={"http.request.method": "POST", "server.address": host, **attributes},
     )
     carrier: dict[str, str] = {}
     _PLACE.inject(carrier, trace.set_span_in_context(span))
@@ -122,7 +134,9 @@ def model_span(host: str, attributes: Attributes, *, sent: Iterable[tuple[bytes,
         span.end()
 
 
-def describe_span(attributes: Mapping[str, str | int | bool | None], *, name: str = "", has_failed: bool = False) -> None:
+def describe_span(
+    attributes: Mapping[str, str | int | bool | None], *, name: str = "", has_failed: bool = False
+) -> None:
     """Adds attributes to the current span; those that are None are left out."""
     span = trace.get_current_span()
     if not span.is_recording():
@@ -141,7 +155,9 @@ def current_traceparent() -> str | None:
     return carrier.get("traceparent")
 
 
-def add_trace_id(_logger: object, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+def add_trace_id(
+    _logger: object, _method: str, event: structlog.typing.EventDict
+) -> structlog.typing.EventDict:
     context = trace.get_current_span().get_span_context()
     if context.is_valid:
         event["trace_id"] = trace.format_trace_id(context.trace_id)
@@ -149,7 +165,11 @@ def add_trace_id(_logger: object, _method: str, event: structlog.typing.EventDic
 
 
 def with_place(headers: Headers, call: ModelCall) -> Headers:
-    return [*(header for header in headers if header[0] not in _PLACE_HEADERS), *call.headers] if call.headers else headers
+    return (
+        [*(header for header in headers if header[0] not in _PLACE_HEADERS), *call.headers]
+        if call.headers
+        else headers
+    )
 
 
 @contextmanager
@@ -159,7 +179,12 @@ def _span(name: str, kind: SpanKind, *, parent: Context | None, attributes: Attr
         return
     # Messages of exceptions may quote a model's answer.
     with _tracing.tracer.start_as_current_span(
-        name, context=parent, kind=kind, attributes=dict(attributes), record_exception=False, set_status_on_exception=False
+        name,
+        context=parent,
+        kind=kind,
+        attributes=dict(attributes),
+        record_exception=False,
+        set_status_on_exception=False,
     ) as span:
         try:
             yield
@@ -170,7 +195,11 @@ def _span(name: str, kind: SpanKind, *, parent: Context | None, attributes: Attr
 
 def _read_parent(sent: Iterable[tuple[bytes, bytes]]) -> Context:
     # Longer ones are no places, and the library would log each.
-    carrier = {name.decode("ascii"): value.decode("latin-1") for name, value in sent if name in _PLACE_HEADERS and len(value) <= _LONGEST}
+    carrier = {
+        name.decode("ascii"): value.decode("latin-1")
+        for name, value in sent
+        if name in _PLACE_HEADERS and len(value) <= _LONGEST
+    }
     return _PLACE.extract(carrier)
 
 
@@ -178,18 +207,30 @@ def _reason_not_to_send(is_own: Callable[[str], bool]) -> str | None:
     """None if spans are to be sent; empty where nobody asked for it."""
     collectors = [url for name in COLLECTOR_VARIABLES if (url := os.environ.get(name))]
     exporter = os.environ.get("OTEL_TRACES_EXPORTER", "otlp").strip().lower()
-    if not collectors or exporter == "none" or os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+    if (
+        not collectors
+        or exporter == "none"
+        or os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
+    ):
         return ""
     if exporter != "otlp":
         return f"OTEL_TRACES_EXPORTER is {exporter}; Evenhand sends traces by otlp only."
-    protocol = next((os.environ[name] for name in _PROTOCOL_VARIABLES if os.environ.get(name)), _PROTOCOL).strip()
+    protocol = next(
+        (os.environ[name] for name in _PROTOCOL_VARIABLES if os.environ.get(name)), _PROTOCOL
+    ).strip()
     if protocol != _PROTOCOL:
-        return f"{protocol} is the protocol of OTEL_EXPORTER_OTLP_PROTOCOL; Evenhand speaks {_PROTOCOL} (usually port 4318) only."
+        return (
+            f"{protocol} is the protocol of OTEL_EXPORTER_OTLP_PROTOCOL; Evenhand speaks {_PROTOCOL} "
+            "(usually port 4318) only."
+        )
     if any(map(is_own, collectors)):
         return "The collector is Evenhand's own address, which would trace itself; name the collector's."
     try:
         import opentelemetry.exporter.otlp.proto.http  # noqa: PLC0415 - an extra
         import opentelemetry.sdk.trace  # noqa: F401, PLC0415
     except ModuleNotFoundError:
-        return "A collector is named, but the packages that send to it are not installed: pip install 'evenhand[traces]'."
+        return (
+            "A collector is named, but the packages that send to it are not installed: pip install "
+            "'evenhand[traces]'."
+        )
     return None

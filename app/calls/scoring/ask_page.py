@@ -12,8 +12,23 @@ from ...base.telemetry.prometheus import model_calls, model_seconds
 from ...base.telemetry.traces import ModelCall, model_span
 from ...domain.deployment import Endpoint
 from ...payloads.codec import HttpMessage
-from ..call_failures import CallFailure, crowded, excerpt, failure_of_error, failure_of_status, late, oversized, slow
-from ..credential_headers import build_auth_header, encode_header, make_bearer_credentials, redact_secrets, redacted
+from ..call_failures import (
+    CallFailure,
+    crowded,
+    excerpt,
+    failure_of_error,
+    failure_of_status,
+    late,
+    oversized,
+    slow,
+)
+from ..credential_headers import (
+    build_auth_header,
+    encode_header,
+    make_bearer_credentials,
+    redact_secrets,
+    redacted,
+)
 from ..egress_policy import parse_url
 from ..request_pace import Pacer, Timing, backoff_seconds, retry_after_seconds
 from ..token_source import TokenSource, read_body
@@ -89,7 +104,9 @@ class Asker:
             if isinstance(outcome, bytes):
                 model_calls.labels("answered").inc()
                 return outcome
-            asked_for = retry_after_seconds(outcome.retry_after, self._timing.now()) if outcome.may_pass else None
+            asked_for = (
+                retry_after_seconds(outcome.retry_after, self._timing.now()) if outcome.may_pass else None
+            )
             if asked_for is not None:
                 self._pacer.hold(asked_for)  # holds the other pages too
             pause = backoff_seconds(attempt, page) if asked_for is None else asked_for
@@ -131,18 +148,26 @@ class Asker:
             token = await tokens.token(transport)
             if isinstance(token, CallFailure):
                 return token
-            outcome = await self._send(transport, message, call, (b"Authorization", b"Bearer " + token.encode()))
+            outcome = await self._send(
+                transport, message, call, (b"Authorization", b"Bearer " + token.encode())
+            )
             if not isinstance(outcome, CallFailure) or outcome.status != HTTPStatus.UNAUTHORIZED or is_last:
                 return outcome
             tokens.forget(token)
         raise AssertionError
 
     async def _send(
-        self, transport: httpx.AsyncBaseTransport, message: HttpMessage, call: ModelCall, *extra: tuple[bytes, bytes]
+        self,
+        transport: httpx.AsyncBaseTransport,
+        message: HttpMessage,
+        call: ModelCall,
+        *extra: tuple[bytes, bytes],
     ) -> bytes | CallFailure:
         # The transport itself: a client would add cookies, redirects and authentication.
         headers = [*message.headers, *self._headers, *call.headers, *extra]
-        response = await transport.handle_async_request(httpx.Request("POST", self._url, headers=headers, content=message.body))
+        response = await transport.handle_async_request(
+            httpx.Request("POST", self._url, headers=headers, content=message.body)
+        )
         call.status = response.status_code
         async with aclosing(response):
             if not response.is_success:
@@ -154,10 +179,18 @@ class Asker:
     def _build_error(self, failure: CallFailure, attempts: int) -> ScoringFailed:
         tries = "1 attempt" if attempts == 1 else f"{attempts} attempts"
         quoted = self._quote(failure.answer)
-        sentence = f"The model's endpoint {self._host} {self._redact(failure.what)} ({tries}). {failure.advice}"
+        sentence = (
+            f"The model's endpoint {self._host} {self._redact(failure.what)} ({tries}). {failure.advice}"
+        )
         if failure.is_of_records:
-            return PageRefused(sentence, quotation=quoted, answer=self._redact(failure.answer.decode(errors="replace")))
-        return EndpointDown(sentence, quotation=quoted) if failure.may_pass else ScoringFailed(sentence, quotation=quoted)
+            return PageRefused(
+                sentence, quotation=quoted, answer=self._redact(failure.answer.decode(errors="replace"))
+            )
+        return (
+            EndpointDown(sentence, quotation=quoted)
+            if failure.may_pass
+            else ScoringFailed(sentence, quotation=quoted)
+        )
 
     def _quote(self, answer: bytes) -> str:
         return excerpt(self._redact(answer.decode(errors="replace"))) if self._quotes else ""

@@ -35,7 +35,9 @@ class ModelKey:
 
 
 class LiveModel:
-    """Scores rows by one endpoint, in one event loop; `concurrency` bounds all requests. Raises EndpointRefused and ScoringFailed."""
+    """Scores rows by one endpoint, in one event loop; `concurrency` bounds all requests. Raises
+    EndpointRefused and ScoringFailed.
+    """
 
     def __init__(self, key: ModelKey, policy: EgressPolicy, *, timing: Timing | None = None) -> None:
         self._key = key
@@ -47,13 +49,17 @@ class LiveModel:
         self._is_retired = False
 
     async def score(self, rows: Rows, *, deadline: float, attempts: int = LIVE_ATTEMPTS) -> Answer:
-        """Returns the answer to the rows, in order, by `deadline` on the monotonic clock. Raises ScoringFailed."""
+        """Returns the answer to the rows, in order, by `deadline` on the monotonic clock. Raises
+        ScoringFailed.
+        """
         size = self._key.endpoint.page_size
         starts = range(0, len(rows), size)
         if len(starts) == 1:
             return await self._score_page(rows, 0, 1, deadline, attempts)
         tasks = [
-            asyncio.ensure_future(self._score_page(rows[start : start + size], page, len(starts), deadline, attempts))
+            asyncio.ensure_future(
+                self._score_page(rows[start : start + size], page, len(starts), deadline, attempts)
+            )
             for page, start in enumerate(starts)
         ]
         try:
@@ -66,7 +72,9 @@ class LiveModel:
         fields = answers[0].fields
         for number, answer in enumerate(answers, start=1):
             if answer.fields != fields:
-                raise ScoringFailed(f"The model's endpoint gave other columns on page {number} than on page 1.")
+                raise ScoringFailed(
+                    f"The model's endpoint gave other columns on page {number} than on page 1."
+                )
         return Answer(
             fields,
             [row for answer in answers for row in answer.rows],
@@ -77,9 +85,13 @@ class LiveModel:
         await self._transport.aclose()
 
     async def _score_page(self, rows: Rows, page: int, pages: int, deadline: float, attempts: int) -> Answer:
-        message = self._codec.write_message(self._key.columns, rows, asking=Asking(outputs=self._key.outputs, types=self._key.types))
+        message = self._codec.write_message(
+            self._key.columns, rows, asking=Asking(outputs=self._key.outputs, types=self._key.types)
+        )
         model_rows.inc(len(rows))
-        answer = await self._asker.ask(self._transport, message, page=page, deadline=deadline, attempts=attempts)
+        answer = await self._asker.ask(
+            self._transport, message, page=page, deadline=deadline, attempts=attempts
+        )
         try:
             read = self._codec.read_answer(answer, outputs=self._key.outputs, expected_rows=len(rows))
             ordered = put_in_order(read, self._key.columns, rows, self._key.outputs)
@@ -105,9 +117,15 @@ class LiveModels:
 
     @asynccontextmanager
     async def using(self, deployment_no: int, key: ModelKey) -> AsyncIterator[LiveModel]:
-        """Yields the deployment's model until the block ends; one with another key is dropped. Raises ScoringFailed."""
+        """Yields the deployment's model until the block ends; one with another key is dropped. Raises
+        ScoringFailed.
+        """
         previous = self._kept.get(deployment_no)
-        entry = previous if previous is not None and previous.key == key else _Kept(key, LiveModel(key, self._policy))
+        entry = (
+            previous
+            if previous is not None and previous.key == key
+            else _Kept(key, LiveModel(key, self._policy))
+        )
         replaced = [previous] if previous is not None and previous is not entry else []
         self._kept.pop(deployment_no, None)
         self._kept[deployment_no] = entry  # the last used comes last

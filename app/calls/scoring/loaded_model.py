@@ -35,11 +35,17 @@ class _ModelEnded(Exception):
 
     def __init__(self, status: int) -> None:
         super().__init__(status)
-        self.how = f"was ended by signal {-status} ({signal.strsignal(-status)})" if status < 0 else f"ended with exit status {status}"
+        self.how = (
+            f"was ended by signal {-status} ({signal.strsignal(-status)})"
+            if status < 0
+            else f"ended with exit status {status}"
+        )
 
 
 class ModelProcesses(httpx.AsyncBaseTransport):
-    """Child processes with the model, one for each page in flight. They end with this process or by `close`."""
+    """Child processes with the model, one for each page in flight. They end with this process or by
+    `close`.
+    """
 
     def __init__(self, uri: str, prefixes: Sequence[str]) -> None:
         self.most_at_once = count_cores()
@@ -56,7 +62,9 @@ class ModelProcesses(httpx.AsyncBaseTransport):
             ScoringFailed: the model cannot be loaded.
         """
         while True:
-            child = self._idle.pop() if self._idle else _Child(self._uri, check_files(self._uri, self._prefixes))
+            child = (
+                self._idle.pop() if self._idle else _Child(self._uri, check_files(self._uri, self._prefixes))
+            )
             try:
                 answer = await asyncio.to_thread(child.ask, request.content)
             except _ModelEnded as ended:
@@ -64,8 +72,10 @@ class ModelProcesses(httpx.AsyncBaseTransport):
                 self._crashes += 1
                 if self._crashes > MOST_RESTARTS:
                     raise EndpointDown(
-                        f"The process of the MLflow model {self._uri} {ended.how}, and again after a restart. Answers until then are kept."
-                        " Signal 9 mostly means that memory ran out: reduce endpoint.concurrency or endpoint.page_size, or give the"
+                        f"The process of the MLflow model {self._uri} {ended.how}, and again after a "
+                        "restart. Answers until then are kept."
+                        " Signal 9 mostly means that memory ran out: reduce endpoint.concurrency or "
+                        "endpoint.page_size, or give the"
                         " worker more. Then check again."
                     ) from ended
                 continue

@@ -58,23 +58,33 @@ def load_model(uri: str) -> Any:  # noqa: ANN401 - of a package that few install
             return mlflow.pyfunc.load_model(uri)
     except Exception as error:  # the author's code may raise anything: the check fails and quotes it
         if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] == "mlflow":
-            reason = 'MLflow is not installed. Install it for workers, and for the executors of Spark: pip install "evenhand[mlflow]".'
+            reason = (
+                "MLflow is not installed. Install it for workers, and for the executors of Spark: pip "
+                'install "evenhand[mlflow]".'
+            )
         else:
             reason = (
-                f"{type(error).__name__}: {hide_secrets(str(error))[:_SHOWN_CHARACTERS]}. Load it with mlflow.pyfunc.load_model in the"
-                " worker's Python, or the executor's on Spark, and with its variables: the packages that the model needs must be"
+                f"{type(error).__name__}: {hide_secrets(str(error))[:_SHOWN_CHARACTERS]}. Load it with "
+                "mlflow.pyfunc.load_model in the"
+                " worker's Python, or the executor's on Spark, and with its variables: the packages that "
+                "the model needs must be"
                 " installed there."
             )
         raise ModelNotLoaded(reason) from error
     raise ModelNotLoaded(
-        "MLflow has no registry here. Start workers, or the executors of Spark, with MLFLOW_TRACKING_URI or MLFLOW_REGISTRY_URI."
+        "MLflow has no registry here. Start workers, or the executors of Spark, with MLFLOW_TRACKING_URI or "
+        "MLFLOW_REGISTRY_URI."
     )
 
 
 def hide_secrets(text: str) -> str:
     """Returns the text without users and passwords of URLs, and values of variables named as secrets."""
     text = _USER_OF_URL.sub(_HIDDEN, text)
-    secrets = {value for name, value in os.environ.items() if _SECRET_NAME.search(name.upper()) and len(value) >= _SECRET_CHARACTERS}
+    secrets = {
+        value
+        for name, value in os.environ.items()
+        if _SECRET_NAME.search(name.upper()) and len(value) >= _SECRET_CHARACTERS
+    }
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, _HIDDEN)
     return text
@@ -92,13 +102,17 @@ def answer_page(model: Any, page: bytes) -> PageAnswer:  # noqa: ANN401 - as abo
             frame = pd.DataFrame(split["data"], columns=split["columns"])
         else:
             # The signature's types, which JSON does not say.
-            frame = dataframe_from_parsed_json(split, pandas_orient="split", schema=model.metadata.get_input_schema())
+            frame = dataframe_from_parsed_json(
+                split, pandas_orient="split", schema=model.metadata.get_input_schema()
+            )
         predictions = model.predict(frame)
         return PageAnswer(OK, json.dumps({"predictions": _to_json(predictions)}, default=_to_json).encode())
     except MemoryError:  # of the machine, not of the records
         raise
     except Exception as error:  # noqa: BLE001 - predicting runs the author's code, too: as on MLflow's server, any error of it refuses the page
-        return PageAnswer(NOT_TAKEN, hide_secrets(f"{type(error).__name__}: {error}").encode(errors="replace"))
+        return PageAnswer(
+            NOT_TAKEN, hide_secrets(f"{type(error).__name__}: {error}").encode(errors="replace")
+        )
 
 
 def _to_json(value: Any) -> Any:  # noqa: ANN401 - as above

@@ -14,7 +14,9 @@ from ...domain.record import Prediction
 from ...payloads.wire import Rows
 
 MOST_CALLS = 400
-"""Max refused calls of a check, besides one for each page answered as a whole; beyond it the refusal counts for the check."""
+"""Max refused calls of a check, besides one for each page answered as a whole; beyond it the refusal
+counts for the check.
+"""
 
 MOST_CALLS_UNANSWERED = 40
 """The same until a record is answered: enough to find the last good half of the largest page."""
@@ -64,41 +66,55 @@ class RefusalSearch:
         self.refused += sum(isinstance(result, Refusal) for result in results.values())
         return [results[position] for position in range(len(rows))]
 
-    async def _score_part(self, rows: Rows, positions: Sequence[int], ask: Ask, turn: asyncio.Lock, results: dict[int, Scored]) -> None:
+    async def _score_part(
+        self, rows: Rows, positions: Sequence[int], ask: Ask, turn: asyncio.Lock, results: dict[int, Scored]
+    ) -> None:
         try:
             results |= zip(positions, await self._ask(rows, positions, ask), strict=True)
             self._whole_pages += 1
         except PageRefused as error:
             nulls = _nulls(rows[positions[0]])
-            if nulls in self._refused_nulls and all(_nulls(rows[position]) == nulls for position in positions):
+            if nulls in self._refused_nulls and all(
+                _nulls(rows[position]) == nulls for position in positions
+            ):
                 results |= dict.fromkeys(positions, self._refusal(nulls, error))
                 return
             self._spend(error)
             async with turn:
                 await self._search(rows, positions, error, ask, results)
 
-    async def _search(self, rows: Rows, positions: Sequence[int], error: PageRefused, ask: Ask, results: dict[int, Scored]) -> None:
+    async def _search(
+        self, rows: Rows, positions: Sequence[int], error: PageRefused, ask: Ask, results: dict[int, Scored]
+    ) -> None:
         nulls = _nulls(rows[positions[0]])
         if len(positions) == 1:
             results[positions[0]] = self._refusal(nulls, error)
             return
         # A few decide if all have these nulls and no record with them was answered.
         is_unanswered = nulls and nulls not in self._answered_nulls
-        if is_unanswered and len(positions) >= _ENOUGH_TO_INFER and all(_nulls(rows[position]) == nulls for position in positions):
+        if (
+            is_unanswered
+            and len(positions) >= _ENOUGH_TO_INFER
+            and all(_nulls(rows[position]) == nulls for position in positions)
+        ):
             samples = (positions[0], positions[len(positions) // 2], positions[-1])
             alone = [(position, await self._refused(rows, [position], ask, results)) for position in samples]
             if all(refused is not None for _, refused in alone):
                 self._refused_nulls[nulls] = error
                 results |= dict.fromkeys(positions, self._refusal(nulls, error))
                 return
-            results |= {position: self._refusal(nulls, refused) for position, refused in alone if refused is not None}
+            results |= {
+                position: self._refusal(nulls, refused) for position, refused in alone if refused is not None
+            }
             positions = [position for position in positions if position not in samples]
         for half in _halve(rows, positions):
             refused = await self._refused(rows, half, ask, results)
             if refused is not None:
                 await self._search(rows, half, refused, ask, results)
 
-    async def _refused(self, rows: Rows, positions: Sequence[int], ask: Ask, results: dict[int, Scored]) -> PageRefused | None:
+    async def _refused(
+        self, rows: Rows, positions: Sequence[int], ask: Ask, results: dict[int, Scored]
+    ) -> PageRefused | None:
         """None where the part was answered, or is empty."""
         if not positions:
             return None
@@ -114,13 +130,16 @@ class RefusalSearch:
         self._calls += 1
         if self._calls > (MOST_CALLS + self._whole_pages if self.is_answered else MOST_CALLS_UNANSWERED):
             message = (
-                f"{error} Parts of pages were refused {self._calls} times while the refused records were looked for:"
+                f"{error} Parts of pages were refused {self._calls} times while the refused records were "
+                "looked for:"
                 " there are too many of them."
             )
             raise PageRefused(message, quotation=error.quotation, answer=error.answer) from error
 
     async def _ask(self, rows: Rows, positions: Sequence[int], ask: Ask) -> Sequence[Scored]:
-        answers = await ask([rows[position] for position in positions] if len(positions) < len(rows) else rows)
+        answers = await ask(
+            [rows[position] for position in positions] if len(positions) < len(rows) else rows
+        )
         self.is_answered = True
         answered = {_nulls(rows[position]) for position in positions}
         self._answered_nulls |= answered

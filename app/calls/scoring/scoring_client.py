@@ -38,8 +38,8 @@ _POLL_SECONDS = 1.0
 class ScoringClient:
     """Scores rows by one endpoint. The rate limit holds over its life, connections over one `score`.
 
-    `columns` are the features in order; `policy` decides the allowed addresses. An MLflow model runs in processes of its own until `close`,
-    unless it is `loaded`. Raises EndpointRefused and ScoringFailed.
+    `columns` are the features in order; `policy` decides the allowed addresses. An MLflow model runs in
+    processes of its own until `close`, unless it is `loaded`. Raises EndpointRefused and ScoringFailed.
     """
 
     def __init__(
@@ -63,7 +63,9 @@ class ScoringClient:
         self._asking = Asking(outputs=outputs, types=tuple(types))
         self._asker = Asker(endpoint, timing or Timing(), quotes=policy.shows_answers)
         self._search = RefusalSearch(self._columns)
-        self._loaded = loaded or (ModelProcesses(endpoint.uri, policy.model_prefixes) if endpoint.is_loaded else None)
+        self._loaded = loaded or (
+            ModelProcesses(endpoint.uri, policy.model_prefixes) if endpoint.is_loaded else None
+        )
 
     def close(self) -> None:
         """Ends the processes of a loaded model."""
@@ -76,11 +78,18 @@ class ScoringClient:
         return self._search.refused
 
     def score(
-        self, rows: Rows, *, on_page: OnPage | None = None, should_stop: ShouldStop | None = None, attempts: int = MAX_ATTEMPTS
+        self,
+        rows: Rows,
+        *,
+        on_page: OnPage | None = None,
+        should_stop: ShouldStop | None = None,
+        attempts: int = MAX_ATTEMPTS,
     ) -> list[Scored]:
-        """Returns one prediction per row, in order, or a refusal where its probability is none; equal rows are each sent.
+        """Returns one prediction per row, in order, or a refusal where its probability is none; equal rows
+        are each sent.
 
-        Blocks; do not call from a running event loop. Callbacks run on the calling thread; what they raise ends the scoring.
+        Blocks; do not call from a running event loop. Callbacks run on the calling thread; what they raise
+        ends the scoring.
 
         Raises:
             EndpointDown: the endpoint gave no answer to a page, or answered that it cannot now.
@@ -93,7 +102,12 @@ class ScoringClient:
         return asyncio.run(self._score(job, partial(self._page, job)))
 
     def score_each(
-        self, rows: Rows, *, on_page: OnPage | None = None, should_stop: ShouldStop | None = None, on_scored: OnScored | None = None
+        self,
+        rows: Rows,
+        *,
+        on_page: OnPage | None = None,
+        should_stop: ShouldStop | None = None,
+        on_scored: OnScored | None = None,
     ) -> list[Scored]:
         """Returns the same, with a refusal also in place of each record that the model does not take.
 
@@ -115,19 +129,29 @@ class ScoringClient:
         return scored
 
     async def _score(
-        self, job: "_Job", score_page: Callable[[httpx.AsyncBaseTransport, int, Rows], Awaitable[list[Scored]]]
+        self,
+        job: "_Job",
+        score_page: Callable[[httpx.AsyncBaseTransport, int, Rows], Awaitable[list[Scored]]],
     ) -> list[Scored]:
-        concurrency = self._endpoint.concurrency if self._loaded is None else min(self._endpoint.concurrency, self._loaded.most_at_once)
+        concurrency = (
+            self._endpoint.concurrency
+            if self._loaded is None
+            else min(self._endpoint.concurrency, self._loaded.most_at_once)
+        )
         lanes = min(concurrency, job.pages)
         transport: httpx.AsyncBaseTransport | None = self._loaded
         if transport is None:
-            transport = PinnedTransport(self._policy, connections=lanes, tls=self._endpoint.tls, resolver=self._resolver)
+            transport = PinnedTransport(
+                self._policy, connections=lanes, tls=self._endpoint.tls, resolver=self._resolver
+            )
         async with transport:
             tasks = [asyncio.create_task(_work(job, partial(score_page, transport))) for _ in range(lanes)]
             waiting = set(tasks)
             try:
                 while waiting:
-                    finished, waiting = await asyncio.wait(waiting, timeout=_POLL_SECONDS, return_when=asyncio.FIRST_EXCEPTION)
+                    finished, waiting = await asyncio.wait(
+                        waiting, timeout=_POLL_SECONDS, return_when=asyncio.FIRST_EXCEPTION
+                    )
                     for task in finished:
                         task.result()
                     if waiting:
@@ -139,7 +163,9 @@ class ScoringClient:
                 await asyncio.gather(*tasks, return_exceptions=True)
         return job.in_order()
 
-    async def _page(self, job: "_Job", transport: httpx.AsyncBaseTransport, page: int, rows: Rows) -> list[Scored]:
+    async def _page(
+        self, job: "_Job", transport: httpx.AsyncBaseTransport, page: int, rows: Rows
+    ) -> list[Scored]:
         job.check_stop()
         model_rows.inc(len(rows))
         message = self._codec.write_message(self._columns, rows, asking=self._asking)
@@ -173,7 +199,9 @@ class _Job:
 
     def __post_init__(self) -> None:
         starts = range(0, len(self.rows), self.page_size)
-        self.remaining = ((page, self.rows[start : start + self.page_size]) for page, start in enumerate(starts))
+        self.remaining = (
+            (page, self.rows[start : start + self.page_size]) for page, start in enumerate(starts)
+        )
 
     @property
     def pages(self) -> int:

@@ -48,11 +48,15 @@ Axis: TypeAlias = LogAxis | LinearAxis
 def number_axis(metric: str, values: Iterable[float], limits: Iterable[float | None]) -> LinearAxis:
     """Includes the limits and the ideal; intervals may be cut.
 
-    It is linear: shares have 0 to 1, ratios begin at 0, differences have 0 in the middle. A logarithmic axis has no place for 0, where a
-    group is never favoured.
+    It is linear: shares have 0 to 1, ratios begin at 0, differences have 0 in the middle. A logarithmic
+    axis has no place for 0, where a group is never favoured.
     """
     row = CATALOGUE[metric]
-    shown = [*values, *(limit for limit in limits if limit is not None), *([] if row.ideal is None else [row.ideal])]
+    shown = [
+        *values,
+        *(limit for limit in limits if limit is not None),
+        *([] if row.ideal is None else [row.ideal]),
+    ]
     least, largest = min(shown, default=0.0), max(shown, default=1.0)
     if row.lowest == 0 and row.highest == 1:
         low, high = 0.0, 1.0

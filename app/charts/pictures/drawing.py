@@ -39,7 +39,9 @@ _PAGE_OF_PNG = f"""#set page(width: auto, height: auto, margin: 0pt, fill: none)
 
 
 class Theme(StrEnum):
-    """Background that a chart is drawn for; its own is transparent. `print` is light with the fonts of the PDF report."""
+    """Background that a chart is drawn for; its own is transparent. `print` is light with the fonts of the
+    PDF report.
+    """
 
     LIGHT = "light"
     DARK = "dark"
@@ -66,7 +68,10 @@ class ThemeLook:
 
 
 # The PDF writer, which also makes PNG, takes fonts by name only; the one before the last comes with it.
-_SCREEN = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', 'DejaVu Sans', 'Libertinus Serif', sans-serif"
+_SCREEN = (
+    "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', 'DejaVu Sans', 'Libertinus "
+    "Serif', sans-serif"
+)
 
 _LIGHT = ThemeLook(
     text="#1b2430",
@@ -143,7 +148,11 @@ class Drawing:
             self.height += LINE / 2
 
     def across(self, share: float) -> str:
-        return f"{100 * share:.2f}%" if self.look.width is None else f"{(self.look.width - self.gutter) * share:.1f}"
+        return (
+            f"{100 * share:.2f}%"
+            if self.look.width is None
+            else f"{(self.look.width - self.gutter) * share:.1f}"
+        )
 
     def add(self, *fragments: str) -> None:
         self._parts += fragments
@@ -180,13 +189,26 @@ class Drawing:
         """Adds the axis below: places as shares, texts, and whether a narrow page leaves the text out."""
         for share, text, is_spare in marks:
             x, anchor = self.across(share), "start" if share < 0.05 else "end" if share > 0.95 else "middle"  # noqa: PLR2004 - else cut
-            self.add(f'<line x1="{x}" x2="{x}" y1="{self.height:g}" y2="{self.height + 4:g}" stroke="{self.look.muted}"/>')
-            self.label(text, x, self.height + LINE, anchor=anchor, fill=self.look.muted, attributes=' class="spare"' if is_spare else "")
+            self.add(
+                f'<line x1="{x}" x2="{x}" y1="{self.height:g}" y2="{self.height + 4:g}" '
+                f'stroke="{self.look.muted}"/>'
+            )
+            self.label(
+                text,
+                x,
+                self.height + LINE,
+                anchor=anchor,
+                fill=self.look.muted,
+                attributes=' class="spare"' if is_spare else "",
+            )
         self.height += LINE + _DESCENT
 
     def finish(self, description: str) -> Chart:
         width, height = self.look.width, ceil(self.height)
-        about = f'role="img" aria-label="{write_text(description)}" font-family="{self.look.font}" font-size="{_SIZE}"'
+        about = (
+            f'role="img" aria-label="{write_text(description)}" font-family="{self.look.font}" '
+            f'font-size="{_SIZE}"'
+        )
         content = "".join(self._parts)
         if width is None:
             size = f'width="100%" height="{height}"' + (' class="with-levels"' if self.gutter else "")
@@ -212,7 +234,9 @@ def replace_undrawable(text: str) -> str:
 
 
 def as_png(svg: str) -> bytes:
-    return typst.compile(_PAGE_OF_PNG, font_paths=fonts(), sys_inputs={"svg": svg}, format="png", ppi=_PIXELS_PER_INCH)
+    return typst.compile(
+        _PAGE_OF_PNG, font_paths=fonts(), sys_inputs={"svg": svg}, format="png", ppi=_PIXELS_PER_INCH
+    )
 
 
 @cache

@@ -39,8 +39,8 @@ class Tick:
 class Mark:
     """One figure: place and interval in per cent of the width, `y` in pixels.
 
-    `clipped` is the end it lies beyond, `text` its value there. `is_hollow`: counterfactual. `low_clipped` and `high_clipped`: the interval
-    goes on beyond that end.
+    `clipped` is the end it lies beyond, `text` its value there. `is_hollow`: counterfactual. `low_clipped`
+    and `high_clipped`: the interval goes on beyond that end.
     """
 
     figure: ForestFigure
@@ -110,7 +110,9 @@ class ForestLine:
 
     @property
     def verdicts(self) -> tuple[LineVerdict, ...]:
-        """Verdicts of the groups, the gravest first; one where all agree. `row` is the first group of each."""
+        """Verdicts of the groups, the gravest first; one where all agree. `row` is the first group of
+        each.
+        """
         by_verdict: dict[Verdict | None, list[ForestRow]] = {}
         for row in self.rows:
             by_verdict.setdefault(row.verdict, []).append(row)
@@ -151,7 +153,10 @@ def draw_forest(forest: Forest) -> ForestPicture:
     for (attribute, key), rows in lines.items():
         joined = shapes.get(attribute)
         if joined is None:
-            pairs = [(figure, rows[0], "circle" if figure is rows[0].logged else "ring") for figure in rows[0].figures]
+            pairs = [
+                (figure, rows[0], "circle" if figure is rows[0].logged else "ring")
+                for figure in rows[0].figures
+            ]
         else:
             pairs = [(row.leading, row, joined.shape_of[row.parts[1 - joined.along]]) for row in rows]
         marks = [
@@ -160,7 +165,9 @@ def draw_forest(forest: Forest) -> ForestPicture:
         ]
         leading = rows[0].leading.measurement
         low, high = leading.lower_limit, leading.upper_limit
-        if leading.metric in CATALOGUE:  # beyond the mirror image of the only limit the verdict is not fair either
+        if (
+            leading.metric in CATALOGUE
+        ):  # beyond the mirror image of the only limit the verdict is not fair either
             low, high = both_sides(CATALOGUE[leading.metric], (low, high))
         drawn.append(
             ForestLine(
@@ -172,7 +179,9 @@ def draw_forest(forest: Forest) -> ForestPicture:
                 band_high=100.0 if high is None else _percent(axis.place(high)),
             )
         )
-    legend = dict.fromkeys((shape, name) for joined in shapes.values() for name, shape in joined.shape_of.items())
+    legend = dict.fromkeys(
+        (shape, name) for joined in shapes.values() for name, shape in joined.shape_of.items()
+    )
     return ForestPicture(lines=tuple(drawn), ticks=ticks, legend=tuple(legend))
 
 
@@ -197,7 +206,9 @@ class _Joined:
 
 
 def _join(rows: Iterable[ForestRow]) -> dict[str, _Joined]:
-    """Attributes of two features whose groups share lines: the feature with more groups makes lines, the other shapes."""
+    """Attributes of two features whose groups share lines: the feature with more groups makes lines, the
+    other shapes.
+    """
     by_attribute: dict[str, list[ForestRow]] = {}
     for row in rows:
         if len(row.parts) == len(row.attribute.split(TOGETHER)) == 2:  # noqa: PLR2004 - rows and marks
@@ -231,8 +242,10 @@ def _mark(axis: Axis, figure: ForestFigure, row: ForestRow, shape: str, *, y: fl
         clipped="" if is_on_axis else "left" if position == 0 else "right",
         text="" if is_on_axis else write_value(measurement.metric, measurement.value, limits),
         # An end that is not bounded goes on beyond the axis.
-        low_clipped=measurement.lower is None or not (axis.holds(measurement.lower) or axis.place(measurement.lower) > 0),
-        high_clipped=measurement.upper is None or not (axis.holds(measurement.upper) or axis.place(measurement.upper) < 1),
+        low_clipped=measurement.lower is None
+        or not (axis.holds(measurement.lower) or axis.place(measurement.lower) > 0),
+        high_clipped=measurement.upper is None
+        or not (axis.holds(measurement.upper) or axis.place(measurement.upper) < 1),
     )
 
 
@@ -241,12 +254,24 @@ def _choose_axis(forest: Forest) -> tuple[Axis, tuple[Tick, ...]]:
         ratios = LogAxis()
         return ratios, tuple(Tick(f"{tick:g}", _percent(ratios.place(tick))) for tick in TICKS)
     shown = [figure.measurement for row in forest.rows for figure in row.figures]
-    values = [number for measurement in shown for number in (measurement.value, measurement.lower, measurement.upper) if number is not None]
-    levels = [limit for measurement in shown for limit in (measurement.lower_limit, measurement.upper_limit) if limit is not None]
+    values = [
+        number
+        for measurement in shown
+        for number in (measurement.value, measurement.lower, measurement.upper)
+        if number is not None
+    ]
+    levels = [
+        limit
+        for measurement in shown
+        for limit in (measurement.lower_limit, measurement.upper_limit)
+        if limit is not None
+    ]
     ends = number_axis(forest.metric, values, levels)
     axis = LinearAxis(min([ends.low, *values, *levels]), max([ends.high, *values, *levels]))
     middle = (axis.low + axis.high) / 2
-    return axis, tuple(Tick(write_minus(f"{tick:.2g}"), _percent(axis.place(tick))) for tick in (axis.low, middle, axis.high))
+    return axis, tuple(
+        Tick(write_minus(f"{tick:.2g}"), _percent(axis.place(tick))) for tick in (axis.low, middle, axis.high)
+    )
 
 
 def _percent(share: float) -> float:

@@ -21,7 +21,17 @@ from ..time_ranges import step_of_picture
 from ..timeline import MAX_STEPS, TimePanel, find_step_start, join_points
 from ..timeline_words import name_step, say_steps
 from .drawing import LINE, Chart, Drawing, ThemeLook, clip_name, write_text
-from .timeline_picture import VOLUME_HEIGHT, WIDTH, LevelTick, PanelPicture, TimeAxis, draw_panel, draw_stretches, draw_volume, level_axis
+from .timeline_picture import (
+    VOLUME_HEIGHT,
+    WIDTH,
+    LevelTick,
+    PanelPicture,
+    TimeAxis,
+    draw_panel,
+    draw_stretches,
+    draw_volume,
+    level_axis,
+)
 
 MOST_TICKS = 8
 _MOST_NARROW = 4
@@ -90,7 +100,9 @@ def time_ticks(span: Span, zone: ZoneInfo, *, limit: int = MOST_TICKS) -> tuple[
         elif every_days is not None:
             moments, form = _days(span, zone, every_days), "%d %b"
         else:
-            every = next(step for step in _MONTHS if length <= step * _MONTH * (limit - 1) or step == _MONTHS[-1])
+            every = next(
+                step for step in _MONTHS if length <= step * _MONTH * (limit - 1) or step == _MONTHS[-1]
+            )
             moments, form = _months(span, zone, every), "%b %Y"
     shown = list(islice(moments, limit))
     texts = [f"{moment.astimezone(zone):{form}}" for moment in shown]
@@ -143,15 +155,20 @@ def _months(span: Span, zone: ZoneInfo, every: int) -> Iterator[datetime]:
             yield moment
 
 
-def series_chart(series: Series, look: ThemeLook, *, alerts: Sequence[Alert] = (), span: Span | None = None) -> Chart:
+def series_chart(
+    series: Series, look: ThemeLook, *, alerts: Sequence[Alert] = (), span: Span | None = None
+) -> Chart:
     """`span` is the time of the axis; left out, that of points and alerts."""
     marks = [
         alert
         for alert in alerts
-        if (alert.subject.metric, alert.subject.data, alert.subject.attribute) == (series.metric, series.data, series.attribute)
+        if (alert.subject.metric, alert.subject.data, alert.subject.attribute)
+        == (series.metric, series.data, series.attribute)
     ]
     marks = sorted(marks, key=attrgetter("opened_at"))[-MOST_ALERTS:]
-    moments = [point.at for group in series.groups for point in group.points] + [gap.at for gap in series.gaps]
+    moments = [point.at for group in series.groups for point in group.points] + [
+        gap.at for gap in series.gaps
+    ]
     shown = span or _reach(moments, series.rollup, [mark.opened_at for mark in marks])
     step = step_of_picture(shown, MAX_STEPS) if series.rollup is None else HOUR
     axis = _axis(shown)
@@ -159,19 +176,28 @@ def series_chart(series: Series, look: ThemeLook, *, alerts: Sequence[Alert] = (
     levels = level_axis(series.metric, panels)
     pictures = [draw_panel(panel, series.metric, axis, levels) for panel in panels]
 
-    drawing = Drawing(heading(series), _notes(series, step, pictures, has_alerts=bool(marks)), look, gutter=_GUTTER)
+    drawing = Drawing(
+        heading(series), _notes(series, step, pictures, has_alerts=bool(marks)), look, gutter=_GUTTER
+    )
     if marks:
         for mark in marks:
             x = drawing.across(axis.percent(mark.opened_at) / 100)
             text = write_text(f"{format_moment(mark.opened_at)}: {mark.sentence or mark.rule_name}")
             triangle = f'<path d="M-5 1H5L0 10z" fill="{look.unfair}"><title>{text}</title></path>'
-            drawing.add(f'<svg aria-hidden="true" x="{x}" y="{drawing.height:g}" width="1" height="10" overflow="visible">{triangle}</svg>')
+            drawing.add(
+                f'<svg aria-hidden="true" x="{x}" y="{drawing.height:g}" width="1" height="10" '
+                f'overflow="visible">{triangle}</svg>'
+            )
         drawing.height += 10
-    gaps = draw_stretches(sorted({find_step_start(gap.at, step) for gap in series.gaps}), step, axis, height=_GAP_HEIGHT)
+    gaps = draw_stretches(
+        sorted({find_step_start(gap.at, step) for gap in series.gaps}), step, axis, height=_GAP_HEIGHT
+    )
     unit = _name_unit(series.rollup)
     sentences = []
     for panel, picture in zip(panels, pictures, strict=True):
-        text = "; ".join(phrase for phrase in (say_steps(series.metric, panel.steps, unit), picture.words) if phrase)
+        text = "; ".join(
+            phrase for phrase in (say_steps(series.metric, panel.steps, unit), picture.words) if phrase
+        )
         if not picture.places:
             text += f": {next((past.reason for past in reversed(panel.steps) if past.reason), 'no reason is known')}"
         drawing.write(panel.name, is_bold=True)
@@ -185,7 +211,9 @@ def series_chart(series: Series, look: ThemeLook, *, alerts: Sequence[Alert] = (
     return drawing.finish(_describe(series, sentences))
 
 
-def volume_chart(volumes: Sequence[Volume], look: ThemeLook, *, span: Span | None = None, rollup: Period | None = None) -> Chart:
+def volume_chart(
+    volumes: Sequence[Volume], look: ThemeLook, *, span: Span | None = None, rollup: Period | None = None
+) -> Chart:
     """`span` is the time of the axis; left out, that of the volumes."""
     shown = span or _reach([volume.at for volume in volumes], rollup)
     step = step_of_picture(shown, MAX_STEPS) if rollup is None else _LENGTHS[rollup]
@@ -199,7 +227,10 @@ def volume_chart(volumes: Sequence[Volume], look: ThemeLook, *, span: Span | Non
     drawing = Drawing("Records logged", "As the checks counted them. Time in UTC.", look, gutter=_GUTTER)
     if volumes:
         axis = _axis(shown)
-        steps = [CheckStep(start=start, failed=0, reason=None, topped_up=0, logged=count) for start, count in sorted(logged.items())]
+        steps = [
+            CheckStep(start=start, failed=0, reason=None, topped_up=0, logged=count)
+            for start, count in sorted(logged.items())
+        ]
         drawing.write(summary, fill=look.muted)
         drawing.height += 6
         _draw_levels(drawing, (LevelTick(f"{highest:,}", 0), LevelTick("0", VOLUME_HEIGHT)), VOLUME_HEIGHT)
@@ -209,7 +240,9 @@ def volume_chart(volumes: Sequence[Volume], look: ThemeLook, *, span: Span | Non
         _draw_times(drawing, axis, rollup)
     else:
         drawing.write("No hour of this time was checked.", fill=look.muted)
-    return drawing.finish(f"Column chart of records logged over time: {summary}. The table next to it has the figures.")
+    return drawing.finish(
+        f"Column chart of records logged over time: {summary}. The table next to it has the figures."
+    )
 
 
 def heading(series: Series) -> str:
@@ -242,7 +275,13 @@ def _panel(group: GroupSeries, series: Series, span: Span, step: timedelta) -> T
     # A bar of a roll-up is in the middle of its period.
     points = [point._replace(at=point.at + _find_middle(series.rollup)) for point in group.points]
     name = clip_name(_SCOPES[group.scope] if group.group is None else group.group) or "(blank)"
-    return TimePanel(attribute=series.attribute, group=group.group, scope=group.scope, name=name, steps=join_points(points, span, step))
+    return TimePanel(
+        attribute=series.attribute,
+        group=group.group,
+        scope=group.scope,
+        name=name,
+        steps=join_points(points, span, step),
+    )
 
 
 def _find_middle(rollup: Period | None) -> timedelta:
@@ -256,11 +295,18 @@ def _notes(series: Series, step: timedelta, pictures: Sequence[PanelPicture], *,
         per = f"each bar from the lowest to the highest check of {_count_step(step)}"
     return " ".join(
         (
-            f"{data_title[0].upper()}{data_title[1:]}; {per}, in the colour of the verdict. Grey: 95 % intervals; shaded: the fair range.",
+            (
+                f"{data_title[0].upper()}{data_title[1:]}; {per}, in the colour of the verdict. Grey: 95 % "
+                "intervals; shaded: the fair range."
+            ),
             *(["Hollow: carried forward."] if any(picture.carried for picture in pictures) else []),
             *(["Dark at the bottom: checks without figures."] if series.gaps else []),
             *(["Triangle: alert opened."] if has_alerts else []),
-            *([f"The first {MOST_PANELS} of {len(series.groups)} groups."] if len(series.groups) > MOST_PANELS else []),
+            *(
+                [f"The first {MOST_PANELS} of {len(series.groups)} groups."]
+                if len(series.groups) > MOST_PANELS
+                else []
+            ),
             "Time in UTC.",
         )
     )
@@ -268,7 +314,11 @@ def _notes(series: Series, step: timedelta, pictures: Sequence[PanelPicture], *,
 
 def _describe(series: Series, sentences: Sequence[str]) -> str:
     points = sorted((point for group in series.groups for point in group.points), key=attrgetter("at"))
-    limits = [pair for pair, _ in groupby(points, key=attrgetter("lower_limit", "upper_limit")) if pair != (None, None)]
+    limits = [
+        pair
+        for pair, _ in groupby(points, key=attrgetter("lower_limit", "upper_limit"))
+        if pair != (None, None)
+    ]
     description = [
         f"{heading(series)} on {DATA_TITLES[series.data]}",
         *([f"fair range {', then '.join(map(limits_in_words, limits))}"] if limits else []),
@@ -283,8 +333,10 @@ def _titles(series: Series, picture: PanelPicture) -> str:
         return ""
     back, unit = _find_middle(series.rollup), _name_unit(series.rollup)
     return "".join(
-        f'<rect x="{bar.x - bar.width / 2:.1f}" width="{bar.width:g}" height="{picture.height:g}" fill-opacity="0">'
-        f"<title>{format_moment(bar.step.at - back)}: {say_steps(series.metric, [bar.step], unit)}; {bar.step.n:,} records</title></rect>"
+        f'<rect x="{bar.x - bar.width / 2:.1f}" width="{bar.width:g}" height="{picture.height:g}" '
+        'fill-opacity="0">'
+        f"<title>{format_moment(bar.step.at - back)}: {say_steps(series.metric, [bar.step], unit)}; "
+        f"{bar.step.n:,} records</title></rect>"
         for bar in picture.places
     )
 
@@ -295,11 +347,19 @@ def _name_unit(rollup: Period | None) -> str:
 
 def _draw_panel(drawing: Drawing, picture: PanelPicture, *, gaps: str, titles: str) -> None:
     look = drawing.look
-    shades = {"fair": look.fair, "unwatched": look.suspected, "suspected": look.suspected, "unfair": look.unfair}
+    shades = {
+        "fair": look.fair,
+        "unwatched": look.suspected,
+        "suspected": look.suspected,
+        "unfair": look.unfair,
+    }
     thin = 'fill="none" stroke-width="1.2" vector-effect="non-scaling-stroke"'
     shapes = [
         (picture.band, f'fill="{look.fair_ground}"'),
-        ("" if picture.equal is None else f"M0 {picture.equal:g}H{WIDTH}", f'{thin} stroke="{look.muted}" stroke-opacity="0.6"'),
+        (
+            "" if picture.equal is None else f"M0 {picture.equal:g}H{WIDTH}",
+            f'{thin} stroke="{look.muted}" stroke-opacity="0.6"',
+        ),
         (picture.hull, f'fill="{look.muted}" fill-opacity="0.22"'),
         (picture.line, f'{thin} stroke="{look.muted}"'),
         *((path, f'fill="{shades.get(verdict, look.other)}"') for verdict, path in picture.bars),
@@ -307,14 +367,23 @@ def _draw_panel(drawing: Drawing, picture: PanelPicture, *, gaps: str, titles: s
         (gaps, f'fill="{look.text}" transform="translate(0 {picture.height - _GAP_HEIGHT:g})"'),
     ]
     _draw_levels(drawing, picture.ticks, picture.height)
-    drawing.add(_stretched(drawing, picture.height, "".join(f'<path d="{path}" {style}/>' for path, style in shapes if path) + titles))
+    drawing.add(
+        _stretched(
+            drawing,
+            picture.height,
+            "".join(f'<path d="{path}" {style}/>' for path, style in shapes if path) + titles,
+        )
+    )
     drawing.height += picture.height + LINE / 2
 
 
 def _stretched(drawing: Drawing, height: float, content: str) -> str:
     """Stretches panels, `WIDTH` units wide, over the plot."""
     size = f'y="{drawing.height:g}" width="{drawing.across(1)}" height="{height:g}"'
-    return f'<svg aria-hidden="true" {size} viewBox="0 0 {WIDTH} {height:g}" preserveAspectRatio="none">{content}</svg>'
+    return (
+        f'<svg aria-hidden="true" {size} viewBox="0 0 {WIDTH} {height:g}" '
+        f'preserveAspectRatio="none">{content}</svg>'
+    )
 
 
 def _draw_levels(drawing: Drawing, ticks: Iterable[LevelTick], height: float) -> None:
@@ -322,10 +391,16 @@ def _draw_levels(drawing: Drawing, ticks: Iterable[LevelTick], height: float) ->
     frame = f'y="{drawing.height:g}" width="{drawing.across(1)}" height="{height:g}"'
     drawing.add(f'<rect {frame} fill="none" stroke="{look.line}"/>')
     for tick in ticks:
-        drawing.label(tick.text, -5, drawing.height + min(max(tick.y + 4, 10), height), anchor="end", fill=look.muted)
+        drawing.label(
+            tick.text, -5, drawing.height + min(max(tick.y + 4, 10), height), anchor="end", fill=look.muted
+        )
 
 
 def _draw_times(drawing: Drawing, axis: TimeAxis, rollup: Period | None) -> None:
     # Sums of days have no ticks at hours.
-    ticks = [tick for tick in time_ticks(axis.span, _UTC) if rollup is None or tick.moment.hour == tick.moment.minute == 0]
+    ticks = [
+        tick
+        for tick in time_ticks(axis.span, _UTC)
+        if rollup is None or tick.moment.hour == tick.moment.minute == 0
+    ]
     drawing.ticks([(tick.at / 100, tick.text, tick.is_spare) for tick in ticks])

@@ -29,8 +29,12 @@ class _Rates:
 
     @property
     def words(self) -> list[str]:
-        shares = " → ".join("no rate" if stage.share is None else _percent(stage.share) for stage in self.stages)
-        why = next((f" ({stage.reason})" for stage in self.stages if stage.share is None and stage.reason), "")
+        shares = " → ".join(
+            "no rate" if stage.share is None else _percent(stage.share) for stage in self.stages
+        )
+        why = next(
+            (f" ({stage.reason})" for stage in self.stages if stage.share is None and stage.reason), ""
+        )
         return [self.name, self.role, f"{shares} of {self.stages[0].records:,.10g}{why}"]
 
 
@@ -39,21 +43,33 @@ def shares_chart(kind: ViewKind, view: AttributeView, look: ThemeLook, *, with_c
     rows = []
     for group in view.groups:
         name = clip_name(group.group or "") or ("(blank)" if group.group is not None else f"all {group.role}")
-        rows.append(_Rates(name, group.role, [group.outcomes] if group.after is None else [group.outcomes, group.after]))
+        rows.append(
+            _Rates(
+                name, group.role, [group.outcomes] if group.after is None else [group.outcomes, group.after]
+            )
+        )
     equality = None if view.perfect_equality is None else view.perfect_equality.value
     records = f"{VIEW_TITLES[kind]}{', counterfactual' if with_copies else ''}"
     return _draw(rows, f"Favourable rate by {clip_name(view.attribute)}", records, equality, look)
 
 
 def ranges_chart(kind: ViewKind, view: AttributeView, look: ThemeLook) -> Chart:
-    rows = [_Rates(clip_name(sub_range.label), group.role, [sub_range]) for group in view.groups for sub_range in group.sub_ranges]
-    return _draw(rows, f"Favourable rate by sub-range of {clip_name(view.attribute)}", VIEW_TITLES[kind], None, look)
+    rows = [
+        _Rates(clip_name(sub_range.label), group.role, [sub_range])
+        for group in view.groups
+        for sub_range in group.sub_ranges
+    ]
+    return _draw(
+        rows, f"Favourable rate by sub-range of {clip_name(view.attribute)}", VIEW_TITLES[kind], None, look
+    )
 
 
 def _draw(rows: Sequence[_Rates], title: str, records: str, equality: float | None, look: ThemeLook) -> Chart:
     is_pair = any(len(row.stages) > 1 for row in rows)
     notes = f"{records[0].upper()}{records[1:]}. Lines on the bars are 95 % intervals."
-    notes += " Hollow: before mitigation; filled: after." if is_pair else " Filled: monitored; hollow: reference."
+    notes += (
+        " Hollow: before mitigation; filled: after." if is_pair else " Filled: monitored; hollow: reference."
+    )
     if equality is not None:
         notes += f" Dashed: perfect equality, {_percent(equality)}."
     if len(rows) > MOST_BARS:
@@ -64,7 +80,13 @@ def _draw(rows: Sequence[_Rates], title: str, records: str, equality: float | No
         top = drawing.height
         for position, outcomes in enumerate(row.stages):
             stage = ("before", "after")[position] if is_pair else ""
-            _draw_bar(drawing, row, outcomes, stage, is_hollow=stage == "before" if is_pair else row.role == "reference")
+            _draw_bar(
+                drawing,
+                row,
+                outcomes,
+                stage,
+                is_hollow=stage == "before" if is_pair else row.role == "reference",
+            )
         if equality is not None:
             x = drawing.across(equality)
             line = f'<line x1="{x}" x2="{x}" y1="{top - 2:g}" y2="{drawing.height + 1:g}"'
@@ -79,15 +101,22 @@ def _draw(rows: Sequence[_Rates], title: str, records: str, equality: float | No
     return drawing.finish(f"Bar chart. {title}: {figures}.{level}")
 
 
-def _draw_bar(drawing: Drawing, row: _Rates, outcomes: Outcomes | SubRange, stage: str, *, is_hollow: bool) -> None:
+def _draw_bar(
+    drawing: Drawing, row: _Rates, outcomes: Outcomes | SubRange, stage: str, *, is_hollow: bool
+) -> None:
     look, y = drawing.look, drawing.height
-    drawing.add(f'<rect y="{y:g}" width="{drawing.across(1)}" height="{_BAR}" fill="{look.line}" fill-opacity="0.4"/>')
+    drawing.add(
+        f'<rect y="{y:g}" width="{drawing.across(1)}" height="{_BAR}" fill="{look.line}" fill-opacity="0.4"/>'
+    )
     drawing.height += _BAR + _GAP
     if outcomes.share is None:
         return
     lower, upper = outcomes.lower or 0.0, 1.0 if outcomes.upper is None else outcomes.upper
     name = ", ".join(text for text in (row.name, stage) if text)
-    sentence = f"{name}: {_percent(outcomes.share)} of {outcomes.records:,.10g}, 95 %: {_percent(lower)} to {_percent(upper)}"
+    sentence = (
+        f"{name}: {_percent(outcomes.share)} of {outcomes.records:,.10g}, 95 %: {_percent(lower)} to "
+        f"{_percent(upper)}"
+    )
     shade = look.monitored if row.role == "monitored" else look.link
     low, high, middle = drawing.across(lower), drawing.across(upper), y + _BAR / 2
     drawing.add(

@@ -18,7 +18,12 @@ _EDGE = 6
 """Space at both ends, so that a mark there is whole."""
 
 BAND, LINE, TEXT = "#e3efe6", "#8c959f", "#424a53"
-SHADES: dict[str | None, str] = {"unfair": "#b42318", "suspected": "#b35900", "unwatched": "#8250a8", "fair": "#1a7f37"}
+SHADES: dict[str | None, str] = {
+    "unfair": "#b42318",
+    "suspected": "#b35900",
+    "unwatched": "#8250a8",
+    "fair": "#1a7f37",
+}
 UNJUDGED = "#57606a"
 FONT = "font-family=\"'Libertinus Serif', system-ui, sans-serif\""
 
@@ -36,21 +41,30 @@ class RatioMark:
 
 def row_svg(marks: Sequence[RatioMark], band: Limits) -> str:
     equal = _across(1.0)
-    line = f'<line x1="{equal:.2f}" x2="{equal:.2f}" y1="0" y2="{ROW_HEIGHT}" stroke="{LINE}" stroke-width="0.5"/>'
+    line = (
+        f'<line x1="{equal:.2f}" x2="{equal:.2f}" y1="0" y2="{ROW_HEIGHT}" stroke="{LINE}" '
+        'stroke-width="0.5"/>'
+    )
     elements = [_band(band, ROW_HEIGHT), line]
     for position, mark in enumerate(marks):
         y = ROW_HEIGHT / 2 if len(marks) == 1 else 5.5 + 7.5 * position
         shade = SHADES.get(mark.verdict, UNJUDGED)
         low = _across(AXIS.low if mark.lower is None else mark.lower)
         high = _across(AXIS.high if mark.upper is None else mark.upper)
-        elements.append(f'<line x1="{low:.2f}" x2="{high:.2f}" y1="{y}" y2="{y}" stroke="{shade}" stroke-width="1.6"/>')
+        elements.append(
+            f'<line x1="{low:.2f}" x2="{high:.2f}" y1="{y}" y2="{y}" stroke="{shade}" stroke-width="1.6"/>'
+        )
         x, fill = _across(mark.value), "#ffffff" if mark.is_hollow else shade
         if AXIS.holds(mark.value):
-            elements.append(f'<circle cx="{x:.2f}" cy="{y}" r="2.9" fill="{fill}" stroke="{shade}" stroke-width="1.2"/>')
+            elements.append(
+                f'<circle cx="{x:.2f}" cy="{y}" r="2.9" fill="{fill}" stroke="{shade}" stroke-width="1.2"/>'
+            )
         else:
             tip = -4.5 if mark.value < AXIS.low else 4.5
             corners = f"{x + tip:.2f},{y} {x:.2f},{y - 3} {x:.2f},{y + 3}"
-            elements.append(f'<polygon points="{corners}" fill="{fill}" stroke="{shade}" stroke-width="1.2"/>')
+            elements.append(
+                f'<polygon points="{corners}" fill="{fill}" stroke="{shade}" stroke-width="1.2"/>'
+            )
     return write_svg(ROW_WIDTH, ROW_HEIGHT, elements)
 
 
@@ -58,8 +72,13 @@ def axis_svg() -> str:
     texts = []
     for tick in TICKS:
         # The numbers at the ends would be cut in half.
-        x, anchor = {AXIS.low: (0.0, "start"), AXIS.high: (ROW_WIDTH, "end")}.get(tick, (_across(tick), "middle"))
-        texts.append(f'<text x="{x:.2f}" y="7.5" font-size="7" text-anchor="{anchor}" fill="{TEXT}" {FONT}>{tick:g}</text>')
+        x, anchor = {AXIS.low: (0.0, "start"), AXIS.high: (ROW_WIDTH, "end")}.get(
+            tick, (_across(tick), "middle")
+        )
+        texts.append(
+            f'<text x="{x:.2f}" y="7.5" font-size="7" text-anchor="{anchor}" fill="{TEXT}" '
+            f"{FONT}>{tick:g}</text>"
+        )
     return write_svg(ROW_WIDTH, 10, texts)
 
 
@@ -70,11 +89,19 @@ def _across(ratio: float) -> float:
 def _band(band: Limits, height: float) -> str:
     if band == (None, None):
         return ""
-    low, high = (end if limit is None else limit for limit, end in zip(band, (AXIS.low, AXIS.high), strict=True))
-    return f'<rect x="{_across(low):.2f}" width="{_across(high) - _across(low):.2f}" y="0" height="{height}" fill="{BAND}"/>'
+    low, high = (
+        end if limit is None else limit for limit, end in zip(band, (AXIS.low, AXIS.high), strict=True)
+    )
+    return (
+        f'<rect x="{_across(low):.2f}" width="{_across(high) - _across(low):.2f}" y="0" '
+        f'height="{height}" fill="{BAND}"/>'
+    )
 
 
 def write_svg(width: float, height: float, elements: Iterable[str]) -> str:
     # Screen readers skip it: the same figures are in the text next to it.
-    opened = f'<svg xmlns="http://www.w3.org/2000/svg" aria-hidden="true" width="{width}" height="{height}" viewBox="0 0 {width} {height}">'
+    opened = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" aria-hidden="true" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}">'
+    )
     return f"{opened}{''.join(elements)}</svg>"

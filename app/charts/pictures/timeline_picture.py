@@ -64,8 +64,9 @@ class Bar(NamedTuple):
 class PanelPicture:
     """`bars` are paths by verdict, the least serious first; `carried` are steps of carried figures only.
 
-    `band` is the fair range, `hull` the 95 % intervals, `earlier` the time compared with. `equal` is the place of the ideal, None off the
-    axis. `places` are the bars, oldest first; `beyond` reach over an end of the axis.
+    `band` is the fair range, `hull` the 95 % intervals, `earlier` the time compared with. `equal` is the
+    place of the ideal, None off the axis. `places` are the bars, oldest first; `beyond` reach over an end
+    of the axis.
     """
 
     height: float
@@ -86,7 +87,10 @@ class PanelPicture:
         if not self.beyond:
             return ""
         of = f"{self.beyond:,} of {len(self.places):,} bars" if len(self.places) > 1 else "the bar"
-        return f"{of} {'reaches' if self.beyond == 1 else 'reach'} beyond the axis, shown as {'an arrow' if self.beyond == 1 else 'arrows'}"
+        return (
+            f"{of} {'reaches' if self.beyond == 1 else 'reach'} beyond the axis, shown as "
+            f"{'an arrow' if self.beyond == 1 else 'arrows'}"
+        )
 
 
 @frozen
@@ -119,31 +123,43 @@ class LevelAxis:
 
 
 def level_axis(metric: str, panels: Sequence[TimePanel], *, height: float = HEIGHT) -> LevelAxis:
-    """For ratios the narrowest logarithmic axis that holds every value and limit, or 0.25–4; for others a linear one."""
+    """For ratios the narrowest logarithmic axis that holds every value and limit, or 0.25–4; for others a
+    linear one.
+    """
     limits = [limit for panel in panels for step in panel.steps[-1:] for limit in step.limits]
     axis: Axis
     levels: Sequence[float]
     if is_ratio(CATALOGUE[metric]):
         shown = [*list_values(panels), *(limit for limit in limits if limit is not None)]
-        axis, levels = next((candidate for candidate in _RATIO_AXES if all(map(candidate[0].holds, shown))), _RATIO_AXES[-1])
+        axis, levels = next(
+            (candidate for candidate in _RATIO_AXES if all(map(candidate[0].holds, shown))), _RATIO_AXES[-1]
+        )
         texts = [f"{level:g}" for level in levels]
     else:
         axis = number_axis(metric, list_values(panels), limits)
         levels = (axis.low, (axis.low + axis.high) / 2, axis.high)
         is_share = isinstance(CATALOGUE[metric].measure, RateOf)
         texts = [f"{100 * level:.0f} %" if is_share else write_value(metric, level) for level in levels]
-    ticks = [LevelTick(text, round((1 - axis.place(level)) * height, 1)) for text, level in zip(texts, levels, strict=True)]
+    ticks = [
+        LevelTick(text, round((1 - axis.place(level)) * height, 1))
+        for text, level in zip(texts, levels, strict=True)
+    ]
     return LevelAxis(axis, height, tuple(ticks))
 
 
-def draw_panel(panel: TimePanel, metric: str, time: TimeAxis, levels: LevelAxis, *, shift: timedelta = timedelta()) -> PanelPicture:
+def draw_panel(
+    panel: TimePanel, metric: str, time: TimeAxis, levels: LevelAxis, *, shift: timedelta = timedelta()
+) -> PanelPicture:
     """`shift` is added to the times of earlier steps."""
     bars = _bars(panel.steps, time, levels)
     by_verdict: dict[Verdict | None, list[str]] = {}
     carried = []
     beyond = 0
     for bar in bars:
-        over, under = _reaches_beyond(bar.step.highest, 1, levels.values), _reaches_beyond(bar.step.lowest, 0, levels.values)
+        over, under = (
+            _reaches_beyond(bar.step.highest, 1, levels.values),
+            _reaches_beyond(bar.step.lowest, 0, levels.values),
+        )
         beyond += over or under
         path = _draw_bar(bar, levels, over=over, under=under)
         if bar.step.figures:
@@ -159,11 +175,18 @@ def draw_panel(panel: TimePanel, metric: str, time: TimeAxis, levels: LevelAxis,
         height=levels.height,
         band=_band(panel.steps, metric, time, levels),
         hull="".join(_hull(segment, levels) for segment in segments),
-        line="".join(_polyline([(bar.x, bar.y + bar.height / 2) for bar in segment]) for segment in segments) if is_single else "",
-        bars=tuple((verdict or "none", "".join(by_verdict[verdict])) for verdict in reversed(GRAVEST) if verdict in by_verdict),
+        line="".join(_polyline([(bar.x, bar.y + bar.height / 2) for bar in segment]) for segment in segments)
+        if is_single
+        else "",
+        bars=tuple(
+            (verdict or "none", "".join(by_verdict[verdict]))
+            for verdict in reversed(GRAVEST)
+            if verdict in by_verdict
+        ),
         carried="".join(carried),
         earlier="".join(
-            _polyline([(bar.x, bar.y) for bar in segment]) + _polyline([(bar.x, bar.y + bar.height) for bar in segment])
+            _polyline([(bar.x, bar.y) for bar in segment])
+            + _polyline([(bar.x, bar.y + bar.height) for bar in segment])
             for segment in _segments(moved)
         ),
         equal=round(levels.down(ideal), 1) if ideal is not None and levels.values.holds(ideal) else None,
@@ -182,11 +205,17 @@ def draw_volume(checks: Sequence[CheckStep], step: timedelta, time: TimeAxis) ->
         right = min(time.place(check.start + step), WIDTH)
         left = max(time.place(check.start + step - max(step, HOUR)), 0.0)
         height = (check.logged or 0) / highest * VOLUME_HEIGHT
-        boxes.append(_box(left, VOLUME_HEIGHT - height, max((right - left) * _FILLED, 1.0), height) if check.logged else "")
+        boxes.append(
+            _box(left, VOLUME_HEIGHT - height, max((right - left) * _FILLED, 1.0), height)
+            if check.logged
+            else ""
+        )
     return "".join(boxes)
 
 
-def draw_stretches(starts: Iterable[datetime], step: timedelta, time: TimeAxis, *, height: float = HEIGHT) -> str:
+def draw_stretches(
+    starts: Iterable[datetime], step: timedelta, time: TimeAxis, *, height: float = HEIGHT
+) -> str:
     """Path of boxes over these steps, oldest first; steps that touch are one box."""
     runs: list[tuple[datetime, datetime]] = []
     for start in starts:
@@ -222,11 +251,16 @@ def _bars(steps: Sequence[TimeStep], time: TimeAxis, levels: LevelAxis) -> list[
         width = min(right - left, _WIDEST) if is_single else (right - left) * _FILLED
         placed.append(Bar(round(middle, 1), round(max(width, 1.0), 1), round(y, 1), round(height, 1), step))
     # Single checks far apart would be as thin as their hour.
-    distance = min((after.x - before.x for before, after in pairwise(placed) if after.x > before.x), default=float(WIDTH))
+    distance = min(
+        (after.x - before.x for before, after in pairwise(placed) if after.x > before.x), default=float(WIDTH)
+    )
     least = round(min(_WIDEST, distance * 0.6), 1)
     if not any(bar.width < least for bar in placed):
         return placed
-    return [bar._replace(width=least) if bar.width < least and bar.step.figures + bar.step.carried == 1 else bar for bar in placed]
+    return [
+        bar._replace(width=least) if bar.width < least and bar.step.figures + bar.step.carried == 1 else bar
+        for bar in placed
+    ]
 
 
 def _reaches_beyond(value: float | None, end: int, axis: Axis) -> bool:
@@ -237,12 +271,16 @@ def _reaches_beyond(value: float | None, end: int, axis: Axis) -> bool:
 def _draw_bar(bar: Bar, levels: LevelAxis, *, over: bool, under: bool) -> str:
     """A box with arrows at the ends it reaches beyond; only the arrow if nothing of it is on the axis."""
     left, right, foot = bar.x - _ARROW_WIDTH, bar.x + _ARROW_WIDTH, levels.height
-    is_on_axis = any(end is not None and levels.values.holds(end) for end in (bar.step.lowest, bar.step.highest))
+    is_on_axis = any(
+        end is not None and levels.values.holds(end) for end in (bar.step.lowest, bar.step.highest)
+    )
     path = _box(bar.x - bar.width / 2, bar.y, bar.width, bar.height) if is_on_axis or over == under else ""
     if over:
         path += f"M{left:.1f} {_ARROW_HEIGHT:g}L{bar.x:.1f} 0L{right:.1f} {_ARROW_HEIGHT:g}z"
     if under:
-        path += f"M{left:.1f} {foot - _ARROW_HEIGHT:g}L{bar.x:.1f} {foot:g}L{right:.1f} {foot - _ARROW_HEIGHT:g}z"
+        path += (
+            f"M{left:.1f} {foot - _ARROW_HEIGHT:g}L{bar.x:.1f} {foot:g}L{right:.1f} {foot - _ARROW_HEIGHT:g}z"
+        )
     return path
 
 
@@ -278,7 +316,10 @@ def _band(steps: Sequence[TimeStep], metric: str, time: TimeAxis, levels: LevelA
         right = float(WIDTH) if position == len(runs) - 1 else time.place(members[-1].end)
         low, high = both_sides(CATALOGUE[metric], limits)
         if (low, high) != (None, None):
-            top, bottom = 0.0 if high is None else levels.down(high), levels.height if low is None else levels.down(low)
+            top, bottom = (
+                0.0 if high is None else levels.down(high),
+                levels.height if low is None else levels.down(low),
+            )
             boxes.append(_box(left, top, right - left, bottom - top))
         left = right
     return "".join(boxes)

@@ -18,7 +18,17 @@ class Twin:
     rows: tuple[tuple[Cell, ...], ...]
 
 
-_OF_POINT = ("value", "lower", "upper", "n", "verdict", "reason", "carried_forward", "lower_limit", "upper_limit")
+_OF_POINT = (
+    "value",
+    "lower",
+    "upper",
+    "n",
+    "verdict",
+    "reason",
+    "carried_forward",
+    "lower_limit",
+    "upper_limit",
+)
 _OF_SERIES = (
     *("at", "metric", "data", "attribute", "scope", "group", *_OF_POINT),
     *("rollup", "check_id", "disadvantaged", "definition"),
@@ -37,7 +47,12 @@ def series_twin(series: Series) -> Twin:
     for group in series.groups:
         for point in group.points:
             figures = (*about, group.scope.value, group.group, *attrgetter(*_OF_POINT)(point))
-            rows.append((point.at, (*figures, rollup, point.check_id, disadvantaged_at(series, point), point.definition)))
+            rows.append(
+                (
+                    point.at,
+                    (*figures, rollup, point.check_id, disadvantaged_at(series, point), point.definition),
+                )
+            )
     for gap in series.gaps:
         reason = f"check {gap.state.value}: {gap.reason or ''}"
         rows.append((gap.at, (*about, *[None] * 7, reason, None, None, None, rollup, None, None)))
@@ -46,7 +61,10 @@ def series_twin(series: Series) -> Twin:
 
 
 def volume_twin(volumes: Sequence[Volume]) -> Twin:
-    return Twin(("at", "records", "additional_records"), tuple((volume.at, volume.records, volume.additional) for volume in volumes))
+    return Twin(
+        ("at", "records", "additional_records"),
+        tuple((volume.at, volume.records, volume.additional) for volume in volumes),
+    )
 
 
 def shares_twin(view: AttributeView) -> Twin:

@@ -62,13 +62,19 @@ _OF_FAILURE = {
 }
 
 
-_UNDER_WAY = {None: Cause.CHECK_DUE, CheckState.QUEUED: Cause.CHECK_QUEUED, CheckState.RUNNING: Cause.CHECK_RUNNING}
+_UNDER_WAY = {
+    None: Cause.CHECK_DUE,
+    CheckState.QUEUED: Cause.CHECK_QUEUED,
+    CheckState.RUNNING: Cause.CHECK_RUNNING,
+}
 _SILENCE = {WorkerState.SILENT: Cause.WORKER_SILENT, WorkerState.NEVER_SEEN: Cause.WORKER_NEVER_SEEN}
 
 
 @frozen(kw_only=True)
 class Outlook:
-    """`due_at` is None where the schedule is off or follows the files (`by_files`); `under_way` is `queued`, `running` or None."""
+    """`due_at` is None where the schedule is off or follows the files (`by_files`); `under_way` is
+    `queued`, `running` or None.
+    """
 
     workers: WorkersSeen
     due_at: datetime | None = None
@@ -80,8 +86,9 @@ class Outlook:
 class Because:
     """A fact that does not belong to the cause is None.
 
-    `is_of_check`: it is about one check, not a deployment. `since` is the newest record, `measured_at` the time of the newest figures,
-    `stated` the reason that the check or figure states, `have` and `needed` numbers of records.
+    `is_of_check`: it is about one check, not a deployment. `since` is the newest record, `measured_at` the
+    time of the newest figures, `stated` the reason that the check or figure states, `have` and `needed`
+    numbers of records.
     """
 
     cause: Cause
@@ -112,14 +119,18 @@ def next_due(now: datetime, schedule: Schedule | None) -> datetime | None:
 
 
 def of_first_check(entry: OverviewEntry, outlook: Outlook) -> Because:
-    return Because(cause=Cause.NO_RECORDS if entry.newest_record_at is None else _waits_for(outlook), outlook=outlook)
+    return Because(
+        cause=Cause.NO_RECORDS if entry.newest_record_at is None else _waits_for(outlook), outlook=outlook
+    )
 
 
 def of_stale_figures(entry: OverviewEntry, success: Success, outlook: Outlook) -> Because:
     newest = entry.newest_record_at
     nothing_came = newest is None or newest < success.measured_at
     cause = Cause.RECORDS_STOPPED if nothing_came else _waits_for(outlook)
-    return Because(cause=cause, outlook=outlook, since=newest or success.measured_at, measured_at=success.measured_at)
+    return Because(
+        cause=cause, outlook=outlook, since=newest or success.measured_at, measured_at=success.measured_at
+    )
 
 
 def of_ended_check(last: EndedCheck, outlook: Outlook) -> Because:
@@ -150,7 +161,9 @@ def of_figures(figure: GroupFigure | None, success: Success, outlook: Outlook) -
     elif 0 in (compared.monitored_records, compared.reference_records):
         cause = Cause.GROUP_WITHOUT_RECORDS
     else:
-        cause = Cause.REFERENCE_NEVER_FAVOURABLE if compared.reference_favourable == 0 else Cause.NOT_COMPUTABLE
+        cause = (
+            Cause.REFERENCE_NEVER_FAVOURABLE if compared.reference_favourable == 0 else Cause.NOT_COMPUTABLE
+        )
     return Because(
         cause=cause,
         outlook=outlook,
@@ -206,7 +219,10 @@ class Advice:
 
 
 _TEXTS = {
-    Cause.NO_MONITOR: ("", "Set a fairness monitor: which outcomes are favourable, and which groups are compared."),
+    Cause.NO_MONITOR: (
+        "",
+        "Set a fairness monitor: which outcomes are favourable, and which groups are compared.",
+    ),
     Cause.NO_RECORDS: (
         "No check has ended yet: no payload record was ever logged.",
         "Log payload records: what the model is asked and what it answers. Configure has code for it.",
@@ -215,7 +231,10 @@ _TEXTS = {
         "{background} The monitor's schedule is off, so no check runs automatically.",
         "Ask for a check, or switch the monitor's schedule on. {silence}",
     ),
-    Cause.CHECK_DUE: ("{background} {follows}", "Nothing has to be done. To see figures now, ask for a check."),
+    Cause.CHECK_DUE: (
+        "{background} {follows}",
+        "Nothing has to be done. To see figures now, ask for a check.",
+    ),
     Cause.CHECK_QUEUED: ("{background} {queued}", "Nothing has to be done."),
     Cause.CHECK_RUNNING: ("{background} A check is running.", "Nothing has to be done."),
     Cause.WORKER_SILENT: ("{background} {silence}", "{start}"),
@@ -226,9 +245,15 @@ _TEXTS = {
     ),
     Cause.RECORDS_STOPPED: (
         "No payload record has been logged since {since}; the figures are of {measured_at}.",
-        "Check whether the client that logs still runs, and read the answers that it gets; or whether files with records still come.",
+        (
+            "Check whether the client that logs still runs, and read the answers that it gets; or whether files "
+            "with records still come."
+        ),
     ),
-    Cause.SCORING_FAILED: ("{stated}", "Test the model's endpoint on Configure and fix what the reason names. {again}"),
+    Cause.SCORING_FAILED: (
+        "{stated}",
+        "Test the model's endpoint on Configure and fix what the reason names. {again}",
+    ),
     Cause.INVALID_INPUT: (
         "{stated}",
         "The monitor cannot be measured on these records: change on Configure what the reason names. {again}",
@@ -236,33 +261,51 @@ _TEXTS = {
     Cause.INTERRUPTED: ("{stated}", "The workers' log says why they stopped. {again}"),
     Cause.TIMED_OUT: (
         "{stated}",
-        "Let the model's endpoint answer faster, let the monitor read fewer records, or let the operator allow checks more time. {again}",
+        (
+            "Let the model's endpoint answer faster, let the monitor read fewer records, or let the operator "
+            "allow checks more time. {again}"
+        ),
     ),
     Cause.CHECK_FAILED: ("{stated}", "Look for {check} in the workers' log. {again}"),
     Cause.CANCELLED: ("{stated}", "It stored no figures. Check again if you need them."),
     Cause.ALL_UNCLASSIFIED: (
-        "None of the {have} has a prediction that is in the monitor's outcome lists, so no group can be compared.",
         (
-            "Write the outcomes in the monitor exactly as the model answers them; if records have a label, as the labels are written."
+            "None of the {have} has a prediction that is in the monitor's outcome lists, so no group can be "
+            "compared."
+        ),
+        (
+            "Write the outcomes in the monitor exactly as the model answers them; if records have a label, "
+            "as the labels are written."
             " {follows}"
         ),
     ),
     Cause.GROUP_WITHOUT_RECORDS: (
-        "{smaller} of {attribute} has no record with an outcome, so {group} cannot be compared with {reference}.",
-        "Check that the monitor spells the group as the records do, and that the predictions of its records are in the outcome lists.",
+        (
+            "{smaller} of {attribute} has no record with an outcome, so {group} cannot be compared with "
+            "{reference}."
+        ),
+        (
+            "Check that the monitor spells the group as the records do, and that the predictions of its records "
+            "are in the outcome lists."
+        ),
     ),
     Cause.GROUP_MISSPELLED: ("", "{stated} List the group in the monitor as the records spell it. {follows}"),
     Cause.GROUP_TOO_SMALL: (
         "{smaller} of {attribute} has {have_of_group} with an outcome; {needed} are needed to judge a group.",
-        "Log more records of {smaller}, or raise the minimum of records in the monitor, so that more earlier ones are included. {follows}",
+        (
+            "Log more records of {smaller}, or raise the minimum of records in the monitor, so that more "
+            "earlier ones are included. {follows}"
+        ),
     ),
     Cause.REFERENCE_NEVER_FAVOURABLE: (
         (
-            "No record of the reference group {reference} ({attribute}) got the favourable outcome, in {reference_records},"
+            "No record of the reference group {reference} ({attribute}) got the favourable outcome, in "
+            "{reference_records},"
             " so no ratio to it can be computed for {group}."
         ),
         (
-            "More records do not help as long as that is so. Check that the monitor's favourable outcomes are what the model"
+            "More records do not help as long as that is so. Check that the monitor's favourable outcomes "
+            "are what the model"
             " answers, and that {reference} is the group to compare with."
         ),
     ),
@@ -279,15 +322,22 @@ _TEXTS = {
         "To see figures of the monitor as it is now, ask for a check. {follows}",
     ),
     Cause.SIDE_UNWATCHED: (
-        "Only one side is watched, and the figure lies as far out on the other side, where the reference group is at a disadvantage.",
+        (
+            "Only one side is watched, and the figure lies as far out on the other side, where the reference "
+            "group is at a disadvantage."
+        ),
         "Set the other limit as well; Configure has a button for it.",
     ),
     Cause.INTERVAL_OUTSIDE: (
         (
-            "No figure is outside its limits, but the 95 % interval of {group} ({attribute}) reaches outside: so few records"
+            "No figure is outside its limits, but the 95 % interval of {group} ({attribute}) reaches "
+            "outside: so few records"
             " do not rule out a gap beyond a limit."
         ),
-        "Raise the minimum of records in the monitor, so that each check includes more, or go by the evidence, which counts all hours.",
+        (
+            "Raise the minimum of records in the monitor, so that each check includes more, or go by the "
+            "evidence, which counts all hours."
+        ),
     ),
     Cause.MEASURED: ("", ""),
 }
@@ -304,11 +354,18 @@ def write_advice(because: Because) -> Advice:
     if because.is_of_check:
         # The page of a check shows its times itself.
         background, is_busy = "", because.outlook.under_way is CheckState.RUNNING
-        begins = "when the check of this deployment that is running has ended" if is_busy else "as soon as a worker is free"
+        begins = (
+            "when the check of this deployment that is running has ended"
+            if is_busy
+            else "as soon as a worker is free"
+        )
         queued = f"It begins {begins}."
     else:
         newest, measured = _moment(because.since), _moment(because.measured_at)
-        background = f"Records are logged, the newest at {newest}, but no check has measured anything since {measured}."
+        background = (
+            f"Records are logged, the newest at {newest}, but no check has measured anything since "
+            f"{measured}."
+        )
         background = "No check has ended yet." if because.measured_at is None else background
         queued = "A check waits for a free worker."
 
@@ -329,16 +386,21 @@ def write_advice(because: Because) -> Advice:
         "since": _moment(because.since),
         "measured_at": _moment(because.measured_at),
         # Only of a figure it continues a sentence.
-        "stated": because.stated or ("no reason is known" if because.cause is Cause.NOT_COMPUTABLE else "No reason is known."),
+        "stated": because.stated
+        or ("no reason is known" if because.cause is Cause.NOT_COMPUTABLE else "No reason is known."),
         "have": _records(have),
         "needed": "more" if needed is None else f"{needed:,}",
-        "lacking": "more records" if have is None or needed is None else _records(max(1, needed - have), "more record"),
+        "lacking": "more records"
+        if have is None or needed is None
+        else _records(max(1, needed - have), "more record"),
     }
     if compared is not None:
         monitored, reference = because.group or "", compared.reference or "the reference group"
         of_monitored, of_reference = compared.monitored_records or 0, compared.reference_records or 0
         # The side with the fewer records, which may have none.
-        smaller, fewest = (monitored, of_monitored) if of_monitored <= of_reference else (reference, of_reference)
+        smaller, fewest = (
+            (monitored, of_monitored) if of_monitored <= of_reference else (reference, of_reference)
+        )
         facts |= {
             "attribute": because.attribute or "",
             "group": monitored,

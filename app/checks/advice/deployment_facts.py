@@ -46,7 +46,8 @@ class Success(msgspec.Struct, frozen=True, kw_only=True):
 class Unacknowledged:
     """Open alerts that are not acknowledged: how many, and the oldest, `alert_id`.
 
-    `unassigned` are assigned to nobody. `lines`: a group's figures, logged and counterfactual, of one rule are one line.
+    `unassigned` are assigned to nobody. `lines`: a group's figures, logged and counterfactual, of one rule
+    are one line.
     """
 
     alerts: int
@@ -79,7 +80,9 @@ class OverviewEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Compared(msgspec.Struct, frozen=True, kw_only=True):
-    """The reference of a comparison, and both sides' records with an outcome, without copies; None if not stored."""
+    """The reference of a comparison, and both sides' records with an outcome, without copies; None if not
+    stored.
+    """
 
     reference: str | None
     monitored_records: int | None

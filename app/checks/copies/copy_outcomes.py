@@ -29,7 +29,8 @@ from ..window.window import BoolArray
 class CopyTarget:
     """One kind of copy: the column set to a group's value, or to `draws` values drawn from its range.
 
-    With donors it is a meta field: its correlated features are set to a donor's values. A column without name changes nothing.
+    With donors it is a meta field: its correlated features are set to a donor's values. A column without
+    name changes nothing.
     """
 
     column: Column
@@ -43,7 +44,10 @@ class CopyTarget:
         """Target as stored: a value's canonical text, or `[lo, hi]`, with features and donors, if any."""
         if self.donors is None:
             return self._group
-        return json.dumps({"target": self._group, "features": self.donors.features, "donors": self.donors.digest}, ensure_ascii=False)
+        return json.dumps(
+            {"target": self._group, "features": self.donors.features, "donors": self.donors.digest},
+            ensure_ascii=False,
+        )
 
     @property
     def _group(self) -> str:
@@ -68,11 +72,13 @@ class CopyTarget:
         return {name: value.lo + share * (value.hi - value.lo)}
 
 
-def copy_target(group: Group, column: Column, *, draws: int, seed: int, donors: GroupDonors | None = None) -> CopyTarget:
+def copy_target(
+    group: Group, column: Column, *, draws: int, seed: int, donors: GroupDonors | None = None
+) -> CopyTarget:
     """Copies that change a record into `group`. Only ranges and donors depend on draws and seed.
 
-    With donors there is one copy, whatever the draws: with two, the answers to the unchanged features would count twice in the other group,
-    and look like an effect of the group.
+    With donors there is one copy, whatever the draws: with two, the answers to the unchanged features
+    would count twice in the other group, and look like an effect of the group.
     """
     if donors is not None:
         return CopyTarget(column, group.value, 1, seed, donors)
@@ -84,7 +90,8 @@ def copy_target(group: Group, column: Column, *, draws: int, seed: int, donors: 
 def copies_needed(grouping: Grouping, outcomes: IntArray) -> BoolArray:
     """Whether each record is copied into each group [records, groups].
 
-    Monitored records once per reference value, reference records once per monitored value; others take no part in any rate.
+    Monitored records once per reference value, reference records once per monitored value; others take no
+    part in any rate.
     """
     monitored = grouping.is_monitored()
     takes_part = (grouping.codes >= 0) & (outcomes != Outcome.UNCLASSIFIED)
@@ -104,7 +111,8 @@ def uniform(key: str) -> float:
 
 @frozen(eq=False)
 class TargetAnswers:
-    """Answers to copies into one target: positions of the records, and outcomes and probabilities as JSON texts.
+    """Answers to copies into one target: positions of the records, and outcomes and probabilities as JSON
+    texts.
 
     `are_new`: given in this check.
     """
@@ -120,8 +128,9 @@ class TargetAnswers:
 class CopyOutcomes:
     """Known outcomes of copies, per record and target group [records, groups].
 
-    `needed` marks copies; `known`, `classified` and `favourable` count known outcomes; `refused` marks records that the model did not take.
-    The answers themselves are kept of copies into reference groups, which mitigation reads.
+    `needed` marks copies; `known`, `classified` and `favourable` count known outcomes; `refused` marks
+    records that the model did not take. The answers themselves are kept of copies into reference groups,
+    which mitigation reads.
     """
 
     grouping: Grouping
@@ -135,7 +144,9 @@ class CopyOutcomes:
 
     def __post_init__(self) -> None:
         self.refused = np.zeros(self.needed.shape, dtype=np.bool_)
-        self.known, self.classified, self.favourable = (np.zeros(self.needed.shape, dtype=np.int64) for _ in range(3))
+        self.known, self.classified, self.favourable = (
+            np.zeros(self.needed.shape, dtype=np.int64) for _ in range(3)
+        )
 
     def add(self, target: int, records: IntArray, outcomes: IntArray) -> None:
         """Counts outcomes of copies into `target` of the records at these positions, one entry per copy."""
@@ -166,13 +177,18 @@ class CopyOutcomes:
 
     def missing(self) -> list[tuple[int, IntArray]]:
         """Per target, positions of the records whose copies must still be scored."""
-        unscored = [(no, np.flatnonzero(self.needed[:, no] & (self.known[:, no] < target.draws))) for no, target in enumerate(self.targets)]
+        unscored = [
+            (no, np.flatnonzero(self.needed[:, no] & (self.known[:, no] < target.draws)))
+            for no, target in enumerate(self.targets)
+        ]
         return [(no, records) for no, records in unscored if len(records)]
 
     @property
     def times(self) -> IntArray:
         """Number of copies of each record."""
-        return self.needed.astype(np.int64) @ np.array([target.draws for target in self.targets], dtype=np.int64)
+        return self.needed.astype(np.int64) @ np.array(
+            [target.draws for target in self.targets], dtype=np.int64
+        )
 
     @property
     def to_score(self) -> int:
@@ -190,7 +206,8 @@ def plan_copies(
 ) -> CopyOutcomes:
     """Copies that an attribute needs, none of them known.
 
-    A column that the model never sees has none (its balanced data is its payload), unless it has `donors`, one entry a group.
+    A column that the model never sees has none (its balanced data is its payload), unless it has `donors`,
+    one entry a group.
 
     Raises:
         InvalidInput: records would be copied into everybody else, or into a group without a donor.
@@ -199,7 +216,8 @@ def plan_copies(
     if is_copied and any(isinstance(group.value, EverybodyElse) for group in grouping.groups):
         raise InvalidInput.of(
             f"attributes.{grouping.column.name}.reference",
-            f"was left out, and more than {MOST_REFERENCE_VALUES} other values are too many to copy each record into; list some of them",
+            f"was left out, and more than {MOST_REFERENCE_VALUES} other values are too many to copy each "
+            "record into; list some of them",
         )
     needed = copies_needed(grouping, outcomes)
     of_group: Sequence[GroupDonors | None] = [None] * len(grouping.groups) if donors is None else donors
@@ -207,12 +225,18 @@ def plan_copies(
     for number, (group, group_donors) in enumerate(zip(grouping.groups, of_group, strict=True)):
         if group_donors is not None and needed[:, number].any():
             require_donors(group_donors, group, grouping.column)
-        targets.append(copy_target(group, grouping.column, draws=monitor.draws, seed=monitor.seed, donors=group_donors))
+        targets.append(
+            copy_target(group, grouping.column, draws=monitor.draws, seed=monitor.seed, donors=group_donors)
+        )
     return CopyOutcomes(grouping, tuple(targets), needed if is_copied else np.zeros_like(needed))
 
 
-def fill_stored(copies: CopyOutcomes, target: int, stored: pa.Table, *, record_nos: IntArray, rule: OutcomeRule) -> None:
-    """Adds stored answers (columns record_no, outcome, probability) for records of the window with all their copies."""
+def fill_stored(
+    copies: CopyOutcomes, target: int, stored: pa.Table, *, record_nos: IntArray, rule: OutcomeRule
+) -> None:
+    """Adds stored answers (columns record_no, outcome, probability) for records of the window with all
+    their copies.
+    """
     order = np.argsort(record_nos)
     stored_nos = stored["record_no"].to_numpy()
     ranks = np.searchsorted(record_nos, stored_nos, sorter=order)
@@ -220,7 +244,9 @@ def fill_stored(copies: CopyOutcomes, target: int, stored: pa.Table, *, record_n
     positions = order[np.minimum(ranks, len(order) - 1)]
     inside = (record_nos[positions] == stored_nos) & copies.needed[positions, target]
     # If one of several draws is missing all are asked for again: the others would count twice.
-    inside &= np.bincount(positions[inside], minlength=len(record_nos))[positions] == copies.targets[target].draws
+    inside &= (
+        np.bincount(positions[inside], minlength=len(record_nos))[positions] == copies.targets[target].draws
+    )
     copies.add(target, positions[inside], outcome_codes(stored["outcome"], rule)[inside])
     if copies.keeps(target):
         rows = stored.filter(pa.array(inside))
@@ -240,4 +266,6 @@ def probability_text(answer: Prediction) -> str | None:
 
 
 def target_key(target: CopyTarget, *, model_revision: str, schema_version: int) -> TargetKey:
-    return TargetKey(model_revision, schema_version, target.column.name, target.text, target.draws, target.seed)
+    return TargetKey(
+        model_revision, schema_version, target.column.name, target.text, target.draws, target.seed
+    )

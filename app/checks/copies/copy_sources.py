@@ -61,7 +61,9 @@ class AnswerToCopy(msgspec.Struct, frozen=True):
 
     def scored(self) -> Scored:
         if self.nulls is not None:
-            return Refusal(self.nulls, PageRefused(self.refusal, quotation=self.quotation, answer=self.answer))
+            return Refusal(
+                self.nulls, PageRefused(self.refusal, quotation=self.quotation, answer=self.answer)
+            )
         probability = None if self.probability is None else json.loads(self.probability)
         chance = tuple(probability) if isinstance(probability, list) else probability
         return Prediction(parse_value(self.outcome), chance, is_rounded=self.is_rounded)
@@ -71,8 +73,9 @@ class AnswerToCopy(msgspec.Struct, frozen=True):
 class AskTask:
     """Asks about the copies of a piece without kept answer, on an executor. Holds the endpoint's secrets.
 
-    Each page of answers is kept in its file before the next one is sent: if an executor dies, only the page under way is asked again. An
-    MLflow model is loaded once in an executor's process, for all pieces with the same `turn`.
+    Each page of answers is kept in its file before the next one is sent: if an executor dies, only the
+    page under way is asked again. An MLflow model is loaded once in an executor's process, for all pieces
+    with the same `turn`.
     """
 
     endpoint: Endpoint
@@ -82,13 +85,21 @@ class AskTask:
     turn: str = field(default_factory=lambda: secrets.token_hex(8))
 
     def __call__(self, piece: bytes) -> bytes:
-        """The place of the piece (4 bytes), which comes before its copies, too, and the answers in their order."""
+        """The place of the piece (4 bytes), which comes before its copies, too, and the answers in their
+        order.
+        """
         copies = msgspec.json.decode(piece[4:], type=list[CopyToAsk])
         answers = self._find_kept(copies)
         features = self.deployment.schema.features
         names, types = [column.name for column in features], [column.type for column in features]
-        loaded = LoadedHere(self.endpoint.uri, self.policy.model_prefixes, self.turn) if self.endpoint.is_loaded else None
-        client = ScoringClient(self.endpoint, self.deployment.outputs, names, types=types, policy=self.policy, loaded=loaded)
+        loaded = (
+            LoadedHere(self.endpoint.uri, self.policy.model_prefixes, self.turn)
+            if self.endpoint.is_loaded
+            else None
+        )
+        client = ScoringClient(
+            self.endpoint, self.deployment.outputs, names, types=types, policy=self.policy, loaded=loaded
+        )
         missing = [position for position in range(len(copies)) if position not in answers]
         page = self.endpoint.page_size * self.endpoint.concurrency
         for start in range(0, len(missing), page):
@@ -98,9 +109,13 @@ class AskTask:
             for position, answer in zip(positions, scored, strict=True):
                 if isinstance(answer, Refusal):
                     error = answer.error
-                    kept = AnswerToCopy(nulls=answer.nulls, refusal=str(error), quotation=error.quotation, answer=error.answer)
+                    kept = AnswerToCopy(
+                        nulls=answer.nulls, refusal=str(error), quotation=error.quotation, answer=error.answer
+                    )
                 else:
-                    kept = AnswerToCopy(format_value(answer.outcome_value), probability_text(answer), answer.is_rounded)
+                    kept = AnswerToCopy(
+                        format_value(answer.outcome_value), probability_text(answer), answer.is_rounded
+                    )
                 answers[position] = kept
         return piece[:4] + msgspec.json.encode([answers[position] for position in range(len(copies))])
 
@@ -108,8 +123,14 @@ class AskTask:
         # Looked for again: an executor may have died.
         answers: dict[int, AnswerToCopy] = {}
         for key in {copy.key for copy in copies}:
-            positions = {(copy.record_id, copy.draw): position for position, copy in enumerate(copies) if copy.key == key}
-            for row in self.kept.read_draws(key, pa.array([record for record, _ in positions], pa.string())).to_pylist():
+            positions = {
+                (copy.record_id, copy.draw): position
+                for position, copy in enumerate(copies)
+                if copy.key == key
+            }
+            for row in self.kept.read_draws(
+                key, pa.array([record for record, _ in positions], pa.string())
+            ).to_pylist():
                 position = positions.get((row["record_id"], row["draw"]))
                 if position is not None:
                     answers[position] = AnswerToCopy(row["outcome"], row["probability"])
@@ -119,7 +140,9 @@ class AskTask:
         files = []
         for key in {copy.key for copy in copies}:
             answered = [
-                (copy, answer) for copy, answer in zip(copies, scored, strict=True) if copy.key == key and isinstance(answer, Prediction)
+                (copy, answer)
+                for copy, answer in zip(copies, scored, strict=True)
+                if copy.key == key and isinstance(answer, Prediction)
             ]
             if answered:
                 ids, draws = [copy.record_id for copy, _ in answered], [copy.draw for copy, _ in answered]
@@ -127,7 +150,9 @@ class AskTask:
         return files
 
 
-def ask_apart(engine: Engine, task: AskTask, copies: Sequence[CopyToAsk], report: Report, progress: Progress) -> list[Scored]:
+def ask_apart(
+    engine: Engine, task: AskTask, copies: Sequence[CopyToAsk], report: Report, progress: Progress
+) -> list[Scored]:
     """One prediction or refusal per copy; all executors together keep to the endpoint's limits.
 
     Raises:
@@ -136,7 +161,9 @@ def ask_apart(engine: Engine, task: AskTask, copies: Sequence[CopyToAsk], report
     endpoint = task.endpoint
     share = max(1, min(engine.slots, endpoint.concurrency, len(copies)))
     rate = None if endpoint.requests_per_second is None else endpoint.requests_per_second / share
-    shared = replace(task, endpoint=replace(endpoint, concurrency=endpoint.concurrency // share, requests_per_second=rate))
+    shared = replace(
+        task, endpoint=replace(endpoint, concurrency=endpoint.concurrency // share, requests_per_second=rate)
+    )
     waves = max(1, min(MOST_WAVES, len(copies) // (PAGES_A_PART * endpoint.page_size * endpoint.concurrency)))
     size = -(-len(copies) // (share * waves))
     batches = [copies[start : start + size] for start in range(0, len(copies), size)]
@@ -192,7 +219,9 @@ class LoggedCopies:
         self._deployment_no = deployment_no
 
     def features(self, window: PayloadWindow, positions: Sequence[int]) -> dict[int, Row]:
-        """Features (in schema order) of the records at these positions, by position; read in a short transaction."""
+        """Features (in schema order) of the records at these positions, by position; read in a short
+        transaction.
+        """
         record_nos = window.record_nos()[list(positions)].tolist()
         with arrow_reader(self._database) as reader:
             features = read_record_features(reader, self._deployment_no, window.reach(), record_nos)
@@ -204,7 +233,12 @@ class LoggedCopies:
             return reserve_target_number(session)
 
     def ask(
-        self, model: ModelOfCheck, window: PayloadWindow, copies: Sequence[AnsweredCopy], rows: list[Row], progress: Progress
+        self,
+        model: ModelOfCheck,
+        window: PayloadWindow,
+        copies: Sequence[AnsweredCopy],
+        rows: list[Row],
+        progress: Progress,
     ) -> list[Scored]:
         """Answer to each copy, whose features are `rows`; added to the lines.
 
@@ -212,7 +246,11 @@ class LoggedCopies:
             ScoringFailed: the model gave no usable answer.
         """
         answers, record_nos = model.score(rows, progress), window.record_nos()
-        answered = [(copy, answer) for copy, answer in zip(copies, answers, strict=True) if isinstance(answer, Prediction)]
+        answered = [
+            (copy, answer)
+            for copy, answer in zip(copies, answers, strict=True)
+            if isinstance(answer, Prediction)
+        ]
         places = [(copy.kind.number, int(record_nos[copy.position]), copy.draw) for copy, _ in answered]
         self.lines.add(places, [answer for _, answer in answered])
         return answers
@@ -221,7 +259,14 @@ class LoggedCopies:
 class FiledCopies:
     """Copies of records in files. Answers are written as they come: a repeated check asks for none again."""
 
-    def __init__(self, deployment: Deployment, endpoint: Endpoint, files: PayloadFiles, kept_answers: KeptAnswers, engine: Engine) -> None:
+    def __init__(
+        self,
+        deployment: Deployment,
+        endpoint: Endpoint,
+        files: PayloadFiles,
+        kept_answers: KeptAnswers,
+        engine: Engine,
+    ) -> None:
         self.lines = CounterfactualLines()
         self.numbers_targets = False
         # An executor gets no more secrets than the endpoint's.
@@ -239,22 +284,35 @@ class FiledCopies:
         features = self._files.features(list(of_position.values()), span)
         missing = next((record_id for record_id in of_position.values() if record_id not in features), None)
         if missing is not None:
-            raise InvalidInput.of("payload.location", f"record {missing} vanished from the table while the check ran; check again")
+            raise InvalidInput.of(
+                "payload.location",
+                f"record {missing} vanished from the table while the check ran; check again",
+            )
         return {position: features[record_id] for position, record_id in of_position.items()}
 
     def reserve_number(self) -> int:
         return 0
 
     def ask(
-        self, model: ModelOfCheck, window: PayloadWindow, copies: Sequence[AnsweredCopy], rows: list[Row], progress: Progress
+        self,
+        model: ModelOfCheck,
+        window: PayloadWindow,
+        copies: Sequence[AnsweredCopy],
+        rows: list[Row],
+        progress: Progress,
     ) -> list[Scored]:
         """Answers, written here or on the executors of the engine as they come."""
         ids, calls = window.rows["record_id"], model.calls
-        questions = [CopyToAsk(copy.kind.key, str(ids[copy.position]), copy.draw, row) for copy, row in zip(copies, rows, strict=True)]
+        questions = [
+            CopyToAsk(copy.kind.key, str(ids[copy.position]), copy.draw, row)
+            for copy, row in zip(copies, rows, strict=True)
+        ]
         task = AskTask(self._endpoint, self._deployment, calls.egress(), self._kept)
         if self._engine.is_apart and rows:
             return model.score_by(
-                lambda: ask_apart(self._engine, task, questions, calls.report, progress), rows, lambda: calls.report(progress)
+                lambda: ask_apart(self._engine, task, questions, calls.report, progress),
+                rows,
+                lambda: calls.report(progress),
             )
         pages: list[Path] = []
 

@@ -53,7 +53,9 @@ def list_reasons(refused: Iterable[RefusedRecord], columns: Sequence[Column]) ->
 
 
 def with_not_scored(measurements: Iterable[Measurement], window: Mapping[str, Any]) -> Iterator[Measurement]:
-    """Yields a check's measurements; those that lack refused records say so in details, a null in its reason."""
+    """Yields a check's measurements; those that lack refused records say so in details, a null in its
+    reason.
+    """
     because = "; ".join(str(reason["reason"]) for reason in window.get(NOT_SCORED_BECAUSE, ()))
     for measurement in measurements:
         # A record may be refused as a copy of one attribute and taken as that of another.
@@ -64,16 +66,29 @@ def with_not_scored(measurements: Iterable[Measurement], window: Mapping[str, An
             records = int(window.get(RECORDS_NOT_SCORED, {}).get(measurement.attribute, 0))
         if records:
             details = replace(measurement.details, records_not_scored=records)
-            count = f"{records:,} {'record was' if records == 1 else 'records were'} not scored, because the model gave no usable answer to"
-            reason = None if measurement.reason is None else f"{measurement.reason}; {count} {'it' if records == 1 else 'them'}: {because}"
+            count = (
+                f"{records:,} {'record was' if records == 1 else 'records were'} not scored, because "
+                "the model gave no usable answer to"
+            )
+            reason = (
+                None
+                if measurement.reason is None
+                else f"{measurement.reason}; {count} {'it' if records == 1 else 'them'}: {because}"
+            )
             yield replace(measurement, details=details, reason=reason)
         else:
             yield measurement
 
 
 def _find_columns(refusal: Refusal, columns: Sequence[Column]) -> tuple[str, ...]:
-    """Columns of a refusal: of the nulls those that the answer names, else those in integer columns, else all."""
-    named = [column.name for column in columns if re.search(rf"(?<!\w){re.escape(column.name)}(?!\w)", refusal.error.answer)]
+    """Columns of a refusal: of the nulls those that the answer names, else those in integer columns, else
+    all.
+    """
+    named = [
+        column.name
+        for column in columns
+        if re.search(rf"(?<!\w){re.escape(column.name)}(?!\w)", refusal.error.answer)
+    ]
     if len(named) == len(columns):  # MLflow quotes the whole schema
         named = []
     if not refusal.nulls:

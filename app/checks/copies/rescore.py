@@ -51,18 +51,27 @@ def rescore(source: CopySource, model: ModelOfCheck, subject: Subject, evidence:
         ScoringFailed: no usable answer to some page, or no copy taken; nothing is kept.
         InvalidInput: the monitor needs more copies than one check scores.
     """
-    attributes, window, schema = (*evidence.copies, evidence.repeats), evidence.window, subject.deployment.schema
+    attributes, window, schema = (
+        (*evidence.copies, evidence.repeats),
+        evidence.window,
+        subject.deployment.schema,
+    )
     missing = sum(attribute.to_score for attribute in attributes)
     if missing > MOST_COPIES:
         raise InvalidInput.of(
             "max_records",
-            f"asks for {missing:,} copies in one check, and {MOST_COPIES:,} are the most; reduce it, or watch fewer values",
+            f"asks for {missing:,} copies in one check, and {MOST_COPIES:,} are the most; reduce it, or "
+            "watch fewer values",
         )
     copies: list[AnsweredCopy] = []
     new_targets: dict[TargetKey, int] = {}
     for attribute in attributes:
         for target, records in attribute.missing():
-            key = target_key(attribute.targets[target], model_revision=evidence.model_revision, schema_version=schema.version)
+            key = target_key(
+                attribute.targets[target],
+                model_revision=evidence.model_revision,
+                schema_version=schema.version,
+            )
             if key not in evidence.known_targets:
                 new_targets[key] = source.reserve_number()
             kind = TargetCopies(attribute, target, key, (evidence.known_targets | new_targets)[key])
@@ -77,7 +86,9 @@ def rescore(source: CopySource, model: ModelOfCheck, subject: Subject, evidence:
     for start in range(0, len(copies), CHUNK):
         chunk = copies[start : start + CHUNK]
         progress = Progress(step="asking the model about copies", done=start, total=len(copies))
-        answers = source.ask(model, window, chunk, _build_rows(source, window, chunk, schema.features), progress)
+        answers = source.ask(
+            model, window, chunk, _build_rows(source, window, chunk, schema.features), progress
+        )
         answered_of: dict[TargetCopies, list[tuple[int, Prediction]]] = {}
         for copy, answer in zip(chunk, answers, strict=True):
             if isinstance(answer, Refusal):
@@ -90,10 +101,14 @@ def rescore(source: CopySource, model: ModelOfCheck, subject: Subject, evidence:
             unclassified = _count(kind, answered, classify) or unclassified
     for attribute in attributes:
         attribute.leave_out_refused()
-    return Answers(source.lines, new_targets if source.numbers_targets else {}, unclassified, tuple(refused), rounded)
+    return Answers(
+        source.lines, new_targets if source.numbers_targets else {}, unclassified, tuple(refused), rounded
+    )
 
 
-def _build_rows(source: CopySource, window: PayloadWindow, chunk: Sequence[AnsweredCopy], columns: Sequence[Column]) -> list[Row]:
+def _build_rows(
+    source: CopySource, window: PayloadWindow, chunk: Sequence[AnsweredCopy], columns: Sequence[Column]
+) -> list[Row]:
     records, record_ids = sorted({copy.position for copy in chunk}), window.rows["record_id"]
     features, ids = source.features(window, records), {record: str(record_ids[record]) for record in records}
     numbers = {column.name: number for number, column in enumerate(columns)}
@@ -101,18 +116,27 @@ def _build_rows(source: CopySource, window: PayloadWindow, chunk: Sequence[Answe
     for copy in chunk:
         # A copy, because the same features serve every copy of the record.
         row: Row = list(features[copy.position])
-        for name, value in copy.kind.copies.targets[copy.kind.target].changes(ids[copy.position], copy.draw).items():
+        for name, value in (
+            copy.kind.copies.targets[copy.kind.target].changes(ids[copy.position], copy.draw).items()
+        ):
             row[numbers[name]] = value
         rows.append(row)
     return rows
 
 
-def _count(kind: TargetCopies, answered: Sequence[tuple[int, Prediction]], classify: OutcomeClassifier) -> str | None:
+def _count(
+    kind: TargetCopies, answered: Sequence[tuple[int, Prediction]], classify: OutcomeClassifier
+) -> str | None:
     """Adds the answers of records; returns one that is in neither outcome list."""
-    answers, records = [answer for _, answer in answered], np.array([record for record, _ in answered], dtype=np.int64)
+    answers, records = (
+        [answer for _, answer in answered],
+        np.array([record for record, _ in answered], dtype=np.int64),
+    )
     outcomes = np.array([classify(answer.outcome_value) for answer in answers], dtype=np.int64)
     kind.copies.add(kind.target, records, outcomes)
     if kind.copies.keeps(kind.target):
-        kind.copies.answers.append(TargetAnswers(kind.target, records, *encode_answers(answers), are_new=True))
+        kind.copies.answers.append(
+            TargetAnswers(kind.target, records, *encode_answers(answers), are_new=True)
+        )
     odd = np.flatnonzero(outcomes == Outcome.UNCLASSIFIED)
     return spelled(answers[odd[0]].outcome_value) if len(odd) else None

@@ -1,4 +1,6 @@
-"""Counts the payload of a span in files where it exceeds a check's memory, by tasks of bytes in and bytes out."""
+"""Counts the payload of a span in files where it exceeds a check's memory, by tasks of bytes in and bytes
+out.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,12 +38,17 @@ ALL, NONE = slice(None), slice(0)
 """Parts of a batch: nothing is topped up from before the span."""
 
 
-COUNTED_WITHOUT_SCORES = "the span has more records than a check keeps in memory, and those are counted without their probabilities"
+COUNTED_WITHOUT_SCORES = (
+    "the span has more records than a check keeps in memory, and those are counted "
+    "without their probabilities"
+)
 
 
 @dataclass(slots=True)
 class CountedSpan:
-    """`times` hold the oldest and the newest of each part; `counts` have the names of the window's members."""
+    """`times` hold the oldest and the newest of each part; `counts` have the names of the window's
+    members.
+    """
 
     tables: list[Tabulated] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
@@ -50,7 +57,9 @@ class CountedSpan:
     times: list[datetime] = field(default_factory=list)
 
     def add(self, read: RecordTable, repeats: IntArray, is_other: Marks) -> None:
-        """Counts one batch without its times: each of `read` is so many records, and of another revision or not."""
+        """Counts one batch without its times: each of `read` is so many records, and of another revision
+        or not.
+        """
         comparisons = list_comparisons(read.monitor)
         counts = Counter(
             records=int(repeats.sum()),
@@ -61,7 +70,10 @@ class CountedSpan:
             CountedSpan(
                 [count_payload(read, comparison, ALL, NONE, repeats=repeats) for comparison in comparisons],
                 counts,
-                {comparison.label: count_table(read, comparison, repeats=repeats) for comparison in comparisons},
+                {
+                    comparison.label: count_table(read, comparison, repeats=repeats)
+                    for comparison in comparisons
+                },
                 read.count_twins(repeats),
             )
         )
@@ -72,7 +84,9 @@ class CountedSpan:
         self.tables = self.tables or added.tables
         self.counts.update(added.counts)
         for label, records in added.of_comparison.items():
-            self.of_comparison[label] = self.of_comparison[label].plus(records) if label in self.of_comparison else records
+            self.of_comparison[label] = (
+                self.of_comparison[label].plus(records) if label in self.of_comparison else records
+            )
         self.near_twins.update(added.near_twins)
         self.times += added.times
 
@@ -117,12 +131,22 @@ class CountedSpan:
 def _read_table(stored: Mapping[str, Any]) -> Tabulated:
     own_counts, additional = (GroupCounts.from_json(stored[period]) for period in ("own", "additional"))
     comparison = Comparison(tuple(stored["features"]))
-    return Tabulated(DataSet.PAYLOAD, comparison, own_counts, additional, stored["strata"], stored["lacking"], inside=stored["inside"])
+    return Tabulated(
+        DataSet.PAYLOAD,
+        comparison,
+        own_counts,
+        additional,
+        stored["strata"],
+        stored["lacking"],
+        inside=stored["inside"],
+    )
 
 
 @frozen
 class SpanOfFiles:
-    """Records of a span in files, as a task on a piece reads them. `form` holds no secret of the deployment."""
+    """Records of a span in files, as a task on a piece reads them. `form` holds no secret of the
+    deployment.
+    """
 
     form: PayloadForm
     reader: PieceReader
@@ -149,7 +173,9 @@ class CountTask:
         read, counted = FilePiece.from_bytes(piece), CountedSpan()
         names = self.records.query.columns
         for rows in self.records.batches(read, with_times=not read.is_within):
-            kinds, repeats = merge_equal(rows.drop_columns([name for name in rows.column_names if name == "logged_at"]))
+            kinds, repeats = merge_equal(
+                rows.drop_columns([name for name in rows.column_names if name == "logged_at"])
+            )
             values = name_values(kinds, names)
             records = read_table(RecordColumns(values, kinds["outcome"]), self.schema, self.monitor)
             counted.add(records, repeats, pc.not_equal(kinds["model_revision"], self.revision).to_numpy())
@@ -172,8 +198,17 @@ class ValuesTask:
             for name in names:
                 values = pc.unique(rows[name])
                 values = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
-                distinct[name] = pc.unique(pa.concat_arrays([distinct[name], values])) if name in distinct else values
-        return pack_table(pa.table({name: pa.array([values.to_pylist()], pa.list_(values.type)) for name, values in distinct.items()}))
+                distinct[name] = (
+                    pc.unique(pa.concat_arrays([distinct[name], values])) if name in distinct else values
+                )
+        return pack_table(
+            pa.table(
+                {
+                    name: pa.array([values.to_pylist()], pa.list_(values.type))
+                    for name, values in distinct.items()
+                }
+            )
+        )
 
 
 def count_span(files: PayloadFiles, subject: Subject, report: Report, engine: Engine) -> CountedSpan:
@@ -191,24 +226,36 @@ def count_span(files: PayloadFiles, subject: Subject, report: Report, engine: En
         report(Progress(step=step, done=pieces, total=len(stored)))
 
     monitor, too_many = _see_all_values(
-        records, subject, engine, stored, partial(done, "looking for the values of the watched columns, by pieces of the table")
+        records,
+        subject,
+        engine,
+        stored,
+        partial(done, "looking for the values of the watched columns, by pieces of the table"),
     )
     counted = CountedSpan()
     task = CountTask(records, schema, monitor, subject.deployment.model_revision)
     for answer in engine.run(task, stored, partial(done, "counting the records, by pieces of the table")):
         counted.plus(CountedSpan.from_bytes(answer))
     if too_many is not None:
-        counted.tables = [replace(table, strata=subject.monitor.strata, lacking={"strata": too_many}) for table in counted.tables]
+        counted.tables = [
+            replace(table, strata=subject.monitor.strata, lacking={"strata": too_many})
+            for table in counted.tables
+        ]
     if is_needed(monitor, "scores", on=[DataSet.PAYLOAD]):
         # A piece by itself may not show which outcome its probabilities are of.
-        counted.tables = [replace(table, lacking={**table.lacking, "scores": COUNTED_WITHOUT_SCORES}) for table in counted.tables]
+        counted.tables = [
+            replace(table, lacking={**table.lacking, "scores": COUNTED_WITHOUT_SCORES})
+            for table in counted.tables
+        ]
     return counted
 
 
 def _see_all_values(
     records: SpanOfFiles, subject: Subject, engine: Engine, pieces: Sequence[bytes], report: Done
 ) -> tuple[Monitor, str | None]:
-    """Monitor with the reference values that all pieces together show, and why there are no strata, if there are too many."""
+    """Monitor with the reference values that all pieces together show, and why there are no strata, if
+    there are too many.
+    """
     monitor = subject.monitor
     unlisted = [attribute.feature for attribute in monitor.attributes if attribute.reference is None]
     columns = tuple(name for name in dict.fromkeys([*unlisted, monitor.strata]) if name is not None)
@@ -221,13 +268,19 @@ def _see_all_values(
         for no, name in enumerate(columns):
             if table.num_columns:
                 column_values = table[f"{VALUE_PREFIX}{no}"].combine_chunks().flatten()
-                distinct[name] = pc.unique(pa.concat_arrays([distinct[name], column_values])) if name in distinct else column_values
+                distinct[name] = (
+                    pc.unique(pa.concat_arrays([distinct[name], column_values]))
+                    if name in distinct
+                    else column_values
+                )
 
     def listed(attribute: MonitoredAttribute) -> MonitoredAttribute:
         if attribute.reference is not None or attribute.feature not in distinct:
             return attribute
         values = pa.chunked_array([distinct[attribute.feature]])
-        return subject.fixed(group_records(attribute, require_column(subject.deployment, attribute.feature), values))
+        return subject.fixed(
+            group_records(attribute, require_column(subject.deployment, attribute.feature), values)
+        )
 
     fixed = replace(monitor, attributes=tuple(listed(attribute) for attribute in monitor.attributes))
     if monitor.strata is None or monitor.strata not in distinct:

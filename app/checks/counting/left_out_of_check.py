@@ -33,13 +33,22 @@ def count_table(
     repeats: IntArray | None = None,
     where: Marks | slice = slice(None),
 ) -> CountedRecords:
-    """Counts records as the monitor reads them, those `where` it says so; the other arguments are those of `count_records`."""
+    """Counts records as the monitor reads them, those `where` it says so; the other arguments are those of
+    `count_records`.
+    """
     named, codes = read.compare(comparison)
-    columns = [read.values(attribute.feature) for attribute in comparison.members(read.monitor) if attribute.rule is None]
+    columns = [
+        read.values(attribute.feature)
+        for attribute in comparison.members(read.monitor)
+        if attribute.rule is None
+    ]
     lacks_value = np.logical_or.reduce([np.zeros(len(read), np.bool_), *map(_mark_missing, columns)])
     lacks_answer = _mark_missing(read.columns.answers)
     # Only a correction stores JSON's null.
-    excluded = {"corrected_away": pc.is_in(read.columns.answers, pa.array(["null"])).to_numpy(), **(excluded or {})}
+    excluded = {
+        "corrected_away": pc.is_in(read.columns.answers, pa.array(["null"])).to_numpy(),
+        **(excluded or {}),
+    }
     return count_records(
         comparison.label,
         as_groups(named),
@@ -53,13 +62,17 @@ def count_table(
     )
 
 
-def leave_out_unanswered(logged: CountedRecords, table: BalancedCells | DebiasedCells | DebiasedFeedback) -> CountedRecords:
+def leave_out_unanswered(
+    logged: CountedRecords, table: BalancedCells | DebiasedCells | DebiasedFeedback
+) -> CountedRecords:
     """Records of a table of the model's answers, among the logged ones of the same groups."""
     if isinstance(table, DebiasedFeedback):
         counts = table.label_changes[:-1].sum(axis=(1, 3))
     else:
         counts = table.outcomes.reshape(len(table.groups), 2, -1).sum(axis=2)
-    return replace(logged, answers=None).leave_out("not_rescored" if isinstance(table, BalancedCells) else "not_mitigated", counts)
+    return replace(logged, answers=None).leave_out(
+        "not_rescored" if isinstance(table, BalancedCells) else "not_mitigated", counts
+    )
 
 
 def describe_left_out(
@@ -70,10 +83,14 @@ def describe_left_out(
     counted: Mapping[str, CountedRecords] | None,
     mitigated: Sequence[Tabulated],
 ) -> dict[str, Any]:
-    """Counted records of the window, JSON-safe; `counted` are those of the payload, if it exceeds the window."""
+    """Counted records of the window, JSON-safe; `counted` are those of the payload, if it exceeds the
+    window.
+    """
     records_of: dict[DataSet, list[CountedRecords]] = {data: [] for data in DataSet}
     window, weights, read = evidence.window, evidence.window.weights(), evidence.read
-    of_other_revision = np.array(window.rows["model_revision"].to_pylist(), dtype=object) != evidence.model_revision
+    of_other_revision = (
+        np.array(window.rows["model_revision"].to_pylist(), dtype=object) != evidence.model_revision
+    )
     copies_of = {copies.grouping.column.name: copies for copies in evidence.copies}
     sampled_out = 0 if weights is None else round(float((weights - 1).sum()))
     logged = {"beyond_newest": window.logged_in_span - window.own, "sampled_out": sampled_out}
@@ -88,26 +105,37 @@ def describe_left_out(
             records_of[DataSet.BALANCED].append(replace(balanced, answers=None).add_ungrouped(**logged))
         if labels is not None:
             unlisted = labels.comparison.actual == Outcome.UNCLASSIFIED
-            of_labels = count_table(labels.read, comparison, answers=None, excluded={"label_unlisted": unlisted})
+            of_labels = count_table(
+                labels.read, comparison, answers=None, excluded={"label_unlisted": unlisted}
+            )
             refused = len(predicted.refused)
             unanswered = len(evidence.feedback) - len(predicted.window) - refused
             records_of[DataSet.FEEDBACK].append(
-                of_labels.add_ungrouped(not_rescored=refused, no_prediction=unanswered, no_partner=evidence.labels_without_record)
+                of_labels.add_ungrouped(
+                    not_rescored=refused, no_prediction=unanswered, no_partner=evidence.labels_without_record
+                )
             )
         for table in mitigated:
             if table.comparison == comparison:
                 logged_as = records_of[LOGGED_AS[table.data]][-1]
-                records_of[table.data].append(leave_out_unanswered(logged_as, cast("DebiasedCells | DebiasedFeedback", table.whole)))
+                records_of[table.data].append(
+                    leave_out_unanswered(logged_as, cast("DebiasedCells | DebiasedFeedback", table.whole))
+                )
     placeholders = {"newest": f"{subject.monitor.max_records:,}", "other": "the table of the records"}
     name = GroupWords.of(subject.monitor).label
     return {
         LEFT_OUT: {
-            data.value: {records.attribute: replace(records, words=placeholders).named(name).to_json() for records in several}
+            data.value: {
+                records.attribute: replace(records, words=placeholders).named(name).to_json()
+                for records in several
+            }
             for data, several in records_of.items()
             if several
         },
         "records_in_no_group": {
-            records.attribute: sum(int(records.left_out[reason].sum()) for reason in WITHOUT_GROUP & records.left_out.keys())
+            records.attribute: sum(
+                int(records.left_out[reason].sum()) for reason in WITHOUT_GROUP & records.left_out.keys()
+            )
             for records in records_of[DataSet.PAYLOAD]
         },
     }

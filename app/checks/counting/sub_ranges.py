@@ -36,7 +36,8 @@ _ROUND_STEPS = (Decimal(1), Decimal(2), Decimal(5), Decimal(10))
 class SubRanges:
     """One range. `edges` [I + 1] end its intervals, of which only the last holds its upper one.
 
-    `counts` [I, 3]: unfavourable, favourable, unclassified. If `is_whole`, the last edge is the largest number in the range.
+    `counts` [I, 3]: unfavourable, favourable, unclassified. If `is_whole`, the last edge is the largest
+    number in the range.
     """
 
     group: str
@@ -50,24 +51,45 @@ class SubRanges:
         *pairs, (low, high) = zip(self.edges[:-1], self.edges[1:], strict=True)
         if self.is_whole:
             return [*(_whole_label(start, end - 1) for start, end in pairs), _whole_label(low, high)]
-        return [*(f"{canonical(start)} to <{canonical(end)}" for start, end in pairs), f"{canonical(low)} to {canonical(high)}"]
+        return [
+            *(f"{canonical(start)} to <{canonical(end)}" for start, end in pairs),
+            f"{canonical(low)} to {canonical(high)}",
+        ]
 
     def plus(self, added: "SubRanges") -> "SubRanges":
         return SubRanges(self.group, self.is_whole, self.edges, self.counts + added.counts)
 
     def to_json(self) -> dict[str, Any]:
-        return {"group": self.group, "whole": self.is_whole, "edges": list(self.edges), "counts": self.counts.tolist()}
+        return {
+            "group": self.group,
+            "whole": self.is_whole,
+            "edges": list(self.edges),
+            "counts": self.counts.tolist(),
+        }
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        return cls(stored["group"], stored["whole"], tuple(stored["edges"]), np.asarray(stored["counts"], dtype=np.int64))
+        return cls(
+            stored["group"],
+            stored["whole"],
+            tuple(stored["edges"]),
+            np.asarray(stored["counts"], dtype=np.int64),
+        )
 
 
 def count_inside(
-    grouping: Grouping, values: pa.ChunkedArray, outcomes: IntArray, selected: Part, repeats: IntArray | None = None
+    grouping: Grouping,
+    values: pa.ChunkedArray,
+    outcomes: IntArray,
+    selected: Part,
+    repeats: IntArray | None = None,
 ) -> dict[str, Any]:
     """Counts of that part of the window as stored; empty without ranges."""
-    ranges = [(code, group, group.value) for code, group in enumerate(grouping.groups) if isinstance(group.value, Range)]
+    ranges = [
+        (code, group, group.value)
+        for code, group in enumerate(grouping.groups)
+        if isinstance(group.value, Range)
+    ]
     if not ranges:
         return {}
     numbers, codes, outcomes = (
@@ -100,7 +122,9 @@ def inside(tables: Sequence[Mapping[str, Any]]) -> dict[str, SubRanges]:
     for table in tables:
         for stored in table.get(SUB_RANGES, ()):
             sub_ranges = SubRanges.from_json(stored)
-            merged[sub_ranges.group] = merged[sub_ranges.group].plus(sub_ranges) if sub_ranges.group in merged else sub_ranges
+            merged[sub_ranges.group] = (
+                merged[sub_ranges.group].plus(sub_ranges) if sub_ranges.group in merged else sub_ranges
+            )
     return merged
 
 

@@ -1,7 +1,7 @@
 """Reduces a window to small count tables. Source: spec of the fairness check, section 5.
 
-Each is made twice: of the span's records, and of additional ones from before it. A check's metrics read both; roll-ups read only the
-span's, so that no record counts twice.
+Each is made twice: of the span's records, and of additional ones from before it. A check's metrics read
+both; roll-ups read only the span's, so that no record counts twice.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -60,8 +60,9 @@ OTHER_REVISIONS = "other_revisions"
 class Tabulated:
     """One table in its two parts.
 
-    `strata` is the dividing column, `lacking` why strata or scores are missing, `mitigated` how outcomes were mitigated. `inside` counts
-    outcomes by intervals of ranges, `revisions` records in the table and those of other revisions, left out, for each part.
+    `strata` is the dividing column, `lacking` why strata or scores are missing, `mitigated` how outcomes
+    were mitigated. `inside` counts outcomes by intervals of ranges, `revisions` records in the table and
+    those of other revisions, left out, for each part.
     """
 
     data: DataSet
@@ -85,15 +86,33 @@ class Tabulated:
 
     def plus(self, added: "Tabulated") -> "Tabulated":
         """Sum of payload tables of one comparison, counted from different records."""
-        own_counts, additional = merged(self.data, [self.own, added.own]), merged(self.data, [self.additional, added.additional])
-        inside = [add_inside(list(filter(None, pair))) for pair in zip(self.inside, added.inside, strict=True)]
-        return replace(self, own=own_counts, additional=additional, inside=inside, lacking={**self.lacking, **added.lacking})
+        own_counts, additional = (
+            merged(self.data, [self.own, added.own]),
+            merged(self.data, [self.additional, added.additional]),
+        )
+        inside = [
+            add_inside(list(filter(None, pair))) for pair in zip(self.inside, added.inside, strict=True)
+        ]
+        return replace(
+            self,
+            own=own_counts,
+            additional=additional,
+            inside=inside,
+            lacking={**self.lacking, **added.lacking},
+        )
 
     def parts(self) -> list[tuple[str, dict[str, Any]]]:
-        settings = {name: value for name, value in ((STRATA_OF, self.strata), (MITIGATED, self.mitigated)) if value is not None}
+        settings = {
+            name: value
+            for name, value in ((STRATA_OF, self.strata), (MITIGATED, self.mitigated))
+            if value is not None
+        }
         counted = [{OTHER_REVISIONS: revisions.to_json()} for revisions in self.revisions] or [{}, {}]
         periods = zip((OWN, ADDITIONAL), (self.own, self.additional), self.inside, counted, strict=True)
-        return [(name, counts.to_json() | settings | dict(inside) | revisions) for name, counts, inside, revisions in periods]
+        return [
+            (name, counts.to_json() | settings | dict(inside) | revisions)
+            for name, counts, inside, revisions in periods
+        ]
 
 
 def table_data(data: DataSet) -> DataSet:
@@ -112,17 +131,29 @@ def merged(data: DataSet, tables: Sequence[Any]) -> Table:
 def merge_revisions(several: Iterable[Mapping[str, Any]]) -> OtherRevisions | None:
     """Records left out of stored tables because of their revision; None where a table has no count."""
     counted = [cells.get(OTHER_REVISIONS) for cells in several]
-    return None if None in counted else OtherRevisions.merged([OtherRevisions.from_json(cell) for cell in counted if cell is not None])
+    return (
+        None
+        if None in counted
+        else OtherRevisions.merged([OtherRevisions.from_json(cell) for cell in counted if cell is not None])
+    )
 
 
 def tabulate(
-    evidence: CheckEvidence, labels: Labelled | None, monitor: Monitor, payload: Sequence[Tabulated] | None = None
+    evidence: CheckEvidence,
+    labels: Labelled | None,
+    monitor: Monitor,
+    payload: Sequence[Tabulated] | None = None,
 ) -> list[Tabulated]:
-    """Every table of a check. `payload` are its payload tables, if counted from more records than the window holds."""
+    """Every table of a check. `payload` are its payload tables, if counted from more records than the
+    window holds.
+    """
     comparisons = list_comparisons(monitor)
     if payload is None:
         weights = evidence.window.weights()
-        payload = [count_payload(evidence.read, comparison, *_parts(evidence.window), weights=weights) for comparison in comparisons]
+        payload = [
+            count_payload(evidence.read, comparison, *_parts(evidence.window), weights=weights)
+            for comparison in comparisons
+        ]
     tables = list(payload)
     tables += [_count_balanced(evidence, copies) for copies in evidence.copies]
     if labels is not None:
@@ -184,7 +215,9 @@ def _count_balanced(evidence: CheckEvidence, copies: CopyOutcomes) -> Tabulated:
         for selected in _parts(window)
     )
     comparison = Comparison((grouping.column.name,))
-    return Tabulated(DataSet.BALANCED, comparison, own_counts, additional, revisions=tabulate_revisions(evidence, copies))
+    return Tabulated(
+        DataSet.BALANCED, comparison, own_counts, additional, revisions=tabulate_revisions(evidence, copies)
+    )
 
 
 def tabulate_revisions(evidence: CheckEvidence, copies: CopyOutcomes) -> tuple[OtherRevisions, ...]:
@@ -192,7 +225,11 @@ def tabulate_revisions(evidence: CheckEvidence, copies: CopyOutcomes) -> tuple[O
     made_by = evidence.window.rows["model_revision"]
     return tuple(
         OtherRevisions.of_records(
-            grouping, made_by, evidence.model_revision, selected, count_repeats(evidence.repeats, copies, evidence.outcomes, selected)
+            grouping,
+            made_by,
+            evidence.model_revision,
+            selected,
+            count_repeats(evidence.repeats, copies, evidence.outcomes, selected),
         )
         for selected in _parts(evidence.window)
     )
@@ -216,7 +253,14 @@ def _count_feedback(labels: Labelled, comparison: Comparison) -> Tabulated:
         for selected in _parts(labels.window)
     )
     column, lacking = _describe_lacking(read)
-    return Tabulated(DataSet.FEEDBACK, comparison, replace(own_counts, cohort=labels.count_cohort(comparison)), additional, column, lacking)
+    return Tabulated(
+        DataSet.FEEDBACK,
+        comparison,
+        replace(own_counts, cohort=labels.count_cohort(comparison)),
+        additional,
+        column,
+        lacking,
+    )
 
 
 def _select_strata(strata: Divided | None, selected: Part) -> RecordStrata | None:

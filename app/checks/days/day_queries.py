@@ -1,6 +1,7 @@
 """Checks step by step, from days added up once they were over, else from the checks.
 
-A trigger takes a day back in the transaction that changes a check, until `app/checks/days/sum_days.py` adds it up again.
+A trigger takes a day back in the transaction that changes a check, until `app/checks/days/sum_days.py`
+adds it up again.
 """
 
 from collections.abc import Iterable, Sequence
@@ -68,10 +69,13 @@ _KEPT = f"""
 _OPEN = """
     WITH ended AS MATERIALIZED (
         -- Read out of the window first: with it, the rows that are sorted would be twenty times as wide.
-        SELECT no, state, reason, span_start, span_end, model_revision, monitor_version, "window" IS NOT NULL AS has_window,
-               ("window"->>'logged_in_span')::bigint AS logged, ("window"->>'additional_records')::bigint AS additional,
+        SELECT no, state, reason, span_start, span_end, model_revision, monitor_version, "window" IS NOT NULL
+            AS has_window,
+               ("window"->>'logged_in_span')::bigint AS logged, ("window"->>'additional_records')::bigint
+                   AS additional,
                "window"->>'carried_from' AS carried,
-               span_end <= span_start + interval '1 hour' AND span_start = date_bin('1 hour', span_start, %(origin)s) AS is_of_hour,
+               span_end <= span_start + interval '1 hour' AND span_start = date_bin('1 hour', span_start,
+                   %(origin)s) AS is_of_hour,
                date_bin(%(step)s, span_end - interval '1 microsecond', %(origin)s) AS bin
         FROM unnest(%(firsts)s::timestamptz[], %(lasts)s::timestamptz[]) AS stretch (first, last)
         JOIN checks ON deployment_no = %(deployment_no)s AND span_end > first AND span_end <= last
@@ -82,34 +86,42 @@ _OPEN = """
         SELECT bin, count(DISTINCT span_end) AS failed, min(reason) AS reason
         FROM ended WHERE state <> 'succeeded' AND NOT EXISTS (
             SELECT FROM checks won
-            WHERE won.deployment_no = %(deployment_no)s AND won.state = 'succeeded' AND won.span_end = ended.span_end)
+            WHERE won.deployment_no = %(deployment_no)s AND won.state = 'succeeded'
+                AND won.span_end = ended.span_end)
         GROUP BY 1
     ),
     counted AS (
-        SELECT bin, count(*) FILTER (WHERE state = 'succeeded' AND additional > 0 AND carried IS NULL) AS topped_up,
+        SELECT bin, count(*) FILTER (WHERE state = 'succeeded' AND additional > 0 AND carried IS NULL)
+            AS topped_up,
                -- Of checks that begin at one hour the last one counts its records. They end in that hour, so the order of ends is theirs.
                sum(logged) FILTER (WHERE is_of_hour AND next_start IS DISTINCT FROM span_start) AS logged
-        FROM (SELECT *, lead(span_start) OVER (PARTITION BY is_of_hour ORDER BY span_end, no) AS next_start FROM ended WHERE has_window) o
+        FROM (SELECT *, lead(span_start) OVER (PARTITION BY is_of_hour ORDER BY span_end, no) AS next_start
+            FROM ended WHERE has_window) o
         GROUP BY 1
     ),
     changed AS (
         SELECT bin, array_agg(span_end ORDER BY span_end, no) AS changed_version_at,
-               array_agg(model_revision ORDER BY span_end, no) AS revisions, array_agg(monitor_version ORDER BY span_end, no) AS monitors
+               array_agg(model_revision ORDER BY span_end, no) AS revisions, array_agg(monitor_version
+                   ORDER BY span_end, no) AS monitors
         FROM (
-            SELECT *, lag(no) OVER past AS before, lag(model_revision) OVER past AS revision, lag(monitor_version) OVER past AS monitor
+            SELECT *, lag(no) OVER past AS before, lag(model_revision) OVER past AS revision,
+                lag(monitor_version) OVER past AS monitor
             FROM ended WHERE state = 'succeeded' WINDOW past AS (PARTITION BY bin ORDER BY span_end, no)
         ) o
-        WHERE before IS NULL OR model_revision IS DISTINCT FROM revision OR monitor_version IS DISTINCT FROM monitor
+        WHERE before IS NULL OR model_revision IS DISTINCT FROM revision OR monitor_version IS DISTINCT
+            FROM monitor
         GROUP BY 1
     )
-    SELECT bin, coalesce(failed, 0)::int AS failed, reason, coalesce(topped_up, 0)::int AS topped_up, logged::bigint AS logged,
+    SELECT bin, coalesce(failed, 0)::int AS failed, reason, coalesce(topped_up, 0)::int AS topped_up,
+        logged::bigint AS logged,
            changed_version_at, revisions, monitors
     FROM counted FULL JOIN lost USING (bin) FULL JOIN changed USING (bin)
     ORDER BY bin
 """
 
 _CHANGED = """
-    SELECT deployment_no, day FROM check_days WHERE NOT is_kept AND changed_at <= %(before)s AND day <= %(today)s - interval '1 day'
+    SELECT deployment_no, day FROM check_days WHERE NOT is_kept AND changed_at <= %(before)s
+        AND day <= %(today)s - interval '1 day'
     ORDER BY changed_at, deployment_no, day LIMIT 1 FOR UPDATE SKIP LOCKED
 """
 _WAITING = """
@@ -117,7 +129,9 @@ _WAITING = """
            min(greatest(changed_at, day + interval '1 day')) AS since, min(changed_at) AS changed_at
     FROM check_days WHERE NOT is_kept AND day <= %(today)s - interval '1 day'
 """
-_POSTPONE = "UPDATE check_days SET changed_at = now() WHERE deployment_no = %(deployment_no)s AND day = %(day)s"
+_POSTPONE = (
+    "UPDATE check_days SET changed_at = now() WHERE deployment_no = %(deployment_no)s AND day = %(day)s"
+)
 _KEEP = f"""
     UPDATE check_days SET is_kept = true, ({_COLUMNS}) = (SELECT {_COLUMNS} FROM ({_OPEN}) joined)
     WHERE deployment_no = %(deployment_no)s AND day = %(day)s
@@ -129,10 +143,17 @@ def ended_checks(session: Session, deployment_no: int, span: Span, step: timedel
     stored_days = []
     if step >= DAY:
         days = whole_days(span)
-        stored_days = read_rows(session, _KEPT, {"deployment_no": deployment_no, "first": days.start, "last": days.end})
+        stored_days = read_rows(
+            session, _KEPT, {"deployment_no": deployment_no, "first": days.start, "last": days.end}
+        )
     open_ones = stretches_between((row[0] for row in stored_days), Stretch(span.start, span.end))
-    times = {"firsts": [stretch.first for stretch in open_ones], "lasts": [stretch.last for stretch in open_ones]}
-    open_days = read_rows(session, _OPEN, {"deployment_no": deployment_no, "step": min(step, DAY), "origin": ORIGIN, **times})
+    times = {
+        "firsts": [stretch.first for stretch in open_ones],
+        "lasts": [stretch.last for stretch in open_ones],
+    }
+    open_days = read_rows(
+        session, _OPEN, {"deployment_no": deployment_no, "step": min(step, DAY), "origin": ORIGIN, **times}
+    )
     rows = [*(row for row in stored_days if row[1] is not None), *open_days]
     return [EndedChecks(CheckStep._make(row[:5]), *row[5:]) for row in sorted(rows, key=lambda row: row[0])]
 
@@ -164,7 +185,14 @@ def postpone_day(session: Session, changed: ChangedDay) -> None:
 
 def keep_checks(session: Session, deployment_no: int, day: datetime) -> None:
     """Stores the day's checks as they are, in the row that `take_changed_day` has locked."""
-    values = {"deployment_no": deployment_no, "day": day, "step": DAY, "origin": ORIGIN, "firsts": [day], "lasts": [day + DAY]}
+    values = {
+        "deployment_no": deployment_no,
+        "day": day,
+        "step": DAY,
+        "origin": ORIGIN,
+        "firsts": [day],
+        "lasts": [day + DAY],
+    }
     session.connection().exec_driver_sql(_KEEP, values)
 
 
@@ -194,7 +222,9 @@ def version_changes(checks: Iterable[EndedChecks]) -> list[VersionChange]:
     changes = []
     before: tuple[str | None, int | None] | None = None
     for ended in checks:
-        for at, revision, monitor in zip(ended.version_ats or (), ended.revisions or (), ended.monitors or (), strict=True):
+        for at, revision, monitor in zip(
+            ended.version_ats or (), ended.revisions or (), ended.monitors or (), strict=True
+        ):
             if before is not None and before != (revision, monitor):
                 changes.append(VersionChange(at, revision, before[0], monitor, before[1]))
             before = (revision, monitor)
@@ -202,8 +232,12 @@ def version_changes(checks: Iterable[EndedChecks]) -> list[VersionChange]:
 
 
 def whole_days(span: Span) -> Span:
-    """Returns the first to the last midnight (UTC) of the span; in a part of a day, the end is before the start."""
-    return Span(start=ORIGIN - (ORIGIN - span.start) // DAY * DAY, end=ORIGIN + (span.end - ORIGIN) // DAY * DAY)
+    """Returns the first to the last midnight (UTC) of the span; in a part of a day, the end is before the
+    start.
+    """
+    return Span(
+        start=ORIGIN - (ORIGIN - span.start) // DAY * DAY, end=ORIGIN + (span.end - ORIGIN) // DAY * DAY
+    )
 
 
 def stretches_between(stored_days: Iterable[datetime], stretch: Stretch) -> list[Stretch]:

@@ -34,7 +34,11 @@ class SeriesFilter:
 
     def lets_through(self, measurement: Measurement) -> bool:
         """Returns whether the measurement is asked for, whatever its time."""
-        pairs = ((self.data, measurement.data), (self.attribute, measurement.attribute), (self.group, measurement.group))
+        pairs = (
+            (self.data, measurement.data),
+            (self.attribute, measurement.attribute),
+            (self.group, measurement.group),
+        )
         is_of_metric = not self.metrics or measurement.metric in self.metrics
         return (
             is_of_metric
@@ -84,12 +88,14 @@ class DayTable(NamedTuple):
 
 _NEWEST = """
     -- DISTINCT ON keeps the first row of each hour: that of the newest check.
-    SELECT DISTINCT ON (span_start, favourable, unfavourable) no, span_start, "window"->'favourable' AS favourable,
+    SELECT DISTINCT ON (span_start, favourable, unfavourable) no, span_start, "window"->'favourable'
+        AS favourable,
            "window"->'unfavourable' AS unfavourable
     FROM unnest(%(firsts)s::timestamptz[], %(lasts)s::timestamptz[]) AS stretch (first, last)
     JOIN checks ON deployment_no = %(deployment_no)s
         AND span_start >= coalesce(first, '-infinity') AND span_start < coalesce(last, 'infinity')
-    WHERE state = 'succeeded' AND span_end = span_start + interval '1 hour' AND span_start = date_trunc('hour', span_start, 'UTC')
+    WHERE state = 'succeeded' AND span_end = span_start + interval '1 hour'
+        AND span_start = date_trunc('hour', span_start, 'UTC')
       AND {of_outcomes} AND EXISTS (SELECT FROM check_tables WHERE check_no = no)
     ORDER BY span_start, favourable, unfavourable, no DESC
 """
@@ -114,7 +120,8 @@ _OF_DAY = f"""
 """  # noqa: S608 - of constants only
 _KEPT = f"""
     SELECT kept.day, hour, data, attribute, cells, hours
-    FROM check_days kept LEFT JOIN table_days summed ON summed.deployment_no = kept.deployment_no AND summed.day = kept.day
+    FROM check_days kept LEFT JOIN table_days summed ON summed.deployment_no = kept.deployment_no
+        AND summed.day = kept.day
         AND favourable = %(favourable)s AND unfavourable = %(unfavourable)s AND {_OF_TABLE}
     WHERE kept.deployment_no = %(deployment_no)s AND is_kept
       AND kept.day >= coalesce(%(since)s::timestamptz, '-infinity')
@@ -135,7 +142,11 @@ def series(session: Session, deployment_no: int, filters: SeriesFilter, paging: 
     conditions += [*within(MeasurementRow.at, filters.since, filters.until), *equal(columns)]
     if paging.after:
         # Many measurements have the same time.
-        position = select(MeasurementRow.at, MeasurementRow.no).where(MeasurementRow.no == paging.after).scalar_subquery()
+        position = (
+            select(MeasurementRow.at, MeasurementRow.no)
+            .where(MeasurementRow.no == paging.after)
+            .scalar_subquery()
+        )
         conditions.append(tuple_(MeasurementRow.at, MeasurementRow.no) > position)
     rows = session.execute(
         select(MeasurementRow, CheckRow.id)
@@ -147,7 +158,9 @@ def series(session: Session, deployment_no: int, filters: SeriesFilter, paging: 
     return [Point(row.no, check_id, measurement_from(row)) for row, check_id in rows]
 
 
-def summed_tables(session: Session, deployment_no: int, filters: SeriesFilter, *, outcomes: OutcomeRule, most: int) -> list[HourTable]:
+def summed_tables(
+    session: Session, deployment_no: int, filters: SeriesFilter, *, outcomes: OutcomeRule, most: int
+) -> list[HourTable]:
     """Returns tables of checked whole hours, of the newest check of each, oldest first; of ended days sums.
 
     Beyond `most` hours some may be missing. Other spans overlap hours; other outcomes may mean the opposite.
@@ -164,7 +177,11 @@ def summed_tables(session: Session, deployment_no: int, filters: SeriesFilter, *
     rows = read_rows(session, _KEPT, values)
     days = sorted({row[0] for row in rows})
     stretches = stretches_between(days, Stretch(filters.since, filters.until))
-    times = {"firsts": [stretch.first for stretch in stretches], "lasts": [stretch.last for stretch in stretches], "most": most}
+    times = {
+        "firsts": [stretch.first for stretch in stretches],
+        "lasts": [stretch.last for stretch in stretches],
+        "most": most,
+    }
     open_ones = [HourTable.read(row) for row in read_rows(session, _HOURS, values | times)]
     tables = [*(HourTable.read(row[1:]) for row in rows if row[1] is not None), *open_ones]
     return sorted(tables, key=lambda table: (table.hour, table.data, table.attribute))
@@ -172,12 +189,17 @@ def summed_tables(session: Session, deployment_no: int, filters: SeriesFilter, *
 
 def day_tables(session: Session, deployment_no: int, day: datetime) -> list[DayTable]:
     values = {"deployment_no": deployment_no, "firsts": [day], "lasts": [day + DAY]}
-    return [DayTable(CountedOutcomes(*row[5:]), HourTable.read(row[:5])) for row in read_rows(session, _OF_DAY, values)]
+    return [
+        DayTable(CountedOutcomes(*row[5:]), HourTable.read(row[:5]))
+        for row in read_rows(session, _OF_DAY, values)
+    ]
 
 
 def store_day_tables(session: Session, deployment_no: int, day: datetime, tables: Sequence[DayTable]) -> None:
     """Replaces the sums of a day, whose row the caller has locked."""
-    session.execute(delete(TableDayRow).where(TableDayRow.deployment_no == deployment_no, TableDayRow.day == day))
+    session.execute(
+        delete(TableDayRow).where(TableDayRow.deployment_no == deployment_no, TableDayRow.day == day)
+    )
     rows = [
         {
             "deployment_no": deployment_no,

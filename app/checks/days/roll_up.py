@@ -32,7 +32,9 @@ from ..counting.tabulate import (
 from ..measure import measure_table
 from .measurement_queries import HourTable
 
-OTHER_STRATA = "none of the hours was checked with {column} as the column of the strata; ask for checks of them again"
+OTHER_STRATA = (
+    "none of the hours was checked with {column} as the column of the strata; ask for checks of them again"
+)
 
 
 class Period(StrEnum):
@@ -47,7 +49,8 @@ class Period(StrEnum):
 class RolledUp:
     """One measurement of a period, and its number of checked hours. Its moment is the period's start.
 
-    `records` are those of the hours' windows; of counterfactual and mitigated figures only where the logged tables are there, too.
+    `records` are those of the hours' windows; of counterfactual and mitigated figures only where the
+    logged tables are there, too.
     """
 
     hours: int
@@ -56,15 +59,22 @@ class RolledUp:
 
 
 def roll_up(
-    tables: Sequence[HourTable], period: Period, monitor: Monitor, settings: MitigationSettings, *, scopes: frozenset[str] | None = None
+    tables: Sequence[HourTable],
+    period: Period,
+    monitor: Monitor,
+    settings: MitigationSettings,
+    *,
+    scopes: frozenset[str] | None = None,
 ) -> list[RolledUp]:
     """Every metric of every period with a checked hour, oldest first, under the monitor's present limits.
 
-    With `scopes` only these figures. Left out are tables of attributes no longer watched or divided otherwise, and of other mitigation:
-    their sum would compare unlike groups.
+    With `scopes` only these figures. Left out are tables of attributes no longer watched or divided
+    otherwise, and of other mitigation: their sum would compare unlike groups.
     """
     present = [
-        table for table in sum_days(tables) if _is_of_present_groups(table, monitor) and table.cells.get(MITIGATED) in (None, settings.mode)
+        table
+        for table in sum_days(tables)
+        if _is_of_present_groups(table, monitor) and table.cells.get(MITIGATED) in (None, settings.mode)
     ]
 
     def of_point(table: HourTable) -> tuple[datetime, DataSet, tuple[str, ...]]:
@@ -72,7 +82,10 @@ def roll_up(
 
     def add_up(source: DataSet, sums: Sequence[HourTable]) -> Table:
         counts = [
-            _read_table(table, has_strata=monitor.strata is not None and table.cells.get(STRATA_OF) == monitor.strata) for table in sums
+            _read_table(
+                table, has_strata=monitor.strata is not None and table.cells.get(STRATA_OF) == monitor.strata
+            )
+            for table in sums
         ]
         return merged(source, counts)
 
@@ -80,7 +93,11 @@ def roll_up(
     points = {point: list(members) for point, members in groupby(sorted(present, key=of_point), key=of_point)}
     for (start, source, features), sums in points.items():
         total = add_up(source, sums)
-        has_no_strata = monitor.strata is not None and isinstance(total, GroupCounts | FeedbackCells) and total.strata is None
+        has_no_strata = (
+            monitor.strata is not None
+            and isinstance(total, GroupCounts | FeedbackCells)
+            and total.strata is None
+        )
         lacking = {"strata": OTHER_STRATA.format(column=monitor.strata)} if has_no_strata else {}
         other_revisions = merge_revisions(table.cells for table in sums)
         hours = sum(table.hours for table in sums)
@@ -90,7 +107,9 @@ def roll_up(
             answers = "predictions" if isinstance(total, GroupCounts) else None
             records = CountedRecords.of_table(label, total, answers)
         elif logged := points.get((start, LOGGED_AS[source], features)):
-            of_logged = CountedRecords.of_table(label, cast("GroupCounts | FeedbackCells", add_up(LOGGED_AS[source], logged)), None)
+            of_logged = CountedRecords.of_table(
+                label, cast("GroupCounts | FeedbackCells", add_up(LOGGED_AS[source], logged)), None
+            )
             records = leave_out_unanswered(of_logged, total) if of_logged.groups == total.groups else None
         for data in data_measured_on(source):
             measured = measure_table(
@@ -109,7 +128,8 @@ def roll_up(
 
 
 def sum_days(tables: Iterable[HourTable]) -> list[HourTable]:
-    """Tables of consecutive hours of a day that were counted alike, added up; oldest first by data and comparison.
+    """Tables of consecutive hours of a day that were counted alike, added up; oldest first by data and
+    comparison.
 
     Every period is added up from these sums: sums of weights depend on their order in the last digit.
     """
@@ -120,14 +140,18 @@ def sum_days(tables: Iterable[HourTable]) -> list[HourTable]:
         return table.data, table.comparison.features, table.hour.date(), table.cells["groups"], *how
 
     sums = []
-    for _, members in groupby(sorted(tables, key=lambda table: (table.data, table.comparison.features, table.hour)), key=of_sum):
+    for _, members in groupby(
+        sorted(tables, key=lambda table: (table.data, table.comparison.features, table.hour)), key=of_sum
+    ):
         alike = list(members)
         first = alike[0]
         if len(alike) == 1:
             sums.append(first)
             continue
         total = merged(first.data, [_read_table(table, has_strata=True) for table in alike])
-        cells = total.to_json() | {name: first.cells[name] for name in (STRATA_OF, MITIGATED) if name in first.cells}
+        cells = total.to_json() | {
+            name: first.cells[name] for name in (STRATA_OF, MITIGATED) if name in first.cells
+        }
         if (other_revisions := merge_revisions(table.cells for table in alike)) is not None:
             cells[OTHER_REVISIONS] = other_revisions.to_json()
         sums.append(replace(first, cells=cells, hours=sum(table.hours for table in alike)))
@@ -135,7 +159,11 @@ def sum_days(tables: Iterable[HourTable]) -> list[HourTable]:
 
 
 def _read_table(table: HourTable, *, has_strata: bool) -> Table:
-    cells = table.cells if has_strata else {name: counts for name, counts in table.cells.items() if name != "strata"}
+    cells = (
+        table.cells
+        if has_strata
+        else {name: counts for name, counts in table.cells.items() if name != "strata"}
+    )
     return TABLE_TYPES[table.data].from_json(cells)
 
 
@@ -160,21 +188,29 @@ def _is_of_present_groups(table: HourTable, monitor: Monitor) -> bool:
     members = table.comparison.members(monitor)
     counted = {(label, role) for label, role in cast("list[tuple[str, str]]", table.cells["groups"])}
     monitored = [{name_value(value) for value in member.monitored} for member in members]
-    reference = [None if member.reference is None else {name_value(value) for value in member.reference} for member in members]
+    reference = [
+        None if member.reference is None else {name_value(value) for value in member.reference}
+        for member in members
+    ]
     if None not in reference:
         groups: list[list[NamedGroup]] = [
-            [*((label, "monitored") for label in monitored_values), *((label, "reference") for label in reference_values or ())]
+            [
+                *((label, "monitored") for label in monitored_values),
+                *((label, "reference") for label in reference_values or ()),
+            ]
             for monitored_values, reference_values in zip(monitored, reference, strict=True)
         ]
         return counted == set(list_combinations(groups))
 
     occurring: list[set[str]] = [set() for _ in members]
     for label, role in counted:
-        # Where values hold the sign that joins them, a label can be divided in several ways; the role decides.
+        # Where values hold the sign that joins them, a label can be divided in several ways; the role
+        # decides.
         divisions = (
             division
             for division in split_group(label, members)
-            if (role == "monitored") == any(value in values for value, values in zip(division, monitored, strict=True))
+            if (role == "monitored")
+            == any(value in values for value, values in zip(division, monitored, strict=True))
         )
         group_values = next(divisions, None)
         if group_values is None:
@@ -183,6 +219,7 @@ def _is_of_present_groups(table: HourTable, monitor: Monitor) -> bool:
             occurring_values.add(group_value)
     sides = zip(occurring, monitored, reference, strict=True)
     return all(
-        values <= occurring_values and (reference_values is None or occurring_values == values | reference_values)
+        values <= occurring_values
+        and (reference_values is None or occurring_values == values | reference_values)
         for occurring_values, values, reference_values in sides
     )

@@ -13,7 +13,9 @@ from ...domain.check import DataSet, Scope
 
 @frozen(kw_only=True)
 class SeriesKey:
-    """One metric on one data set of one attribute (None: all records), half-open. `worst` is asked for alone."""
+    """One metric on one data set of one attribute (None: all records), half-open. `worst` is asked for
+    alone.
+    """
 
     metric: str
     data: DataSet
@@ -24,9 +26,22 @@ class SeriesKey:
 
 
 StoredPoint: TypeAlias = tuple[
-    int, str, str | None, float | None, float | None, float | None, int, str | None, str | None, bool, float | None, float | None, int
+    int,
+    str,
+    str | None,
+    float | None,
+    float | None,
+    float | None,
+    int,
+    str | None,
+    str | None,
+    bool,
+    float | None,
+    float | None,
+    int,
 ]
-"""check_no, scope, group, value, lower, upper, n, verdict, reason, carried_forward, lower_limit, upper_limit, definition.
+"""check_no, scope, group, value, lower, upper, n, verdict, reason, carried_forward, lower_limit, upper_limit,
+definition.
 
 A class would cost as much as the read.
 """
@@ -51,7 +66,9 @@ class EndedRun(NamedTuple):
 
 
 class SpanCount(NamedTuple):
-    """Records in a check's span, added earlier ones (none where carried forward), and those of the span beyond the newest ones."""
+    """Records in a check's span, added earlier ones (none where carried forward), and those of the span
+    beyond the newest ones.
+    """
 
     span_start: datetime
     span_end: datetime
@@ -63,11 +80,14 @@ class SpanCount(NamedTuple):
 # IS NOT DISTINCT FROM could not use the index.
 _OF_SERIES = """
     FROM measurements
-    WHERE deployment_no = %(deployment_no)s AND metric = %(metric)s AND data = %(data)s AND {of_attribute} AND {of_scopes}
-      AND at >= coalesce(%(since)s, '-infinity'::timestamptz) AND at < coalesce(%(until)s, 'infinity'::timestamptz)
+    WHERE deployment_no = %(deployment_no)s AND metric = %(metric)s AND data = %(data)s AND {of_attribute}
+        AND {of_scopes}
+      AND at >= coalesce(%(since)s, '-infinity'::timestamptz) AND at < coalesce(%(until)s,
+          'infinity'::timestamptz)
 """
 _POINTS = (
-    "SELECT check_no, {subject}, value, lower, upper, n, verdict, reason, carried_forward, lower_limit, upper_limit, definition"
+    "SELECT check_no, {subject}, value, lower, upper, n, verdict, reason, carried_forward, lower_limit, "
+    "upper_limit, definition"
     f" {_OF_SERIES}"
     " ORDER BY at, no"
 )
@@ -75,9 +95,13 @@ _POINTS = (
 _ENDED = """
     FROM checks
     WHERE deployment_no = %(deployment_no)s AND state IN ('succeeded', 'insufficient_data', 'failed')
-      AND span_end >= coalesce(%(since)s, '-infinity'::timestamptz) AND span_end < coalesce(%(until)s, 'infinity'::timestamptz)
+      AND span_end >= coalesce(%(since)s, '-infinity'::timestamptz) AND span_end < coalesce(%(until)s,
+          'infinity'::timestamptz)
 """
-_RUNS = f"SELECT no, id, state, span_start, span_end, reason, monitor_version, model_revision {_ENDED} ORDER BY span_end, no"
+_RUNS = (
+    f"SELECT no, id, state, span_start, span_end, reason, monitor_version, model_revision {_ENDED} "
+    "ORDER BY span_end, no"
+)
 _COUNTS = f"""
     SELECT span_start, span_end, ("window"->>'logged_in_span')::bigint,
            CASE WHEN "window" ? 'carried_from' AND "window"->>'logged_in_span' = '0' THEN 0
@@ -110,13 +134,22 @@ def stored_points(session: Session, deployment_no: int, key: SeriesKey) -> list[
     return cast("list[StoredPoint]", read_rows(session, statement, values))
 
 
-def ended_runs(session: Session, deployment_no: int, since: datetime | None, until: datetime | None) -> list[EndedRun]:
+def ended_runs(
+    session: Session, deployment_no: int, since: datetime | None, until: datetime | None
+) -> list[EndedRun]:
     """Returns the checks that end in [since, until) by their ends, cancelled ones left out."""
-    return [EndedRun._make(row) for row in read_rows(session, _RUNS, {"deployment_no": deployment_no, "since": since, "until": until})]
+    return [
+        EndedRun._make(row)
+        for row in read_rows(session, _RUNS, {"deployment_no": deployment_no, "since": since, "until": until})
+    ]
 
 
-def span_counts(session: Session, deployment_no: int, since: datetime | None, until: datetime | None) -> list[SpanCount]:
-    """Returns the counts of checks within an hour, from its start, that end in [since, until); each hour's longest."""
+def span_counts(
+    session: Session, deployment_no: int, since: datetime | None, until: datetime | None
+) -> list[SpanCount]:
+    """Returns the counts of checks within an hour, from its start, that end in [since, until); each hour's
+    longest.
+    """
     rows = read_rows(session, _COUNTS, {"deployment_no": deployment_no, "since": since, "until": until})
     # Of one hour the last one stays.
     return list({row[0]: SpanCount._make(row) for row in rows}.values())

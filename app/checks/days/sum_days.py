@@ -1,6 +1,7 @@
 """Adds up days that are over, so that a year is read as 366 rows.
 
-A change of a day's check takes the sums back in its own transaction (a trigger, migration 0046), and the day is added up again.
+A change of a day's check takes the sums back in its own transaction (a trigger, migration 0046), and the
+day is added up again.
 """
 
 from datetime import datetime, timedelta
@@ -22,18 +23,25 @@ log = structlog.get_logger(__name__)
 def keep_next_day(session: Session, *, now: datetime, settled: timedelta = SETTLED) -> bool:
     """Adds up the ended day that changed first; whether there was one.
 
-    Never waits for another transaction: a day being written to is left to a later call, and so is one with an unreadable count table, lest
-    it hold up all others.
+    Never waits for another transaction: a day being written to is left to a later call, and so is one with
+    an unreadable count table, lest it hold up all others.
     """
     changed = take_changed_day(session, before=now - settled, today=now)
     if changed is None:
         return False
     sums = []
     try:
-        for outcomes, members in groupby(day_tables(session, changed.deployment_no, changed.day), key=lambda table: table.outcomes):
+        for outcomes, members in groupby(
+            day_tables(session, changed.deployment_no, changed.day), key=lambda table: table.outcomes
+        ):
             sums += [DayTable(outcomes, table) for table in sum_days(table for _, table in members)]
     except (KeyError, TypeError, ValueError) as error:
-        log.warning("day_not_added_up", deployment_no=changed.deployment_no, day=changed.day.isoformat(), error=repr(error))
+        log.warning(
+            "day_not_added_up",
+            deployment_no=changed.deployment_no,
+            day=changed.day.isoformat(),
+            error=repr(error),
+        )
         postpone_day(session, changed)
         return True
     store_day_tables(session, changed.deployment_no, changed.day, sums)

@@ -29,14 +29,19 @@ class FiguresWanted:
 
     def values(self, deployment_no: int) -> dict[str, object]:
         scopes = [scope.value for scope in DRAWN_SCOPES]
-        return {"deployment_no": deployment_no, "metric": self.metric, "data": self.data.value, "scopes": scopes}
+        return {
+            "deployment_no": deployment_no,
+            "metric": self.metric,
+            "data": self.data.value,
+            "scopes": scopes,
+        }
 
 
 class FigureStep(NamedTuple):
     """Figures of one group and definition in one step. Carried ones count in `carried` only.
 
-    `lowest` and `highest` are a value and its check's number, of carried figures if there are no others. An end of the intervals is None if
-    unbounded or absent. `n` are the records of the last.
+    `lowest` and `highest` are a value and its check's number, of carried figures if there are no others.
+    An end of the intervals is None if unbounded or absent. `n` are the records of the last.
     """
 
     attribute: str | None
@@ -67,9 +72,11 @@ class FigureStep(NamedTuple):
 # Of checks that end at one moment an hour's counts, of these the newest, for each group.
 SUPERSEDED = """
     SELECT array_agg(no) AS nos FROM (
-        SELECT no, row_number() OVER (PARTITION BY span_end ORDER BY span_end - span_start <= interval '1 hour' DESC, no DESC) AS place
+        SELECT no, row_number() OVER (PARTITION BY span_end
+            ORDER BY span_end - span_start <= interval '1 hour' DESC, no DESC) AS place
         FROM checks
-        WHERE deployment_no = %(deployment_no)s AND state = 'succeeded' AND span_end > %(first)s AND span_end <= %(last)s
+        WHERE deployment_no = %(deployment_no)s AND state = 'succeeded' AND span_end > %(first)s
+            AND span_end <= %(last)s
     ) ranked WHERE place > 1
 """
 COUNTS_ITSELF = """
@@ -77,9 +84,12 @@ COUNTS_ITSELF = """
         SELECT FROM checks own
         JOIN checks its ON its.deployment_no = own.deployment_no AND its.span_end = own.span_end
         JOIN measurements other ON other.check_no = its.no
-        WHERE own.no = m.check_no AND other.metric = m.metric AND other.data = m.data AND other.scope = m.scope
-          AND other.attribute IS NOT DISTINCT FROM m.attribute AND other."group" IS NOT DISTINCT FROM m."group"
-          AND (its.span_end - its.span_start <= interval '1 hour', its.no) > (own.span_end - own.span_start <= interval '1 hour', own.no)))
+        WHERE own.no = m.check_no AND other.metric = m.metric AND other.data = m.data
+            AND other.scope = m.scope
+          AND other.attribute IS NOT DISTINCT FROM m.attribute AND other."group" IS NOT DISTINCT
+              FROM m."group"
+          AND (its.span_end - its.span_start <= interval '1 hour',
+              its.no) > (own.span_end - own.span_start <= interval '1 hour', own.no)))
 """
 JOINED = """
     max(m.at), count(*) FILTER (WHERE NOT carried_forward), count(*) FILTER (WHERE carried_forward),
@@ -90,7 +100,8 @@ JOINED = """
     count(*) FILTER (WHERE verdict = 'fair' AND NOT carried_forward),
     count(*) FILTER (WHERE verdict = 'insufficient_data' AND NOT carried_forward),
     count(*) FILTER (WHERE value IS NULL AND NOT carried_forward),
-    min(ARRAY[value, check_no]) FILTER (WHERE value IS NOT NULL), max(ARRAY[value, check_no]) FILTER (WHERE value IS NOT NULL),
+    min(ARRAY[value, check_no]) FILTER (WHERE value IS NOT NULL), max(ARRAY[value, check_no])
+        FILTER (WHERE value IS NOT NULL),
     CASE WHEN NOT bool_or(value IS NOT NULL AND lower IS NULL) THEN min(lower) END,
     CASE WHEN NOT bool_or(value IS NOT NULL AND upper IS NULL) THEN max(upper) END,
     max(n), min(lower_limit), max(upper_limit), min(m.reason) FILTER (WHERE value IS NULL)
@@ -100,13 +111,15 @@ _OF = """
 """
 _FIGURES = f"""
     WITH superseded AS MATERIALIZED ({SUPERSEDED})
-    SELECT attribute, scope, "group", definition, date_bin(%(step)s, m.at - interval '1 microsecond', %(origin)s), {JOINED}
+    SELECT attribute, scope, "group", definition, date_bin(%(step)s, m.at - interval '1 microsecond',
+        %(origin)s), {JOINED}
     FROM measurements m, superseded
     WHERE {_OF} AND scope = ANY(%(scopes)s) AND at > %(first)s AND at <= %(last)s AND {COUNTS_ITSELF}
     GROUP BY 1, 2, 3, 4, 5
 """  # noqa: S608 - of constants only
 _DAYS = f"""
-    SELECT attribute, scope, "group", definition, day, last_at, figures, carried, unfair, suspected, unwatched, undecided, fair,
+    SELECT attribute, scope, "group", definition, day, last_at, figures, carried, unfair, suspected,
+        unwatched, undecided, fair,
            insufficient, absent, lowest, highest, lower, upper, n, lower_limit, upper_limit, reason
     FROM figure_days
     WHERE {_OF} AND day >= %(first)s AND day < %(last)s
@@ -117,16 +130,25 @@ _OLDEST = "SELECT min(span_start) FROM checks WHERE deployment_no = %(deployment
 # The index is read from the newest on, up to another revision.
 _REVISION_BEFORE = """
     SELECT model_revision, span_end FROM checks
-    WHERE deployment_no = %(deployment_no)s AND state = 'succeeded' AND span_end <= %(end)s AND model_revision IS DISTINCT FROM (
-        SELECT model_revision FROM checks WHERE deployment_no = %(deployment_no)s AND state = 'succeeded' AND span_end <= %(end)s
+    WHERE deployment_no = %(deployment_no)s AND state = 'succeeded' AND span_end <= %(end)s
+        AND model_revision IS DISTINCT FROM (
+        SELECT model_revision FROM checks WHERE deployment_no = %(deployment_no)s AND state = 'succeeded'
+            AND span_end <= %(end)s
         ORDER BY span_end DESC, no DESC LIMIT 1)
     ORDER BY span_end DESC, no DESC LIMIT 1
 """
 
 
-def figure_steps(session: Session, deployment_no: int, span: Span, step: timedelta, filters: FiguresWanted) -> list[FigureStep]:
+def figure_steps(
+    session: Session, deployment_no: int, span: Span, step: timedelta, filters: FiguresWanted
+) -> list[FigureStep]:
     """Returns the figures of every group and step, in no order; reads every figure."""
-    values = filters.values(deployment_no) | {"first": span.start, "last": span.end, "step": step, "origin": ORIGIN}
+    values = filters.values(deployment_no) | {
+        "first": span.start,
+        "last": span.end,
+        "step": step,
+        "origin": ORIGIN,
+    }
     return [FigureStep._make(row) for row in read_rows(session, _fill_attribute(_FIGURES, filters), values)]
 
 
@@ -140,7 +162,9 @@ def oldest_check_start(session: Session, deployment_no: int) -> datetime | None:
     return cast("datetime | None", read_rows(session, _OLDEST, {"deployment_no": deployment_no})[0][0])
 
 
-def revision_before(session: Session, deployment_no: int, end: datetime) -> tuple[str | None, datetime] | None:
+def revision_before(
+    session: Session, deployment_no: int, end: datetime
+) -> tuple[str | None, datetime] | None:
     """Returns the model revision before that at `end`, and the end of its last success."""
     row = next(iter(read_rows(session, _REVISION_BEFORE, {"deployment_no": deployment_no, "end": end})), None)
     return None if row is None else (cast("str | None", row[0]), cast("datetime", row[1]))

@@ -26,11 +26,18 @@ NO_MONITOR = "There is no fairness monitor, which says which predictions are fav
 Cell = Annotated[Any, WithJsonSchema({"type": ["string", "number", "boolean", "null"]})]
 Records = Annotated[
     list[dict[str, Cell]],
-    Field(min_length=1, max_length=MOST_TEST_RECORDS, description="Every feature by name; a missing value is null."),
+    Field(
+        min_length=1,
+        max_length=MOST_TEST_RECORDS,
+        description="Every feature by name; a missing value is null.",
+    ),
 ]
 
 
-_FIND = "Try the payload formats one after the other until the answer has all outputs. Nothing is changed: set the format that was found."
+_FIND = (
+    "Try the payload formats one after the other until the answer has all outputs. Nothing is changed: "
+    "set the format that was found."
+)
 
 
 class EndpointTestIn(In):
@@ -92,7 +99,9 @@ class TriedFormatOut(Out):
 
 
 class EndpointTestOut(Out):
-    """The result of a test. A model that cannot be asked is a result: `ok` is false and `fault` says why, as a check would."""
+    """The result of a test. A model that cannot be asked is a result: `ok` is false and `fault` says why,
+    as a check would.
+    """
 
     model_config = example(
         {
@@ -146,10 +155,14 @@ class EndpointTestOut(Out):
         """Body of a test, which asked about `newest` where no records were sent."""
         outcomes = test.outcomes or (None,) * len(test.predictions)
         predictions = [
-            TestedPredictionOut.from_object(prediction, outcome=None if outcome is None else TestedOutcome[outcome.name])
+            TestedPredictionOut.from_object(
+                prediction, outcome=None if outcome is None else TestedOutcome[outcome.name]
+            )
             for prediction, outcome in zip(test.predictions, outcomes, strict=True)
         ]
-        logged = newest and LoggedAnswerOut.from_object(newest.answer, id=newest.id, model_revision=newest.model_revision)
+        logged = newest and LoggedAnswerOut.from_object(
+            newest.answer, id=newest.id, model_revision=newest.model_revision
+        )
         no_monitor = None if has_monitor else NO_MONITOR
         return cls.from_object(
             test,

@@ -28,7 +28,10 @@ TEST_SECONDS = 10.0
 
 MOST_TEST_RECORDS = 10
 
-REPEATED = f"{DIFFER} from the first. Checks ask some records again; flips count beyond that, and mitigated figures get no verdict."
+REPEATED = (
+    f"{DIFFER} from the first. Checks ask some records again; flips count beyond that, and mitigated "
+    "figures get no verdict."
+)
 
 _SHOWN_CHARACTERS = 200
 """Max characters shown of a text, as of a class value."""
@@ -55,7 +58,8 @@ class Question:
 class EndpointTest:
     """Result of a test. `fault` says why there are no predictions; no `outcomes` without a monitor.
 
-    `sent` is in words, in `payload_format`. `has_answered`: the model took the request. `tried` are the tests in other formats.
+    `sent` is in words, in `payload_format`. `has_answered`: the model took the request. `tried` are the
+    tests in other formats.
     """
 
     payload_format: str
@@ -83,9 +87,11 @@ class EndpointTest:
 
 
 async def find_format(question: Question, policy: EgressPolicy) -> EndpointTest:
-    """Sends the records in one format after the other until an answer has all outputs, within `TEST_SECONDS` in all.
+    """Sends the records in one format after the other until an answer has all outputs, within `TEST_SECONDS`
+    in all.
 
-    Otherwise the test of the first format that gave predictions, else of the first whose answer could not be read, else of the own one.
+    Otherwise the test of the first format that gave predictions, else of the first whose answer could not
+    be read, else of the own one.
     """
     deadline = monotonic_seconds() + TEST_SECONDS
     configured = question.endpoint.payload_format
@@ -97,11 +103,15 @@ async def find_format(question: Question, policy: EgressPolicy) -> EndpointTest:
         tried.append(await try_endpoint(attempt, policy, deadline=deadline))
         if _is_complete(tried[-1], question.outputs):
             break
-    best = min(tried, key=lambda test: (not _is_complete(test, question.outputs), not test.ok, not test.has_answered))
+    best = min(
+        tried, key=lambda test: (not _is_complete(test, question.outputs), not test.ok, not test.has_answered)
+    )
     return replace(best, tried=tuple(test for test in tried if test is not best))
 
 
-async def try_endpoint(question: Question, policy: EgressPolicy, *, deadline: float | None = None) -> EndpointTest:
+async def try_endpoint(
+    question: Question, policy: EgressPolicy, *, deadline: float | None = None
+) -> EndpointTest:
     """Sends the records, then as many again as a test may have, within `TEST_SECONDS`.
 
     The result holds no secret of the endpoint, even if that repeats it.
@@ -112,7 +122,10 @@ async def try_endpoint(question: Question, policy: EgressPolicy, *, deadline: fl
     count = "1 record" if len(question.rows) == 1 else f"{len(question.rows)} records"
     sent = f"{count} as {codec.label}, {codec.content_type}: {codec.shown_request}"
     test = EndpointTest(payload_format=str(question.endpoint.payload_format), sent=sent, seconds=0.0)
-    names, types = tuple(column.name for column in question.features), tuple(column.type for column in question.features)
+    names, types = (
+        tuple(column.name for column in question.features),
+        tuple(column.type for column in question.features),
+    )
     try:
         # A new connection: the test has to show that one can be made now.
         model = LiveModel(ModelKey(question.endpoint, question.outputs, names, types), policy)
@@ -128,10 +141,19 @@ async def try_endpoint(question: Question, policy: EgressPolicy, *, deadline: fl
     except ScoringFailed as error:
         # An answer that cannot be read is the cause of the error.
         has_answered = isinstance(error.__cause__, ScoringFailed)
-        return replace(test, seconds=monotonic_seconds() - began, fault=redact_secrets(error.quoting, secret), has_answered=has_answered)
+        return replace(
+            test,
+            seconds=monotonic_seconds() - began,
+            fault=redact_secrets(error.quoting, secret),
+            has_answered=has_answered,
+        )
 
     predictions = answer.predictions
-    outcomes = None if question.rule is None else tuple(question.rule.classify(prediction.outcome_value) for prediction in predictions)
+    outcomes = (
+        None
+        if question.rule is None
+        else tuple(question.rule.classify(prediction.outcome_value) for prediction in predictions)
+    )
     shown = tuple(
         replace(
             prediction,
@@ -154,7 +176,10 @@ async def try_endpoint(question: Question, policy: EgressPolicy, *, deadline: fl
 
 
 def _is_complete(test: EndpointTest, outputs: OutputFields) -> bool:
-    return test.ok and (outputs.probability is None or all(prediction.probability is not None for prediction in test.predictions))
+    return test.ok and (
+        outputs.probability is None
+        or all(prediction.probability is not None for prediction in test.predictions)
+    )
 
 
 def _safe(value: Scalar, secret: Endpoint) -> Scalar:
@@ -167,12 +192,18 @@ def _safe(value: Scalar, secret: Endpoint) -> Scalar:
 def _is_same(now: Prediction, logged: Prediction) -> bool:
     if outcome_label(now.prediction) != outcome_label(logged.prediction):
         return False
-    if now.label is not None and logged.label is not None and outcome_label(now.label) != outcome_label(logged.label):
+    if (
+        now.label is not None
+        and logged.label is not None
+        and outcome_label(now.label) != outcome_label(logged.label)
+    ):
         return False
     if now.probability is None or logged.probability is None:
         return True
     present, past = _as_list(now.probability), _as_list(logged.probability)
-    return len(present) == len(past) and all(math.isclose(a, b, abs_tol=ROUNDING) for a, b in zip(present, past, strict=True))
+    return len(present) == len(past) and all(
+        math.isclose(a, b, abs_tol=ROUNDING) for a, b in zip(present, past, strict=True)
+    )
 
 
 def _as_list(probability: float | Sequence[float]) -> Sequence[float]:
@@ -180,7 +211,11 @@ def _as_list(probability: float | Sequence[float]) -> Sequence[float]:
 
 
 def _warn(
-    question: Question, predictions: Sequence[Prediction], outcomes: Sequence[Outcome] | None, *, same_as_logged: bool | None
+    question: Question,
+    predictions: Sequence[Prediction],
+    outcomes: Sequence[Outcome] | None,
+    *,
+    same_as_logged: bool | None,
 ) -> Iterator[str]:
     is_regression = question.problem_type is ProblemType.REGRESSION
     if is_regression:
@@ -201,7 +236,8 @@ def _warn(
         yield f"{value} is in neither outcome list of the fairness monitor: such records are unclassified and take part in no rate."
     if same_as_logged is False and question.logged is not None:
         yield (
-            f"The model now answers {_describe(predictions[0])} where {_describe(question.logged)} was logged, under the model revision"
+            f"The model now answers {_describe(predictions[0])} where {_describe(question.logged)} was "
+            "logged, under the model revision"
             f" {question.logged_revision}. If it is another model, set the deployment's model_revision."
         )
 
@@ -215,6 +251,7 @@ def _describe(prediction: Prediction) -> str:
     likely = (
         ""
         if prediction.probability is None
-        else f" with the probability {', '.join(f'{probability:.6g}' for probability in _as_list(prediction.probability))}"
+        else " with the probability "
+        f"{', '.join(f'{probability:.6g}' for probability in _as_list(prediction.probability))}"
     )
     return f"{outcome_label(prediction.prediction)}{label}{likely}"

@@ -36,15 +36,19 @@ Rows = list[list[Scalar | None]]
 async def post_endpoint_test(
     principal: Manager, services: ServicesIn, deployment_id: DeploymentId, body: EndpointTestIn | None = None
 ) -> EndpointTestOut:
-    """Asks the deployment's endpoint about a few records with its stored credentials, within 10 seconds; only that it answers is stored.
+    """Asks the deployment's endpoint about a few records with its stored credentials, within 10 seconds; only
+    that it answers is stored.
 
-    Without records, it asks about the newest payload record; 409 where there is none of the present columns. A model that does
-    not answer, or not as it should, is a result: 200 with `ok` false. With `find_format` the formats are tried one after the other.
+    Without records, it asks about the newest payload record; 409 where there is none of the present
+    columns. A model that does not answer, or not as it should, is a result: 200 with `ok` false. With
+    `find_format` the formats are tried one after the other.
     """
     # The connection is given back before the model is asked.
     async with services.turns:
         question, newest = await run_in_threadpool(_build_question, services, principal, deployment_id, body)
-    test = await (find_format if body is not None and body.find_format else try_endpoint)(question, services.policy)
+    test = await (find_format if body is not None and body.find_format else try_endpoint)(
+        question, services.policy
+    )
     if test.ok and test.payload_format == question.endpoint.payload_format:
         await run_in_threadpool(_note_answer, services, principal, deployment_id)
     return EndpointTestOut.of(test, newest, has_monitor=question.rule is not None)
@@ -57,19 +61,28 @@ def _note_answer(services: Services, principal: Principal, deployment_id: str) -
 
 
 @router.post("/endpoint-tests", operation_id="testNewEndpoint")
-async def post_new_endpoint_test(body: NewEndpointTestIn, _principal: WholeManager, services: ServicesIn) -> EndpointTestOut:
-    """Tests the endpoint of a deployment that is not stored yet: its definition as `POST /v1/deployments` takes it, with an endpoint."""
+async def post_new_endpoint_test(
+    body: NewEndpointTestIn, _principal: WholeManager, services: ServicesIn
+) -> EndpointTestOut:
+    """Tests the endpoint of a deployment that is not stored yet: its definition as `POST /v1/deployments`
+    takes it, with an endpoint.
+    """
     definition = body.deployment.to_domain()
     problems: list[FieldProblem] = []
     try:
         checked_definition(definition, services)
     except InvalidInput as error:
-        problems += [FieldProblem(f"deployment.{problem.field}", problem.message) for problem in error.problems]
+        problems += [
+            FieldProblem(f"deployment.{problem.field}", problem.message) for problem in error.problems
+        ]
     if definition.endpoint is None:
         problems.append(FieldProblem("deployment.endpoint", "is required: it is what is tested"))
     elif definition.endpoint.is_loaded:
         problems.append(
-            FieldProblem("deployment.endpoint.source", "is a loaded model, which cannot be tested here: only workers load a model")
+            FieldProblem(
+                "deployment.endpoint.source",
+                "is a loaded model, which cannot be tested here: only workers load a model",
+            )
         )
     if problems or definition.endpoint is None:
         raise InvalidInput(problems)
@@ -96,7 +109,10 @@ def _build_question(
     if deployment.endpoint is None:
         raise Conflict(f"Deployment {deployment.id} has no endpoint that could be tested; give it one.")
     if deployment.endpoint.is_loaded:
-        raise Conflict(f"The MLflow model of {deployment.id} cannot be tested here: only workers load it. Request a check instead.")
+        raise Conflict(
+            f"The MLflow model of {deployment.id} cannot be tested here: only workers load it. Request a "
+            "check instead."
+        )
     question = Question(
         endpoint=deployment.endpoint,
         outputs=deployment.outputs,
@@ -108,13 +124,19 @@ def _build_question(
     if records is not None:
         return replace(question, rows=_read_rows(records, deployment.schema.features)), None
     if newest is None:
-        raise Conflict(f"Nothing was logged of {deployment.id} yet, so there is no record to ask about. Send one in `records`.")
+        raise Conflict(
+            f"Nothing was logged of {deployment.id} yet, so there is no record to ask about. Send one in "
+            "`records`."
+        )
     if newest.schema_version != deployment.schema.version:
         raise Conflict(
-            f"The columns of {deployment.id} were changed since its newest record was logged, so it cannot be asked about. Send a record"
+            f"The columns of {deployment.id} were changed since its newest record was logged, so it cannot "
+            "be asked about. Send a record"
             " in `records`."
         )
-    return replace(question, rows=[newest.features], logged=newest.answer, logged_revision=newest.model_revision), newest
+    return replace(
+        question, rows=[newest.features], logged=newest.answer, logged_revision=newest.model_revision
+    ), newest
 
 
 def _read_rows(records: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> Rows:
@@ -123,7 +145,10 @@ def _read_rows(records: Sequence[Mapping[str, Any]], columns: Sequence[Column]) 
     for index, record in enumerate(records):
         path = f"records[{index}]"
         unknown = [name for name in record if name not in names]
-        problems += [FieldProblem(f"{path}.{printable(name):.200}", "is not a feature of the deployment") for name in unknown]
+        problems += [
+            FieldProblem(f"{path}.{printable(name):.200}", "is not a feature of the deployment")
+            for name in unknown
+        ]
         for column in columns:
             # By column, so that the answer names every fault.
             cell = {name: value for name, value in record.items() if name == column.name}

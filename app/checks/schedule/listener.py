@@ -13,7 +13,11 @@ _ONLY = 1
 def record_listener(session: Session, exposed_on: str | None) -> None:
     """Notes the address on which other machines reach the service; None: loopback only."""
     values = {"exposed_on": exposed_on, "started_at": func.now()}
-    session.execute(insert(ListenerRow).values(no=_ONLY, **values).on_conflict_do_update(index_elements=[ListenerRow.no], set_=values))
+    session.execute(
+        insert(ListenerRow)
+        .values(no=_ONLY, **values)
+        .on_conflict_do_update(index_elements=[ListenerRow.no], set_=values)
+    )
 
 
 def exposed_on(session: Session) -> str | None:

@@ -10,8 +10,8 @@ from ...domain.check import PRESENT_TRIGGERS, CheckRun, CheckState, Trigger
 class CheckPolicy:
     """Rules for checks that do not succeed at once.
 
-    `lease`: silence of a worker after which another one takes its check over. `retry_delays`: pauses after the failed attempts at a check
-    of the schedule or of late files.
+    `lease`: silence of a worker after which another one takes its check over. `retry_delays`: pauses after
+    the failed attempts at a check of the schedule or of late files.
     """
 
     lease: timedelta = timedelta(seconds=30)
@@ -23,7 +23,9 @@ class CheckPolicy:
         return len(self.retry_delays) + 1
 
     def retry_after(self, check: CheckRun) -> timedelta | None:
-        """Returns the pause after the failed attempt; None if the failure is final, as it is for requested checks and ranges."""
+        """Returns the pause after the failed attempt; None if the failure is final, as it is for requested
+        checks and ranges.
+        """
         if check.trigger not in {Trigger.SCHEDULE, Trigger.FILES} or check.attempts >= self.max_attempts:
             return None
         return self.retry_delays[check.attempts - 1]

@@ -11,7 +11,8 @@ router = APIRouter(prefix="/v1/workers", tags=["health"])
 
 @router.get("")
 def read_workers(_principal: Reader, session: SessionIn) -> WorkersOut:
-    """Returns whether a worker answers, and since when none does. While none does, checks and alerts wait; logging goes on.
+    """Returns whether a worker answers, and since when none does. While none does, checks and alerts wait;
+    logging goes on.
 
     Any key that may read sees it: it says nothing of any deployment.
     """

@@ -8,10 +8,17 @@ from .worker_state import WorkersSeen, WorkerState
 RUNBOOK = "docs/operations/runbook.md#no-worker-answers"
 """Section that says what to do."""
 
-_SILENT = "No worker has answered since {since}. Checks and alerts wait; logging goes on, and nothing that is logged is lost."
-_NEVER_SEEN = "No worker has answered yet. Checks and alerts wait; logging goes on, and nothing that is logged is lost."
+_SILENT = (
+    "No worker has answered since {since}. Checks and alerts wait; logging goes on, and nothing that "
+    "is logged is lost."
+)
+_NEVER_SEEN = (
+    "No worker has answered yet. Checks and alerts wait; logging goes on, and nothing that is logged is lost."
+)
 _START = "Start one with evenhand worker, or with evenhand serve, which runs one itself."
-_START_AGAIN = "The end of the worker's log says why it stopped. Start it again with evenhand worker or evenhand serve."
+_START_AGAIN = (
+    "The end of the worker's log says why it stopped. Start it again with evenhand worker or evenhand serve."
+)
 
 
 @frozen(kw_only=True)
@@ -29,7 +36,9 @@ def choose_notice(workers: WorkersSeen) -> WorkerNotice | None:
             return WorkerNotice(sentence=_NEVER_SEEN, next_step=_START)
         case WorkerState.SILENT:
             at = workers.last_seen_at
-            since = "a time that is not known" if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+            since = (
+                "a time that is not known" if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+            )
             return WorkerNotice(sentence=_SILENT.format(since=since), next_step=_START_AGAIN)
 
 

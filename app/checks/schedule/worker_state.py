@@ -13,7 +13,9 @@ FORGOTTEN_AFTER = timedelta(hours=1)
 
 
 class WorkerState(StrEnum):
-    """State of all workers together; `silent`: none answers, but one did once; `never_seen`: none ever did."""
+    """State of all workers together; `silent`: none answers, but one did once; `never_seen`: none ever
+    did.
+    """
 
     ANSWERING = "answering"
     SILENT = "silent"
@@ -22,7 +24,9 @@ class WorkerState(StrEnum):
 
 @frozen(kw_only=True)
 class WorkersSeen:
-    """Number of workers that answer, and their newest heartbeat; None where there never was one. On the database's clock."""
+    """Number of workers that answer, and their newest heartbeat; None where there never was one. On the
+    database's clock.
+    """
 
     answering: int
     last_seen_at: datetime | None

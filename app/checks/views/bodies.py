@@ -127,7 +127,9 @@ class SubRangeOut(Out):
 
 
 class GroupShareOut(OutcomesOut):
-    """One group, or all monitored or reference groups together; where there is an `after`, the outcomes are before mitigation."""
+    """One group, or all monitored or reference groups together; where there is an `after`, the outcomes
+    are before mitigation.
+    """
 
     group: str | None
     """Null for all groups of the role together."""
@@ -164,7 +166,10 @@ class GroupShareOut(OutcomesOut):
     def _join_outcomes(cls, source: object) -> object:
         if not isinstance(source, GroupShare):
             return source
-        return {name: getattr(source.outcomes if name in OutcomesOut.model_fields else source, name) for name in cls.model_fields}
+        return {
+            name: getattr(source.outcomes if name in OutcomesOut.model_fields else source, name)
+            for name in cls.model_fields
+        }
 
 
 class ChangeOut(Out):

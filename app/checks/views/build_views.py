@@ -53,10 +53,14 @@ COMPARED = "difference_in_proportions_of_labels"
 NO_DATA = "no training data were uploaded"
 NO_MONITOR = "the deployment no longer has a fairness monitor, which says which groups are compared"
 AS_OF_NOW = (
-    "These figures are of the training data as they are now, processed {when:%Y-%m-%d %H:%M} UTC{later}; a check does not measure them."
+    "These figures are of the training data as they are now, processed {when:%Y-%m-%d %H:%M} "
+    "UTC{later}; a check does not measure them."
 )
 LATER = ", which is after the check"
-OTHER_MONITOR = "The monitor was changed after the check: the groups are those of its present version {now}, the check's was {then}."
+OTHER_MONITOR = (
+    "The monitor was changed after the check: the groups are those of its present version "
+    "{now}, the check's was {then}."
+)
 
 
 def why_no_training(session: Session, deployment_no: int) -> str | None:
@@ -66,7 +70,9 @@ def why_no_training(session: Session, deployment_no: int) -> str | None:
     return NO_MONITOR if find_monitor(session, deployment_no) is None else None
 
 
-def fill_training_view(session: Session, deployment: Deployment, check: CheckRun, view: CheckView) -> CheckView:
+def fill_training_view(
+    session: Session, deployment: Deployment, check: CheckRun, view: CheckView
+) -> CheckView:
     summary, monitor = find_training_summary(session, deployment.no), find_monitor(session, deployment.no)
     if summary is None or monitor is None:
         return replace(view, reason=NO_DATA if summary is None else NO_MONITOR)
@@ -76,10 +82,15 @@ def fill_training_view(session: Session, deployment: Deployment, check: CheckRun
         if present.table is None:
             attributes.append(AttributeView(comparison=present.comparison, reason=present.reason))
             continue
-        rates, compared = ([measurement for measurement in measured if measurement.metric == metric] for metric in (_BASE_RATE, COMPARED))
+        rates, compared = (
+            [measurement for measurement in measured if measurement.metric == metric]
+            for metric in (_BASE_RATE, COMPARED)
+        )
         figures = side(rates, compared, counted_as="actual_favourable")
         divided = divide_shares(present.comparison, present.table, type(present.table).merged([]), figures)
-        records = CountedRecords.of_table(present.comparison.label, present.table, "labels").named(names.label)
+        records = CountedRecords.of_table(present.comparison.label, present.table, "labels").named(
+            names.label
+        )
         attributes.append(replace(divided, records=records.to_json()))
 
     ended = check.finished_at
@@ -89,20 +100,33 @@ def fill_training_view(session: Session, deployment: Deployment, check: CheckRun
     if check.monitor_version is not None and check.monitor_version != monitor.version:
         notes.append(OTHER_MONITOR.format(now=monitor.version, then=check.monitor_version))
 
-    return replace(view, attributes=tuple(attributes), records=summary.records, processed_at=processed_at, notes=tuple(notes))
+    return replace(
+        view,
+        attributes=tuple(attributes),
+        records=summary.records,
+        processed_at=processed_at,
+        notes=tuple(notes),
+    )
 
 
 def _measure_labels(
     session: Session, deployment: Deployment, monitor: Monitor, summary: TrainingSummary
 ) -> Iterator[tuple[Present, Sequence[Measurement]]]:
     """Without figures where the attribute has no table."""
-    data = TrainingData(summary, read_distributions(session, deployment.no), read_label_tables(session, deployment.no))
+    data = TrainingData(
+        summary, read_distributions(session, deployment.no), read_label_tables(session, deployment.no)
+    )
     only = replace(monitor, metrics=(_BASE_RATE, COMPARED))
     for present in present_tables(data, monitor, deployment.schema):
         if present.table is None:
             yield present, ()
         else:
-            yield present, measure_table(DataSet.TRAINING, present.comparison, present.table, monitor=only, at=summary.processed_at)
+            yield (
+                present,
+                measure_table(
+                    DataSet.TRAINING, present.comparison, present.table, monitor=only, at=summary.processed_at
+                ),
+            )
 
 
 CARRIED = (
@@ -111,11 +135,15 @@ CARRIED = (
 )
 
 _NEEDED = {
-    ViewKind.PAYLOAD_PERTURBED: ((DataSet.PAYLOAD, DataSet.BALANCED), frozenset({RATE, IMPACT, EQUALITY, OPENSCALE})),
+    ViewKind.PAYLOAD_PERTURBED: (
+        (DataSet.PAYLOAD, DataSet.BALANCED),
+        frozenset({RATE, IMPACT, EQUALITY, OPENSCALE}),
+    ),
     ViewKind.PAYLOAD: ((DataSet.PAYLOAD,), frozenset({RATE, IMPACT})),
     ViewKind.DEBIASED: (
         (DataSet.PAYLOAD, DataSet.BALANCED, DataSet.DEBIASED, DataSet.DEBIASED_FEEDBACK),
-        frozenset({RATE, IMPACT, RATE_BEFORE, RATE_AFTER, IMPACT_BEFORE, IMPACT_AFTER}) | {name for names in QUALITY for name in names},
+        frozenset({RATE, IMPACT, RATE_BEFORE, RATE_AFTER, IMPACT_BEFORE, IMPACT_AFTER})
+        | {name for names in QUALITY for name in names},
     ),
 }
 """Tables and measurements of each view of logged records."""
@@ -134,7 +162,9 @@ _ENDED_WITHOUT = {
 def list_views(session: Session, deployment: Deployment, check: CheckRun) -> tuple[ViewState, ...]:
     """Kinds of view, with the reason where the check has none."""
     counted = counted_check(session, check)
-    reasons = {kind: _why_not(counted, kind, deployment) for kind in _NEEDED} | {ViewKind.TRAINING: why_no_training(session, deployment.no)}
+    reasons = {kind: _why_not(counted, kind, deployment) for kind in _NEEDED} | {
+        ViewKind.TRAINING: why_no_training(session, deployment.no)
+    }
     return tuple(ViewState(kind=kind, reason=reasons[kind]) for kind in ViewKind)
 
 
@@ -179,7 +209,11 @@ def _why_not(counted: CountedCheck, kind: ViewKind, deployment: Deployment) -> s
 
 
 def _fill_view(view: CheckView, source: CheckSource) -> CheckView:
-    notes = view.notes if view.check.carried_from is None else (CARRIED.format(check_id=view.check.carried_from), *view.notes)
+    notes = (
+        view.notes
+        if view.check.carried_from is None
+        else (CARRIED.format(check_id=view.check.carried_from), *view.notes)
+    )
     match view.kind:
         case ViewKind.PAYLOAD_PERTURBED:
             attributes = tuple(perturbed_attributes(source))
@@ -198,7 +232,8 @@ def _fill_view(view: CheckView, source: CheckSource) -> CheckView:
 class MeasurementKey:
     """Identifies a measurement of a check, under REST's names.
 
-    `group` is there in the scope `group` only, and may be empty: values may be blank. `attribute` None: of all records.
+    `group` is there in the scope `group` only, and may be empty: values may be blank. `attribute` None: of
+    all records.
     """
 
     metric: str
@@ -235,7 +270,9 @@ def make_measurement_key(measurement: Measurement) -> MeasurementKey:
     return read_row(MeasurementKey, measurement)
 
 
-def explain_figure(session: Session, deployment: Deployment, counted: CountedCheck, key: MeasurementKey, names: GroupWords) -> Explanation:
+def explain_figure(
+    session: Session, deployment: Deployment, counted: CountedCheck, key: MeasurementKey, names: GroupWords
+) -> Explanation:
     """Explains a figure of the check, or of the present training data; `names` name its groups.
 
     Raises:
@@ -245,10 +282,16 @@ def explain_figure(session: Session, deployment: Deployment, counted: CountedChe
     if key.data is DataSet.TRAINING:
         summary, monitor = find_training_summary(session, deployment.no), find_monitor(session, deployment.no)
         if summary is not None and monitor is not None:
-            figures = [figure for _, measured in _measure_labels(session, deployment, monitor, summary) for figure in measured]
+            figures = [
+                figure
+                for _, measured in _measure_labels(session, deployment, monitor, summary)
+                for figure in measured
+            ]
     elif key.metric in CATALOGUE:
         table = table_data(key.data)
-        source = read_check_source(session, counted, data=[table] if key.data in _UNPICKED else [], metrics={key.metric})
+        source = read_check_source(
+            session, counted, data=[table] if key.data in _UNPICKED else [], metrics={key.metric}
+        )
         figures = source.figures
         if key.metric in _UNPICKED.get(key.data, ()):
             for (data, comparison), stored in source.tables.items():
@@ -257,5 +300,8 @@ def explain_figure(session: Session, deployment: Deployment, counted: CountedChe
 
     measurement = next((figure for figure in figures if make_measurement_key(figure) == key), None)
     if measurement is None:
-        raise NotFound("figure of this check", ", ".join(str(name) for name in (key.metric, key.attribute, key.group) if name))
+        raise NotFound(
+            "figure of this check",
+            ", ".join(str(name) for name in (key.metric, key.attribute, key.group) if name),
+        )
     return explained(names.rename(measurement))

@@ -10,7 +10,14 @@ from ...domain.figure_details import SIDES, Details
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.intervals.rate_estimates import RESAMPLING
 from ...statistics.sentences.sides import mirror_limits
-from ...statistics.sentences.statements import JudgedFigure, as_text, choice_statement, figure_sentence, gap_statement, limit_statement
+from ...statistics.sentences.statements import (
+    JudgedFigure,
+    as_text,
+    choice_statement,
+    figure_sentence,
+    gap_statement,
+    limit_statement,
+)
 
 DATA_SETS = {
     DataSet.PAYLOAD: "logged records",
@@ -25,10 +32,13 @@ DATA_SETS = {
 INTERVALS = {
     "wilson": "Wilson's score interval of a proportion",
     "newcombe": "Newcombe's hybrid score interval of a difference of two rates",
-    "wilson_poisson": "Wilson's interval of a proportion, with a Poisson limit where fewer than 5 records are on a side",
+    "wilson_poisson": "Wilson's interval of a proportion, with a Poisson limit where fewer than 5 records "
+    "are on a side",
     "log_ratio": "the log interval of a ratio of two proportions (Katz)",
-    "log_ratio_wilson": "Wilson's limits of both proportions, combined on the scale of logarithms (MOVER), as a count is below 10",
-    "log_ratio_adjusted": "the log interval of a ratio (Katz), with half a record added to each count, as all records of a group are alike",
+    "log_ratio_wilson": "Wilson's limits of both proportions, combined on the scale of logarithms (MOVER), "
+    "as a count is below 10",
+    "log_ratio_adjusted": "the log interval of a ratio (Katz), with half a record added to each count, as "
+    "all records of a group are alike",
     RESAMPLING: "2,000 resamples of the records, each with all its copies",
     "posterior_moments": "variance and skewness of the shares in each stratum (delta method, Cornish-Fisher)",
     "posterior_draws": "2,000 draws of the chances that the counts come from (multinomial, Jeffreys' prior)",
@@ -37,7 +47,8 @@ INTERVALS = {
     "wilson_effective": "Wilson's interval for as many whole records as have the variance of the scores",
     "log_student": "Student's t on the scale of logarithms",
     "delong_wilson": "the variance of the placements (DeLong), with limits as Wilson's",
-    "wilson_delta": "Wilson's interval for as many whole records as have the variance of the figure (delta method)",
+    "wilson_delta": "Wilson's interval for as many whole records as have the variance of the figure (delta "
+    "method)",
     "robins_breslow_greenland": "the variance of Robins, Breslow and Greenland, on the scale of logarithms",
     "wald_logit": "Wald's interval, on the scale of logarithms",
     "newcombe_effective": "Newcombe's interval for as many whole records as have the variance of the scores",
@@ -78,7 +89,9 @@ class FigureCount:
 
 @frozen(kw_only=True)
 class Explanation:
-    """Basis of a figure. `interval` is None without a number. `convention` says what sign or size mean, `caution` that records are few."""
+    """Basis of a figure. `interval` is None without a number. `convention` says what sign or size mean,
+    `caution` that records are few.
+    """
 
     title: str
     formula: str
@@ -103,7 +116,9 @@ def explained(measurement: Measurement) -> Explanation:
     metric, details = CATALOGUE[measurement.metric], measurement.details
     group = details.subject or details.monitored or str(measurement.group)
     subject = {
-        Scope.GROUP: f"{group}, the monitored group furthest out" if (measurement.worst_of or 0) > 1 else group,
+        Scope.GROUP: f"{group}, the monitored group furthest out"
+        if (measurement.worst_of or 0) > 1
+        else group,
         Scope.POOLED: "all monitored values together",
         Scope.REFERENCE: "all reference values together",
         Scope.WORST_PAIR: "the two groups furthest apart",
@@ -184,5 +199,11 @@ def _list_counts(details: Details) -> Iterator[FigureCount]:
         if side is not None:
             group = details.name_of(side)
             label = f"{f'the {side} group' if group is None else group}: {text}"
-        shown = value if isinstance(value, str | int | float) else ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        shown = (
+            value
+            if isinstance(value, str | int | float)
+            else ", ".join(map(str, value))
+            if isinstance(value, list)
+            else str(value)
+        )
         yield FigureCount(label=label, value=shown)

@@ -18,7 +18,8 @@ IMPACT = "disparate_impact"
 DATA_NAMES = {DataSet.PAYLOAD: "as logged", DataSet.BALANCED: "counterfactual"}
 
 NOT_TOGETHER = (
-    "There is no counterfactual figure of attributes that are watched together: the model is asked about copies in which one attribute is"
+    "There is no counterfactual figure of attributes that are watched together: the model is asked about "
+    "copies in which one attribute is"
     " changed."
 )
 NOT_MEASURED = "This check measured no comparison here."
@@ -42,7 +43,8 @@ _PLACES: Mapping[str | None, str] = {
     Verdict.FAIR: "inside the limits",
 }
 _EVERYTHING_EQUAL: Mapping[str | None, str] = {
-    Verdict.UNFAIR: "With everything else equal a gap beyond the limits exists, so the attribute itself makes a difference.",
+    Verdict.UNFAIR: "With everything else equal a gap beyond the limits exists, so the attribute itself "
+    "makes a difference.",
     Verdict.SUSPECTED: "It is not sure that with everything else equal a gap beyond the limits exists.",
     Verdict.UNDECIDED: "With everything else equal a gap beyond the limits is not ruled out.",
     Verdict.FAIR: "With everything else equal no gap beyond the limits exists.",
@@ -100,30 +102,60 @@ class Headline:
         return [part.figure.measurement for part in self.parts if part.figure is not None]
 
 
-def headlines(measurements: Sequence[Measurement], window: Mapping[str, Any] | None = None) -> tuple[Headline, ...]:
+def headlines(
+    measurements: Sequence[Measurement], window: Mapping[str, Any] | None = None
+) -> tuple[Headline, ...]:
     """In the monitor's order, intersections last.
 
     The check's `window` says which attributes the model does not see.
     """
     notes_of = notes_on_unseen(window or {})
-    worst = [measurement for measurement in measurements if measurement.worst_of is not None and measurement.data in DATA_NAMES]
-    comparisons = dict.fromkeys(measurement.comparison for measurement in worst if measurement.comparison.features)
+    worst = [
+        measurement
+        for measurement in measurements
+        if measurement.worst_of is not None and measurement.data in DATA_NAMES
+    ]
+    comparisons = dict.fromkeys(
+        measurement.comparison for measurement in worst if measurement.comparison.features
+    )
 
     lines = []
     for comparison in sorted(comparisons, key=lambda comparison: comparison.is_together):
         absent = NOT_TOGETHER if comparison.is_together else NOT_MEASURED
         by_data = []
         for data, name in DATA_NAMES.items():
-            candidates = [measurement for measurement in worst if measurement.comparison == comparison and measurement.data is data]
+            candidates = [
+                measurement
+                for measurement in worst
+                if measurement.comparison == comparison and measurement.data is data
+            ]
             # Disparate impact, else the first figure that is compared with a limit.
-            chosen = min(candidates, key=lambda measurement: (measurement.metric != IMPACT, measurement.verdict is None), default=None)
-            by_data.append(OnData(data=data, name=name.capitalize(), figure=None if chosen is None else word_figure(chosen), absent=absent))
+            chosen = min(
+                candidates,
+                key=lambda measurement: (measurement.metric != IMPACT, measurement.verdict is None),
+                default=None,
+            )
+            by_data.append(
+                OnData(
+                    data=data,
+                    name=name.capitalize(),
+                    figure=None if chosen is None else word_figure(chosen),
+                    absent=absent,
+                )
+            )
 
         notes = notes_of.get(comparison.label, ())
         logged, equal = (on_data.figure for on_data in by_data)
         # If the model does not see the attribute, these readings would be untrue.
         reading = None if logged is None or equal is None or notes else read_together(logged, equal)
-        lines.append(Headline(comparison=comparison, parts=tuple(by_data), reading=reading, notes=() if equal is None else notes))
+        lines.append(
+            Headline(
+                comparison=comparison,
+                parts=tuple(by_data),
+                reading=reading,
+                notes=() if equal is None else notes,
+            )
+        )
     return tuple(lines)
 
 
@@ -138,16 +170,25 @@ def read_together(logged: WordedFigure, equal: WordedFigure) -> str | None:
     if as_logged == counterfactual:
         sentence = f"Both figures are {as_logged.replace('its interval', 'the interval of each')}."
     sides = ""
-    if logged.disadvantaged_group and equal.disadvantaged_group and logged.disadvantaged is not equal.disadvantaged:
+    if (
+        logged.disadvantaged_group
+        and equal.disadvantaged_group
+        and logged.disadvantaged is not equal.disadvantaged
+    ):
         groups = f"as logged {logged.disadvantaged_group}, counterfactual {equal.disadvantaged_group}"
         sides = f" They point to opposite sides at a disadvantage: {groups}."
-    return f"{sentence}{sides} {_EVERYTHING_EQUAL[equal.measurement.verdict]}{say_parts(logged.measurement, equal.measurement)}"
+    return (
+        f"{sentence}{sides} "
+        f"{_EVERYTHING_EQUAL[equal.measurement.verdict]}{say_parts(logged.measurement, equal.measurement)}"
+    )
 
 
 def say_parts(logged: Measurement, equal: Measurement) -> str:
-    """Parts of the difference of two rates as logged, after a blank: what stays with everything else equal, and what does not.
+    """Parts of the difference of two rates as logged, after a blank: what stays with everything else equal,
+    and what does not.
 
-    Empty without counts. Shares are given only of a gap that is larger than chance explains and whose parts point the same way.
+    Empty without counts. Shares are given only of a gap that is larger than chance explains and whose
+    parts point the same way.
     """
     gaps = []
     for details in (logged.details, equal.details):
@@ -161,7 +202,10 @@ def say_parts(logged: Measurement, equal: Measurement) -> str:
         share = f" ({abs(100 * stays / gap):.0f} %)"
     gap_text, first, remainder = (format_to(points, 1) for points in (gap, stays, round(gap - stays, 1)))
     sides = f"The rate of {logged.details.monitored} less that of {logged.details.reference}"
-    explanation = f"{first}{share} with everything else equal, and {remainder} through other things in which they differ"
+    explanation = (
+        f"{first}{share} with everything else equal, and {remainder} through other things in "
+        "which they differ"
+    )
     return f" {sides} is {gap_text} percentage points as logged: {explanation}."
 
 
@@ -183,7 +227,11 @@ def summary(shown: Sequence[Headline]) -> list[tuple[str | None, list[str]]]:
     for grade in GRAVEST:
         attributes = []
         for headline in shown:
-            on = [part.name.lower() for part in headline.parts if part.figure is not None and part.figure.measurement.verdict == grade]
+            on = [
+                part.name.lower()
+                for part in headline.parts
+                if part.figure is not None and part.figure.measurement.verdict == grade
+            ]
             attributes += [f"{headline.attribute} ({', '.join(on)})"] if on else []
         if attributes:
             graded.append((grade, attributes))

@@ -35,7 +35,8 @@ MEASUREMENT = {
     "worst_of": 1,
     "chosen_lower": None,
     "chosen_upper": None,
-    "sentence": "Of every 100 records of female, 60 were predicted favourable; of every 100 of male, 75: a ratio of 0.800"
+    "sentence": "Of every 100 records of female, 60 were predicted favourable; of every 100 of male, 75: a "
+    "ratio of 0.800"
     " (95 %: 0.694 to 0.922).",
     "gap": "The gap is larger than chance explains (p = 0.0013).",
     "beyond_limit": "Whether it is beyond the limit of 0.85 is not certain: its interval reaches 0.922.",
@@ -61,7 +62,13 @@ RECORDS = {
             "estimated": False,
             "groups": [{"group": "female", "count": 2}, {"group": "male", "count": 1}],
         },
-        {"reason": "attribute_missing", "text": "Sex unknown", "count": 9, "estimated": False, "groups": [{"group": None, "count": 9}]},
+        {
+            "reason": "attribute_missing",
+            "text": "Sex unknown",
+            "count": 9,
+            "estimated": False,
+            "groups": [{"group": None, "count": 9}],
+        },
     ],
     "groups": [
         {"group": "female", "of": 202, "counted": 200},
@@ -70,11 +77,14 @@ RECORDS = {
     ],
     "cautions": [],
     "not_among": {"rejected": 0, "dropped": 0, "erased": 0},
-    "text": "400 of 412 records counted; left out: prediction in neither outcome list 3 (female 2, male 1), Sex unknown 9.",
+    "text": "400 of 412 records counted; left out: prediction in neither outcome list 3 (female 2, male 1), "
+    "Sex unknown 9.",
 }
 RECORDS_MEANING = (
-    "Records of the range: how many are counted, and how many are left out for which reason, by group (null: none is known). Counted and"
-    " left out add up to `of`. A caution names a group of which another share is left out than of the reference, or (`group` null) that"
+    "Records of the range: how many are counted, and how many are left out for which reason, by group "
+    "(null: none is known). Counted and"
+    " left out add up to `of`. A caution names a group of which another share is left out than of the "
+    "reference, or (`group` null) that"
     " favourable and unfavourable outcomes differ in it. `text` is the line in words."
 )
 _EVIDENCE = {
@@ -187,8 +197,14 @@ class MeasurementOut(Out):
     def _add_statements(cls, source: object) -> object:
         if not isinstance(source, Measurement):
             return source
-        members = {name: getattr(source, name) for name in Measurement.__dataclass_fields__ if name != "comparison"}
-        return members | {"attribute": source.attribute, "details": source.details.to_json()} | derive_members(source)
+        members = {
+            name: getattr(source, name) for name in Measurement.__dataclass_fields__ if name != "comparison"
+        }
+        return (
+            members
+            | {"attribute": source.attribute, "details": source.details.to_json()}
+            | derive_members(source)
+        )
 
 
 class CheckMeasurementPage(PageOut):
@@ -218,7 +234,9 @@ class SeriesMeasurementOut(MeasurementOut, _MomentFirst):
     """Of a roll-up: how many checked hours it sums up."""
 
     @classmethod
-    def of(cls, measurement: Measurement, *, check_id: str | None = None, hours: int | None = None) -> "SeriesMeasurementOut":
+    def of(
+        cls, measurement: Measurement, *, check_id: str | None = None, hours: int | None = None
+    ) -> "SeriesMeasurementOut":
         """Body of a measurement of that check, or of a roll-up of so many hours."""
         members = derive_members(measurement) | {"details": measurement.details.to_json()}
         return cls.from_object(measurement, **members, check_id=check_id, hours=hours)
@@ -290,7 +308,8 @@ class SeriesPage(MeasurementPage):
     """Measurements, oldest first, and the evidence on their figures."""
 
     records: list[dict[str, Any]] = Field(
-        description="Of each check of the page, or period of a roll-up (`at`), each data set and attribute: `check_id`, `at`, `data`,"
+        description="Of each check of the page, or period of a roll-up (`at`), each data set and attribute: "
+        "`check_id`, `at`, `data`,"
         f" `attribute` and these. {RECORDS_MEANING}"
     )
     evidence: list[SeriesEvidenceOut]

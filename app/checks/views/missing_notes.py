@@ -13,18 +13,25 @@ from ..window.window_details import LABELS_OF_SOME
 from .view_source import CountedCheck, counted_check, read_left_out
 
 SAMPLED = (
-    "Sampled at {rate}: the programs that log left {records} of the hours from {start} to {end} UTC out on purpose. Every figure and"
+    "Sampled at {rate}: the programs that log left {records} of the hours from {start} to {end} UTC out on "
+    "purpose. Every figure and"
     " every number of records is of those that were logged."
 )
 REPRESENTED = (
-    "Sampled at {rate}: {records} represent {represented:,}. In rates and comparisons each counts for as many as it represents; the"
-    " intervals are as wide as those of {effective:,} records that all count alike. Numbers of records are of those that were logged."
+    "Sampled at {rate}: {records} represent {represented:,}. In rates and comparisons each counts for as "
+    "many as it represents; the"
+    " intervals are as wide as those of {effective:,} records that all count alike. Numbers of records are "
+    "of those that were logged."
 )
 UNDECIDED = (
-    " The rates differ: figures that cannot allow for that are not computable, and evidence over time leaves out the hours in which they"
+    " The rates differ: figures that cannot allow for that are not computable, and evidence over time "
+    "leaves out the hours in which they"
     " differ."
 )
-UNEQUALLY = " The rates differ, so a logged record does not always represent the same number of decisions; figures do not allow for that."
+UNEQUALLY = (
+    " The rates differ, so a logged record does not always represent the same number of decisions; "
+    "figures do not allow for that."
+)
 
 
 def notes_of_check(session: Session, check: CheckRun, attribute: str | None) -> tuple[str, ...]:
@@ -55,7 +62,10 @@ def notes_on_records(session: Session, counted: CountedCheck) -> tuple[str, ...]
     elif missing.left_out and missing.lowest_rate is not None and missing.highest_rate is not None:
         is_one = missing.lowest_rate == missing.highest_rate
         note = SAMPLED.format(
-            rate=_rates(missing.lowest_rate, missing.highest_rate), records=_records(missing.left_out), start=start, end=end
+            rate=_rates(missing.lowest_rate, missing.highest_rate),
+            records=_records(missing.left_out),
+            start=start,
+            end=end,
         )
         notes.append(note if is_one else note + UNEQUALLY)
     if corrected := count_corrected(session, counted.origin.no):

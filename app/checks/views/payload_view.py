@@ -22,31 +22,44 @@ OPENSCALE = "openscale_fairness"
 
 _TWO_SIDES = 2
 
-NOT_PERTURBED = "attributes that are watched together are measured on logged records only; they are not perturbed together"
+NOT_PERTURBED = (
+    "attributes that are watched together are measured on logged records only; they are not "
+    "perturbed together"
+)
 NOT_PICKED = "the monitor picks no metric of balanced data, so no copies were scored"
 LIKE_PAYLOAD = (
-    "The model does not see {attribute}, and no correlated features are set for it: it answers every copy as it answered the record, so the"
+    "The model does not see {attribute}, and no correlated features are set for it: it answers every copy "
+    "as it answered the record, so the"
     " perturbed figures say nothing that the payload does not."
 )
 THROUGH = (
-    "The model does not see {attribute}. Its copies take {features} from training records of the other group, so counterfactual figures"
+    "The model does not see {attribute}. Its copies take {features} from training records of the other "
+    "group, so counterfactual figures"
     " measure what goes through these features."
 )
 UNEQUAL = (
-    "Counterfactual rates, perfect equality and OpenScale's fairness count every copy as a record. A side of {attribute} has several"
-    " values, or ranges with several copies a record, so these figures hold some records more often than others, and part of a difference"
-    " may be due to who the records are. The counterfactual disparate impact counts every record once on each side."
+    "Counterfactual rates, perfect equality and OpenScale's fairness count every copy as a record. A side "
+    "of {attribute} has several"
+    " values, or ranges with several copies a record, so these figures hold some records more often than "
+    "others, and part of a difference"
+    " may be due to who the records are. The counterfactual disparate impact counts every record once on "
+    "each side."
 )
 INTERVALS_DIFFER = (
-    "Intervals of the shares come from resampled records, those of the counterfactual shares before mitigation, in the view Debiased, from"
+    "Intervals of the shares come from resampled records, those of the counterfactual shares before "
+    "mitigation, in the view Debiased, from"
     " a formula: they may differ a little."
 )
 NOT_SCORED = (
-    "Records that were not scored, because the model gave no usable answer to copies of them: {records}. They are on neither side. Why:"
+    "Records that were not scored, because the model gave no usable answer to copies of them: {records}. "
+    "They are on neither side. Why:"
     " {because}"
 )
 ROUNDED = "{count:,} probabilities that the model answered, within 0.000001 of 0 to 1, count as 0 or 1."
-OTHER_REVISIONS = "{records:,} records were scored by another revision of the model. They have no copies and are in no group of this view."
+OTHER_REVISIONS = (
+    "{records:,} records were scored by another revision of the model. They have no copies "
+    "and are in no group of this view."
+)
 
 RATE_BEFORE = "selection_rate_before"
 RATE_AFTER = "selection_rate_after"
@@ -64,7 +77,10 @@ IN_FILES = "the records of this deployment lie in your own tables, and mitigatio
 NO_MITIGATION_METRIC = "the monitor picks no metric that shows mitigation"
 NOT_MITIGATED = "{attribute} is not among the attributes that were to be mitigated"
 NOT_TOGETHER = "attributes that are watched together are not mitigated together"
-PROVISIONAL = "The profile that mitigation uses is provisional: it is fitted to fewer records than are wanted, or to none yet."
+PROVISIONAL = (
+    "The profile that mitigation uses is provisional: it is fitted to fewer records than are "
+    "wanted, or to none yet."
+)
 
 
 def payload_attributes(source: CheckSource) -> Iterator[AttributeView]:
@@ -74,7 +90,9 @@ def payload_attributes(source: CheckSource) -> Iterator[AttributeView]:
             source.measured(DataSet.PAYLOAD, comparison, RATE, stored.whole),
             source.of(DataSet.PAYLOAD, comparison, IMPACT),
         )
-        view = divide_shares(comparison, stored.whole, stored.additional, figures, inside=inside(stored.cells))
+        view = divide_shares(
+            comparison, stored.whole, stored.additional, figures, inside=inside(stored.cells)
+        )
         yield replace(view, records=source.records_on(DataSet.PAYLOAD, comparison))
 
 
@@ -83,10 +101,13 @@ def perturbed_attributes(source: CheckSource) -> Iterator[AttributeView]:
     for comparison in source.comparisons():
         stored = source.tables.get((DataSet.BALANCED, comparison))
         if stored is None:
-            yield AttributeView(comparison=comparison, reason=NOT_PERTURBED if comparison.is_together else NOT_PICKED)
+            yield AttributeView(
+                comparison=comparison, reason=NOT_PERTURBED if comparison.is_together else NOT_PICKED
+            )
             continue
         rates, equality, openscale = (
-            source.measured(DataSet.PAYLOAD_PERTURBED, comparison, metric, stored.whole) for metric in (RATE, EQUALITY, OPENSCALE)
+            source.measured(DataSet.PAYLOAD_PERTURBED, comparison, metric, stored.whole)
+            for metric in (RATE, EQUALITY, OPENSCALE)
         )
         figures = side(rates, source.of(DataSet.BALANCED, comparison, IMPACT), openscale=openscale)
         copies, unclassified = count_copies(source, comparison.label)
@@ -95,7 +116,9 @@ def perturbed_attributes(source: CheckSource) -> Iterator[AttributeView]:
             records=source.records_on(DataSet.BALANCED, comparison),
             perturbed_records=copies,
             unclassified_copies=unclassified,
-            perfect_equality=next((measurement for measurement in equality if measurement.scope is Scope.ATTRIBUTE), None),
+            perfect_equality=next(
+                (measurement for measurement in equality if measurement.scope is Scope.ATTRIBUTE), None
+            ),
             notes=notes_on_unseen(source.window).get(comparison.label, ()),
         )
 
@@ -112,7 +135,11 @@ def notes_on_copies(source: CheckSource, with_copies: tuple[AttributeView, ...])
     other_revisions = int(source.window.get("records_of_other_revisions", 0))
     copied = [view for view in with_copies if view.attribute not in unseen or view.attribute in through]
     # With one group on each side every record is in both; else some are in more groups than others.
-    unequal = [view for view in copied if len(view.groups) > _TWO_SIDES or len({group.records for group in view.groups}) > 1]
+    unequal = [
+        view
+        for view in copied
+        if len(view.groups) > _TWO_SIDES or len({group.records for group in view.groups}) > 1
+    ]
     return (
         *(note for notes in unseen.values() for note in notes),
         *(UNEQUAL.format(attribute=view.attribute) for view in unequal),
@@ -123,7 +150,9 @@ def notes_on_copies(source: CheckSource, with_copies: tuple[AttributeView, ...])
 
 def notes_on_intervals(source: CheckSource, with_copies: tuple[AttributeView, ...]) -> tuple[str, ...]:
     methods = {group.outcomes.interval_method for view in with_copies for group in view.groups}
-    return (INTERVALS_DIFFER,) if DataSet.DEBIASED in source.counted.data_sets and RESAMPLING in methods else ()
+    return (
+        (INTERVALS_DIFFER,) if DataSet.DEBIASED in source.counted.data_sets and RESAMPLING in methods else ()
+    )
 
 
 def notes_on_answers(window: Mapping[str, Any]) -> tuple[str, ...]:
@@ -138,18 +167,25 @@ def notes_on_answers(window: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def notes_on_unseen(window: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """Of attributes that the model does not see, the meaning of counterfactual figures and whether they can be trusted."""
+    """Of attributes that the model does not see, the meaning of counterfactual figures and whether they
+    can be trusted.
+    """
     through = window.get("correlated_features", {})
     plain = [name for name in window.get("attributes_unseen_by_model", ()) if name not in through]
     notes: dict[str, tuple[str, ...]] = {name: (LIKE_PAYLOAD.format(attribute=name),) for name in plain}
     for name, used in through.items():
-        notes[name] = (THROUGH.format(attribute=name, features=", ".join(used["features"])), *notes_on_doubts(name, used))
+        notes[name] = (
+            THROUGH.format(attribute=name, features=", ".join(used["features"])),
+            *notes_on_doubts(name, used),
+        )
     return notes
 
 
 def count_copies(source: CheckSource, attribute: str) -> tuple[int | None, int | None]:
     """Copies in an attribute, and those in neither outcome list; None where unknown."""
-    perturbed, unclassified = (source.window.get(name, {}) for name in ("perturbed_records", "unclassified_copies"))
+    perturbed, unclassified = (
+        source.window.get(name, {}) for name in ("perturbed_records", "unclassified_copies")
+    )
     return perturbed.get(attribute), unclassified.get(attribute)
 
 
@@ -158,11 +194,16 @@ def debiased_attributes(source: CheckSource) -> Iterator[AttributeView]:
     for comparison in source.comparisons():
         stored = source.tables.get((DataSet.DEBIASED, comparison))
         if stored is None:
-            reason = NOT_TOGETHER if comparison.is_together else NOT_MITIGATED.format(attribute=comparison.label)
+            reason = (
+                NOT_TOGETHER if comparison.is_together else NOT_MITIGATED.format(attribute=comparison.label)
+            )
             yield AttributeView(comparison=comparison, reason=reason)
             continue
         before, after = (
-            side(source.measured(DataSet.DEBIASED, comparison, rate, stored.whole), source.of(DataSet.DEBIASED, comparison, impact))
+            side(
+                source.measured(DataSet.DEBIASED, comparison, rate, stored.whole),
+                source.of(DataSet.DEBIASED, comparison, impact),
+            )
             for rate, impact in ((RATE_BEFORE, IMPACT_BEFORE), (RATE_AFTER, IMPACT_AFTER))
         )
         counts = read_mitigation(source).get("attributes", {}).get(comparison.label)
@@ -170,7 +211,8 @@ def debiased_attributes(source: CheckSource) -> Iterator[AttributeView]:
             divide_shares(comparison, stored.whole, stored.additional, before, after=after),
             records=source.records_on(DataSet.DEBIASED, comparison),
             accuracy=tuple(_accuracy_changes(source, comparison)),
-            mitigated=counts and MitigatedOut.model_validate({"undecided": 0, "note": counts.get("reason"), **counts}),
+            mitigated=counts
+            and MitigatedOut.model_validate({"undecided": 0, "note": counts.get("reason"), **counts}),
         )
 
 
@@ -189,7 +231,12 @@ def balanced_attributes(source: CheckSource) -> Iterator[AttributeView]:
             source.measured(DataSet.DEBIASED, comparison, BALANCED_AFTER, table),
         )
         # The catalogue has no rate after mitigation, and statements on the one before would be untrue.
-        after = replace(after, outcomes={subject: replace(outcomes, figure=None) for subject, outcomes in after.outcomes.items()})
+        after = replace(
+            after,
+            outcomes={
+                subject: replace(outcomes, figure=None) for subject, outcomes in after.outcomes.items()
+            },
+        )
         copies, unclassified = count_copies(source, comparison.label)
         yield replace(
             divide_shares(comparison, stored.whole, stored.additional, before, after=after),
@@ -208,11 +255,17 @@ def why_not_debiased(counted: CountedCheck, *, is_in_files: bool) -> str | None:
     if not counted.window.get("with_endpoint"):
         return NO_ENDPOINT
     has_copies = bool(counted.window.get("perturbed_records"))
-    return counted.check.reason or (NO_ATTRIBUTE if has_copies and "mitigation" not in counted.window else NO_MITIGATION_METRIC)
+    return counted.check.reason or (
+        NO_ATTRIBUTE if has_copies and "mitigation" not in counted.window else NO_MITIGATION_METRIC
+    )
 
 
 def notes_on_mitigation(source: CheckSource) -> tuple[str, ...]:
-    return (ONLY_DIRECT, PROVISIONAL) if read_mitigation(source).get("profile_is_provisional") else (ONLY_DIRECT,)
+    return (
+        (ONLY_DIRECT, PROVISIONAL)
+        if read_mitigation(source).get("profile_is_provisional")
+        else (ONLY_DIRECT,)
+    )
 
 
 def _accuracy_changes(source: CheckSource, comparison: Comparison) -> Iterator[Change]:
@@ -221,10 +274,14 @@ def _accuracy_changes(source: CheckSource, comparison: Comparison) -> Iterator[C
     stored = source.tables.get((data, comparison))
     for names in QUALITY:
         figures = (
-            source.of(data, comparison, name) if stored is None else source.measured(data, comparison, name, stored.whole) for name in names
+            source.of(data, comparison, name)
+            if stored is None
+            else source.measured(data, comparison, name, stored.whole)
+            for name in names
         )
         before, after, change = (
-            {(measurement.scope, measurement.group): measurement for measurement in measurements} for measurements in figures
+            {(measurement.scope, measurement.group): measurement for measurement in measurements}
+            for measurements in figures
         )
         for subject in sorted(before, key=lambda subject: subject[0] is not Scope.OVERALL):
             yield Change(before=before[subject], after=after.get(subject), change=change.get(subject))

@@ -28,7 +28,9 @@ _POOLED: Mapping[Role, Scope] = {"monitored": Scope.POOLED, "reference": Scope.R
 
 
 class ViewKind(StrEnum):
-    """Kind of a view: logged records with their perturbed copies, logged records, training data, or before and after mitigation."""
+    """Kind of a view: logged records with their perturbed copies, logged records, training data, or before
+    and after mitigation.
+    """
 
     PAYLOAD_PERTURBED = "payload_perturbed"
     PAYLOAD = "payload"
@@ -69,8 +71,9 @@ class SubRange:
 class Outcomes:
     """Outcomes of some records; of weighted training data they are weights.
 
-    `share` is None exactly when `reason` says why. `lower` and `upper` are its 95 % interval, `figure` its measurement; None where no
-    metric of the catalogue is it (balanced data after mitigation), whose counts the comparison has.
+    `share` is None exactly when `reason` says why. `lower` and `upper` are its 95 % interval, `figure` its
+    measurement; None where no metric of the catalogue is it (balanced data after mitigation), whose counts
+    the comparison has.
     """
 
     favourable: float
@@ -88,10 +91,12 @@ class Outcomes:
 class GroupShare:
     """One group, or (`group` None) all groups of the role together.
 
-    `outcomes` are before mitigation where there is an `after`. `original_records` are classified, without copies. `unclassified` records
-    are in no share. `additional_records` of the original ones come from earlier hours. `comparison` is the disparate impact with verdict,
-    of training data the difference in proportions of labels, with copies the balanced disparate impact; None for the reference and where
-    not measured. `openscale_fairness` is OpenScale's figure of these outcomes, which counts every copy as a record.
+    `outcomes` are before mitigation where there is an `after`. `original_records` are classified, without
+    copies. `unclassified` records are in no share. `additional_records` of the original ones come from
+    earlier hours. `comparison` is the disparate impact with verdict, of training data the difference in
+    proportions of labels, with copies the balanced disparate impact; None for the reference and where not
+    measured. `openscale_fairness` is OpenScale's figure of these outcomes, which counts every copy as a
+    record.
     """
 
     group: str | None
@@ -146,10 +151,11 @@ class MitigatedOut(Out):
 class AttributeView:
     """One attribute, or an intersection.
 
-    `groups` are in the monitor's order, `pooled` the monitored, then the reference group. Without them `reason` says why. `worst` is the
-    comparison furthest out. `records` says which records are left out. `perturbed_records` are copies (None: not perturbed),
-    `unclassified_copies` those in neither outcome list. `notes` say what copies mean where the model does not see the
-    attribute. `accuracy`, `mitigated` and `worst_after` are of the debiased view only.
+    `groups` are in the monitor's order, `pooled` the monitored, then the reference group. Without them
+    `reason` says why. `worst` is the comparison furthest out. `records` says which records are left out.
+    `perturbed_records` are copies (None: not perturbed), `unclassified_copies` those in neither outcome
+    list. `notes` say what copies mean where the model does not see the attribute. `accuracy`, `mitigated`
+    and `worst_after` are of the debiased view only.
     """
 
     comparison: Comparison
@@ -179,9 +185,10 @@ class AttributeView:
 class CheckView:
     """One view. Without anything to show `attributes` is empty and `reason` says why.
 
-    `counted_span` is that of the check that counted: another one where figures are carried forward. `records` are of that span,
-    `additional_records` of earlier hours; of training data, `records` are of the upload, `processed_at` says when. `balanced` is, in the
-    debiased view, the same with copies. `notes` are shown next to the figures.
+    `counted_span` is that of the check that counted: another one where figures are carried forward.
+    `records` are of that span, `additional_records` of earlier hours; of training data, `records` are of
+    the upload, `processed_at` says when. `balanced` is, in the debiased view, the same with copies.
+    `notes` are shown next to the figures.
     """
 
     kind: ViewKind
@@ -217,7 +224,9 @@ class GroupFigures:
 
     @property
     def worst(self) -> Measurement | None:
-        return next((comparison for comparison in self.comparisons.values() if comparison.worst_of is not None), None)
+        return next(
+            (comparison for comparison in self.comparisons.values() if comparison.worst_of is not None), None
+        )
 
 
 def side(
@@ -244,10 +253,15 @@ def divide_shares(
     after: GroupFigures | None = None,
     inside: Mapping[str, SubRanges] | None = None,
 ) -> AttributeView:
-    """Groups in the order of the table, and the monitored and the reference ones as a whole; `additional` is the part of earlier hours."""
+    """Groups in the order of the table, and the monitored and the reference ones as a whole; `additional`
+    is the part of earlier hours.
+    """
     counts = own_outcomes(table)
     # Earlier hours may have had other groups: their counts go under those of the whole table.
-    of_label = {group.label: earlier for group, earlier in zip(additional.groups, own_outcomes(additional), strict=True)}
+    of_label = {
+        group.label: earlier
+        for group, earlier in zip(additional.groups, own_outcomes(additional), strict=True)
+    }
     listed = [of_label.get(group.label, np.zeros(2, np.int64)) for group in table.groups]
     earlier = np.array(listed, dtype=np.int64).reshape(len(table.groups), 2)
     intervals = {label: _sub_ranges(ranges) for label, ranges in (inside or {}).items()}
@@ -272,11 +286,16 @@ def divide_shares(
     for role in SIDES:
         positions = list(of_role(table.groups, role))
         # A role's only group, or all of them.
-        subject = (Scope.GROUP, table.groups[positions[0]].label) if len(positions) == 1 else (_POOLED[role], None)
+        subject = (
+            (Scope.GROUP, table.groups[positions[0]].label) if len(positions) == 1 else (_POOLED[role], None)
+        )
         pooled.append(share(subject, None, role, positions))
     return AttributeView(
         comparison=comparison,
-        groups=tuple(share((Scope.GROUP, label), label, role, [position]) for position, (label, role) in enumerate(table.groups)),
+        groups=tuple(
+            share((Scope.GROUP, label), label, role, [position])
+            for position, (label, role) in enumerate(table.groups)
+        ),
         pooled=tuple(pooled),
         worst=before.worst,
         worst_after=None if after is None else after.worst,
@@ -289,7 +308,11 @@ def own_outcomes(table: Table) -> IntArray:
         return table.counts
     if isinstance(table, BalancedCells):
         size = len(table.groups)
-        return np.bincount(table.group * 2 + table.outcome, table.count, 2 * size).astype(np.int64).reshape(size, 2)
+        return (
+            np.bincount(table.group * 2 + table.outcome, table.count, 2 * size)
+            .astype(np.int64)
+            .reshape(size, 2)
+        )
     before: IntArray = cast("DebiasedCells", table).outcomes.sum(axis=2)
     return before
 
@@ -298,15 +321,26 @@ def _outcomes(figure: Measurement, counted_as: str) -> Outcomes:
     counts = figure.details.counts
     # Weighted training data have weights; all others have counts only.
     favourable, records = (
-        counts.get(weight, counts.get(count)) or 0 for weight, count in ((f"{counted_as}_weight", counted_as), ("weight", "n"))
+        counts.get(weight, counts.get(count)) or 0
+        for weight, count in ((f"{counted_as}_weight", counted_as), ("weight", "n"))
     )
     unfavourable = records - favourable
-    return read_row(Outcomes, figure, favourable=favourable, unfavourable=unfavourable, records=records, share=figure.value, figure=figure)
+    return read_row(
+        Outcomes,
+        figure,
+        favourable=favourable,
+        unfavourable=unfavourable,
+        records=records,
+        share=figure.value,
+        figure=figure,
+    )
 
 
 def _sub_ranges(ranges: SubRanges) -> tuple[SubRange, ...]:
     sub_ranges = []
-    for label, (unfavourable, favourable, unclassified) in zip(ranges.labels, ranges.counts.tolist(), strict=True):
+    for label, (unfavourable, favourable, unclassified) in zip(
+        ranges.labels, ranges.counts.tolist(), strict=True
+    ):
         records = favourable + unfavourable
         lower, upper, _ = proportion(favourable, records) if records else (None, None, None)
         reason = f"no record of {label} was classified" if unclassified else f"there is no record of {label}"

@@ -42,7 +42,9 @@ class StoredParts:
 
 @frozen
 class CountedCheck:
-    """Check, and the one that counted its records: itself, unless carried forward. `data_sets` are those with tables."""
+    """Check, and the one that counted its records: itself, unless carried forward. `data_sets` are those
+    with tables.
+    """
 
     check: CheckRun
     origin: CheckRun
@@ -85,26 +87,50 @@ class CheckSource:
 
     def comparisons(self) -> list[Comparison]:
         divided = [comparison for data, comparison in self.tables if data is DataSet.PAYLOAD]
-        measured = dict.fromkeys(figure.comparison for figure in self.figures if figure.data is DataSet.PAYLOAD)
+        measured = dict.fromkeys(
+            figure.comparison for figure in self.figures if figure.data is DataSet.PAYLOAD
+        )
         order = {comparison: position for position, comparison in enumerate(measured)}
-        return sorted(divided, key=lambda comparison: (comparison.is_together, order.get(comparison, len(order)), comparison.label))
+        return sorted(
+            divided,
+            key=lambda comparison: (
+                comparison.is_together,
+                order.get(comparison, len(order)),
+                comparison.label,
+            ),
+        )
 
     def of(self, data: DataSet, comparison: Comparison, metric: str) -> Iterator[Measurement]:
-        return (figure for figure in self.figures if (figure.data, figure.comparison, figure.metric) == (data, comparison, metric))
+        return (
+            figure
+            for figure in self.figures
+            if (figure.data, figure.comparison, figure.metric) == (data, comparison, metric)
+        )
 
     def measured(self, data: DataSet, comparison: Comparison, metric: str, table: Table) -> list[Measurement]:
         """The check's own measurements; where it stored none, the same code over the table."""
         return list(self.of(data, comparison, metric)) or self.measured_again(data, comparison, metric, table)
 
-    def measured_again(self, data: DataSet, comparison: Comparison, metric: str, table: Table) -> list[Measurement]:
+    def measured_again(
+        self, data: DataSet, comparison: Comparison, metric: str, table: Table
+    ) -> list[Measurement]:
         """Measures a table under the present limits."""
         check, stored = self.counted.check, self.tables.get((data, comparison))
         revisions = merge_revisions(() if stored is None else stored.cells)
         measured = measure_table(
-            data, comparison, table, monitor=self.monitor, at=check.span.end, picked=[CATALOGUE[metric]], other_revisions=revisions
+            data,
+            comparison,
+            table,
+            monitor=self.monitor,
+            at=check.span.end,
+            picked=[CATALOGUE[metric]],
+            other_revisions=revisions,
         )
         is_carried = self.counted.origin.no != check.no
-        return [replace(measurement, carried_forward=is_carried) for measurement in with_not_scored(measured, self.window)]
+        return [
+            replace(measurement, carried_forward=is_carried)
+            for measurement in with_not_scored(measured, self.window)
+        ]
 
 
 def counted_check(session: Session, check: CheckRun) -> CountedCheck:
@@ -113,16 +139,24 @@ def counted_check(session: Session, check: CheckRun) -> CountedCheck:
 
 
 def read_left_out(session: Session, counted: CountedCheck) -> CheckRecords:
-    """Counted records of the check's figures, with those that never were records in the hours of its window."""
+    """Counted records of the check's figures, with those that never were records in the hours of its
+    window.
+    """
     lost = count_not_stored(session, counted.check.deployment_no, counted.hours)
-    counts = {"rejected": lost.rejected, "dropped": lost.not_received, "erased": counted.window.get(ERASED_RECORDS, 0)}
+    counts = {
+        "rejected": lost.rejected,
+        "dropped": lost.not_received,
+        "erased": counted.window.get(ERASED_RECORDS, 0),
+    }
     return {
         data: {label: name_lost(records, **counts) for label, records in several.items()}
         for data, several in counted.window.get(LEFT_OUT, {}).items()
     }
 
 
-def read_check_source(session: Session, counted: CountedCheck, *, data: Sequence[DataSet], metrics: Collection[str]) -> CheckSource:
+def read_check_source(
+    session: Session, counted: CountedCheck, *, data: Sequence[DataSet], metrics: Collection[str]
+) -> CheckSource:
     by_comparison: dict[tuple[DataSet, Comparison], dict[str, Mapping[str, Any]]] = {}
     for stored in read_stored_tables(session, counted.origin.no, data=data):
         by_comparison.setdefault((stored.data, stored.comparison), {})[stored.part] = stored.cells
@@ -131,17 +165,26 @@ def read_check_source(session: Session, counted: CountedCheck, *, data: Sequence
     for (of_data, comparison), cells in by_comparison.items():
         read = {part: TABLE_TYPES[of_data].from_json(cells[part]) for part in cells}
         additional = [table for part, table in read.items() if part == ADDITIONAL]
-        tables[of_data, comparison] = StoredParts(merged(of_data, list(read.values())), merged(of_data, additional), tuple(cells.values()))
+        tables[of_data, comparison] = StoredParts(
+            merged(of_data, list(read.values())), merged(of_data, additional), tuple(cells.values())
+        )
 
     monitor = find_monitor(session, counted.check.deployment_no)
     # A carried check stores the measurements of its origin again, but not its tables.
     figures = tuple(read_measurements(session, counted.check.no, metrics=metrics))
-    return CheckSource(counted, tables, figures, monitor or Monitor(outcomes=_NOBODY, attributes=()), read_left_out(session, counted))
+    return CheckSource(
+        counted,
+        tables,
+        figures,
+        monitor or Monitor(outcomes=_NOBODY, attributes=()),
+        read_left_out(session, counted),
+    )
 
 
 @frozen
 class CheckWindow:
-    """Records of one schema version (None: of all) before the end of the span, back to `oldest`; None: none at all.
+    """Records of one schema version (None: of all) before the end of the span, back to `oldest`; None: none
+    at all.
 
     It is one piece of the log: the span's newest records, and where they were too few those right before it.
     """
@@ -181,5 +224,7 @@ def window_of_check(session: Session, deployment_no: int, check_id: str) -> Chec
     if not additional and in_span == window.get("logged_in_span"):
         return CheckWindow(span, version, RecordPlace(span.start, 0))
     since = datetime.fromisoformat(window["oldest_record_at"])
-    oldest = nth_newest(session, deployment_no, version, before=span.end, since=since, count=in_span + additional)
+    oldest = nth_newest(
+        session, deployment_no, version, before=span.end, since=since, count=in_span + additional
+    )
     return CheckWindow(span, version, oldest or RecordPlace(since, 0))

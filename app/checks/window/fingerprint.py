@@ -1,7 +1,7 @@
 """Digests of the numbers of the records and labels that a check read.
 
-Records never change, but a prediction may come later, so its presence is added. Numbers do not follow time, so the whole set is always
-compared.
+Records never change, but a prediction may come later, so its presence is added. Numbers do not follow
+time, so the whole set is always compared.
 """
 
 import hashlib

@@ -37,7 +37,9 @@ def describe_sampling(weights: FloatArray | None) -> Mapping[str, object]:
 
 def is_unequal(weights: FloatArray | None) -> bool:
     """Whether some records represent more than others."""
-    return weights is not None and weights.size > 0 and not np.allclose(weights, weights[0], rtol=1e-9, atol=0)
+    return (
+        weights is not None and weights.size > 0 and not np.allclose(weights, weights[0], rtol=1e-9, atol=0)
+    )
 
 
 def without_values(measurements: Sequence[Measurement]) -> list[Measurement]:

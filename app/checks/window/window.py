@@ -21,7 +21,14 @@ from ...domain.check import Span
 from ...domain.deployment import Deployment, FeedbackTable, PayloadTable
 from ...domain.monitor import Monitor
 from ...sources.stored.copy_answers import TargetKey, stored_outcomes, stored_targets
-from ...sources.stored.window_queries import WindowQuery, count_payload, name_values, newest_cohort, newest_feedback, newest_payload
+from ...sources.stored.window_queries import (
+    WindowQuery,
+    count_payload,
+    name_values,
+    newest_cohort,
+    newest_feedback,
+    newest_payload,
+)
 from ...sources.tables.allowed_locations import Root
 from ...sources.tables.engines import Engine, LocalEngine
 from ...sources.tables.own_files import KeptAnswers, own_folder
@@ -55,8 +62,15 @@ class LoggedRecords:
         """Newest labels, newest first, in the columns of `newest_feedback`."""
         return newest_feedback(self._reader, query, span, limit)
 
-    def cohort(self, query: WindowQuery, window: pa.Table, labels: pa.Table, until: datetime) -> pa.Table | None:  # noqa: ARG002 - as of FiledRecords
-        """Newest records scored when those of the labels were, in the columns of `newest_cohort`; None if no label is of a record.
+    def cohort(
+        self,
+        query: WindowQuery,
+        window: pa.Table,  # noqa: ARG002 - as of FiledRecords
+        labels: pa.Table,
+        until: datetime,
+    ) -> pa.Table | None:
+        """Newest records scored when those of the labels were, in the columns of `newest_cohort`; None if no
+        label is of a record.
 
         A label counts if it was usable before `until`.
         """
@@ -68,7 +82,9 @@ class LoggedRecords:
         return stored_targets(self._reader, self._deployment_no)
 
     def answers(self, key: TargetKey, record_nos: IntArray, *, with_probabilities: bool) -> pa.Table | None:
-        """Stored answers to copies of records between the lowest and the highest number: record_no, outcome and, if wanted, probability."""
+        """Stored answers to copies of records between the lowest and the highest number: record_no,
+        outcome and, if wanted, probability.
+        """
         if key not in self.targets:
             return None
         bounds = (int(record_nos.min()), int(record_nos.max()))
@@ -100,10 +116,19 @@ class FiledRecords:
     """
 
     def __init__(
-        self, deployment: Deployment, payload: PayloadTable, feedback: FeedbackTable | None, places: TablePlaces, batch: str | None = None
+        self,
+        deployment: Deployment,
+        payload: PayloadTable,
+        feedback: FeedbackTable | None,
+        places: TablePlaces,
+        batch: str | None = None,
     ) -> None:
         self.files = PayloadFiles(deployment, payload, places.roots)
-        self.counted = self.files if batch is None else PayloadFiles(deployment, payload, places.roots, TablePart(batch=batch))
+        self.counted = (
+            self.files
+            if batch is None
+            else PayloadFiles(deployment, payload, places.roots, TablePart(batch=batch))
+        )
         self._labels = None if feedback is None else FeedbackFiles(feedback, places.roots)
         self.kept = KeptAnswers(own_folder(deployment.id, payload, places.answers))
         self.ids: list[str] = []
@@ -116,7 +141,11 @@ class FiledRecords:
         return 0 if self._labels is None else self._labels.without_record
 
     def payload(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-        rows = self.files.newest_before(query, span, limit) if span.start == BEGINNING else self.counted.newest(query, span, limit)
+        rows = (
+            self.files.newest_before(query, span, limit)
+            if span.start == BEGINNING
+            else self.counted.newest(query, span, limit)
+        )
         numbers = pa.array(range(len(self.ids), len(self.ids) + rows.num_rows), pa.int64())
         self.ids += rows["record_id"].to_pylist()
         return rows.append_column("record_no", numbers)
@@ -126,17 +155,25 @@ class FiledRecords:
 
     def feedback(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
         if self._labels is None:
-            empty = self.files.newest(query, Span(start=span.end, end=span.end), 1).drop_columns(["record_id"])
+            empty = self.files.newest(query, Span(start=span.end, end=span.end), 1).drop_columns(
+                ["record_id"]
+            )
             rows = name_columns_of_labels(empty).append_column("label", pa.array([], pa.string()))
-            return rows.append_column("feedback_id", pa.array([], pa.string())).append_column("feedback_no", pa.array([], pa.int64()))
+            return rows.append_column("feedback_id", pa.array([], pa.string())).append_column(
+                "feedback_no", pa.array([], pa.int64())
+            )
         if self.counted is not self.files and span.start != BEGINNING:
             rows = self._labels.newest_of(self.counted, query, span, limit)
         else:
             rows = self._labels.newest(self.files, query, span, limit)
         return rows.append_column("feedback_no", pa.array(range(rows.num_rows), pa.int64()))
 
-    def cohort(self, query: WindowQuery, window: pa.Table, labels: pa.Table, until: datetime) -> pa.Table | None:
-        """As of logged records; the window of a batch holds the records of its labels, whenever these came."""
+    def cohort(
+        self, query: WindowQuery, window: pa.Table, labels: pa.Table, until: datetime
+    ) -> pa.Table | None:
+        """As of logged records; the window of a batch holds the records of its labels, whenever these
+        came.
+        """
         scored = _span_of_records(labels)
         if self._labels is None or scored is None:
             return None
@@ -163,7 +200,11 @@ WindowSource: TypeAlias = LoggedRecords | FiledRecords
 def _span_of_records(labels: pa.Table) -> Span | None:
     """From the first to the last record of the labels; None if no label is of a record."""
     scored = pc.min_max(labels["record_logged_at"]).as_py()
-    return None if scored["min"] is None else Span(start=scored["min"], end=scored["max"] + timedelta(microseconds=1))
+    return (
+        None
+        if scored["min"] is None
+        else Span(start=scored["min"], end=scored["max"] + timedelta(microseconds=1))
+    )
 
 
 BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
@@ -220,16 +261,22 @@ class PayloadWindow(Window):
         return Span(start=start, end=end)
 
 
-def read_payload_window(source: WindowSource, query: WindowQuery, span: Span, monitor: Monitor) -> PayloadWindow:
+def read_payload_window(
+    source: WindowSource, query: WindowQuery, span: Span, monitor: Monitor
+) -> PayloadWindow:
     window = read_window(partial(source.payload, query), span, monitor)
     logged = source.count(query, span) if window.own == monitor.max_records else window.own
     return PayloadWindow(window.rows, window.own, query.columns, logged)
 
 
-def read_window(read: Callable[[Span, int], pa.Table], span: Span, monitor: Monitor, columns: tuple[str, ...] = ()) -> Window:
+def read_window(
+    read: Callable[[Span, int], pa.Table], span: Span, monitor: Monitor, columns: tuple[str, ...] = ()
+) -> Window:
     """Newest rows of the span that `read` gives, topped up with earlier ones."""
     rows = read(span, monitor.max_records)
     own_rows = rows.num_rows
     if own_rows < monitor.min_records:
-        rows = pa.concat_tables([rows, read(Span(start=BEGINNING, end=span.start), monitor.min_records - own_rows)])
+        rows = pa.concat_tables(
+            [rows, read(Span(start=BEGINNING, end=span.start), monitor.min_records - own_rows)]
+        )
     return Window(rows, own_rows, columns)

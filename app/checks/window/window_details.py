@@ -8,7 +8,13 @@ from ...deployments.monitor.doubted_features import find_doubts
 from ...domain.groups import MISSPELLED, NEAR_TWINS, describe_twins
 from ...domain.monitor import Outcome, outcome_texts
 from ..copies.copy_outcomes import CopyOutcomes
-from ..copies.not_scored import LABELS_NOT_SCORED, NOT_SCORED_BECAUSE, RECORDS_NOT_SCORED, RefusedRecord, list_reasons
+from ..copies.not_scored import (
+    LABELS_NOT_SCORED,
+    NOT_SCORED_BECAUSE,
+    RECORDS_NOT_SCORED,
+    RefusedRecord,
+    list_reasons,
+)
 from ..subject import Subject
 from .fingerprint import FINGERPRINT, make_fingerprint
 from .sampling import describe_sampling
@@ -36,7 +42,9 @@ def describe_window(subject: Subject, evidence: CheckEvidence) -> dict[str, obje
         "records_of_other_revisions": int((revisions != subject.deployment.model_revision).sum()),
         NEAR_TWINS: describe_twins(evidence.read.count_twins()),
         MISSPELLED: evidence.read.describe_misspelled(),
-        "perturbed_records": {copies.grouping.column.name: int(copies.times.sum()) for copies in evidence.copies},
+        "perturbed_records": {
+            copies.grouping.column.name: int(copies.times.sum()) for copies in evidence.copies
+        },
         "copies_to_score": sum(copies.to_score for copies in (*evidence.copies, evidence.repeats)),
         "attributes_unseen_by_model": [
             attribute.feature
@@ -71,8 +79,12 @@ def describe_setting(subject: Subject) -> dict[str, object]:
     through = {
         attribute.feature: {
             "features": sorted(attribute.correlated_features),
-            "donors": subject.donors[attribute.feature].digest if attribute.feature in subject.donors else None,
-            **find_doubts(attribute.correlated_features, subject.associations.get(attribute.feature, ())).described(),
+            "donors": subject.donors[attribute.feature].digest
+            if attribute.feature in subject.donors
+            else None,
+            **find_doubts(
+                attribute.correlated_features, subject.associations.get(attribute.feature, ())
+            ).described(),
         }
         for attribute in subject.monitor.attributes
         if attribute.correlated_features
@@ -81,17 +93,25 @@ def describe_setting(subject: Subject) -> dict[str, object]:
 
 
 def describe_answers(copies: Sequence[CopyOutcomes], rounded: int) -> dict[str, object]:
-    unclassified = {outcomes.grouping.column.name: int(outcomes.known.sum() - outcomes.classified.sum()) for outcomes in copies}
+    unclassified = {
+        outcomes.grouping.column.name: int(outcomes.known.sum() - outcomes.classified.sum())
+        for outcomes in copies
+    }
     return {"unclassified_copies": unclassified} | ({ROUNDED_PROBABILITIES: rounded} if rounded else {})
 
 
 def describe_not_scored(
-    subject: Subject, copies: Sequence[CopyOutcomes], refused: Sequence[RefusedRecord], refused_labels: Sequence[RefusedRecord]
+    subject: Subject,
+    copies: Sequence[CopyOutcomes],
+    refused: Sequence[RefusedRecord],
+    refused_labels: Sequence[RefusedRecord],
 ) -> dict[str, object]:
     if not refused and not refused_labels:
         return {}
     return {
-        RECORDS_NOT_SCORED: {outcomes.grouping.column.name: int(outcomes.not_scored.sum()) for outcomes in copies},
+        RECORDS_NOT_SCORED: {
+            outcomes.grouping.column.name: int(outcomes.not_scored.sum()) for outcomes in copies
+        },
         LABELS_NOT_SCORED: len(refused_labels),
         NOT_SCORED_BECAUSE: list_reasons([*refused, *refused_labels], subject.deployment.schema.features),
     }

@@ -61,7 +61,9 @@ class ComparedLabels:
     correct: IntArray
 
 
-def predict_unscored(window: Window, database: Database, deployment: Deployment, model: ModelOfCheck) -> Predicted:
+def predict_unscored(
+    window: Window, database: Database, deployment: Deployment, model: ModelOfCheck
+) -> Predicted:
     """Window with every prediction filled in, without labelled records that the model does not take.
 
     Raises:
@@ -77,7 +79,9 @@ def predict_unscored(window: Window, database: Database, deployment: Deployment,
         with database.transaction() as session:
             features = feedback_features(session, deployment.no, [ids[position] for position in chunk])
         rows = [cast("Row", features[ids[position]]) for position in chunk]
-        answers = model.score(rows, Progress(step="asking the model about labelled records", done=start, total=len(unscored)))
+        answers = model.score(
+            rows, Progress(step="asking the model about labelled records", done=start, total=len(unscored))
+        )
         for position, answer in zip(chunk, answers, strict=True):
             if isinstance(answer, Refusal):
                 refused.append(RefusedRecord(ids[position], answer))
@@ -106,18 +110,26 @@ def keep_scored(window: Window) -> Window:
 
 
 def compare_texts(
-    labels: pa.ChunkedArray, answers: pa.ChunkedArray, predicted: IntArray, *, rule: OutcomeRule, problem_type: ProblemType
+    labels: pa.ChunkedArray,
+    answers: pa.ChunkedArray,
+    predicted: IntArray,
+    *,
+    rule: OutcomeRule,
+    problem_type: ProblemType,
 ) -> ComparedLabels:
     """Compares labels with answers, both as JSON texts; `predicted` [records] are the answers' outcomes.
 
-    A classification is correct when label and outcome are the same; a regression when the outcome is: real numbers are hardly ever equal.
+    A classification is correct when label and outcome are the same; a regression when the outcome is: real
+    numbers are hardly ever equal.
     """
     actual = outcome_codes(labels, rule)
     if problem_type is ProblemType.REGRESSION:
         correct = (actual == predicted) & (actual != Outcome.UNCLASSIFIED)
     else:
         alike = pc.equal(*(canonical_texts(read_answers(texts, rule)) for texts in (labels, answers)))
-        correct = np.asarray(pc.fill_null(alike, fill_value=False).to_numpy(), dtype=np.bool_) & (actual == predicted)
+        correct = np.asarray(pc.fill_null(alike, fill_value=False).to_numpy(), dtype=np.bool_) & (
+            actual == predicted
+        )
     return ComparedLabels(actual, predicted, correct.astype(np.int64))
 
 
@@ -137,32 +149,53 @@ class Labelled:
         """Labels by group, without strata and scores."""
         named, codes = self.read.compare(comparison)
         columns = {name: getattr(self.comparison, name) for name in FeedbackCells.AXES}
-        return replace(FeedbackCells.from_records(as_groups(named), codes, **columns), cohort=self.count_cohort(comparison))
+        return replace(
+            FeedbackCells.from_records(as_groups(named), codes, **columns),
+            cohort=self.count_cohort(comparison),
+        )
 
     def count_cohort(self, comparison: Comparison) -> IntArray | None:
-        """Records of the cohort [groups + 1, unfavourable and favourable prediction, all and those with a label]."""
+        """Records of the cohort [groups + 1, unfavourable and favourable prediction, all and those with a
+        label].
+        """
         if self.cohort is None:
             return None
         named, codes = self.cohort.compare(comparison)
         counts, outcomes = np.zeros((len(named) + 1, 2, 2), np.int64), self.cohort.outcomes
-        for column, members in enumerate((outcomes < Outcome.UNCLASSIFIED, (outcomes < Outcome.UNCLASSIFIED) & self.has_label)):
+        for column, members in enumerate(
+            (outcomes < Outcome.UNCLASSIFIED, (outcomes < Outcome.UNCLASSIFIED) & self.has_label)
+        ):
             np.add.at(counts, (codes[members], outcomes[members], column), 1)
         return counts
 
 
-def read_labels(subject: Subject, groupings: Sequence[Grouping], window: Window, cohort: Window | None) -> Labelled | None:
+def read_labels(
+    subject: Subject, groupings: Sequence[Grouping], window: Window, cohort: Window | None
+) -> Labelled | None:
     """Window's labels in the groups that the payload window showed; None without labels."""
     if not len(window):
         return None
     monitor = replace(subject.monitor, attributes=tuple(map(subject.fixed, groupings)))
     probabilities = window.rows[PROBABILITY] if PROBABILITY in window.rows.column_names else None
-    read = read_table(RecordColumns(window.values(), window.rows["predicted"], probabilities), subject.deployment.schema, monitor)
-    labels, answers, problem_type = window.rows["label"], window.rows["predicted"], subject.deployment.problem_type
+    read = read_table(
+        RecordColumns(window.values(), window.rows["predicted"], probabilities),
+        subject.deployment.schema,
+        monitor,
+    )
+    labels, answers, problem_type = (
+        window.rows["label"],
+        window.rows["predicted"],
+        subject.deployment.problem_type,
+    )
     compared = compare_texts(labels, answers, read.outcomes, rule=monitor.outcomes, problem_type=problem_type)
     if cohort is None:
         return Labelled(window, compared, read)
-    of_cohort = read_table(RecordColumns(cohort.values(), cohort.rows["outcome"]), subject.deployment.schema, monitor)
-    return Labelled(window, compared, read, of_cohort, np.asarray(cohort.rows["labelled"].to_numpy(), np.bool_))
+    of_cohort = read_table(
+        RecordColumns(cohort.values(), cohort.rows["outcome"]), subject.deployment.schema, monitor
+    )
+    return Labelled(
+        window, compared, read, of_cohort, np.asarray(cohort.rows["labelled"].to_numpy(), np.bool_)
+    )
 
 
 COPIED = (DataSet.PAYLOAD_PERTURBED, DataSet.BALANCED, DataSet.DEBIASED, DataSet.DEBIASED_FEEDBACK)
@@ -173,10 +206,11 @@ COPIED = (DataSet.PAYLOAD_PERTURBED, DataSet.BALANCED, DataSet.DEBIASED, DataSet
 class CheckEvidence:
     """A check's records as the monitor reads them, and the known outcomes of their copies.
 
-    `cohort` are records as old as those of the labels, with the mark of a label. `copies` has an entry per attribute but those by a rule
-    and those `without_copies`, which says why; none without an endpoint or metrics of balanced data. Records of other revisions than
-    `model_revision` are in no group there: one model's answers to copies cannot be compared with another's. `repeats` are unchanged
-    copies of some records. Labels in files may lack their record.
+    `cohort` are records as old as those of the labels, with the mark of a label. `copies` has an entry per
+    attribute but those by a rule and those `without_copies`, which says why; none without an endpoint or
+    metrics of balanced data. Records of other revisions than `model_revision` are in no group there: one
+    model's answers to copies cannot be compared with another's. `repeats` are unchanged copies of some
+    records. Labels in files may lack their record.
     """
 
     window: PayloadWindow
@@ -213,16 +247,25 @@ def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:
     deployment, monitor, span = subject.deployment, subject.monitor, subject.check.span
     # Required here: a name that the schema lacks could not be read.
     names = subject.columns()
-    names += subject.numeric_features() if is_needed(monitor, "rows") else []  # similarity metrics compare records by them
+    names += (
+        subject.numeric_features() if is_needed(monitor, "rows") else []
+    )  # similarity metrics compare records by them
     query = WindowQuery(deployment.no, deployment.schema, tuple(dict.fromkeys(names)))
     compares_scores = is_needed(monitor, "scores", on=[DataSet.PAYLOAD])
     is_copied = deployment.endpoint is not None and any(picked_on(monitor, data) for data in COPIED)
     reads_scores = compares_scores or (is_copied and deployment.payload is not None)
     window = read_payload_window(source, replace(query, with_probabilities=reads_scores), span, monitor)
     probabilities = window.rows[PROBABILITY] if compares_scores else None
-    read = read_table(RecordColumns(window.values(), window.rows["outcome"], probabilities), deployment.schema, monitor)
-    of_present_model = np.array(window.rows["model_revision"].to_pylist(), dtype=object) == deployment.model_revision
-    comparable = [replace(grouping, codes=np.where(of_present_model, grouping.codes, NEITHER)) for grouping in read.groupings]
+    read = read_table(
+        RecordColumns(window.values(), window.rows["outcome"], probabilities), deployment.schema, monitor
+    )
+    of_present_model = (
+        np.array(window.rows["model_revision"].to_pylist(), dtype=object) == deployment.model_revision
+    )
+    comparable = [
+        replace(grouping, codes=np.where(of_present_model, grouping.codes, NEITHER))
+        for grouping in read.groupings
+    ]
     copies: list[CopyOutcomes] = []
     without_copies: dict[str, str] = {}
     for grouping in comparable:
@@ -231,7 +274,11 @@ def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:
             continue
         try:
             donors = subject.donors_for(grouping)
-            copies.append(plan_copies(grouping, read.outcomes, monitor, seen_by_model=subject.is_feature(name), donors=donors))
+            copies.append(
+                plan_copies(
+                    grouping, read.outcomes, monitor, seen_by_model=subject.is_feature(name), donors=donors
+                )
+            )
         except InvalidInput as error:
             without_copies[name] = str(error)
     of_labels = replace(query, with_probabilities=is_needed(monitor, "scores"))
@@ -252,7 +299,9 @@ def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:
     record_nos = window.record_nos()
     for outcomes in (*copies, evidence.repeats):
         for position, target in enumerate(outcomes.targets if outcomes.needed.any() else ()):
-            key = target_key(target, model_revision=deployment.model_revision, schema_version=deployment.schema.version)
+            key = target_key(
+                target, model_revision=deployment.model_revision, schema_version=deployment.schema.version
+            )
             stored = source.answers(key, record_nos, with_probabilities=outcomes.keeps(position))
             if stored is not None:
                 fill_stored(outcomes, position, stored, record_nos=record_nos, rule=monitor.outcomes)

@@ -1,7 +1,7 @@
 """Made-up loan applicants, by a seeded generator.
 
-*The past decision* is that of an imagined clerk, who demanded more of women and a little more of people under 26; the model learns both.
-*The outcome*, whether the loan was paid back, depends on means alone.
+*The past decision* is that of an imagined clerk, who demanded more of women and a little more of people
+under 26; the model learns both. *The outcome*, whether the loan was paid back, depends on means alone.
 """
 
 from collections.abc import Mapping
@@ -33,7 +33,12 @@ HARDER_FOR_THE_YOUNG = 0.6
 _YOUNGEST, _OLDEST, _STILL_YOUNG = 18, 75, 25
 _SHARE_OF_WOMEN = 0.45
 _STATUS = {"none": (0.40, 1.6), "below_0": (0.25, -1.8), "0_to_200": (0.25, -0.2), "above_200": (0.10, 1.2)}
-_SAVINGS = {"below_100": (0.55, -0.6), "100_to_500": (0.20, 0.2), "above_500": (0.15, 1.4), "unknown": (0.10, 0.6)}
+_SAVINGS = {
+    "below_100": (0.55, -0.6),
+    "100_to_500": (0.20, 0.2),
+    "above_500": (0.15, 1.4),
+    "unknown": (0.10, 0.6),
+}
 _HOUSING = {"own": (0.65, 0.6), "rent": (0.25, -0.6), "free": (0.10, 0.0)}
 """Per value: its frequency, and its log-odds of paying back."""
 
@@ -57,7 +62,8 @@ def applicants(count: int, random: np.random.Generator) -> list[Applicant]:
 def past_decisions(people: list[Applicant], random: np.random.Generator) -> list[str]:
     """Returns the clerk's decisions: `No Risk` or `Risk`."""
     handicap = [
-        HARDER_FOR_WOMEN * (applicant["sex"] == "female") + HARDER_FOR_THE_YOUNG * (int(applicant["age"]) <= _STILL_YOUNG)
+        HARDER_FOR_WOMEN * (applicant["sex"] == "female")
+        + HARDER_FOR_THE_YOUNG * (int(applicant["age"]) <= _STILL_YOUNG)
         for applicant in people
     ]
     return _labels(_means(people) - np.array(handicap), random)
@@ -68,7 +74,9 @@ def outcomes(people: list[Applicant], random: np.random.Generator) -> list[str]:
     return _labels(_means(people), random)
 
 
-def _draw(values: Mapping[str, tuple[float, float]], count: int, random: np.random.Generator) -> NDArray[np.str_]:
+def _draw(
+    values: Mapping[str, tuple[float, float]], count: int, random: np.random.Generator
+) -> NDArray[np.str_]:
     return random.choice(list(values), count, p=[share for share, _ in values.values()])
 
 
@@ -76,9 +84,13 @@ def _means(people: list[Applicant]) -> NDArray[np.float64]:
     log_odds = []
     for applicant in people:
         assets = (
-            _STATUS[str(applicant["checking_status"])][1] + _SAVINGS[str(applicant["savings"])][1] + _HOUSING[str(applicant["housing"])][1]
+            _STATUS[str(applicant["checking_status"])][1]
+            + _SAVINGS[str(applicant["savings"])][1]
+            + _HOUSING[str(applicant["housing"])][1]
         )
-        burden = 0.06 * (int(applicant["loan_duration"]) - 20) + 0.00024 * (int(applicant["loan_amount"]) - 3000)
+        burden = 0.06 * (int(applicant["loan_duration"]) - 20) + 0.00024 * (
+            int(applicant["loan_amount"]) - 3000
+        )
         log_odds.append(1.5 + assets - burden + 0.12 * (min(int(applicant["employment_years"]), 15) - 5))
     return np.array(log_odds, dtype=np.float64)
 

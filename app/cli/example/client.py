@@ -21,10 +21,14 @@ class Stopped(Exception):
 class Http:
     """Sends requests, and repeats them while there is no answer."""
 
-    def __init__(self, base_url: str, stop: threading.Event, *, headers: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, base_url: str, stop: threading.Event, *, headers: dict[str, str] | None = None
+    ) -> None:
         self._stop = stop
         # Loopback must not go through a proxy.
-        self._client = httpx.Client(base_url=base_url, headers=headers, timeout=TIMEOUT_SECONDS, trust_env=False)
+        self._client = httpx.Client(
+            base_url=base_url, headers=headers, timeout=TIMEOUT_SECONDS, trust_env=False
+        )
 
     def request(self, method: str, path: str, content: Any = None, **query: str) -> httpx.Response:  # noqa: ANN401 - any JSON
         """Returns the response, unless 503. Text is sent as CSV, else JSON.
@@ -33,7 +37,11 @@ class Http:
             Unavailable: there was no answer in nine attempts of at most 30 seconds.
             Stopped: the example was asked to stop meanwhile.
         """
-        body = {"content": content, "headers": {"Content-Type": "text/csv"}} if isinstance(content, str) else {"json": content}
+        body = (
+            {"content": content, "headers": {"Content-Type": "text/csv"}}
+            if isinstance(content, str)
+            else {"json": content}
+        )
         for pause in (0, *PAUSES):
             if self._stop.wait(pause):
                 raise Stopped
@@ -48,7 +56,8 @@ class Http:
                 problem = response.text
         address = f"{str(self._client.base_url).rstrip('/')}/{path.lstrip('/')}"
         raise Unavailable(
-            f"{address} did not answer in {1 + len(PAUSES)} attempts (the last one: {problem}). Nothing that was logged is lost; if the"
+            f"{address} did not answer in {1 + len(PAUSES)} attempts (the last one: {problem}). Nothing "
+            "that was logged is lost; if the"
             " machine is busy, run the command again."
         )
 
@@ -68,7 +77,10 @@ class Http:
 
 def _read_content(response: httpx.Response) -> Any:  # noqa: ANN401 - any JSON
     if response.is_error:
-        raise SetupError(f"{response.request.method} {response.request.url} was answered {response.status_code}: {response.text}")
+        raise SetupError(
+            f"{response.request.method} {response.request.url} was answered {response.status_code}: "
+            f"{response.text}"
+        )
     return response.json()
 
 
@@ -78,16 +90,23 @@ class Evenhand:
         self.address = f"/v1/deployments/{deployment_id}"
 
     def log(self, kind: str, records: Sequence[dict[str, Any]], **query: str) -> None:
-        """Logs payload or feedback records. With `historical="true"` each counts for the hour of its own time."""
+        """Logs payload or feedback records. With `historical="true"` each counts for the hour of its own
+        time.
+        """
         if not records:
             return
         receipt = self.http.ask("POST", f"{self.address}/{kind}", {"records": list(records)}, **query)
         if receipt["rejected"]:
             raise SetupError(
-                f"{receipt['rejected']} of {receipt['sent']} {kind} were rejected: {receipt['rejections'] or receipt['conflicts']}"
+                f"{receipt['rejected']} of {receipt['sent']} {kind} were rejected: "
+                f"{receipt['rejections'] or receipt['conflicts']}"
             )
 
 
 def score(model: Http, people: Sequence[Applicant]) -> list[dict[str, Any]]:
-    answer = model.ask("POST", "/score", {"fields": list(FEATURES), "values": [list(applicant.values()) for applicant in people]})
+    answer = model.ask(
+        "POST",
+        "/score",
+        {"fields": list(FEATURES), "values": [list(applicant.values()) for applicant in people]},
+    )
     return [dict(zip(answer["fields"], row, strict=True)) for row in answer["values"]]

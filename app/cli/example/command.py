@@ -34,11 +34,17 @@ command = typer.Typer(add_completion=False)
 def example(
     *,
     once: Annotated[
-        bool, typer.Option("--once", help="Show the results, stop everything and exit, with status 1 if there are no results.")
+        bool,
+        typer.Option(
+            "--once",
+            help="Show the results, stop everything and exit, with status 1 if there are no results.",
+        ),
     ] = False,
     hours: Annotated[int, typer.Option(min=1, max=168, help="Hours of history to create.")] = 72,
 ) -> None:
-    """Run the service with an example: a credit-risk model, its traffic and its checks. Ctrl-C stops everything, the next run continues."""
+    """Run the service with an example: a credit-risk model, its traffic and its checks. Ctrl-C stops
+    everything, the next run continues.
+    """
     settings = service_settings()
     stop = stop_signal()
     console = Console(highlight=False)
@@ -46,7 +52,9 @@ def example(
     service_url = f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
     with _log_to_file(settings.data_dir) as log, model_listener(settings.data_dir) as listener:
         model_url = f"http://{MODEL_HOST}:{listener.getsockname()[1]}"
-        performance = Performance(console=console, stop=stop, service_url=service_url, model_url=model_url, log=log)
+        performance = Performance(
+            console=console, stop=stop, service_url=service_url, model_url=model_url, log=log
+        )
         try:
             finished = _run_story(settings, stop, performance, listener, hours=hours, once=once)
         except EvenhandError:
@@ -57,14 +65,24 @@ def example(
 
 
 def _run_story(
-    settings: Settings, stop: threading.Event, performance: Performance, listener: socket.socket, *, hours: int, once: bool
+    settings: Settings,
+    stop: threading.Event,
+    performance: Performance,
+    listener: socket.socket,
+    *,
+    hours: int,
+    once: bool,
 ) -> bool:
     keys = queue.SimpleQueue[str]()
     file = listener.fileno()
     model = ChildSpec(name="model", command=python_module(SERVER, str(file)), inherited_files=(file,))
     # An allow-list, or a service that other machines reach, would refuse loopback.
     must_allow_model = settings.exposed_on is not None or settings.allowed_endpoints
-    environment = {"EVENHAND_ENDPOINT_ALLOWLIST": ",".join((*settings.allowed_endpoints, MODEL_HOST))} if must_allow_model else {}
+    environment = (
+        {"EVENHAND_ENDPOINT_ALLOWLIST": ",".join((*settings.allowed_endpoints, MODEL_HOST))}
+        if must_allow_model
+        else {}
+    )
 
     # The supervisor's children end with the thread that starts them, so that must be the main one.
     with ThreadPoolExecutor(max_workers=1) as pool:
@@ -96,9 +114,13 @@ def _log_to_file(folder: Path) -> Iterator[Path]:
         folder.mkdir(parents=True, exist_ok=True)
         log = path.open("ab")
     except OSError as error:
-        raise SetupError(f"The data folder {folder} cannot be used: {error}. Set EVENHAND_DATA_DIR to another one.") from error
+        raise SetupError(
+            f"The data folder {folder} cannot be used: {error}. Set EVENHAND_DATA_DIR to another one."
+        ) from error
     with contextlib.ExitStack() as ends:
-        terminal = ends.enter_context(os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding=sys.stdout.encoding))
+        terminal = ends.enter_context(
+            os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding=sys.stdout.encoding)
+        )
         with log:
             for stream in (sys.stdout, sys.stderr):
                 descriptor = os.dup(stream.fileno())

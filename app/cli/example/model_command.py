@@ -19,18 +19,27 @@ command = typer.Typer(add_completion=False)
 @command.command(name="example-model")
 def example_model(
     *,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on. Only this machine can reach it.")] = 9000,
+    port: Annotated[
+        int, typer.Option(min=1, max=65535, help="Port to listen on. Only this machine can reach it.")
+    ] = 9000,
 ) -> None:
-    """Run the small model of the how-to pages. It approves every man, but only rich women. Ctrl-C stops it."""
+    """Run the small model of the how-to pages. It approves every man, but only rich women. Ctrl-C stops
+    it.
+    """
     stop = stop_signal()
     try:
         listener = socket.create_server((HOST, port))
     except OSError as error:
-        raise SetupError(f"Cannot listen on {HOST}:{port}: {error.strerror}. Choose another port with --port.") from error
+        raise SetupError(
+            f"Cannot listen on {HOST}:{port}: {error.strerror}. Choose another port with --port."
+        ) from error
     with ModelServer(listener, answer) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
-        typer.echo(f"The model listens on http://{HOST}:{port} (/score, and /invocations as MLflow does). Ctrl-C stops it.")
+        typer.echo(
+            f"The model listens on http://{HOST}:{port} (/score, and /invocations as MLflow does). Ctrl-C "
+            "stops it."
+        )
         stop.wait()
         server.shutdown()
         thread.join()

@@ -1,4 +1,6 @@
-"""Serves the model over HTTP: `POST /score` takes `{"fields": [...], "values": [[...]]}` and answers in the same form."""
+"""Serves the model over HTTP: `POST /score` takes `{"fields": [...], "values": [[...]]}` and answers in
+the same form.
+"""
 
 import socket
 import sys
@@ -26,7 +28,12 @@ class CreditRiskModel:
     """Predicts 0 (No Risk) or 1 (Risk), with the probability of each."""
 
     def __init__(self, past: pd.DataFrame) -> None:
-        self._categories = [(name, value) for name in FEATURES if name not in _NUMBERS for value in sorted(past[name].unique())]
+        self._categories = [
+            (name, value)
+            for name in FEATURES
+            if name not in _NUMBERS
+            for value in sorted(past[name].unique())
+        ]
         self._means, self._deviations = past[_NUMBERS].mean(), past[_NUMBERS].std(ddof=0)
         self._weights = _fit(self._terms(past), (past[DECISION] == BAD).to_numpy())
 
@@ -35,11 +42,16 @@ class CreditRiskModel:
         # The columns may come in any order.
         risks = expit(self._terms(pd.DataFrame(values, columns=list(fields))) @ self._weights)
         predictions = (risks > 1 / 2).astype(int)
-        return [[no, [1 - risk, risk], LABELS[no]] for no, risk in zip(predictions.tolist(), risks.tolist(), strict=True)]
+        return [
+            [no, [1 - risk, risk], LABELS[no]]
+            for no, risk in zip(predictions.tolist(), risks.tolist(), strict=True)
+        ]
 
     def _terms(self, people: pd.DataFrame) -> NDArray[np.float64]:
         categories = [people[name] == value for name, value in self._categories]
-        return np.column_stack([np.ones(len(people)), *categories, (people[_NUMBERS] - self._means) / self._deviations])
+        return np.column_stack(
+            [np.ones(len(people)), *categories, (people[_NUMBERS] - self._means) / self._deviations]
+        )
 
 
 def train() -> CreditRiskModel:
@@ -47,13 +59,17 @@ def train() -> CreditRiskModel:
 
 
 def _fit(terms: NDArray[np.float64], is_risk: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Newton's method; weights of all terms but the first are drawn towards zero, as the terms of a column add up to it."""
+    """Newton's method; weights of all terms but the first are drawn towards zero, as the terms of a column
+    add up to it.
+    """
     penalty = np.diag([0.0, *np.ones(terms.shape[1] - 1)])
     weights = np.zeros(terms.shape[1])
     for _ in range(_MOST_ROUNDS):
         risks = expit(terms @ weights)
         curvature = terms.T @ (terms * (risks * (1 - risks))[:, None]) + penalty
-        step: NDArray[np.float64] = np.linalg.solve(curvature, terms.T @ (is_risk - risks) - penalty @ weights)
+        step: NDArray[np.float64] = np.linalg.solve(
+            curvature, terms.T @ (is_risk - risks) - penalty @ weights
+        )
         weights += step
         if np.abs(step).max() < _TOLERANCE:
             break
@@ -64,7 +80,10 @@ def main() -> None:
     model = train()
     ModelServer(
         socket.socket(fileno=int(sys.argv[1])),
-        lambda _path, request: {"fields": list(OUTPUTS.values()), "values": model.predict(request["fields"], request["values"])},
+        lambda _path, request: {
+            "fields": list(OUTPUTS.values()),
+            "values": model.predict(request["fields"], request["values"]),
+        },
     ).serve_forever()
 
 

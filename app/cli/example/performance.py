@@ -50,9 +50,13 @@ IMPACTS = (
 
 
 def results_table(check: Mapping[str, Any], measurements: Sequence[Point]) -> Table:
-    """Builds a table of each group's figures, logged and all else equal, each also debiased; references last."""
+    """Builds a table of each group's figures, logged and all else equal, each also debiased; references
+    last.
+    """
     figures = {
-        tuple(measurement[member] for member in ("metric", "data", "scope", "attribute", "group")): measurement
+        tuple(
+            measurement[member] for member in ("metric", "data", "scope", "attribute", "group")
+        ): measurement
         for measurement in measurements
     }
     records = check["window"]["records"] + check["window"]["additional_records"]
@@ -71,7 +75,9 @@ def results_table(check: Mapping[str, Any], measurements: Sequence[Point]) -> Ta
     for (metric, data, scope, attribute, group), rate in figures.items():
         if (metric, data, scope) != ("favourable_rate", "payload", "group"):
             continue
-        equality = _format_number(figures.get(("perfect_equality", "payload_perturbed", "attribute", attribute, None)))
+        equality = _format_number(
+            figures.get(("perfect_equality", "payload_perturbed", "attribute", attribute, None))
+        )
         if attribute != last:
             table.add_row()
         about = [group if "×" in attribute else f"{attribute} {group}", str(rate["n"])]
@@ -93,7 +99,11 @@ def _format_impact(impact: Point) -> list[str | Text]:
     verdict = str(impact["verdict"] or "")
     upper = "" if impact["upper"] is None else f"{impact['upper']:.2f}"
     interval = "" if impact["lower"] is None else f"{impact['lower']:.2f}–{upper}"
-    return [_format_number(impact), interval, Text(verdict.replace("_", " "), style=COLOURS.get(verdict, "dim"))]
+    return [
+        _format_number(impact),
+        interval,
+        Text(verdict.replace("_", " "), style=COLOURS.get(verdict, "dim")),
+    ]
 
 
 def _format_number(point: Point | None) -> str:
@@ -163,7 +173,9 @@ class Performance:
                     key = keys.get(timeout=TURN_SECONDS)
             service = Http(self.service_url, self.stop, headers={"Authorization": f"Bearer {key}"})
             model = Http(self.model_url, self.stop)
-            scene = Scene(Evenhand(service, DEPLOYMENT_ID), model, f"{self.model_url}/score", steps, self.stop)
+            scene = Scene(
+                Evenhand(service, DEPLOYMENT_ID), model, f"{self.model_url}/score", steps, self.stop
+            )
             scene.evenhand.http.ask("GET", "/health/ready")
             self._print(
                 f"Pages                      {self.service_url}/  (log in with the key)",
@@ -192,7 +204,10 @@ class Performance:
                 if not once:
                     with self.console.status("") as status:
                         while not (streaming.done() or self.stop.wait(TURN_SECONDS)):
-                            live = f"Live: {stream.logged:,} applicants scored and logged, {stream.labelled:,} labels came later."
+                            live = (
+                                f"Live: {stream.logged:,} applicants scored and logged, "
+                                f"{stream.labelled:,} labels came later."
+                            )
                             status.update(f"{live} Every ended hour is checked. Ctrl-C stops everything.")
             finally:
                 self.stop.set()

@@ -14,7 +14,11 @@ def answer(path: str, request: Any) -> dict[str, Any]:  # noqa: ANN401 - what so
         return {"fields": list(OUTPUTS), "values": _decide(request["fields"], request["values"])}
     if path == "/invocations":
         table = request["dataframe_split"]
-        return {"predictions": [dict(zip(OUTPUTS, row, strict=True)) for row in _decide(table["columns"], table["data"])]}
+        return {
+            "predictions": [
+                dict(zip(OUTPUTS, row, strict=True)) for row in _decide(table["columns"], table["data"])
+            ]
+        }
     raise ValueError(f"only /score and /invocations are served, not {path}")
 
 
@@ -22,5 +26,7 @@ def _decide(fields: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[tuple[
     decisions = []
     for row in rows:
         record = dict(zip(fields, row, strict=True))
-        decisions.append((1, 0.9) if record["sex"] == "male" or (record.get("income") or 0) >= RICH else (0, 0.1))
+        decisions.append(
+            (1, 0.9) if record["sex"] == "male" or (record.get("income") or 0) >= RICH else (0, 0.1)
+        )
     return decisions

@@ -1,4 +1,6 @@
-"""The story: register a model, define what is fair, log its decisions, have it checked, all by the REST API."""
+"""The story: register a model, define what is fair, log its decisions, have it checked, all by the REST
+API.
+"""
 
 import threading
 from datetime import datetime
@@ -26,8 +28,20 @@ MONITOR = {
     "favourable": [GOOD],
     "unfavourable": [BAD],
     "attributes": [
-        {"feature": "sex", "monitored": ["female"], "reference": ["male"], "threshold": 0.8, "upper_threshold": 1.25},
-        {"feature": "age", "monitored": [[18, 25]], "reference": [[26, 75]], "threshold": 0.8, "upper_threshold": 1.25},
+        {
+            "feature": "sex",
+            "monitored": ["female"],
+            "reference": ["male"],
+            "threshold": 0.8,
+            "upper_threshold": 1.25,
+        },
+        {
+            "feature": "age",
+            "monitored": [[18, 25]],
+            "reference": [[26, 75]],
+            "threshold": 0.8,
+            "upper_threshold": 1.25,
+        },
     ],
     "intersections": [["sex", "age"]],
     "min_records": 500,
@@ -65,11 +79,15 @@ def register(scene: Scene) -> None:
         http.ask("PUT", f"{address}/fairness-monitor", MONITOR)
     if http.find(f"{address}/training-data") is None:
         http.ask("PUT", f"{address}/training-data", training_data().to_csv(index=False), label=DECISION)
-    scene.steps.done(f"Registered [bold]{DEPLOYMENT_ID}[/], a monitor of sex, age and both, and training data")
+    scene.steps.done(
+        f"Registered [bold]{DEPLOYMENT_ID}[/], a monitor of sex, age and both, and training data"
+    )
 
 
 def catch_up(scene: Scene, hours: int, now: datetime) -> list[Label]:
-    """Logs the traffic of the unchecked ones of the last `hours` hours, and has each checked; returns the labels still to come."""
+    """Logs the traffic of the unchecked ones of the last `hours` hours, and has each checked; returns the
+    labels still to come.
+    """
     checks = scene.evenhand.http.ask("GET", f"{scene.evenhand.address}/checks", limit="1000")["checks"]
     checked = set()
     for check in checks:
@@ -80,7 +98,11 @@ def catch_up(scene: Scene, hours: int, now: datetime) -> list[Label]:
             has_records = check["trigger"] != "request" and (check["window"] or {}).get("logged_in_span")
         if has_records:
             checked.add(datetime.fromisoformat(check["from"]))
-    missing = [hour for hour in (floor_to_hour(now) - ago * HOUR for ago in range(hours, 0, -1)) if hour not in checked]
+    missing = [
+        hour
+        for hour in (floor_to_hour(now) - ago * HOUR for ago in range(hours, 0, -1))
+        if hour not in checked
+    ]
     if not missing:
         scene.steps.done("The hours before this one are logged and checked already")
         return []
@@ -102,7 +124,9 @@ def catch_up(scene: Scene, hours: int, now: datetime) -> list[Label]:
     with scene.steps.bar("Checking hour by hour", total=len(missing)) as advance:
         bounds = [{"from": hour.isoformat(), "to": (hour + HOUR).isoformat()} for hour in missing]
         # All checks are requested before the first wait: the worker always has the next one.
-        for check in [scene.evenhand.http.ask("POST", f"{scene.evenhand.address}/checks", span) for span in bounds]:
+        for check in [
+            scene.evenhand.http.ask("POST", f"{scene.evenhand.address}/checks", span) for span in bounds
+        ]:
             ended = _await_end(scene, check)
             if ended["state"] == "failed":
                 raise SetupError(f"The check of the hour {ended['from']} failed: {ended['reason']}")
@@ -119,12 +143,17 @@ def check_now(scene: Scene) -> dict[str, Any]:
     if check["state"] != "succeeded":
         raise SetupError(f"The check {check['id']} ended as {check['state']}: {check['reason']}")
     window = check["window"]
-    scene.steps.done(f"Checked the present hour: {window['records']} records, topped up with {window['additional_records']} earlier ones")
+    scene.steps.done(
+        f"Checked the present hour: {window['records']} records, topped up with "
+        f"{window['additional_records']} earlier ones"
+    )
     return check
 
 
 def read_measurements(scene: Scene, check: dict[str, Any]) -> Any:  # noqa: ANN401 - any JSON
-    return scene.evenhand.http.ask("GET", f"{scene.evenhand.address}/checks/{check['id']}/measurements", limit="1000")["measurements"]
+    return scene.evenhand.http.ask(
+        "GET", f"{scene.evenhand.address}/checks/{check['id']}/measurements", limit="1000"
+    )["measurements"]
 
 
 def _await_end(scene: Scene, check: dict[str, Any]) -> dict[str, Any]:

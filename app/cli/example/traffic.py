@@ -62,13 +62,23 @@ def hour_of_visits(hour: datetime) -> tuple[list[Visit], list[Label]]:
     wave = (1 + math.cos(2 * math.pi * (hour.hour - BUSIEST_HOUR) / 24)) / 2
     people = applicants(round(QUIET + (BUSY - QUIET) * wave), random)
     times = [hour + share * HOUR for share in sorted(random.random(len(people)))]
-    visits = [Visit(f"{hour:%Y%m%dT%H}-{no:03}", at, applicant) for no, (at, applicant) in enumerate(zip(times, people, strict=True))]
+    visits = [
+        Visit(f"{hour:%Y%m%dT%H}-{no:03}", at, applicant)
+        for no, (at, applicant) in enumerate(zip(times, people, strict=True))
+    ]
     return visits, draw_labels(visits, LATEST_LABEL, random)
 
 
 def draw_labels(visits: Sequence[Visit], latest: timedelta, random: np.random.Generator) -> list[Label]:
     """Returns the outcomes of some visitors' loans, due up to `latest` after the visit."""
-    drawn = zip(visits, outcomes([visit.applicant for visit in visits], random), random.random((len(visits), 2)), strict=True)
+    drawn = zip(
+        visits,
+        outcomes([visit.applicant for visit in visits], random),
+        random.random((len(visits), 2)),
+        strict=True,
+    )
     return [
-        Label(visit.at + float(delay) * latest, visit.id, outcome) for visit, outcome, (chance, delay) in drawn if chance < SHARE_LABELLED
+        Label(visit.at + float(delay) * latest, visit.id, outcome)
+        for visit, outcome, (chance, delay) in drawn
+        if chance < SHARE_LABELLED
     ]

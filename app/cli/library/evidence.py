@@ -62,7 +62,10 @@ def evidence(
     person: PersonColumn = None,
     each_record_another_person: Annotated[
         bool,
-        typer.Option("--each-record-another-person", help="Say that no two records are of one person, which the bound needs."),
+        typer.Option(
+            "--each-record-another-person",
+            help="Say that no two records are of one person, which the bound needs.",
+        ),
     ] = False,
     limit: LowerLimit = 0.8,
     time_format: TimeFormat = None,
@@ -72,12 +75,15 @@ def evidence(
         typer.Option(
             parser=_read_horizon,
             metavar="TIME",
-            help="How long labels take, such as 36h or 21d: figures of labels leave out younger records. By default the file's end says.",
+            help="How long labels take, such as 36h or 21d: figures of labels leave out younger records. By "
+            "default the file's end says.",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
-    """Follow a log over time: which group is unfair since when, with at most one false alarm a year over all comparisons."""
+    """Follow a log over time: which group is unfair since when, with at most one false alarm a year over
+    all comparisons.
+    """
     with refuse_errors():
         records = read_measured(
             file,

@@ -49,9 +49,14 @@ def render_evidence(evidence: Evidence, name: str, console: Console, condition: 
 def phrase_evidence(evidence: ComparisonEvidence) -> str:
     (_, rate), group = FIGURES[evidence.metric], f"{evidence.attribute} {evidence.group}"
     form, unit = (DAY, "day") if evidence.is_daily else (MINUTE, "hour")
-    is_below = evidence.direction is (UnfairSide.ABOVE if evidence.metric == "accuracy_difference" else UnfairSide.BELOW)
+    is_below = evidence.direction is (
+        UnfairSide.ABOVE if evidence.metric == "accuracy_difference" else UnfairSide.BELOW
+    )
     if evidence.metric == "disparate_impact":
-        claim = f"{'less' if is_below else 'more'} than {_format(evidence.limit)} times that of {evidence.reference}"
+        claim = (
+            f"{'less' if is_below else 'more'} than {_format(evidence.limit)} times that of "
+            f"{evidence.reference}"
+        )
     else:
         side = "below" if is_below else "above"
         claim = f"more than {_format(100 * abs(evidence.limit))} points {side} that of {evidence.reference}"
@@ -60,14 +65,22 @@ def phrase_evidence(evidence: ComparisonEvidence) -> str:
     history = f" It was found unfair {times} before, and back inside the limit since." if earlier else ""
     if evidence.state is State.UNFAIR and evidence.since and evidence.alarm_at:
         return (
-            f"{group}: the {rate} is {claim} since {say_start(evidence.since, evidence.earliest, evidence.latest, form)}; "
-            f"the evidence was enough {'on' if evidence.is_daily else 'at'} {evidence.alarm_at:{form}}.{history}"
+            f"{group}: the {rate} is {claim} since "
+            f"{say_start(evidence.since, evidence.earliest, evidence.latest, form)}; "
+            f"the evidence was enough {'on' if evidence.is_daily else 'at'} "
+            f"{evidence.alarm_at:{form}}.{history}"
         )
     if evidence.state is State.SHOWN_FAIR and evidence.since:
-        return f"{group}: shown fair since {evidence.since:{form}}; the {unit}s refute that the {rate} is always {claim}.{history}"
+        return (
+            f"{group}: shown fair since {evidence.since:{form}}; the {unit}s refute that the {rate} is "
+            f"always {claim}.{history}"
+        )
     forecast = ""
     if evidence.more_hours is not None:
-        forecast = f" At this traffic and these rates it needs about {count_blocks(evidence.more_hours, is_daily=evidence.is_daily)} more."
+        forecast = (
+            " At this traffic and these rates it needs about "
+            f"{count_blocks(evidence.more_hours, is_daily=evidence.is_daily)} more."
+        )
     return f"{group}: undecided whether the {rate} is {claim}.{forecast}{history}"
 
 
@@ -91,7 +104,11 @@ def _list_heading(evidence: Evidence, name: str) -> Iterator[str]:
 def _build_table(evidence: Evidence) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for heading in ("metric", "group", "limit", "interval", "state", "since (UTC)", "evidence"):
-        table.add_column(heading, justify="right" if heading in ("limit", "interval") else "left", no_wrap=heading != "group")
+        table.add_column(
+            heading,
+            justify="right" if heading in ("limit", "interval") else "left",
+            no_wrap=heading != "group",
+        )
     before = None
     for comparison in evidence.comparisons:
         figure = (comparison.metric, comparison.group)
@@ -114,12 +131,15 @@ def _build_table(evidence: Evidence) -> Table:
 def _list_notes(evidence: Evidence, condition: str) -> Iterator[str]:
     span = count_blocks(max(1, round(evidence.hours / BAR_COUNT)), is_daily=evidence.is_daily)
     yield (
-        f"Evidence: one bar for {'' if span.startswith('1 ') else 'about '}{span}; a full bar is enough for an alarm. "
-        f"All {len(evidence.comparisons)} comparisons together raise at most one false alarm a year on average"
+        f"Evidence: one bar for {'' if span.startswith('1 ') else 'about '}{span}; a full bar is enough for "
+        "an alarm. "
+        f"All {len(evidence.comparisons)} comparisons together raise at most one false alarm a year on "
+        "average"
         f"{condition}, however often they are looked at."
     )
     yield (
-        "Interval: with 95 % probability it contains the figure at all times since the last alarm or its end, "
+        "Interval: with 95 % probability it contains the figure at all times since the last alarm or its "
+        "end, "
         "as long as the figure does not change."
     )
 
@@ -151,4 +171,10 @@ def count_blocks(hours: int, *, is_daily: bool) -> str:
 
 def fill(text: str, width: int, bullet: str = "") -> str:
     """Returns lines of at most `width` characters, the first of which begins with the bullet."""
-    return textwrap.fill(printable(text), width, initial_indent=bullet, subsequent_indent=" " * len(bullet), break_on_hyphens=False)
+    return textwrap.fill(
+        printable(text),
+        width,
+        initial_indent=bullet,
+        subsequent_indent=" " * len(bullet),
+        break_on_hyphens=False,
+    )

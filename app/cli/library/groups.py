@@ -36,10 +36,18 @@ command = typer.Typer(add_completion=False)
 def groups(
     *,
     file: MeasuredFile,
-    feature: Annotated[list[str], typer.Option(help="Column whose values may describe a subgroup. Repeatable, up to 8 times.")],
+    feature: Annotated[
+        list[str],
+        typer.Option(help="Column whose values may describe a subgroup. Repeatable, up to 8 times."),
+    ],
     prediction: PredictionColumn = None,
-    label: Annotated[str | None, typer.Option(help="Column of the ground-truth labels, used where there are no predictions.")] = None,
-    strata: Annotated[str | None, typer.Option(help="Column within each of whose values records are compared.")] = None,
+    label: Annotated[
+        str | None,
+        typer.Option(help="Column of the ground-truth labels, used where there are no predictions."),
+    ] = None,
+    strata: Annotated[
+        str | None, typer.Option(help="Column within each of whose values records are compared.")
+    ] = None,
     favourable: Favourable = None,
     unfavourable: Unfavourable = None,
     number: Numbers = None,
@@ -48,23 +56,41 @@ def groups(
     person: PersonColumn = None,
     time: Annotated[
         str | None,
-        typer.Option(help="Column of the times: they say which record of a person is the first, else the file does."),
+        typer.Option(
+            help="Column of the times: they say which record of a person is the first, else the file does."
+        ),
     ] = None,
     time_format: TimeFormat = None,
     earliest: Earliest = None,
     direction: Annotated[
         UnfairSide,
-        typer.Option(help="below: the subgroup that gets the favourable outcome too rarely. above: more often."),
+        typer.Option(
+            help="below: the subgroup that gets the favourable outcome too rarely. above: more often."
+        ),
     ] = UnfairSide.BELOW,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random starts and tables.")] = 0,
     watch: Annotated[
-        str | None, typer.Option(metavar="DEPLOYMENT", help="Watch the group that is found in this deployment from now on.")
+        str | None,
+        typer.Option(
+            metavar="DEPLOYMENT", help="Watch the group that is found in this deployment from now on."
+        ),
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Name of the watched group; by default its columns.")] = None,
-    key: Annotated[str, typer.Option(envvar="EVENHAND_KEY", help="API key with the role manage, for --watch.", show_default=False)] = "",
-    url: Annotated[str, typer.Option(envvar="EVENHAND_URL", help="Address of the service, for --watch.")] = "http://127.0.0.1:8000",
+    name: Annotated[
+        str | None, typer.Option(help="Name of the watched group; by default its columns.")
+    ] = None,
+    key: Annotated[
+        str,
+        typer.Option(
+            envvar="EVENHAND_KEY", help="API key with the role manage, for --watch.", show_default=False
+        ),
+    ] = "",
+    url: Annotated[
+        str, typer.Option(envvar="EVENHAND_URL", help="Address of the service, for --watch.")
+    ] = "http://127.0.0.1:8000",
 ) -> None:
-    """Look for the subgroup that nobody listed, at a disadvantage or favoured, and print it or watch it from now on."""
+    """Look for the subgroup that nobody listed, at a disadvantage or favoured, and print it or watch it
+    from now on.
+    """
     with refuse_errors():
         records = read_measured(
             file,
@@ -92,13 +118,17 @@ def groups(
         from ..import_service import ImportService, open_client  # noqa: PLC0415 - the command asks no service otherwise
 
         with open_client(url, key) as client:
-            monitor = ImportService(client, watch).ask("POST", "/fairness-monitor/found-groups", request_watching(result, name))
+            monitor = ImportService(client, watch).ask(
+                "POST", "/fairness-monitor/found-groups", request_watching(result, name)
+            )
         watched_as = next(
             attribute["feature"]
             for attribute in monitor["attributes"]
             if attribute["rule"] and attribute["monitored"] == [result.group.rule.label]
         )
-        typer.echo(f"\nWatched from now on: {watched_as}, in version {monitor['version']} of the monitor of {watch}.")
+        typer.echo(
+            f"\nWatched from now on: {watched_as}, in version {monitor['version']} of the monitor of {watch}."
+        )
 
 
 def render_groups(search: GroupSearch, name: str, console: Console) -> str:
@@ -108,7 +138,10 @@ def render_groups(search: GroupSearch, name: str, console: Console) -> str:
             console.print(escape(fill(line, console.width)), soft_wrap=True)
         if result.group is not None:
             console.print()
-            watching = "To watch the group from now on: --watch DEPLOYMENT, or POST …/fairness-monitor/found-groups with"
+            watching = (
+                "To watch the group from now on: --watch DEPLOYMENT, or POST "
+                "…/fairness-monitor/found-groups with"
+            )
             console.print(escape(fill(watching, console.width)), soft_wrap=True)
     body = "" if result.group is None else msgspec.json.encode(request_watching(result)).decode()
     return f"{capture.get()}{body}".rstrip()

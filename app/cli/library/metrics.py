@@ -45,19 +45,35 @@ def metrics(
     number: Numbers = None,
     missing: MissingTexts = None,
     encoding: Encoding = "utf-8",
-    score: Annotated[str | None, typer.Option(help="Column of the probability of the favourable outcome.")] = None,
+    score: Annotated[
+        str | None, typer.Option(help="Column of the probability of the favourable outcome.")
+    ] = None,
     weight: Annotated[str | None, typer.Option(help="Column of the records' weights.")] = None,
-    strata: Annotated[str | None, typer.Option(help="Column within each of whose values the conditional metrics compare.")] = None,
-    feature: Annotated[Texts, typer.Option(help="Column of numbers by which similar records are found. Repeatable.")] = None,
-    metric: Annotated[Texts, typer.Option(help="Key of a metric in the catalogue; by default the most common ones. Repeatable.")] = None,
-    every: Annotated[bool, typer.Option("--all", help="Measure every metric that the given columns allow.")] = False,
-    each: Annotated[bool, typer.Option("--each", help="Also measure each of several attributes by itself.")] = False,
+    strata: Annotated[
+        str | None, typer.Option(help="Column within each of whose values the conditional metrics compare.")
+    ] = None,
+    feature: Annotated[
+        Texts, typer.Option(help="Column of numbers by which similar records are found. Repeatable.")
+    ] = None,
+    metric: Annotated[
+        Texts,
+        typer.Option(help="Key of a metric in the catalogue; by default the most common ones. Repeatable."),
+    ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Measure every metric that the given columns allow.")
+    ] = False,
+    each: Annotated[
+        bool, typer.Option("--each", help="Also measure each of several attributes by itself.")
+    ] = False,
     output: Annotated[
-        Path | None, typer.Option(help="File to write the measurements to. Its ending decides the format: .json or .csv.")
+        Path | None,
+        typer.Option(help="File to write the measurements to. Its ending decides the format: .json or .csv."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random draws for the intervals.")] = 0,
 ) -> None:
-    """Measure the fairness of predictions, labels or both in a file. Each figure has an interval, a verdict and an explanation."""
+    """Measure the fairness of predictions, labels or both in a file. Each figure has an interval, a
+    verdict and an explanation.
+    """
     names = {"label": label, "prediction": prediction, "score": score, "weight": weight, "strata": strata}
     with refuse_errors():
         if output is not None:

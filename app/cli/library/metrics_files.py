@@ -40,25 +40,38 @@ WIDTH = 100
 """Columns of the report where it is not printed on a terminal."""
 
 Texts = list[str] | None
-Favourable = Annotated[Texts, typer.Option(help="A favourable value, or range lo-hi of numbers; by default 1. Repeatable.")]
-Unfavourable = Annotated[Texts, typer.Option(help="An unfavourable value or range; by default every other value. Repeatable.")]
+Favourable = Annotated[
+    Texts, typer.Option(help="A favourable value, or range lo-hi of numbers; by default 1. Repeatable.")
+]
+Unfavourable = Annotated[
+    Texts, typer.Option(help="An unfavourable value or range; by default every other value. Repeatable.")
+]
 Monitored = Annotated[
     Texts,
     typer.Option(
-        help="A value or range lo-hi to watch; by default every value but the reference. With several attributes, NAME=VALUE. Repeatable."
+        help="A value or range lo-hi to watch; by default every value but the reference. With several "
+        "attributes, NAME=VALUE. Repeatable."
     ),
 ]
 Reference = Annotated[
     Texts,
     typer.Option(
-        help="A value or range to compare with; by default every other value or, without --monitored, the largest group. Repeatable."
+        help="A value or range to compare with; by default every other value or, without --monitored, the "
+        "largest group. Repeatable."
     ),
 ]
 
 Numbers = Annotated[
-    Texts, typer.Option(help="Column that holds numbers: 1 and 1.0 are one value there. A column with a range is one. Repeatable.")
+    Texts,
+    typer.Option(
+        help="Column that holds numbers: 1 and 1.0 are one value there. A column with a range is one. "
+        "Repeatable."
+    ),
 ]
-MissingTexts = Annotated[Texts, typer.Option(help="Text that means a missing value, such as NA; an empty cell always does. Repeatable.")]
+MissingTexts = Annotated[
+    Texts,
+    typer.Option(help="Text that means a missing value, such as NA; an empty cell always does. Repeatable."),
+]
 
 FORMATS = (".json", ".csv")
 
@@ -67,7 +80,8 @@ _UNREADABLE = (
     csv.Error,
     OSError,
     MemoryError,
-    # By its name, pandas unpacks a file, which may be damaged, cut off, encrypted, or packed in a way this machine cannot unpack.
+    # By its name, pandas unpacks a file, which may be damaged, cut off, encrypted, or packed in a way this
+    # machine cannot unpack.
     EOFError,
     zlib.error,
     lzma.LZMAError,
@@ -82,24 +96,47 @@ _UNREADABLE = (
 def _read_encoding(name: str) -> str:
     encoding = find_encoding(name)
     if encoding is None:
-        raise typer.BadParameter(f"must be an encoding of text, such as latin-1, cp1252 or utf-16; found {name!r:.50}")
+        raise typer.BadParameter(
+            f"must be an encoding of text, such as latin-1, cp1252 or utf-16; found {name!r:.50}"
+        )
     return encoding
 
 
-Encoding = Annotated[str, typer.Option(callback=_read_encoding, help="Encoding of a file of text, such as latin-1 or utf-16.")]
+Encoding = Annotated[
+    str, typer.Option(callback=_read_encoding, help="Encoding of a file of text, such as latin-1 or utf-16.")
+]
 
-MeasuredFile = Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, readable=True, help="A CSV file with a header.")]
+MeasuredFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE", exists=True, dir_okay=False, readable=True, help="A CSV file with a header."
+    ),
+]
 PredictionColumn = Annotated[str | None, typer.Option(help="Column of the model's predictions.")]
-Attributes = Annotated[list[str], typer.Option(help="Column whose groups are compared. With two or three, their combinations are.")]
+Attributes = Annotated[
+    list[str],
+    typer.Option(help="Column whose groups are compared. With two or three, their combinations are."),
+]
 LabelColumn = Annotated[str | None, typer.Option(help="Column of the ground-truth labels.")]
-TimeColumn = Annotated[str, typer.Option(help="Column of the times or dates: ISO 8601 or digits, UTC unless it says otherwise.")]
+TimeColumn = Annotated[
+    str, typer.Option(help="Column of the times or dates: ISO 8601 or digits, UTC unless it says otherwise.")
+]
 TimeFormat = Annotated[
     str | None,
-    typer.Option(help="How times are written: a pattern such as %d.%m.%Y_%H:%M, or s, ms, us, ns, dotnet, filetime or excel."),
+    typer.Option(
+        help="How times are written: a pattern such as %d.%m.%Y_%H:%M, or s, ms, us, ns, dotnet, filetime "
+        "or excel."
+    ),
 ]
-Earliest = Annotated[str | None, typer.Option(help="First possible day; by default 1 January 20 years before now.")]
-PersonColumn = Annotated[str | None, typer.Option(help="Column of person ids. Only the first record of each person counts.")]
-LowerLimit = Annotated[float, typer.Option(help="Lower limit of the ratio of favourable rates; the upper one is 1 / limit.")]
+Earliest = Annotated[
+    str | None, typer.Option(help="First possible day; by default 1 January 20 years before now.")
+]
+PersonColumn = Annotated[
+    str | None, typer.Option(help="Column of person ids. Only the first record of each person counts.")
+]
+LowerLimit = Annotated[
+    float, typer.Option(help="Lower limit of the ratio of favourable rates; the upper one is 1 / limit.")
+]
 
 RANGE = re.compile(r"(-?\d+(?:\.\d+)?)-(-?\d+(?:\.\d+)?)")
 _OPTIONS = {"features": "--feature", "metrics": "--metric", "file": "FILE", "frame": "FILE"}
@@ -117,7 +154,11 @@ def parse_values(frame: pd.DataFrame, columns: Sequence[str | None], texts: Sequ
         return list(texts)
     ranges = [RANGE.fullmatch(text) for text in texts]
     return [
-        (float(bounds[1]), float(bounds[2])) if bounds else text if (number := exact_number(text)) is None else number
+        (float(bounds[1]), float(bounds[2]))
+        if bounds
+        else text
+        if (number := exact_number(text)) is None
+        else number
         for text, bounds in zip(texts, ranges, strict=True)
     ]
 
@@ -129,7 +170,9 @@ def list_side(attributes: Sequence[str], texts: Texts, option: str) -> dict[str,
     for text in texts or []:
         name, equals, value = text.partition("=")
         if not equals or name not in attributes:
-            raise InvalidInput.of(option, f"must be NAME=VALUE with one of {', '.join(attributes)} as the name, found {text!r}")
+            raise InvalidInput.of(
+                option, f"must be NAME=VALUE with one of {', '.join(attributes)} as the name, found {text!r}"
+            )
         listed.setdefault(name, []).append(value)
     return listed
 
@@ -144,9 +187,14 @@ def list_values(*listings: Mapping[str | None, Texts] | Mapping[str, list[str]])
     return listed
 
 
-def parse_side(frame: pd.DataFrame, attributes: Sequence[str], texts: Texts, option: str) -> dict[str, list[Any]] | None:
+def parse_side(
+    frame: pd.DataFrame, attributes: Sequence[str], texts: Texts, option: str
+) -> dict[str, list[Any]] | None:
     """Returns the values of one side of the comparison, by attribute."""
-    return {name: parse_values(frame, (name,), values) for name, values in list_side(attributes, texts, option).items()} or None
+    return {
+        name: parse_values(frame, (name,), values)
+        for name, values in list_side(attributes, texts, option).items()
+    } or None
 
 
 def print_notes(notes: Sequence[str]) -> None:
@@ -163,14 +211,18 @@ def refuse_errors() -> Iterator[None]:
     except InvalidInput as error:
         argument = error.problems[0].field
         message = "; ".join(problem.message for problem in error.problems)
-        raise typer.BadParameter(printable(message), param_hint=_OPTIONS.get(argument, f"--{argument.replace('_', '-')}")) from None
+        raise typer.BadParameter(
+            printable(message), param_hint=_OPTIONS.get(argument, f"--{argument.replace('_', '-')}")
+        ) from None
 
 
 @frozen
 class Declared:
-    """Columns of numbers, texts that are missing values, listed values by column, and the file's encoding, as options say.
+    """Columns of numbers, texts that are missing values, listed values by column, and the file's encoding, as
+    options say.
 
-    A column is one of numbers, too, if a range is listed for it, such as `18-25`, that none of its cells spells.
+    A column is one of numbers, too, if a range is listed for it, such as `18-25`, that none of its cells
+    spells.
     """
 
     numbers: Collection[str | None] = ()
@@ -189,21 +241,27 @@ class CsvCells(NamedTuple):
     notes: list[str]
 
 
-def read(file: Path, columns: Mapping[str, Sequence[str | None]], declared: Declared = NOTHING_DECLARED) -> CsvCells:
-    """Returns the columns named by the arguments: texts, and numbers where that is declared. Only an empty cell is missing.
+def read(
+    file: Path, columns: Mapping[str, Sequence[str | None]], declared: Declared = NOTHING_DECLARED
+) -> CsvCells:
+    """Returns the columns named by the arguments: texts, and numbers where that is declared. Only an empty
+    cell is missing.
 
-    A line with fewer values than the header lacks the last ones. Values may be separated by semicolons or tabs instead of commas, as
-    spreadsheets write them: where only one of these gives the header the columns that are wanted. A cell that is no number in a column of
-    numbers is missing.
+    A line with fewer values than the header lacks the last ones. Values may be separated by semicolons or
+    tabs instead of commas, as spreadsheets write them: where only one of these gives the header the columns
+    that are wanted. A cell that is no number in a column of numbers is missing.
 
     Raises:
-        InvalidInput: the file is not CSV, a line has more values than the header, or a column is missing or occurs twice.
+        InvalidInput: the file is not CSV, a line has more values than the header, or a column is missing
+    or occurs twice.
     """
     with _report_unreadable(file), get_handle(file, "rb", is_text=False, compression="infer") as opened:
         limit = max(MAX_PACKING * file.stat().st_size, MIN_UNPACKED)
         content = opened.handle.read(limit + 1)
     if len(content) > limit:
-        raise InvalidInput.of("file", f"{file.name} unpacks to more than {MAX_PACKING} times its size; unpack it first")
+        raise InvalidInput.of(
+            "file", f"{file.name} unpacks to more than {MAX_PACKING} times its size; unpack it first"
+        )
     text = "".join(decode_parts([content], declared.encoding, "file"))
     with _report_unreadable(file):
         used_names = {name for names in columns.values() for name in names if name is not None}
@@ -214,14 +272,21 @@ def read(file: Path, columns: Mapping[str, Sequence[str | None]], declared: Decl
             raise InvalidInput.of("file", f"{file.name} cannot be read as CSV: it is empty")
 
     positions = {}
-    for argument, name in ((argument, name) for argument, names in columns.items() for name in names if name is not None):
+    for argument, name in (
+        (argument, name) for argument, names in columns.items() for name in names if name is not None
+    ):
         namesakes = header.count(name)
         if namesakes == 0:
             near = nearest(name, header)
             suggestion = "" if near is None else f"; did you mean {near!r}?"
-            raise InvalidInput.of(argument, f"{name!r} is not a column of {file.name}, which has {quote_names(header)}{suggestion}")
+            raise InvalidInput.of(
+                argument,
+                f"{name!r} is not a column of {file.name}, which has {quote_names(header)}{suggestion}",
+            )
         if namesakes > 1:
-            raise InvalidInput.of(argument, f"{name!r} is the name of {namesakes} columns of {file.name}; rename all but one")
+            raise InvalidInput.of(
+                argument, f"{name!r} is the name of {namesakes} columns of {file.name}; rename all but one"
+            )
         positions[name] = header.index(name)
 
     missing = {"", *declared.missing}
@@ -233,10 +298,15 @@ def read(file: Path, columns: Mapping[str, Sequence[str | None]], declared: Decl
             if values:
                 is_one_more_empty = len(values) == len(header) + 1 and values[-1] == ""
                 # Where the first line below the header ends with a separator too many, no value moves.
-                may_end_with_separator = is_one_more_empty if may_end_with_separator is None else may_end_with_separator
+                may_end_with_separator = (
+                    is_one_more_empty if may_end_with_separator is None else may_end_with_separator
+                )
                 if len(values) > len(header) and not (is_one_more_empty and may_end_with_separator):
                     names = "one column" if len(header) == 1 else f"{len(header)} columns"
-                    raise InvalidInput.of("file", f"line {line} of {file.name} has {len(values)} values, but its header names {names}")
+                    raise InvalidInput.of(
+                        "file",
+                        f"line {line} of {file.name} has {len(values)} values, but its header names {names}",
+                    )
                 for name, position in positions.items():
                     cell = values[position] if position < len(values) else ""
                     cells[name].append(None if cell in missing else cell)
@@ -253,9 +323,12 @@ def read(file: Path, columns: Mapping[str, Sequence[str | None]], declared: Decl
         option = next(option for option, names in columns.items() if name in names)
         numbers = convert_some_numbers(frame[name], option, notes)
         frame.attrs.setdefault(NOT_NUMBERS, {})[name] = np.isnan(numbers) & frame[name].notna().to_numpy()
-        # Double precision, which pandas takes for whole numbers next to an empty cell, merges those from 2**53 on.
+        # Double precision, which pandas takes for whole numbers next to an empty cell, merges those from
+        # 2**53 on.
         is_exact = not (np.abs(numbers) >= EXACT).any()
-        frame[name] = numbers if is_exact else pd.array([exact_number(cell) for cell in frame[name]], dtype=object)
+        frame[name] = (
+            numbers if is_exact else pd.array([exact_number(cell) for cell in frame[name]], dtype=object)
+        )
     return CsvCells(frame, notes)
 
 
@@ -269,7 +342,9 @@ def name_twins(frame: pd.DataFrame, columns: Sequence[str]) -> list[str]:
 
 
 class MeasuredRecords(NamedTuple):
-    """Records of a file, sentences on cells that were left out, and the library's arguments: columns, outcomes and the sides compared."""
+    """Records of a file, sentences on cells that were left out, and the library's arguments: columns,
+    outcomes and the sides compared.
+    """
 
     frame: pd.DataFrame
     notes: list[str]
@@ -299,7 +374,10 @@ def read_measured(
         {label: outcomes},
         {prediction: outcomes},
     )
-    named = {option: [name] for option, name in columns.items()} | {"attribute": attribute, "features": features or []}
+    named = {option: [name] for option, name in columns.items()} | {
+        "attribute": attribute,
+        "features": features or [],
+    }
     frame, notes = read(file, named, Declared(numbers, missing or (), listed, encoding))
     values = {
         "favourable": parse_values(frame, (prediction, label), favourable or ["1"]),
@@ -307,7 +385,9 @@ def read_measured(
         "monitored": parse_side(frame, attribute, monitored, "monitored"),
         "reference": parse_side(frame, attribute, reference, "reference"),
     }
-    return MeasuredRecords(frame, notes, columns | {name: value for name, value in values.items() if value is not None})
+    return MeasuredRecords(
+        frame, notes, columns | {name: value for name, value in values.items() if value is not None}
+    )
 
 
 def check_output(output: Path, file: Path) -> None:
@@ -341,7 +421,9 @@ def write(report: Report | Sequence[Report], output: Path) -> None:
     try:
         content = text.encode()
     except UnicodeEncodeError as error:
-        raise InvalidInput.of("output", f"{output} cannot be written: {error.object[error.start : error.end]!r} is no text") from error
+        raise InvalidInput.of(
+            "output", f"{output} cannot be written: {error.object[error.start : error.end]!r} is no text"
+        ) from error
     write_bytes(content, output)
 
 
@@ -380,6 +462,9 @@ def _format_csv(report: Report | Sequence[Report]) -> str:
     texts = frame.select_dtypes(exclude="number").columns
     # Names of groups come from the measured file, and a spreadsheet would run some texts as formulas.
     escaped = {
-        str(name): frame[name].map(lambda text: harmless(text) if read_number(text) is None else text, na_action="ignore") for name in texts
+        str(name): frame[name].map(
+            lambda text: harmless(text) if read_number(text) is None else text, na_action="ignore"
+        )
+        for name in texts
     }
     return frame.assign(**escaped).to_csv(index=False, lineterminator="\n")

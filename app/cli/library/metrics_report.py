@@ -17,7 +17,12 @@ from ...statistics.sentences.figure_sentences import format_figure, format_to
 from ...statistics.sentences.rounding import write_minus
 from ...statistics.sentences.statements import UNBADGED, as_text, find_unbadged, format_p
 
-COLOURS = {Verdict.FAIR: "green", Verdict.UNWATCHED: "yellow", Verdict.SUSPECTED: "yellow", Verdict.UNFAIR: "red"}
+COLOURS = {
+    Verdict.FAIR: "green",
+    Verdict.UNWATCHED: "yellow",
+    Verdict.SUSPECTED: "yellow",
+    Verdict.UNFAIR: "red",
+}
 SCOPES = {
     "worst_pair": "furthest apart",
     "pooled": "all monitored",
@@ -30,7 +35,8 @@ _INTERVAL = "interval (of one of several groups, that which allows for the choic
 _MEANINGS = {
     Verdict.FAIR: "the value is within the limits with its whole interval",
     Verdict.UNDECIDED: "the value is within the limits, but its interval reaches outside",
-    Verdict.UNWATCHED: "the value is within the one limit there is, but beyond its mirror image on the other side",
+    Verdict.UNWATCHED: "the value is within the one limit there is, but beyond its mirror image on the "
+    "other side",
     Verdict.SUSPECTED: f"the value is outside, but its {_INTERVAL} reaches inside",
     Verdict.UNFAIR: f"the value is outside with its whole {_INTERVAL}",
     Verdict.INSUFFICIENT_DATA: f"one side has fewer than {MINIMUM_GROUP_SIZE} records that count",
@@ -61,7 +67,9 @@ def render_report(report: Report, name: str, console: Console) -> str:
             console.print(escape(textwrap.fill(note, console.width, break_on_hyphens=False)), soft_wrap=True)
         for sentence in _sentences(shown, groups=len(report.groups)):
             text = printable(sentence).replace(" %", "\u00a0%")
-            item = textwrap.fill(text, console.width, initial_indent="• ", subsequent_indent="  ", break_on_hyphens=False)
+            item = textwrap.fill(
+                text, console.width, initial_indent="• ", subsequent_indent="  ", break_on_hyphens=False
+            )
             console.print(escape(item.replace("\u00a0", " ")), soft_wrap=True)
     return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
@@ -75,9 +83,19 @@ def _sentences(shown: Sequence[Measured], *, groups: int) -> list[str]:
     with_headline = {measured.metric for measured in shown if is_headline(measured)}
     sentences = []
     for measured in shown:
-        if is_headline(measured) or measured.metric not in with_headline or isinstance(measured.number, Undefined):
+        if (
+            is_headline(measured)
+            or measured.metric not in with_headline
+            or isinstance(measured.number, Undefined)
+        ):
             is_furthest = (measured.worst_of or 0) > 1
-            lead = "Furthest apart: " if measured.scope == "worst_pair" else "Furthest out: " if is_furthest else ""
+            lead = (
+                "Furthest apart: "
+                if measured.scope == "worst_pair"
+                else "Furthest out: "
+                if is_furthest
+                else ""
+            )
             sentence = f"{lead}{describe_measured(measured)}"
             chosen, p_value = measured.for_choice, measured.details.chosen_p_value
             if chosen is not None and measured.worst_of is not None:
@@ -121,7 +139,10 @@ def _is_cautioned(measured: Measured) -> bool:
 
 def printable(text: str) -> str:
     """Spells out characters that a terminal would take for a command."""
-    return "".join(character if character.isprintable() or character == "\n" else repr(character)[1:-1] for character in text)
+    return "".join(
+        character if character.isprintable() or character == "\n" else repr(character)[1:-1]
+        for character in text
+    )
 
 
 def show_blanks(label: str) -> str:
@@ -142,7 +163,10 @@ def _table(shown: Sequence[Measured]) -> Table:
         value, interval = "–", ""
         if isinstance(number, Value):
             value = _format_cell(number.value, number.value)
-            lower, upper = ("open" if end is None else _format_cell(end, number.value) for end in (number.lower, number.upper))
+            lower, upper = (
+                "open" if end is None else _format_cell(end, number.value)
+                for end in (number.lower, number.upper)
+            )
             interval = f"{lower} to {upper}"
         interval += "" if not marked else "*" if _is_cautioned(measured) else " "
         grade = None if position in unbadged else judged(measured)

@@ -47,13 +47,19 @@ def plan(
     number: Numbers = None,
     missing: MissingTexts = None,
     encoding: Encoding = "utf-8",
-    ratio: Annotated[float, typer.Option(help="Ratio of favourable rates that is to be found; below the limit.")] = 0.7,
-    probability: Annotated[float, typer.Option(help="Probability with which it is to be found by then.")] = 0.9,
+    ratio: Annotated[
+        float, typer.Option(help="Ratio of favourable rates that is to be found; below the limit.")
+    ] = 0.7,
+    probability: Annotated[
+        float, typer.Option(help="Probability with which it is to be found by then.")
+    ] = 0.9,
     limit: LowerLimit = 0.8,
     time_format: TimeFormat = None,
     earliest: Earliest = None,
 ) -> None:
-    """Say after how many records a ratio of favourable rates would be found, at the traffic of the log's last week."""
+    """Say after how many records a ratio of favourable rates would be found, at the traffic of the log's
+    last week.
+    """
     with refuse_errors():
         records = read_measured(
             file,
@@ -86,11 +92,15 @@ def plan(
 def phrase_plan(plan: Plan) -> str:
     unit, hours = ("a day", DAY_HOURS) if plan.is_daily else ("an hour", 1)
     traffic = (
-        f"{hours * plan.monitored_per_hour:,.3g} records {unit} of {plan.group}, {hours * plan.reference_per_hour:,.3g} of {plan.reference}"
+        f"{hours * plan.monitored_per_hour:,.3g} records {unit} of {plan.group}, "
+        f"{hours * plan.reference_per_hour:,.3g} of {plan.reference}"
         f" and a favourable rate of {plan.reference_rate:.1%} there"
     )
     lead = f"{plan.attribute} {plan.group}: with {traffic}, a ratio of {plan.ratio:.3g}"
     if plan.hours is None or plan.records is None:
         return f"{lead} would not be found with {100 * plan.probability:.3g} % probability within two years."
     span = count_blocks(plan.hours, is_daily=plan.is_daily)
-    return f"{lead} is found with {100 * plan.probability:.3g} % probability within {span}, about {plan.records:,} records."
+    return (
+        f"{lead} is found with {100 * plan.probability:.3g} % probability within {span}, about "
+        f"{plan.records:,} records."
+    )

@@ -21,7 +21,9 @@ MOST_LINES = 50
 
 def read_period(start: str | None, end: str | None) -> Span:
     if start is None or end is None:
-        raise InvalidInput.of("from" if start is None else "to", "must be given: a report of a deployment is on a period")
+        raise InvalidInput.of(
+            "from" if start is None else "to", "must be given: a report of a deployment is on a period"
+        )
     span = Span(start=parse_moment("from", start), end=parse_moment("to", end))
     if span.start >= span.end:
         raise InvalidInput.of("from", "must lie before --to")
@@ -38,7 +40,9 @@ def report_deployment(deployment_id: str, span: Span, query: SheetsWanted, form:
 
 
 def verify_report(file: Path, *, is_offline: bool) -> bool:
-    """Prints and returns whether the file is as it was made and, unless offline, the database as it was then."""
+    """Prints and returns whether the file is as it was made and, unless offline, the database as it was
+    then.
+    """
     report = read_report_file(file.read_bytes())
     differences = list(check_file(report))
     looked_at = "the file"
@@ -51,9 +55,13 @@ def verify_report(file: Path, *, is_offline: bool) -> bool:
     if not differences:
         checks = sum(link.part.startswith("check ") for link in report.chain)
         counted = "1 check" if checks == 1 else f"{checks:,} checks"
-        typer.echo(f"Unchanged: {looked_at}; {counted} and the configuration, chain {report.content['chain_head']}.")
+        typer.echo(
+            f"Unchanged: {looked_at}; {counted} and the configuration, chain {report.content['chain_head']}."
+        )
         return True
-    typer.echo(f"Changed: {'1 part differs' if len(differences) == 1 else f'{len(differences):,} parts differ'}.")
+    typer.echo(
+        f"Changed: {'1 part differs' if len(differences) == 1 else f'{len(differences):,} parts differ'}."
+    )
     for difference in differences[:MOST_LINES]:
         typer.echo(f"{difference.part}: {difference.message}")
     if len(differences) > MOST_LINES:

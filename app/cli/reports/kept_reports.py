@@ -43,10 +43,19 @@ def read_kept(deployment_id: str, report_id: str, form: str) -> bytes:
 
 
 def set_schedule(
-    deployment_id: str, schedule: str, query: SheetsWanted, *, name: str | None, rhythm: str, channels: Sequence[str], is_off: bool
+    deployment_id: str,
+    schedule: str,
+    query: SheetsWanted,
+    *,
+    name: str | None,
+    rhythm: str,
+    channels: Sequence[str],
+    is_off: bool,
 ) -> str:
     if re.fullmatch(ID_PATTERN, schedule) is None:
-        raise InvalidInput.of("schedule", f"must be an id of small letters, digits, - and _, found {schedule!r:.100}")
+        raise InvalidInput.of(
+            "schedule", f"must be an id of small letters, digits, - and _, found {schedule!r:.100}"
+        )
     if rhythm not in list(ReportRhythm):
         raise InvalidInput.of("every", f"must be one of {', '.join(ReportRhythm)}, found {rhythm!r:.100}")
     with _opened(deployment_id) as (session, deployment):
@@ -63,7 +72,9 @@ def set_schedule(
         )
         stored = put_schedule(session, deployment.no, schedule, content)
         details = {"version": stored.version}
-        record_activity(session, ACTOR, "report_schedule.changed", deployment, subject=schedule, details=details)
+        record_activity(
+            session, ACTOR, "report_schedule.changed", deployment, subject=schedule, details=details
+        )
     return f"Schedule {schedule} is stored, version {stored.version}: {rhythm}, {'off' if is_off else 'on'}."
 
 

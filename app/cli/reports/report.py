@@ -35,15 +35,33 @@ from .report_formats import Format, render_report
 command = typer.Typer(add_completion=False)
 
 CsvFile = Annotated[
-    Path | None, typer.Option("--from-csv", metavar="FILE", exists=True, dir_okay=False, readable=True, help="A CSV file with a header.")
+    Path | None,
+    typer.Option(
+        "--from-csv",
+        metavar="FILE",
+        exists=True,
+        dir_okay=False,
+        readable=True,
+        help="A CSV file with a header.",
+    ),
 ]
 CategoriesFile = Annotated[
-    Path | None, typer.Option(exists=True, dir_okay=False, readable=True, help="JSON file that maps values, or weights, to categories.")
+    Path | None,
+    typer.Option(
+        exists=True,
+        dir_okay=False,
+        readable=True,
+        help="JSON file that maps values, or weights, to categories.",
+    ),
 ]
 PRESET = "Rule whose sheets are made: ll144, ugesp, lending, eu-ai-act or insurance-co."
-SCORE = "Column of the scores of a tool that scores; above the median is selected. Of lending and insurance-co also next to --prediction."
+SCORE = (
+    "Column of the scores of a tool that scores; above the median is selected. Of lending and "
+    "insurance-co also next to --prediction."
+)
 REFERENCE_CATEGORY = (
-    "Category of a file that others are compared with; with several attributes, NAME=CATEGORY. By default the one with the highest rate."
+    "Category of a file that others are compared with; with several attributes, NAME=CATEGORY. By default "
+    "the one with the highest rate."
     " Repeatable."
 )
 
@@ -53,36 +71,59 @@ def report(
     context: typer.Context,
     *,
     file: CsvFile = None,
-    deployment: Annotated[str | None, typer.Option(help="Id of a deployment whose log is reported on, instead of a file.")] = None,
+    deployment: Annotated[
+        str | None, typer.Option(help="Id of a deployment whose log is reported on, instead of a file.")
+    ] = None,
     attribute: Annotated[
         Texts,
-        typer.Option(help="Column of categories. Of two or three, their intersection has a table, too. Of a deployment: all watched."),
+        typer.Option(
+            help="Column of categories. Of two or three, their intersection has a table, too. Of a "
+            "deployment: all watched."
+        ),
     ] = None,
     preset: Annotated[str | None, typer.Option(help=PRESET)] = None,
-    start: Annotated[str | None, typer.Option("--from", help="Start of the period of a deployment, such as 2026-01-01T00:00Z.")] = None,
+    start: Annotated[
+        str | None,
+        typer.Option("--from", help="Start of the period of a deployment, such as 2026-01-01T00:00Z."),
+    ] = None,
     end: Annotated[str | None, typer.Option("--to", help="End of the period, exclusive.")] = None,
-    sheets: Annotated[Texts, typer.Option(help="Sheet of a deployment's report, or all. Repeatable; by default of the preset.")] = None,
+    sheets: Annotated[
+        Texts,
+        typer.Option(help="Sheet of a deployment's report, or all. Repeatable; by default of the preset."),
+    ] = None,
     control: Annotated[Texts, typer.Option(help="Column that decisions may depend on. Repeatable.")] = None,
     reference: Annotated[Texts, typer.Option(help=REFERENCE_CATEGORY)] = None,
-    tool: Annotated[ToolKind, typer.Option(help="Kind of tool, for the sheet of ll144 of a deployment.")] = ToolKind.SELECTING,
-    prediction: Annotated[str | None, typer.Option(help="Column of the decisions of a tool that selects.")] = None,
+    tool: Annotated[
+        ToolKind, typer.Option(help="Kind of tool, for the sheet of ll144 of a deployment.")
+    ] = ToolKind.SELECTING,
+    prediction: Annotated[
+        str | None, typer.Option(help="Column of the decisions of a tool that selects.")
+    ] = None,
     score: Annotated[str | None, typer.Option(help=SCORE)] = None,
     favourable: Favourable = None,
     unfavourable: Unfavourable = None,
     number: Numbers = None,
     missing: MissingTexts = None,
     encoding: Encoding = "utf-8",
-    least_share: Annotated[float, typer.Option(help="Categories with a smaller share are left out of the ratios of ll144.")] = LEAST_SHARE,
+    least_share: Annotated[
+        float, typer.Option(help="Categories with a smaller share are left out of the ratios of ll144.")
+    ] = LEAST_SHARE,
     categories: CategoriesFile = None,
     form: Annotated[Format, typer.Option("--format", help="Format of the report.")] = Format.HTML,
-    output: Annotated[Path | None, typer.Option(help="File to write to; by default the report is printed.")] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="File to write to; by default the report is printed.")
+    ] = None,
 ) -> None:
-    """Make the tables that a rule on selections asks for. Empty cells of an attribute are an unknown category. Not legal advice."""
+    """Make the tables that a rule on selections asks for. Empty cells of an attribute are an unknown
+    category. Not legal advice.
+    """
     if context.invoked_subcommand is not None:
         return
     with refuse_errors():
         if (file is None) == (deployment is None):
-            raise InvalidInput.of("from_csv", "must name a file, or --deployment a deployment; one of the two")
+            raise InvalidInput.of(
+                "from_csv", "must name a file, or --deployment a deployment; one of the two"
+            )
         _require_output(output, form)
         if output and file:
             check_target(output, file)
@@ -92,7 +133,12 @@ def report(
             from .deployment_report import read_period, report_deployment  # noqa: PLC0415 - above
 
             span = read_period(start, end)
-            content = report_deployment(deployment, span, _choose_content(sheets, preset, attribute, control, tool, mappings), form.value)
+            content = report_deployment(
+                deployment,
+                span,
+                _choose_content(sheets, preset, attribute, control, tool, mappings),
+                form.value,
+            )
         elif file is not None:
             if preset not in list(PresetName):
                 stated = "it is left out" if preset is None else f"found {preset!r:.100}"
@@ -102,13 +148,21 @@ def report(
             listed = list_values({prediction: [*favourable, *(unfavourable or [])]})
             frame, notes = read(
                 file,
-                {"attribute": attribute, "prediction": [prediction], "score": [score], "control": control, "categories": weights},
+                {
+                    "attribute": attribute,
+                    "prediction": [prediction],
+                    "score": [score],
+                    "control": control,
+                    "categories": weights,
+                },
                 Declared([*(number or []), score, *weights], missing or [], listed, encoding),
             )
             mapped = [mapping.attribute for mapping in mappings]
             print_notes([*notes, *name_twins(frame, [name for name in attribute if name not in mapped])])
             if frame.empty:
-                raise InvalidInput.of("file", f"{file.name} has a header and no line below it, so there is nobody to count")
+                raise InvalidInput.of(
+                    "file", f"{file.name} has a header and no line below it, so there is nobody to count"
+                )
             titles = [mapping.attribute for mapping in mappings if mapping.weights]
             selection_report = report_selections(
                 frame,
@@ -148,7 +202,12 @@ def read_mappings(file: Path) -> tuple[CategoryMapping, ...]:
 
 
 def _choose_content(
-    sheets: Texts, preset: str | None, attribute: Texts, control: Texts, tool: ToolKind, categories: tuple[CategoryMapping, ...] = ()
+    sheets: Texts,
+    preset: str | None,
+    attribute: Texts,
+    control: Texts,
+    tool: ToolKind,
+    categories: tuple[CategoryMapping, ...] = (),
 ) -> SheetsWanted:
     return SheetsWanted(
         sheets=choose_sheets(tuple(sheets or ()), preset),
@@ -163,11 +222,22 @@ def _choose_content(
 @command.command()
 def verify(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, readable=True, help="Report of a deployment, in any format.")
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            readable=True,
+            help="Report of a deployment, in any format.",
+        ),
     ],
-    offline: Annotated[bool, typer.Option("--offline", help="Look at the file alone, without the database.")] = False,  # noqa: FBT002 - typer's way to declare a flag
+    offline: Annotated[  # noqa: FBT002 - typer's way to declare a flag
+        bool, typer.Option("--offline", help="Look at the file alone, without the database.")
+    ] = False,
 ) -> None:
-    """Verify a deployment's report: the file by its seal, and its checks and configuration by the database. Status 1 if one differs."""
+    """Verify a deployment's report: the file by its seal, and its checks and configuration by the
+    database. Status 1 if one differs.
+    """
     from .deployment_report import verify_report  # noqa: PLC0415 - a report of a file needs no database
 
     with refuse_errors():
@@ -179,11 +249,18 @@ def verify(
 def kept(
     deployment: Annotated[str, typer.Option(help="Id of the deployment.")],
     *,
-    report_id: Annotated[str | None, typer.Option("--id", help="Id of a report whose file is wanted; without it, all are listed.")] = None,
+    report_id: Annotated[
+        str | None,
+        typer.Option("--id", help="Id of a report whose file is wanted; without it, all are listed."),
+    ] = None,
     form: Annotated[Format, typer.Option("--format", help="Format of the file.")] = Format.PDF,
-    output: Annotated[Path | None, typer.Option(help="File to write to; by default the file is printed.")] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="File to write to; by default the file is printed.")
+    ] = None,
 ) -> None:
-    """List the schedules and kept reports of a deployment, or write the file of one, byte for byte as it was made."""
+    """List the schedules and kept reports of a deployment, or write the file of one, byte for byte as it
+    was made.
+    """
     from .kept_reports import list_kept, read_kept  # noqa: PLC0415 - a report of a file needs no database
 
     with refuse_errors():
@@ -198,16 +275,24 @@ def kept(
 
 @command.command()
 def schedule(
-    schedule_id: Annotated[str, typer.Argument(metavar="SCHEDULE", help="Id of the schedule, which you choose.")],
+    schedule_id: Annotated[
+        str, typer.Argument(metavar="SCHEDULE", help="Id of the schedule, which you choose.")
+    ],
     *,
     deployment: Annotated[str, typer.Option(help="Id of the deployment.")],
     every: Annotated[str, typer.Option(help="Rhythm: monthly, quarterly or yearly.")],
     name: Annotated[str | None, typer.Option(help="Name, for people; by default the id.")] = None,
-    preset: Annotated[str | None, typer.Option(help="Rule whose sheets are made; without one, all sheets.")] = None,
+    preset: Annotated[
+        str | None, typer.Option(help="Rule whose sheets are made; without one, all sheets.")
+    ] = None,
     attribute: Annotated[Texts, typer.Option(help="Watched attribute. Repeatable; by default all.")] = None,
     control: Annotated[Texts, typer.Option(help="Column that decisions may depend on. Repeatable.")] = None,
-    tool: Annotated[ToolKind, typer.Option(help="Kind of tool, for the sheet of ll144.")] = ToolKind.SELECTING,
-    channel: Annotated[Texts, typer.Option(help="Alert channel on which each report is announced. Repeatable.")] = None,
+    tool: Annotated[
+        ToolKind, typer.Option(help="Kind of tool, for the sheet of ll144.")
+    ] = ToolKind.SELECTING,
+    channel: Annotated[
+        Texts, typer.Option(help="Alert channel on which each report is announced. Repeatable.")
+    ] = None,
     off: Annotated[bool, typer.Option("--off", help="Keep the schedule, but make no reports.")] = False,
 ) -> None:
     """Keep a report of each month, quarter or year of a deployment, in UTC, six hours after its end."""
@@ -215,4 +300,8 @@ def schedule(
 
     with refuse_errors():
         query = _choose_content(None, preset, attribute, control, tool)
-        typer.echo(set_schedule(deployment, schedule_id, query, name=name, rhythm=every, channels=channel or (), is_off=off))
+        typer.echo(
+            set_schedule(
+                deployment, schedule_id, query, name=name, rhythm=every, channels=channel or (), is_off=off
+            )
+        )

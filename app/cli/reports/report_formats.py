@@ -51,11 +51,17 @@ def render_csv(report: SelectionReport) -> str:
     for name, sheet in report.sheets_json().items():
         names |= dict.fromkeys(COLUMNS[name])
         for table in sheet["tables"]:
-            rows += [{"sheet": name.value, "attribute": table["attribute"]} | _flatten(row) for row in table["rows"]]
+            rows += [
+                {"sheet": name.value, "attribute": table["attribute"]} | _flatten(row)
+                for row in table["rows"]
+            ]
     for counted in report.records:
-        counts = {"counted": counted.counted} | {reason["text"]: reason["count"] for reason in counted.to_json()["left_out"]}
+        counts = {"counted": counted.counted} | {
+            reason["text"]: reason["count"] for reason in counted.to_json()["left_out"]
+        }
         rows += [
-            {"sheet": "records", "attribute": counted.attribute, "category": text, "applicants": count} for text, count in counts.items()
+            {"sheet": "records", "attribute": counted.attribute, "category": text, "applicants": count}
+            for text, count in counts.items()
         ]
     names |= dict.fromkeys(name for row in rows for name in row)
     written = io.StringIO()
@@ -80,7 +86,10 @@ def _flatten(row: Mapping[str, Any], before: str = "") -> dict[str, Any]:
             flat |= _flatten(value, path)
         elif isinstance(value, list) and value and isinstance(value[0], Mapping):
             for element in value:
-                flat |= _flatten({key: cell for key, cell in element.items() if key != "quantile"}, f"{path}.{element['quantile']:g}")
+                flat |= _flatten(
+                    {key: cell for key, cell in element.items() if key != "quantile"},
+                    f"{path}.{element['quantile']:g}",
+                )
         else:
             flat[path] = " ".join(value) if isinstance(value, list) else value
     return flat

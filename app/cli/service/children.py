@@ -24,11 +24,14 @@ class ChildSpec:
 
 
 class Child(subprocess.Popen[bytes]):
-    """One run of a `ChildSpec`, in its own session, so that Ctrl-C reaches only the supervisor; its id is also that of its group."""
+    """One run of a `ChildSpec`, in its own session, so that Ctrl-C reaches only the supervisor; its id is
+    also that of its group.
+    """
 
     def __init__(self, spec: ChildSpec) -> None:
         self.spec = spec
-        # A supervisor that is killed outright takes Postgres along, so there is nothing left to finish in good order.
+        # A supervisor that is killed outright takes Postgres along, so there is nothing left to finish in
+        # good order.
         super().__init__(
             tied_command(spec.command, signal.SIGKILL),
             stdin=subprocess.DEVNULL,
@@ -38,9 +41,13 @@ class Child(subprocess.Popen[bytes]):
         )
 
     def wait_for_end(self) -> None:
-        """Waits until it and the processes it started have ended: by themselves within `stop_seconds`, else killed."""
+        """Waits until it and the processes it started have ended: by themselves within `stop_seconds`,
+        else killed.
+        """
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.wait(self.spec.stop_seconds)
-        with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS answers "not permitted" for a group of zombies
+        with contextlib.suppress(
+            ProcessLookupError, PermissionError
+        ):  # macOS answers "not permitted" for a group of zombies
             os.killpg(self.pid, signal.SIGKILL)
         self.wait()

@@ -50,8 +50,9 @@ def run_service(
 ) -> None:
     """Runs until `stop` is set; then every process that was started has ended. Call it from the main thread.
 
-    `prepare` is called with the migrated database before anything serves, `conclude` after everything has served, `greet` once the
-    service is ready. `companions` returns, for the database's URL, further processes to run; `environment` is for all of them.
+    `prepare` is called with the migrated database before anything serves, `conclude` after everything has
+    served, `greet` once the service is ready. `companions` returns, for the database's URL, further
+    processes to run; `environment` is for all of them.
     """
     with (
         listening(settings.host, settings.port, processes=settings.api_processes) as listeners,
@@ -97,7 +98,8 @@ def _prepare_database(url: str, settings: Settings, prepare: Callable[[Database]
     with contextlib.closing(Database(url, pool_size=1)) as database:
         migrate(database)
         with database.transaction() as session:
-            # Now, and once: the API would find this error too, but only to die and be restarted again and again.
+            # Now, and once: the API would find this error too, but only to die and be restarted again and
+            # again.
             Deployments(session, open_secret_box(settings)).verify_sealer()
         warn_of_foreign_tables(database)
         prepare(database)
@@ -137,22 +139,30 @@ def reachable_host(host: str) -> str:
 
 @contextlib.contextmanager
 def listening(host: str, port: int, *, processes: int) -> Iterator[list[socket.socket]]:
-    """Yields a socket for each of the processes, all on one address, among which the system spreads connections. `::` is IPv4 as well.
+    """Yields a socket for each of the processes, all on one address, among which the system spreads
+    connections. `::` is IPv4 as well.
 
     Opened here, so that a taken port is reported at once, and callers wait while a process starts again.
     """
     with contextlib.ExitStack() as opened:
         try:
-            family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+            family, _, _, _, address = socket.getaddrinfo(
+                host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            )[0]
             is_dual = host == "::" and socket.has_dualstack_ipv6()
             listen = partial(socket.create_server, family=family, backlog=BACKLOG, dualstack_ipv6=is_dual)
             alone = opened.enter_context(listen(address[:2]))
             listeners = [alone]
             if processes > 1:
-                # The first socket only found out that the address is free: with another service of several processes it would be shared.
+                # The first socket only found out that the address is free: with another service of several
+                # processes it would be shared.
                 address = alone.getsockname()
                 alone.close()
-                listeners = [opened.enter_context(listen(address[:2], reuse_port=True)) for _ in range(processes)]
+                listeners = [
+                    opened.enter_context(listen(address[:2], reuse_port=True)) for _ in range(processes)
+                ]
         except OSError as error:
-            raise SetupError(f"Cannot listen on {host}:{port}: {error.strerror}. Set EVENHAND_HOST or EVENHAND_PORT.") from error
+            raise SetupError(
+                f"Cannot listen on {host}:{port}: {error.strerror}. Set EVENHAND_HOST or EVENHAND_PORT."
+            ) from error
         yield listeners

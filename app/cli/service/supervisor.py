@@ -26,7 +26,9 @@ class Foundation(Protocol):
 
 
 class Backoff:
-    """Decides when a dead process may start again: at once, then after growing delays while it keeps dying."""
+    """Decides when a dead process may start again: at once, then after growing delays while it keeps
+    dying.
+    """
 
     def __init__(self) -> None:
         self._delay = 0.0
@@ -39,10 +41,16 @@ class Backoff:
         self._due = 0.0
 
     def is_due(self, now: float) -> bool:
-        """Returns whether it, found dead at `now`, may start; the first call after a death begins the wait."""
+        """Returns whether it, found dead at `now`, may start; the first call after a death begins the
+        wait.
+        """
         if not self._due:
             steady = now - self._started >= STEADY_SECONDS
-            self._delay = FIRST_DELAY_SECONDS if steady or not self._delay else min(2 * self._delay, LONGEST_DELAY_SECONDS)
+            self._delay = (
+                FIRST_DELAY_SECONDS
+                if steady or not self._delay
+                else min(2 * self._delay, LONGEST_DELAY_SECONDS)
+            )
             self._due = now + self._delay
         return now >= self._due
 
@@ -51,7 +59,11 @@ class Supervisor:
     """Runs the children of `specs` on a foundation that is already up."""
 
     def __init__(
-        self, specs: Sequence[ChildSpec], *, foundation: Foundation | None = None, clock: Callable[[], float] = time.monotonic
+        self,
+        specs: Sequence[ChildSpec],
+        *,
+        foundation: Foundation | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._specs = {spec.name: spec for spec in specs}
         self._foundation = foundation

@@ -19,7 +19,9 @@ def worker() -> None:
     """Run checks, and send alerts, for the service with the same DATABASE_URL."""
     settings = service_settings()
     if settings.database_url is None:
-        raise SetupError("`evenhand worker` needs DATABASE_URL. On one machine `evenhand serve` already runs a worker.")
+        raise SetupError(
+            "`evenhand worker` needs DATABASE_URL. On one machine `evenhand serve` already runs a worker."
+        )
     # A wrong address is reported at the start; a database that goes away later is waited for.
     with open_database(settings) as database:
         require_suitable(database)

@@ -50,8 +50,8 @@ def has_data(data_dir: Path) -> bool:
 def settle(data_dir: Path, system_dir: Path) -> Place:
     """Returns the place of the server of `data_dir`, an existing folder; the same at every start.
 
-    As root the server runs as another account. If that cannot reach `data_dir`, the data goes to a new folder under `system_dir`, and a
-    pointer file has its path.
+    As root the server runs as another account. If that cannot reach `data_dir`, the data goes to a new
+    folder under `system_dir`, and a pointer file has its path.
     """
     try:
         home = data_dir.resolve()
@@ -59,13 +59,15 @@ def settle(data_dir: Path, system_dir: Path) -> Place:
         data = _read_location(home)
         if pointer.exists() and not data.parent.exists():
             raise SetupError(
-                f"The database of {home} was in {data}, which is gone. Bring it back, or delete {pointer} to start with an empty one."
+                f"The database of {home} was in {data}, which is gone. Bring it back, or delete {pointer} "
+                "to start with an empty one."
             )
         account = _choose_account(data)
         if not account.can_reach(data):
             if data.exists():
                 raise SetupError(
-                    f"The account {account.name}, which runs the server of {data}, cannot reach it: a folder above it is closed to that "
+                    f"The account {account.name}, which runs the server of {data}, cannot reach it: a "
+                    "folder above it is closed to that "
                     "account."
                 )
             data = _create_elsewhere(home, system_dir, account)
@@ -75,7 +77,9 @@ def settle(data_dir: Path, system_dir: Path) -> Place:
 
 
 def _unusable(data_dir: Path, error: OSError) -> SetupError:
-    return SetupError(f"The data folder {data_dir} cannot be used: {error}. Set EVENHAND_DATA_DIR to another one.")
+    return SetupError(
+        f"The data folder {data_dir} cannot be used: {error}. Set EVENHAND_DATA_DIR to another one."
+    )
 
 
 def _read_location(home: Path) -> Path:
@@ -84,14 +88,19 @@ def _read_location(home: Path) -> Path:
 
 
 def _choose_account(data: Path) -> Account:
-    """The owner of the data, so that the first start's choice stays; for root, never root itself nor `nobody`."""
+    """The owner of the data, so that the first start's choice stays; for root, never root itself nor
+    `nobody`.
+    """
     me = current_account()
     if not data.exists():
         return me if me.uid != 0 else unprivileged_account()
     status = data.stat()
     owner = Account(status.st_uid, status.st_gid)
     if me.uid not in {0, owner.uid}:
-        raise SetupError(f"{data} belongs to {owner.name}; run as that user or as root, or set EVENHAND_DATA_DIR to another folder.")
+        raise SetupError(
+            f"{data} belongs to {owner.name}; run as that user or as root, or set EVENHAND_DATA_DIR to "
+            "another folder."
+        )
     if me.uid == 0 and (owner.uid == 0 or is_nobody(owner)):
         return unprivileged_account()
     return owner
@@ -106,7 +115,8 @@ def _create_elsewhere(home: Path, system_dir: Path, account: Account) -> Path:
     data = folder / "postgres"
     if not account.can_reach(data):
         raise SetupError(
-            f"The account {account.name} can reach neither {home} nor {system_dir}. Set EVENHAND_DATA_DIR to a folder it can reach."
+            f"The account {account.name} can reach neither {home} nor {system_dir}. Set EVENHAND_DATA_DIR "
+            "to a folder it can reach."
         )
     (home / POINTER).write_text(f"{data}\n", encoding="utf-8")
     log.warning("postgres_data_elsewhere", reason=f"{account.name} cannot reach {home}", data=str(data))
@@ -118,7 +128,11 @@ def _choose_socket_dir(data: Path, account: Account) -> Path:
     if len(os.fsencode(data / f".s.PGSQL.{PORT}")) <= LONGEST_SOCKET_PATH and "," not in str(data):
         return data
     name = f"evenhand-{hashlib.sha256(os.fsencode(data)).hexdigest()[:16]}"
-    roomy = [Path(base).resolve() for base in (tempfile.gettempdir(), "/tmp") if len(os.fsencode(base)) <= LONGEST_SOCKET_PATH // 2]  # noqa: S108 - the folder in it is private
+    roomy = [
+        Path(base).resolve()
+        for base in (tempfile.gettempdir(), "/tmp")  # noqa: S108 - the folder in it is private
+        if len(os.fsencode(base)) <= LONGEST_SOCKET_PATH // 2
+    ]
     folder = next(base for base in roomy if account.can_reach(base / name)) / name
     try:
         folder.mkdir(mode=0o700)
@@ -126,8 +140,13 @@ def _choose_socket_dir(data: Path, account: Account) -> Path:
     except FileExistsError:
         # Others may write in the temp folder, so it must be ours and closed, or it is a trap.
         status = folder.lstat()
-        if not stat.S_ISDIR(status.st_mode) or status.st_uid != account.uid or stat.S_IMODE(status.st_mode) != stat.S_IRWXU:
+        if (
+            not stat.S_ISDIR(status.st_mode)
+            or status.st_uid != account.uid
+            or stat.S_IMODE(status.st_mode) != stat.S_IRWXU
+        ):
             raise SetupError(
-                f"{folder}, where the database's socket belongs, is not a private folder of {account.name}. Remove it."
+                f"{folder}, where the database's socket belongs, is not a private folder of {account.name}. "
+                "Remove it."
             ) from None
     return folder

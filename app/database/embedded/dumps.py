@@ -29,8 +29,17 @@ def dump(url: str, file: Path) -> None:
     """Writes the whole database at one moment to `file`; blocks nobody."""
     address, environment = _connection(url)
     with tempfile.TemporaryFile() as output:
-        command = [client_program("pg_dump"), "--format=custom", *LEFT_OUT, "--no-password", f"--file={file}", f"--dbname={address}"]
-        ended = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment, check=False)  # noqa: S603
+        command = [
+            client_program("pg_dump"),
+            "--format=custom",
+            *LEFT_OUT,
+            "--no-password",
+            f"--file={file}",
+            f"--dbname={address}",
+        ]
+        ended = subprocess.run(  # noqa: S603
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment, check=False
+        )
         if ended.returncode != 0:
             raise SetupError(f"The database could not be dumped: {_last_words(output)}")
 
@@ -50,7 +59,9 @@ def _read_dump(file: Path, *options: str) -> str:
     command = [client_program("pg_restore"), *options, str(file)]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, env=_plain_environment())  # noqa: S603
     if ended.returncode != 0:
-        raise SetupError(f"{file} is not a backup that can be read: {ended.stderr.strip()[-LAST_WORDS_BYTES:]}")
+        raise SetupError(
+            f"{file} is not a backup that can be read: {ended.stderr.strip()[-LAST_WORDS_BYTES:]}"
+        )
     return ended.stdout
 
 
@@ -58,12 +69,27 @@ def load(file: Path, url: str, *, first: str) -> None:
     """Runs the statements `first`, then the dump, in one transaction."""
     address, environment = _connection(url)
     reading = [client_program("pg_restore"), *LEFT_OUT, "--file=-", str(file)]
-    writing = [client_program("psql"), "--no-psqlrc", "--quiet", "--no-password", "--set=ON_ERROR_STOP=1", "--set=VERBOSITY=terse"]
+    writing = [
+        client_program("psql"),
+        "--no-psqlrc",
+        "--quiet",
+        "--no-password",
+        "--set=ON_ERROR_STOP=1",
+        "--set=VERBOSITY=terse",
+    ]
     writing += ["--file=-", f"--dbname={address}"]
     with tempfile.TemporaryFile() as reader_words, tempfile.TemporaryFile() as writer_words:
         with (
-            _run(writing, environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=writer_words) as writer,
-            _run(reading, _plain_environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=reader_words) as reader,
+            _run(
+                writing, environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=writer_words
+            ) as writer,
+            _run(
+                reading,
+                _plain_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=reader_words,
+            ) as reader,
         ):
             source, target = cast("IO[bytes]", reader.stdout), cast("IO[bytes]", writer.stdin)
             with contextlib.suppress(BrokenPipeError):  # its output says why
@@ -80,13 +106,19 @@ def load(file: Path, url: str, *, first: str) -> None:
             with contextlib.suppress(BrokenPipeError):
                 target.close()
         if reader.returncode != 0 and writer.returncode == 0:
-            raise SetupError(f"{file} could not be read to its end, so nothing was changed: {_last_words(reader_words)}")
+            raise SetupError(
+                f"{file} could not be read to its end, so nothing was changed: {_last_words(reader_words)}"
+            )
         if writer.returncode != 0:
-            raise SetupError(f"The database refused the backup, so nothing was changed: {_last_words(writer_words)}")
+            raise SetupError(
+                f"The database refused the backup, so nothing was changed: {_last_words(writer_words)}"
+            )
 
 
 @contextlib.contextmanager
-def _run(command: list[str], environment: Mapping[str, str], **files: int | IO[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+def _run(
+    command: list[str], environment: Mapping[str, str], **files: int | IO[bytes]
+) -> Iterator[subprocess.Popen[bytes]]:
     with subprocess.Popen(command, env=environment, **files) as process:  # type: ignore[call-overload]  # noqa: S603
         try:
             yield process

@@ -86,16 +86,28 @@ def make_cluster(programs: Path, place: Place) -> None:
             "--auth-host=reject",
         ]
         tied = tied_command(command, signal.SIGKILL, place.other_account)
-        result = subprocess.run(tied, capture_output=True, text=True, check=False, cwd="/", env=_environment(), start_new_session=True)  # noqa: S603
+        result = subprocess.run(  # noqa: S603
+            tied,
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd="/",
+            env=_environment(),
+            start_new_session=True,
+        )
         if result.returncode != 0:
-            raise SetupError(f"No database could be created in {place.data}: {(result.stderr or result.stdout).strip()}")
+            raise SetupError(
+                f"No database could be created in {place.data}: {(result.stderr or result.stdout).strip()}"
+            )
         fresh.rename(place.data)
     except OSError as error:
         raise SetupError(f"No database could be created in {place.data}: {error}") from error
 
 
 def hand_over(place: Place) -> None:
-    """Gives the data to the server's account (older versions ran as `nobody`). Call only when no server runs on it."""
+    """Gives the data to the server's account (older versions ran as `nobody`). Call only when no server
+    runs on it.
+    """
     if place.data.stat().st_uid == place.account.uid:
         return
     log.warning("postgres_data_handed_over", data=str(place.data), account=place.account.name)
@@ -103,9 +115,13 @@ def hand_over(place: Place) -> None:
         for folder, folders, files in os.walk(place.data):
             for name in [*folders, *files]:
                 os.chown(Path(folder) / name, place.account.uid, place.account.gid, follow_symlinks=False)
-        os.chown(place.data, place.account.uid, place.account.gid)  # last: until then the next start begins from scratch
+        os.chown(
+            place.data, place.account.uid, place.account.gid
+        )  # last: until then the next start begins from scratch
     except OSError as error:
-        raise SetupError(f"{place.data} cannot be given to the account {place.account.name}: {error}") from error
+        raise SetupError(
+            f"{place.data} cannot be given to the account {place.account.name}: {error}"
+        ) from error
 
 
 def start_server(programs: Path, place: Place) -> subprocess.Popen[bytes]:
@@ -188,7 +204,8 @@ SYSTEM_DIR = Path("/var/lib/evenhand")
 class EmbeddedPostgres:
     """A Postgres for the data in `data_dir`, on a socket that only its owner may use.
 
-    Start it from a thread that lives as long as the server is needed: on Linux the server shuts down when that thread ends.
+    Start it from a thread that lives as long as the server is needed: on Linux the server shuts down when
+    that thread ends.
     """
 
     def __init__(self, data_dir: Path, *, system_dir: Path = SYSTEM_DIR) -> None:
@@ -207,10 +224,13 @@ class EmbeddedPostgres:
         return _url(self._socket_dir, NAME)
 
     def start(self, *, creates: bool = True) -> str:
-        """Returns the URL of a running or new server; without data an empty database if `creates` is set. May be called again."""
+        """Returns the URL of a running or new server; without data an empty database if `creates` is set.
+        May be called again.
+        """
         if not creates and not has_data(self._data_dir):
             raise SetupError(
-                f"There is no database in {self._data_dir}. Set EVENHAND_DATA_DIR to the data folder of the service, which it prints at "
+                f"There is no database in {self._data_dir}. Set EVENHAND_DATA_DIR to the data folder of the "
+                "service, which it prints at "
                 "its start (or DATABASE_URL, if it has that), or start the service first: evenhand serve."
             )
         make_folder(self._data_dir)
@@ -226,17 +246,27 @@ class EmbeddedPostgres:
                 else:
                     make_cluster(programs, place)
                 self._process = start_server(programs, place)
-                log.info("postgres_started", data=str(place.data), account=place.account.name, pid=self._process.pid)
+                log.info(
+                    "postgres_started",
+                    data=str(place.data),
+                    account=place.account.name,
+                    pid=self._process.pid,
+                )
             self._place = place
             self._socket_dir = running.socket_dir if running else place.socket_dir
             self._users.join()
             # Separate from making the cluster: the next start completes an interrupted one.
             try:
                 with psycopg.connect(_url(self._socket_dir, "postgres"), autocommit=True) as connection:
-                    if connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [NAME]).fetchone() is None:
+                    if (
+                        connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [NAME]).fetchone()
+                        is None
+                    ):
                         connection.execute(f"CREATE DATABASE {NAME}")
             except psycopg.Error as error:
-                raise SetupError(f"The embedded database started but could not be prepared: {error}") from error
+                raise SetupError(
+                    f"The embedded database started but could not be prepared: {error}"
+                ) from error
         return self.url
 
     def is_running(self) -> bool:
@@ -274,7 +304,9 @@ class EmbeddedPostgres:
 
 
 @contextlib.contextmanager
-def embedded_postgres(data_dir: Path, *, system_dir: Path = SYSTEM_DIR, creates: bool = True) -> Iterator[str]:
+def embedded_postgres(
+    data_dir: Path, *, system_dir: Path = SYSTEM_DIR, creates: bool = True
+) -> Iterator[str]:
     """Yields the URL of the server, which runs for the length of the block."""
     server = EmbeddedPostgres(data_dir, system_dir=system_dir)
     try:
@@ -293,11 +325,16 @@ def _find_running(place: Place) -> Postmaster | None:
         if running.is_ready:
             with (
                 contextlib.suppress(psycopg.OperationalError),
-                psycopg.connect(_url(running.socket_dir, "postgres"), connect_timeout=5, autocommit=True) as connection,
+                psycopg.connect(
+                    _url(running.socket_dir, "postgres"), connect_timeout=5, autocommit=True
+                ) as connection,
             ):
                 if connection.execute("SELECT 1").fetchone() == (1,):
                     return running
         if time.monotonic() > deadline:
-            raise SetupError(f"A Postgres (process {running.pid}) runs on {place.data} but does not answer; see {place.log}.")
+            raise SetupError(
+                f"A Postgres (process {running.pid}) runs on {place.data} but does not answer; see "
+                f"{place.log}."
+            )
         time.sleep(POLL_SECONDS)
     return None

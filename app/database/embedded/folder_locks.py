@@ -22,7 +22,8 @@ def one_at_a_time(data_dir: Path) -> Iterator[None]:
         while not _take(descriptor, fcntl.LOCK_EX):
             if time.monotonic() > deadline:
                 raise SetupError(
-                    f"Another process has been starting or stopping the database in {data_dir} for {WAIT_SECONDS:.0f} seconds."
+                    f"Another process has been starting or stopping the database in {data_dir} for "
+                    f"{WAIT_SECONDS:.0f} seconds."
                 )
             time.sleep(POLL_SECONDS)
         yield
@@ -58,7 +59,9 @@ def _open(path: Path) -> int:
     try:
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise SetupError(f"{path} cannot be opened: {error}. Run as the user who owns the data folder.") from error
+        raise SetupError(
+            f"{path} cannot be opened: {error}. Run as the user who owns the data folder."
+        ) from error
 
 
 def _take(descriptor: int, kind: int) -> bool:

@@ -1,7 +1,8 @@
 """Becomes another program that gets a signal when the process that started it ends. Imports nothing of ours.
 
-Run by path (`python -I -S launch.py PARENT SIGNAL ACCOUNT PROGRAM [ARGUMENT…]`): no Python code between fork and exec. PARENT is a process
-id; SIGNAL is sent when its thread ends (Linux only); ACCOUNT is `uid:gid`, or `-`.
+Run by path (`python -I -S launch.py PARENT SIGNAL ACCOUNT PROGRAM [ARGUMENT…]`): no Python code between
+fork and exec. PARENT is a process id; SIGNAL is sent when its thread ends (Linux only); ACCOUNT is
+`uid:gid`, or `-`.
 """
 
 import ctypes

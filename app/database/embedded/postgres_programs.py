@@ -21,10 +21,15 @@ log = structlog.get_logger()
 
 
 def programs_for(account: Account, system_dir: Path) -> Path:
-    """Returns the `bin` folder that `account` can run: programs in a private home are copied once into `system_dir`."""
+    """Returns the `bin` folder that `account` can run: programs in a private home are copied once into
+    `system_dir`.
+    """
     package = _package_folder()
     install = package / INSTALL
-    needed = [install / "bin" / name for name in COPIED_PROGRAMS] + [install / "share" / "postgresql" / "postgres.bki", _libraries(package)]
+    needed = [install / "bin" / name for name in COPIED_PROGRAMS] + [
+        install / "share" / "postgresql" / "postgres.bki",
+        _libraries(package),
+    ]
     if all(account.can_use(path) for path in needed if path.exists()):
         return install / "bin"
 
@@ -34,7 +39,8 @@ def programs_for(account: Account, system_dir: Path) -> Path:
             _copy_programs(package, target)
         except OSError as error:
             raise SetupError(
-                f"The Postgres programs in {package} cannot be used by the account {account.name}, and copying them to {target} "
+                f"The Postgres programs in {package} cannot be used by the account {account.name}, and "
+                f"copying them to {target} "
                 f"failed: {error}. Install into a folder that all may read, or set DATABASE_URL."
             ) from error
         log.info("postgres_programs_copied", source=str(package), target=str(target), account=account.name)
@@ -44,7 +50,10 @@ def programs_for(account: Account, system_dir: Path) -> Path:
 def client_program(name: str) -> str:
     path = _package_folder() / INSTALL / "bin" / name
     if not path.exists():
-        raise SetupError(f"{WHEEL} has no {name} for this machine. Back up and restore with that of a Postgres of the same version.")
+        raise SetupError(
+            f"{WHEEL} has no {name} for this machine. Back up and restore with that of a Postgres of the "
+            "same version."
+        )
     return str(path)
 
 
@@ -53,7 +62,9 @@ def _package_folder() -> Path:
     locations = spec.submodule_search_locations if spec else None
     folder = Path(locations[0]).resolve() if locations else None
     if folder is None or not (folder / INSTALL / "bin" / "postgres").exists():
-        raise SetupError(f"No Postgres programs found: is {WHEEL} installed for this machine? Or set DATABASE_URL.")
+        raise SetupError(
+            f"No Postgres programs found: is {WHEEL} installed for this machine? Or set DATABASE_URL."
+        )
     return folder
 
 

@@ -30,13 +30,16 @@ def find_postmaster(data: Path) -> Postmaster | None:
 def forget_dead(data: Path, socket_dir: Path) -> None:
     """Clears the remains of a dead server. Call only when `postmaster_of(data)` is None.
 
-    Postgres refuses to start while the process id in the file exists, though it may be another's. The file must stay: by its shared-memory
-    key the next server notices a query that still runs. So our id is written into it, which the server ignores as its parent's.
+    Postgres refuses to start while the process id in the file exists, though it may be another's. The file
+    must stay: by its shared-memory key the next server notices a query that still runs. So our id is
+    written into it, which the server ignores as its parent's.
     """
     lines = _read_pid_file(data)
     if lines:
         content = "\n".join([str(os.getpid()), *lines[1:]]) + "\n"
-        with (data / "postmaster.pid").open("r+", encoding="utf-8") as file:  # the server's account stays the owner
+        with (data / "postmaster.pid").open(
+            "r+", encoding="utf-8"
+        ) as file:  # the server's account stays the owner
             file.write(content)
             file.truncate()
     socket = socket_dir / f".s.PGSQL.{PORT}"
@@ -55,8 +58,12 @@ def _read_command_line(pid: int) -> str:
     """Empty for a zombie or none; needs no rights over the process."""
     if Path("/proc/self").exists():
         try:
-            return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="surrogateescape").replace("\0", " ")
+            return (
+                Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="surrogateescape").replace("\0", " ")
+            )
         except (FileNotFoundError, ProcessLookupError):
             return ""
-    answer = subprocess.run(["/bin/ps", "-ww", "-o", "command=", "-p", str(pid)], capture_output=True, text=True, check=False)  # noqa: S603
+    answer = subprocess.run(  # noqa: S603
+        ["/bin/ps", "-ww", "-o", "command=", "-p", str(pid)], capture_output=True, text=True, check=False
+    )
     return answer.stdout

@@ -11,10 +11,21 @@ from .system_account import Account
 LAUNCHER = Path(__file__).with_name("launch.py")
 
 
-def tied_command(command: Sequence[str], death_signal: signal.Signals, account: Account | None = None) -> list[str]:
+def tied_command(
+    command: Sequence[str], death_signal: signal.Signals, account: Account | None = None
+) -> list[str]:
     """Returns a command line of `command`, which gets `death_signal` when the starting thread ends.
 
     Only root may request an `account`. Process id and exit status are the program's own.
     """
     who = "-" if account is None else f"{account.uid}:{account.gid}"
-    return [sys.executable, "-I", "-S", str(LAUNCHER), str(os.getpid()), str(int(death_signal)), who, *command]
+    return [
+        sys.executable,
+        "-I",
+        "-S",
+        str(LAUNCHER),
+        str(os.getpid()),
+        str(int(death_signal)),
+        who,
+        *command,
+    ]

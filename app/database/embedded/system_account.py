@@ -56,7 +56,9 @@ def current_account() -> Account:
 
 
 def unprivileged_account() -> Account:
-    """Returns the account that runs Postgres instead of root: `evenhand` or `postgres`; creates `evenhand` if needed."""
+    """Returns the account that runs Postgres instead of root: `evenhand` or `postgres`; creates `evenhand`
+    if needed.
+    """
     existing = next((account for account in map(_find_account, NAMES) if account is not None), None)
     if existing is not None:
         return existing
@@ -80,7 +82,8 @@ def unprivileged_account() -> Account:
     created = _find_account(OWN_NAME)
     if created is None:
         raise SetupError(
-            f"Postgres does not run as root, and no account for it could be created: {reason}. Create one named {OWN_NAME}, or run as an "
+            f"Postgres does not run as root, and no account for it could be created: {reason}. Create one "
+            f"named {OWN_NAME}, or run as an "
             "ordinary user."
         )
     log.warning("account_created", account=OWN_NAME, reason="Postgres does not run as root")

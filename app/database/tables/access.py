@@ -5,11 +5,24 @@ from datetime import datetime
 from sqlalchemy import BigInteger, ForeignKey, Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import BoundDeploymentNo, BytesKey, Int64, JsonObject, Row, RowNo, ShortRowNo, StoredAt, TextKey, UniqueText
+from .base import (
+    BoundDeploymentNo,
+    BytesKey,
+    Int64,
+    JsonObject,
+    Row,
+    RowNo,
+    ShortRowNo,
+    StoredAt,
+    TextKey,
+    UniqueText,
+)
 
 
 class UserRow(Row):
-    """One person. `password_hash` is Argon2's text; a person of an issuer has `issuer` and `subject` instead."""
+    """One person. `password_hash` is Argon2's text; a person of an issuer has `issuer` and `subject`
+    instead.
+    """
 
     __tablename__ = "users"
     __table_args__ = (UniqueConstraint("issuer", "subject"),)
@@ -28,7 +41,8 @@ class UserRow(Row):
 class SessionRow(Row):
     """One log-in of a browser, by a user or with an API key: exactly one of the numbers is there.
 
-    `token_hash` is the SHA-256 of the cookie. `id_token` is an issuer's, encrypted: it is sent back at log-out.
+    `token_hash` is the SHA-256 of the cookie. `id_token` is an issuer's, encrypted: it is sent back at
+    log-out.
     """
 
     __tablename__ = "sessions"

@@ -5,7 +5,20 @@ from datetime import datetime
 from sqlalchemy import ForeignKey, Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import AlertNo, ChannelKey, DeploymentNo, Int64, JsonObject, MadeId, QueuedRow, Row, RowNo, ShortRowNo, StoredAt, UniqueText
+from .base import (
+    AlertNo,
+    ChannelKey,
+    DeploymentNo,
+    Int64,
+    JsonObject,
+    MadeId,
+    QueuedRow,
+    Row,
+    RowNo,
+    ShortRowNo,
+    StoredAt,
+    UniqueText,
+)
 
 
 class AlertChannelRow(Row):
@@ -48,12 +61,19 @@ class AlertRuleChannelRow(Row):
 class AlertRow(Row):
     """One alert. `subject` is a digest: names may be longer than an index takes.
 
-    The unique index opens an alert once. It outlives its rule, whose id and name it keeps. `change` says why its figure changed.
+    The unique index opens an alert once. It outlives its rule, whose id and name it keeps. `change` says
+    why its figure changed.
     """
 
     __tablename__ = "alerts"
     __table_args__ = (
-        Index("alerts_one_open_idx", "rule_no", "subject", unique=True, postgresql_where=text("resolved_at IS NULL")),
+        Index(
+            "alerts_one_open_idx",
+            "rule_no",
+            "subject",
+            unique=True,
+            postgresql_where=text("resolved_at IS NULL"),
+        ),
         Index("alerts_deployment_no_no_idx", "deployment_no", "no"),
         Index("alerts_open_idx", "deployment_no", postgresql_where=text("resolved_at IS NULL")),
     )
@@ -111,7 +131,13 @@ class NotificationRow(QueuedRow):
 
     __tablename__ = "notifications"
     __table_args__ = (
-        Index("notifications_waiting_idx", "channel_no", "state", "no", postgresql_where=text("claimable_at IS NOT NULL")),
+        Index(
+            "notifications_waiting_idx",
+            "channel_no",
+            "state",
+            "no",
+            postgresql_where=text("claimable_at IS NOT NULL"),
+        ),
         Index("notifications_leased_idx", "channel_no", postgresql_where=text("lease_token IS NOT NULL")),
         Index("notifications_channel_no_no_idx", "channel_no", "no"),
         Index("notifications_alert_no_idx", "alert_no"),

@@ -39,22 +39,34 @@ BytesKey = Annotated[bytes, mapped_column(primary_key=True)]
 TimeKey = Annotated[datetime, mapped_column(primary_key=True)]
 
 DeploymentNo = Annotated[int, mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"))]
-BoundDeploymentNo = Annotated[int | None, mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), index=True)]
-DeploymentKey = Annotated[int, mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), primary_key=True)]
+BoundDeploymentNo = Annotated[
+    int | None, mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), index=True)
+]
+DeploymentKey = Annotated[
+    int, mapped_column(ForeignKey("deployments.no", ondelete="CASCADE"), primary_key=True)
+]
 AlertNo = Annotated[int, mapped_column(BigInteger, ForeignKey("alerts.no", ondelete="CASCADE"))]
 CheckNo = Annotated[int, mapped_column(BigInteger, ForeignKey("checks.no", ondelete="CASCADE"), index=True)]
-ChannelKey = Annotated[int, mapped_column(ForeignKey("alert_channels.no", ondelete="CASCADE"), primary_key=True, index=True)]
+ChannelKey = Annotated[
+    int, mapped_column(ForeignKey("alert_channels.no", ondelete="CASCADE"), primary_key=True, index=True)
+]
 
 
 class Row(DeclarativeBase):
     """One stored row. Timestamps are aware; dicts and lists are JSONB."""
 
     metadata = MetaData(naming_convention=CONSTRAINT_NAMES)
-    type_annotation_map: ClassVar[dict[Any, Any]] = {datetime: DateTime(timezone=True), JsonObject: Json, JsonList: Json}
+    type_annotation_map: ClassVar[dict[Any, Any]] = {
+        datetime: DateTime(timezone=True),
+        JsonObject: Json,
+        JsonList: Json,
+    }
 
 
 class QueuedRow(Row):
-    """A row that one process at a time works on. `claimable_at` is when one may take it; NULL once it is over."""
+    """A row that one process at a time works on. `claimable_at` is when one may take it; NULL once it is
+    over.
+    """
 
     __abstract__ = True
 

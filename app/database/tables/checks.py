@@ -2,7 +2,19 @@
 
 from datetime import datetime
 
-from sqlalchemy import ARRAY, BigInteger, DateTime, Double, ForeignKey, ForeignKeyConstraint, Index, Integer, SmallInteger, String, text
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    DateTime,
+    Double,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    SmallInteger,
+    String,
+    text,
+)
 from sqlalchemy.orm import Mapped, mapped_column
 
 from .base import (
@@ -30,20 +42,34 @@ class CheckRow(QueuedRow):
     `lease_token` names its owner until `lease_until`. The unique indexes
     prevent double runs: one scheduled check per deployment and hour, one running per deployment.
 
-    `batch` is its partition; NULL: a span of time. `failure` is the kind of `reason`; `model_answer` is what the model said instead of
-    a usable answer, which may repeat a record. `alerts_due` is set in the transaction that ends the
-    check, and taken back in the one that decides its alerts.
+    `batch` is its partition; NULL: a span of time. `failure` is the kind of `reason`; `model_answer` is
+    what the model said instead of a usable answer, which may repeat a record. `alerts_due` is set in the
+    transaction that ends the check, and taken back in the one that decides its alerts.
     """
 
     __tablename__ = "checks"
     __table_args__ = (
-        Index("checks_one_per_hour_idx", "deployment_no", "span_start", unique=True, postgresql_where=text("trigger = 'schedule'")),
-        Index("checks_one_running_idx", "deployment_no", unique=True, postgresql_where=text("state = 'running'")),
+        Index(
+            "checks_one_per_hour_idx",
+            "deployment_no",
+            "span_start",
+            unique=True,
+            postgresql_where=text("trigger = 'schedule'"),
+        ),
+        Index(
+            "checks_one_running_idx", "deployment_no", unique=True, postgresql_where=text("state = 'running'")
+        ),
         Index("checks_claimable_idx", "claimable_at", postgresql_where=text("claimable_at IS NOT NULL")),
         Index("checks_deployment_no_no_idx", "deployment_no", "no"),
         Index("checks_deployment_no_span_start_idx", "deployment_no", "span_start"),
         Index("checks_deployment_no_span_end_idx", "deployment_no", "span_end", "no"),
-        Index("checks_succeeded_idx", "deployment_no", "span_end", "no", postgresql_where=text("state = 'succeeded'")),
+        Index(
+            "checks_succeeded_idx",
+            "deployment_no",
+            "span_end",
+            "no",
+            postgresql_where=text("state = 'succeeded'"),
+        ),
         Index("checks_alerts_due_idx", "deployment_no", "no", postgresql_where=text("alerts_due")),
     )
 
@@ -72,12 +98,15 @@ class CheckRow(QueuedRow):
 class CheckTableRow(Row):
     """One count table.
 
-    `part` separates its own span from additional records of earlier hours, which roll-ups leave out so that no record is counted twice.
+    `part` separates its own span from additional records of earlier hours, which roll-ups leave out so
+    that no record is counted twice.
     """
 
     __tablename__ = "check_tables"
 
-    check_no: Mapped[int] = mapped_column(BigInteger, ForeignKey("checks.no", ondelete="CASCADE"), primary_key=True)
+    check_no: Mapped[int] = mapped_column(
+        BigInteger, ForeignKey("checks.no", ondelete="CASCADE"), primary_key=True
+    )
     data: Mapped[TextKey]
     attribute: Mapped[TextKey]
     part: Mapped[TextKey]
@@ -158,10 +187,11 @@ class FigureDayRow(Row):
 
 
 class CheckDayRow(Row):
-    """One day (UTC) with ended checks. The members from `failed` on, and its rows in `table_days`, hold if `is_kept`.
+    """One day (UTC) with ended checks. The members from `failed` on, and its rows in `table_days`, hold if
+    `is_kept`.
 
-    A trigger of `checks` takes `is_kept` back in every transaction that changes an ended check. The row is locked before a day is added up,
-    so such a transaction is over, or takes the sums back.
+    A trigger of `checks` takes `is_kept` back in every transaction that changes an ended check. The row is
+    locked before a day is added up, so such a transaction is over, or takes the sums back.
     """
 
     __tablename__ = "check_days"
@@ -188,7 +218,9 @@ class TableDayRow(Row):
 
     __tablename__ = "table_days"
     __table_args__ = (
-        ForeignKeyConstraint(["deployment_no", "day"], ["check_days.deployment_no", "check_days.day"], ondelete="CASCADE"),
+        ForeignKeyConstraint(
+            ["deployment_no", "day"], ["check_days.deployment_no", "check_days.day"], ondelete="CASCADE"
+        ),
         Index("table_days_series_idx", "deployment_no", "data", "attribute", "day"),
         Index("table_days_day_idx", "deployment_no", "day"),
     )

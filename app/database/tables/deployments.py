@@ -24,9 +24,11 @@ from .base import (
 
 
 class DeploymentRow(Row):
-    """One watched model. `credentials`, the endpoint's secret, and `column_key`, of its protected columns, are encrypted.
+    """One watched model. `credentials`, the endpoint's secret, and `column_key`, of its protected columns,
+    are encrypted.
 
-    `record_tables` names the files of its records; NULL: they are logged. `earliest` is the first possible day of one.
+    `record_tables` names the files of its records; NULL: they are logged. `earliest` is the first possible
+    day of one.
     """
 
     __tablename__ = "deployments"
@@ -50,7 +52,9 @@ class DeploymentRow(Row):
 
 
 class EndpointFailureRow(Row):
-    """Failures in a row of an endpoint. It is not called until `open_until`; NULL: the breaker never opened."""
+    """Failures in a row of an endpoint. It is not called until `open_until`; NULL: the breaker never
+    opened.
+    """
 
     __tablename__ = "endpoint_failures"
 
@@ -75,8 +79,8 @@ class DeploymentSchemaRow(Row):
 class MonitorRow(Row):
     """One monitor; `schedule` is a column for the tick.
 
-    Hours before `scheduled_since` are not checked. `attribution` is done every night since `nightly_since`; NULL: nothing is. No version
-    counts them.
+    Hours before `scheduled_since` are not checked. `attribution` is done every night since
+    `nightly_since`; NULL: nothing is. No version counts them.
     """
 
     __tablename__ = "monitors"
@@ -111,7 +115,9 @@ class ListedFileRow(Row):
     newest: Mapped[datetime | None]
 
 
-UploadKey = Annotated[int, mapped_column(ForeignKey("training_data.deployment_no", ondelete="CASCADE"), primary_key=True)]
+UploadKey = Annotated[
+    int, mapped_column(ForeignKey("training_data.deployment_no", ondelete="CASCADE"), primary_key=True)
+]
 
 
 class TrainingDataRow(Row):
@@ -152,7 +158,9 @@ class TrainingTableRow(Row):
 
 
 class TrainingCorrelationRow(Row):
-    """Associations of a meta field with each feature, and its donors: parts of rows, each [value, records it represents, *features]."""
+    """Associations of a meta field with each feature, and its donors: parts of rows, each [value, records
+    it represents, *features].
+    """
 
     __tablename__ = "training_correlations"
 
@@ -207,13 +215,17 @@ class BiasDetectorRow(Row):
 
 
 class FlaggedRecordRow(Row):
-    """A payload record whose outcome would be another with a reference value of the attribute (`kind` changed), or probably (likely).
+    """A payload record whose outcome would be another with a reference value of the attribute (`kind`
+    changed), or probably (likely).
 
-    Scores are probabilities of the favourable outcome: its own, and as a reference record; `gap` is their distance, or 0.
+    Scores are probabilities of the favourable outcome: its own, and as a reference record; `gap` is their
+    distance, or 0.
     """
 
     __tablename__ = "flagged_records"
-    __table_args__ = (Index("flagged_records_gap_idx", "deployment_no", text("gap DESC"), "record_no", "attribute"),)
+    __table_args__ = (
+        Index("flagged_records_gap_idx", "deployment_no", text("gap DESC"), "record_no", "attribute"),
+    )
 
     deployment_no: Mapped[DeploymentKey]
     record_no: Mapped[int] = mapped_column(BigInteger, primary_key=True)
@@ -233,8 +245,8 @@ class FlaggedRecordRow(Row):
 class OpenScaleFactRow(Row):
     """A service provider, or what a subscription knows and its deployment does not.
 
-    `secrets` are a provider's credentials and headers, encrypted. Here because key rotation, backups and erasure know every table, also
-    without the face.
+    `secrets` are a provider's credentials and headers, encrypted. Here because key rotation, backups and
+    erasure know every table, also without the face.
     """
 
     __tablename__ = "openscale_facts"

@@ -25,16 +25,18 @@ from .base import (
 )
 
 EraNo = Annotated[int, mapped_column(BigInteger, ForeignKey("evidence_eras.no", ondelete="CASCADE"))]
-EraKey = Annotated[int, mapped_column(BigInteger, ForeignKey("evidence_eras.no", ondelete="CASCADE"), primary_key=True)]
+EraKey = Annotated[
+    int, mapped_column(BigInteger, ForeignKey("evidence_eras.no", ondelete="CASCADE"), primary_key=True)
+]
 
 
 class EvidenceEraRow(Row):
     """Evidence with one model revision, until another one or a monitor that changes every figure.
 
-    `monitor_version` is the last one counted by. Hours count from `starts_at` on (NULL: all), are counted before `counted_until`, labels
-    before `labels_until`, records left out from `left_out_from` on (NULL: all). `problem` says why nothing can be counted.
-    `figures_due`: an update has not ended. `alerts_due` is set in the transaction that changes a state, and taken back in the one that
-    decides its alerts.
+    `monitor_version` is the last one counted by. Hours count from `starts_at` on (NULL: all), are counted
+    before `counted_until`, labels before `labels_until`, records left out from `left_out_from` on (NULL:
+    all). `problem` says why nothing can be counted. `figures_due`: an update has not ended. `alerts_due`
+    is set in the transaction that changes a state, and taken back in the one that decides its alerts.
     """
 
     __tablename__ = "evidence_eras"
@@ -60,7 +62,8 @@ class EvidenceEraRow(Row):
 class EvidenceHourRow(Row):
     """Counts of one hour's records, of one comparison on one data set; none without records.
 
-    `cells` are lists that begin with a group's label and role. `check_no`: of balanced data, the check of the table.
+    `cells` are lists that begin with a group's label and role. `check_no`: of balanced data, the check of
+    the table.
     """
 
     __tablename__ = "evidence_hours"
@@ -86,8 +89,9 @@ class EvidenceLateLabelRow(Row):
 class EvidenceFigureRow(Row):
     """State of one figure after the hours before `until`; `first_hour` is its first with records.
 
-    `definition` is what it compares (NULL: unknown). Hours count from `starts_at` on (NULL: all); from `ended_at` on, the monitor compares
-    something else. A stale state is to be computed again. `summary` has a `LimitSummary` of each limit.
+    `definition` is what it compares (NULL: unknown). Hours count from `starts_at` on (NULL: all); from
+    `ended_at` on, the monitor compares something else. A stale state is to be computed again. `summary`
+    has a `LimitSummary` of each limit.
     """
 
     __tablename__ = "evidence_figures"
@@ -132,8 +136,9 @@ class EvidenceClosureRow(Row):
 class ChangedHourRow(Row):
     """An hour to which something was added after its end; several rows may be of one hour.
 
-    `era_no` is NULL for the present era; another one counts the hour if its model revision is used again. No foreign key to the deployment:
-    a writer that locks a label first could wait for its deletion without end.
+    `era_no` is NULL for the present era; another one counts the hour if its model revision is used again.
+    No foreign key to the deployment: a writer that locks a label first could wait for its deletion without
+    end.
     """
 
     __tablename__ = "changed_hours"
@@ -159,14 +164,20 @@ class EvidencePersonRow(Row):
 class AttributionRow(QueuedRow):
     """One attribution of a window's gaps, or of the change that an alert is about (`alert_no`).
 
-    The unique indexes queue one attribution a night and one for an
-    alert, and let a model answer one at a time. `comparisons` are lists of columns; NULL: each attribute by itself. `planned_rows` is
-    stored before the model is asked.
+    The unique indexes queue one attribution a night and one for an alert, and let a model answer one at a
+    time. `comparisons` are lists of columns; NULL: each attribute by itself. `planned_rows` is stored
+    before the model is asked.
     """
 
     __tablename__ = "attributions"
     __table_args__ = (
-        Index("attributions_one_per_night_idx", "deployment_no", "span_end", unique=True, postgresql_where=text("trigger = 'nightly'")),
+        Index(
+            "attributions_one_per_night_idx",
+            "deployment_no",
+            "span_end",
+            unique=True,
+            postgresql_where=text("trigger = 'nightly'"),
+        ),
         Index("attributions_one_per_alert_idx", "alert_no", unique=True),
         Index(
             "attributions_one_running_idx",
@@ -174,7 +185,9 @@ class AttributionRow(QueuedRow):
             unique=True,
             postgresql_where=text("state = 'running' AND trigger <> 'alert'"),
         ),
-        Index("attributions_claimable_idx", "claimable_at", postgresql_where=text("claimable_at IS NOT NULL")),
+        Index(
+            "attributions_claimable_idx", "claimable_at", postgresql_where=text("claimable_at IS NOT NULL")
+        ),
         Index("attributions_deployment_no_no_idx", "deployment_no", "no"),
     )
 
@@ -205,7 +218,9 @@ class AttributionAnswerRow(Row):
 
     __tablename__ = "attribution_answers"
 
-    attribution_no: Mapped[int] = mapped_column(BigInteger, ForeignKey("attributions.no", ondelete="CASCADE"), primary_key=True)
+    attribution_no: Mapped[int] = mapped_column(
+        BigInteger, ForeignKey("attributions.no", ondelete="CASCADE"), primary_key=True
+    )
     part: Mapped[IntKey]
     question: Mapped[bytes]
     outcomes: Mapped[bytes]
@@ -214,13 +229,19 @@ class AttributionAnswerRow(Row):
 class SubgroupScanRow(QueuedRow):
     """One scan.
 
-    The unique index keeps one scan of a deployment open. `bins` divide the features; scans of commit 7ba08965 lack the group in `result`.
+    The unique index keeps one scan of a deployment open. `bins` divide the features; scans of commit
+    7ba08965 lack the group in `result`.
     """
 
     __tablename__ = "subgroup_scans"
     __table_args__ = (
         Index("subgroup_scans_deployment_no_no_idx", "deployment_no", "no"),
-        Index("subgroup_scans_one_open_idx", "deployment_no", unique=True, postgresql_where=text("claimable_at IS NOT NULL")),
+        Index(
+            "subgroup_scans_one_open_idx",
+            "deployment_no",
+            unique=True,
+            postgresql_where=text("claimable_at IS NOT NULL"),
+        ),
     )
 
     deployment_no: Mapped[DeploymentNo]

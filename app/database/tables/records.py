@@ -1,15 +1,39 @@
 """Logged scoring records, labels, answers to copies, and counts of what arrived.
 
-`payload_keys` holds every id once, because a partition's index contains the month. No foreign key points to the deployment (a quarter of
-the write): the write locks its row, and its deletion deletes these rows first.
+`payload_keys` holds every id once, because a partition's index contains the month. No foreign key points
+to the deployment (a quarter of the write): the write locks its row, and its deletion deletes these rows
+first.
 """
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, Identity, Index, PrimaryKeyConstraint, Sequence, SmallInteger, UniqueConstraint, text
+from sqlalchemy import (
+    BigInteger,
+    Identity,
+    Index,
+    PrimaryKeyConstraint,
+    Sequence,
+    SmallInteger,
+    UniqueConstraint,
+    text,
+)
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import DeploymentKey, DeploymentNo, Int16, Int64, IntKey, JsonList, JsonObject, JsonValue, Row, RowNo, StoredAt, TextKey, TimeKey
+from .base import (
+    DeploymentKey,
+    DeploymentNo,
+    Int16,
+    Int64,
+    IntKey,
+    JsonList,
+    JsonObject,
+    JsonValue,
+    Row,
+    RowNo,
+    StoredAt,
+    TextKey,
+    TimeKey,
+)
 
 RECORD_NO_BLOCK = 1000
 """Record numbers that one `nextval` reserves, from its number on."""
@@ -59,8 +83,8 @@ class PayloadRecordRow(Row):
 class RecordCountRow(Row):
     """Payload records that one write added to one minute; several rows may be of one minute.
 
-    Kept for hours; `store/records/counts.py` adds rows up. Inserted, never updated, so that no write waits. No foreign key, as in
-    `payload_records`.
+    Kept for hours; `store/records/counts.py` adds rows up. Inserted, never updated, so that no write
+    waits. No foreign key, as in `payload_records`.
     """
 
     __tablename__ = "record_counts"
@@ -74,14 +98,24 @@ class RecordCountRow(Row):
 class FeedbackRecordRow(Row):
     """One ground-truth label.
 
-    `usable_at` is when both halves of the pair were there (NULL: no payload record yet). Without a payload record, `predicted*` hold what
-    the model said of the features.
+    `usable_at` is when both halves of the pair were there (NULL: no payload record yet). Without a payload
+    record, `predicted*` hold what the model said of the features.
     """
 
     __tablename__ = "feedback_records"
     __table_args__ = (
-        Index("feedback_records_deployment_no_usable_at_feedback_no_idx", "deployment_no", "usable_at", "feedback_no"),
-        Index("feedback_records_pending_idx", "deployment_no", "feedback_no", postgresql_where=text("usable_at IS NULL")),
+        Index(
+            "feedback_records_deployment_no_usable_at_feedback_no_idx",
+            "deployment_no",
+            "usable_at",
+            "feedback_no",
+        ),
+        Index(
+            "feedback_records_pending_idx",
+            "deployment_no",
+            "feedback_no",
+            postgresql_where=text("usable_at IS NULL"),
+        ),
     )
 
     deployment_no: Mapped[IntKey]
@@ -102,9 +136,11 @@ class FeedbackRecordRow(Row):
 
 
 class CorrectionRow(Row):
-    """One correction; those of one value are numbered from 1. An erasure empties both ids, both values and the reason.
+    """One correction; those of one value are numbered from 1. An erasure empties both ids, both values and
+    the reason.
 
-    `previous_at` is when the value was corrected before, `logged_at` of the record (NULL: none is stored), `usable_at` of its label.
+    `previous_at` is when the value was corrected before, `logged_at` of the record (NULL: none is stored),
+    `usable_at` of its label.
     """
 
     __tablename__ = "corrections"
@@ -133,13 +169,21 @@ class CorrectionRow(Row):
 class CopyTargetRow(Row):
     """One kind of copy: `feature` set to `target`, scored by `model_revision`.
 
-    `target` is a value's canonical text, or `[lo, hi]` with `draws` and `seed`. Its number is taken before the model is asked.
+    `target` is a value's canonical text, or `[lo, hi]` with `draws` and `seed`. Its number is taken before
+    the model is asked.
     """
 
     __tablename__ = "copy_targets"
     __table_args__ = (
         UniqueConstraint(
-            "deployment_no", "model_revision", "schema_version", "feature", "target", "draws", "seed", name="copy_targets_key"
+            "deployment_no",
+            "model_revision",
+            "schema_version",
+            "feature",
+            "target",
+            "draws",
+            "seed",
+            name="copy_targets_key",
         ),
     )
 
@@ -167,7 +211,8 @@ class CounterfactualRow(Row):
 class ArrivalRow(Row):
     """Records of one kind that one write stored, by its hour and source.
 
-    Inserted, never updated, so that no write waits; `store/records/arrivals.py` adds rows up. No foreign key, as in `payload_records`.
+    Inserted, never updated, so that no write waits; `store/records/arrivals.py` adds rows up. No foreign
+    key, as in `payload_records`.
     """
 
     __tablename__ = "arrivals"

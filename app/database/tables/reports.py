@@ -30,7 +30,9 @@ class ReportScheduleRow(Row):
 class ReportScheduleChannelRow(Row):
     __tablename__ = "report_schedule_channels"
 
-    schedule_no: Mapped[int] = mapped_column(ForeignKey("report_schedules.no", ondelete="CASCADE"), primary_key=True)
+    schedule_no: Mapped[int] = mapped_column(
+        ForeignKey("report_schedules.no", ondelete="CASCADE"), primary_key=True
+    )
     channel_no: Mapped[ChannelKey]
 
 
@@ -42,9 +44,17 @@ class KeptReportRow(QueuedRow):
 
     __tablename__ = "kept_reports"
     __table_args__ = (
-        Index("kept_reports_one_per_period_idx", "schedule_no", "span_end", unique=True, postgresql_where=text("schedule_no IS NOT NULL")),
+        Index(
+            "kept_reports_one_per_period_idx",
+            "schedule_no",
+            "span_end",
+            unique=True,
+            postgresql_where=text("schedule_no IS NOT NULL"),
+        ),
         Index("kept_reports_deployment_no_no_idx", "deployment_no", "no"),
-        Index("kept_reports_claimable_idx", "claimable_at", postgresql_where=text("claimable_at IS NOT NULL")),
+        Index(
+            "kept_reports_claimable_idx", "claimable_at", postgresql_where=text("claimable_at IS NOT NULL")
+        ),
     )
 
     deployment_no: Mapped[DeploymentNo]
@@ -66,6 +76,8 @@ class KeptReportFileRow(Row):
 
     __tablename__ = "kept_report_files"
 
-    report_no: Mapped[int] = mapped_column(BigInteger, ForeignKey("kept_reports.no", ondelete="CASCADE"), primary_key=True)
+    report_no: Mapped[int] = mapped_column(
+        BigInteger, ForeignKey("kept_reports.no", ondelete="CASCADE"), primary_key=True
+    )
     form: Mapped[TextKey]
     content: Mapped[bytes]

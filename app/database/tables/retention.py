@@ -5,11 +5,24 @@ from datetime import datetime
 from sqlalchemy import ForeignKey, Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import BytesKey, DeploymentKey, DeploymentNo, Int64, JsonObject, Row, RowNo, ShortRowNo, StoredAt, TimeKey
+from .base import (
+    BytesKey,
+    DeploymentKey,
+    DeploymentNo,
+    Int64,
+    JsonObject,
+    Row,
+    RowNo,
+    ShortRowNo,
+    StoredAt,
+    TimeKey,
+)
 
 
 class RetentionPolicyRow(Row):
-    """Months for which records are kept; NULL keeps them. Answers to copies are erased up to `answers_until`."""
+    """Months for which records are kept; NULL keeps them. Answers to copies are erased up to
+    `answers_until`.
+    """
 
     __tablename__ = "retention_policies"
 
@@ -26,7 +39,12 @@ class RetentionPolicyRow(Row):
 class LegalHoldRow(Row):
     __tablename__ = "legal_holds"
     __table_args__ = (
-        Index("legal_holds_one_in_force_idx", "deployment_no", unique=True, postgresql_where=text("released_at IS NULL")),
+        Index(
+            "legal_holds_one_in_force_idx",
+            "deployment_no",
+            unique=True,
+            postgresql_where=text("released_at IS NULL"),
+        ),
         Index("legal_holds_deployment_no_no_idx", "deployment_no", "no"),
     )
 
@@ -42,8 +60,8 @@ class LegalHoldRow(Row):
 class ErasureRow(Row):
     """One erasure, which outlives the deployment. `id` is unique within a deployment's id.
 
-    `selector` names whose records go and is erased at the end; `scope` says it without a value of a person. `counts` is raised in the
-    transaction that erases.
+    `selector` names whose records go and is erased at the end; `scope` says it without a value of a
+    person. `counts` is raised in the transaction that erases.
     """
 
     __tablename__ = "erasures"
@@ -80,7 +98,9 @@ class ErasedIdRow(Row):
 
 
 class ErasedHourRow(Row):
-    """An hour from which so many records were erased, or only labels of them: its counts are not made again."""
+    """An hour from which so many records were erased, or only labels of them: its counts are not made
+    again.
+    """
 
     __tablename__ = "erased_hours"
 

@@ -40,14 +40,29 @@ _EXAMPLE: dict[str, Any] = {
     "favourable": ["No Risk"],
     "unfavourable": ["Risk"],
     "attributes": [
-        {"feature": "Sex", "monitored": ["female"], "reference": ["male"], "threshold": 0.8, "upper_threshold": 1.25},
-        {"feature": "Age", "monitored": [[18, 25]], "reference": [[26, 75]], "threshold": 0.8, "upper_threshold": 1.25},
+        {
+            "feature": "Sex",
+            "monitored": ["female"],
+            "reference": ["male"],
+            "threshold": 0.8,
+            "upper_threshold": 1.25,
+        },
+        {
+            "feature": "Age",
+            "monitored": [[18, 25]],
+            "reference": [[26, 75]],
+            "threshold": 0.8,
+            "upper_threshold": 1.25,
+        },
     ],
     "intersections": [["Sex", "Age"]],
     "min_records": 100,
     "names": {
         "favourable": "rated No Risk",
-        "groups": {"Sex": {"female": "women", "male": "men"}, "Age": {"18-25": "under 26", "26-75": "over 25"}},
+        "groups": {
+            "Sex": {"female": "women", "male": "men"},
+            "Age": {"18-25": "under 26", "26-75": "over 25"},
+        },
     },
 }
 _STORED: dict[str, Any] = {
@@ -64,7 +79,11 @@ _STORED: dict[str, Any] = {
     "strata": None,
     "draws": DRAWS_PER_ROW,
     "seed": 0,
-    "evidence": {"person": None, "label_horizon_hours": LABEL_HORIZON_HOURS, "false_alarm_hours": FALSE_ALARM_HOURS},
+    "evidence": {
+        "person": None,
+        "label_horizon_hours": LABEL_HORIZON_HOURS,
+        "false_alarm_hours": FALSE_ALARM_HOURS,
+    },
     "attribution": {"nightly": False, "max_rows": MAX_NIGHTLY_ROWS},
     "warnings": [],
 }
@@ -92,7 +111,9 @@ class IntervalIn(In):
 
 
 class ConditionIn(In):
-    """A requirement of a rule for one column: one of `values`, a number in one of `intervals`, or any value but those `excluded`."""
+    """A requirement of a rule for one column: one of `values`, a number in one of `intervals`, or any
+    value but those `excluded`.
+    """
 
     feature: ColumnName
     values: list[ScalarJson] = Field(default_factory=list)
@@ -105,10 +126,13 @@ class ConditionIn(In):
 
 
 class GroupRuleIn(In):
-    """Who is in the monitored group: a record that meets every condition of one of the lists. All other records are the reference group."""
+    """Who is in the monitored group: a record that meets every condition of one of the lists. All other
+    records are the reference group.
+    """
 
     any_of: list[list[ConditionIn]] = Field(
-        json_schema_extra={"minItems": 1, "maxItems": MOST_CONJUNCTIONS}, description=f"Each list has at most {MOST_CONDITIONS} conditions."
+        json_schema_extra={"minItems": 1, "maxItems": MOST_CONJUNCTIONS},
+        description=f"Each list has at most {MOST_CONDITIONS} conditions.",
     )
 
 
@@ -126,7 +150,9 @@ class FoundByIn(In):
 
 
 class AttributeIn(In):
-    """One watched attribute: a feature of the model, a meta field that is logged but never sent to the model, or a group by a rule."""
+    """One watched attribute: a feature of the model, a meta field that is logged but never sent to the
+    model, or a group by a rule.
+    """
 
     feature: FeatureName
     """The column; with a rule, a name for the attribute that no column has."""
@@ -168,7 +194,11 @@ class AttributeIn(In):
         attribute = self.read_as(MonitoredAttribute, **members)
         if attribute.rule is None:
             return attribute
-        return replace(attribute, monitored=attribute.monitored or (attribute.rule.label,), reference=attribute.reference or (ALL_OTHERS,))
+        return replace(
+            attribute,
+            monitored=attribute.monitored or (attribute.rule.label,),
+            reference=attribute.reference or (ALL_OTHERS,),
+        )
 
 
 class EvidenceSettingsIn(In):
@@ -177,11 +207,15 @@ class EvidenceSettingsIn(In):
     person: ColumnName | None = None
     """The column that says whose record it is. Only a person's first record of a model revision counts."""
 
-    label_horizon_hours: int = Field(LABEL_HORIZON_HOURS, json_schema_extra={"minimum": 1, "maximum": MAX_LABEL_HORIZON_HOURS})
+    label_horizon_hours: int = Field(
+        LABEL_HORIZON_HOURS, json_schema_extra={"minimum": 1, "maximum": MAX_LABEL_HORIZON_HOURS}
+    )
     """A label counts if it arrives within these hours of its record; then the hour of the record is
     complete."""
 
-    false_alarm_hours: int = Field(FALSE_ALARM_HOURS, json_schema_extra={"minimum": 1, "maximum": MAX_FALSE_ALARM_HOURS})
+    false_alarm_hours: int = Field(
+        FALSE_ALARM_HOURS, json_schema_extra={"minimum": 1, "maximum": MAX_FALSE_ALARM_HOURS}
+    )
     """All comparisons together raise at most one false alarm in these hours on average; 8,760 are a year."""
 
 
@@ -211,7 +245,9 @@ class DisplayNamesIn(In):
 
     def to_domain(self) -> DisplayNames:
         groups = [
-            GroupName(feature=feature, group=group, name=name) for feature, names in self.groups.items() for group, name in names.items()
+            GroupName(feature=feature, group=group, name=name)
+            for feature, names in self.groups.items()
+            for group, name in names.items()
         ]
         return DisplayNames(favourable=self.favourable, groups=tuple(groups))
 
@@ -265,7 +301,9 @@ class MonitorIn(In):
 
     def to_domain(self) -> Monitor:
         attributes = [attribute.to_domain() for attribute in self.attributes]
-        return self.read_as(Monitor, outcomes=self.read_as(OutcomeRule), attributes=attributes, names=self.names.to_domain())
+        return self.read_as(
+            Monitor, outcomes=self.read_as(OutcomeRule), attributes=attributes, names=self.names.to_domain()
+        )
 
 
 class FileSearchIn(In):
@@ -364,7 +402,9 @@ class MonitorWarning(Out):
     """One doubtful field of a configuration that may be stored all the same."""
 
     field: str = Field(examples=["favourable[0]", "attributes[0].correlated_features[1]"])
-    message: str = Field(examples=["'No Rsik' was never seen in the training data; seen there: 'Risk' (700), 'No Risk' (300)"])
+    message: str = Field(
+        examples=["'No Rsik' was never seen in the training data; seen there: 'Risk' (700), 'No Risk' (300)"]
+    )
 
 
 class EvidenceSettingsOut(Out):
@@ -397,7 +437,9 @@ class DisplayNamesOut(Out):
 
 
 class MonitorOut(Out):
-    """The stored configuration. `version` grows with every change but one of `attribution` or `names`; each check records it."""
+    """The stored configuration. `version` grows with every change but one of `attribution` or `names`;
+    each check records it.
+    """
 
     model_config = example(_STORED)
 
@@ -443,7 +485,9 @@ class ListedMonitorOut(Out):
 class MonitorPage(PageOut):
     """Some monitors, those of the oldest deployments first."""
 
-    model_config = example({"fairness_monitors": [{"deployment_id": "credit-risk", "monitor": _STORED}], "next_cursor": None})
+    model_config = example(
+        {"fairness_monitors": [{"deployment_id": "credit-risk", "monitor": _STORED}], "next_cursor": None}
+    )
 
     fairness_monitors: list[ListedMonitorOut]
     next_cursor: NextPageCursor

@@ -29,7 +29,9 @@ def missing_sides(monitor: Monitor | None) -> tuple[MissingSide, ...]:
         for metric, present in ((THRESHOLDS_OF, thresholds), *attribute.metric_limits):
             complete = _complete(metric, present)
             if complete != present:
-                sides.append(MissingSide(feature=attribute.feature, metric=metric, present=present, complete=complete))
+                sides.append(
+                    MissingSide(feature=attribute.feature, metric=metric, present=present, complete=complete)
+                )
     return tuple(sides)
 
 
@@ -38,8 +40,12 @@ def watching_both_sides(monitor: Monitor) -> Monitor:
     attributes = tuple(
         replace(
             attribute,
-            upper_threshold=mirrored_ratio(attribute.threshold) if attribute.upper_threshold is None else attribute.upper_threshold,
-            metric_limits=tuple((metric, _complete(metric, limits)) for metric, limits in attribute.metric_limits),
+            upper_threshold=mirrored_ratio(attribute.threshold)
+            if attribute.upper_threshold is None
+            else attribute.upper_threshold,
+            metric_limits=tuple(
+                (metric, _complete(metric, limits)) for metric, limits in attribute.metric_limits
+            ),
         )
         for attribute in monitor.attributes
     )

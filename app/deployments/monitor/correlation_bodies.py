@@ -70,7 +70,8 @@ class CorrelatedFeatureOut(Out):
     """Whether the strength is above both the threshold and the level of chance."""
 
     can_be_picked: bool = Field(
-        description="Whether a monitor may list it under `correlated_features`: no values are kept of features whose uncorrected strength "
+        description="Whether a monitor may list it under `correlated_features`: no values are kept of "
+        "features whose uncorrected strength "
         f"is below {LEAST_STRENGTH}, or that the schema no longer has."
     )
     warning: str | None

@@ -19,18 +19,25 @@ router = APIRouter(prefix="/v1/deployments/{deployment_id}/correlated-features",
 def list_correlated_features(
     deployment: ReadableDeployment,
     session: SessionIn,
-    attribute: Annotated[str, Query(max_length=200, pattern=r"^[^\x00]*$", description="A meta field.", examples=["Sex"])],
+    attribute: Annotated[
+        str, Query(max_length=200, pattern=r"^[^\x00]*$", description="A meta field.", examples=["Sex"])
+    ],
     threshold: Annotated[
-        float, Query(ge=0, le=1, description="Above which strength a feature that is above chance is recommended.")
+        float,
+        Query(ge=0, le=1, description="Above which strength a feature that is above chance is recommended."),
     ] = RECOMMENDED_ABOVE,
 ) -> CorrelatedFeaturesOut:
-    """Returns every feature of the model with its strength of association with a meta field in the training data, strongest first.
+    """Returns every feature of the model with its strength of association with a meta field in the training
+    data, strongest first.
 
-    Strengths are corrected for chance. Look here before you list features under `correlated_features` of a monitored attribute, and list
-    all that are `recommended`, together. Looking switches nothing on.
+    Strengths are corrected for chance. Look here before you list features under `correlated_features` of a
+    monitored attribute, and list all that are `recommended`, together. Looking switches nothing on.
     """
     if any(column.name == attribute for column in deployment.schema.features):
-        raise InvalidInput.of("attribute", f"{attribute!r:.210} is a feature, which the model sees itself; only meta fields are compared")
+        raise InvalidInput.of(
+            "attribute",
+            f"{attribute!r:.210} is a feature, which the model sees itself; only meta fields are compared",
+        )
     if deployment.schema.column(attribute) is None:
         raise InvalidInput.of("attribute", f"{attribute!r:.210} is not a meta field of the deployment")
     summary = require_summary(session, deployment)
@@ -38,19 +45,30 @@ def list_correlated_features(
     associations = read_associations(session, deployment.no, [attribute]).get(attribute)
     reason = None
     if associations is None and summary.form is TrainingForm.DISTRIBUTION:
-        reason = "the training data are a ready distribution, which has no rows to compare columns in; upload a file"
+        reason = (
+            "the training data are a ready distribution, which has no rows to compare columns in; "
+            "upload a file"
+        )
     elif associations is None and attribute in summary.absent:
         reason = f"the training data have no column {attribute}; upload them with it"
     elif associations is None:
-        reason = "the training data were uploaded before correlated features were looked for; upload them again"
+        reason = (
+            "the training data were uploaded before correlated features were looked for; upload them again"
+        )
 
     donated = read_donor_features(session, deployment.no).get(attribute, {})
     # A column whose type changed since the upload has no values of the present type.
-    pickable = {column.name for column in deployment.schema.features if donated.get(column.name) is column.type}
+    pickable = {
+        column.name for column in deployment.schema.features if donated.get(column.name) is column.type
+    }
     # Of those without a strength, first those that an earlier version listed.
     strongest_first = sorted(
         associations or (),
-        key=lambda association: (association.strength is None, -(association.strength or 0), -(association.uncorrected or 0)),
+        key=lambda association: (
+            association.strength is None,
+            -(association.strength or 0),
+            -(association.uncorrected or 0),
+        ),
     )
     features = [
         CorrelatedFeatureOut.from_object(

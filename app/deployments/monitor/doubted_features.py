@@ -29,7 +29,8 @@ class Doubts:
     def described(self) -> dict[str, object]:
         """Members of a check's window, JSON-safe; empty without doubt."""
         levels = {
-            association.feature: {"strength": association.strength, "chance_level": association.chance_level} for association in self.chance
+            association.feature: {"strength": association.strength, "chance_level": association.chance_level}
+            for association in self.chance
         }
         members = {CHANCE: levels, NOT_CORRECTED: [association.feature for association in self.not_corrected]}
         return {name: member for name, member in members.items() if member}
@@ -39,7 +40,11 @@ def find_doubts(picked: Collection[str], associations: Sequence[Association]) ->
     """Doubts about the picked features, in the order of the schema."""
     mine = [association for association in associations if association.feature in picked]
     return Doubts(
-        tuple(association for association in mine if association.strength is not None and not association.is_above_chance),
+        tuple(
+            association
+            for association in mine
+            if association.strength is not None and not association.is_above_chance
+        ),
         tuple(association for association in mine if not association.is_corrected),
     )
 
@@ -48,10 +53,14 @@ def chance_warnings(session: Session, deployment: Deployment, monitor: Monitor) 
     through = [attribute.feature for attribute in monitor.attributes if attribute.correlated_features]
     associations = read_associations(session, deployment.no, through) if through else {}
     return [
-        FieldProblem(f"attributes[{index}].correlated_features[{attribute.correlated_features.index(association.feature)}]", warning)
+        FieldProblem(
+            f"attributes[{index}].correlated_features[{attribute.correlated_features.index(association.feature)}]",
+            warning,
+        )
         for index, attribute in enumerate(monitor.attributes)
         for association in associations.get(attribute.feature, ())
-        if association.feature in attribute.correlated_features and (warning := find_warning(attribute.feature, association))
+        if association.feature in attribute.correlated_features
+        and (warning := find_warning(attribute.feature, association))
     ]
 
 
@@ -59,41 +68,54 @@ def find_warning(attribute: str, association: Association) -> str | None:
     feature = association.feature
     if not association.is_corrected:
         return (
-            f"whether {feature} goes together with {attribute} more strongly than chance is not known: the training data were uploaded"
+            f"whether {feature} goes together with {attribute} more strongly than chance is not known: the "
+            "training data were uploaded"
             " when strengths were not yet corrected for chance; upload them again"
         )
     if association.strength is None or association.is_above_chance:
         return None
     return (
-        f"{feature} goes together with {attribute} no more strongly than shuffled values do (strength {association.strength:.3f}, level"
-        f" of chance {association.chance_level:.3f}), so changing it says nothing about indirect bias: pick the features that are"
+        f"{feature} goes together with {attribute} no more strongly than shuffled values do (strength "
+        f"{association.strength:.3f}, level"
+        f" of chance {association.chance_level:.3f}), so changing it says nothing about indirect bias: pick "
+        "the features that are"
         " recommended"
     )
 
 
 def notes_on_doubts(attribute: str, through: Mapping[str, Any]) -> Iterator[str]:
-    """Yields the notes on counterfactual figures of a meta field; `through` is its `correlated_features` in the window."""
+    """Yields the notes on counterfactual figures of a meta field; `through` is its `correlated_features`
+    in the window.
+    """
     levels, unknown = through.get(CHANCE, {}), through.get(NOT_CORRECTED, [])
     strengths = "; ".join(
-        f"{name}: strength {figures['strength']:.3f}, level of chance {figures['chance_level']:.3f}" for name, figures in levels.items()
+        f"{name}: strength {figures['strength']:.3f}, level of chance {figures['chance_level']:.3f}"
+        for name, figures in levels.items()
     )
     if levels and set(levels) == set(through["features"]):
         yield (
-            f"Do not take the counterfactual figures of {attribute} for a sign of fairness: in the training data {_join(levels)}"
-            f" went together with {attribute} no more strongly than shuffled values do ({strengths}). Copies that change nothing"
-            " else are answered alike in both groups whatever the model does, so a ratio near 1 says nothing. Pick the recommended"
+            f"Do not take the counterfactual figures of {attribute} for a sign of fairness: in the training "
+            f"data {_join(levels)}"
+            f" went together with {attribute} no more strongly than shuffled values do ({strengths}). "
+            "Copies that change nothing"
+            " else are answered alike in both groups whatever the model does, so a ratio near 1 says "
+            "nothing. Pick the recommended"
             " features."
         )
     elif levels:
         yield (
-            f"Among the features that copies of {attribute} change, {_join(levels)} went together with {attribute} in the training"
-            f" data no more strongly than shuffled values do ({strengths}). Changing this shows no indirect bias and adds chance;"
+            f"Among the features that copies of {attribute} change, {_join(levels)} went together with "
+            f"{attribute} in the training"
+            f" data no more strongly than shuffled values do ({strengths}). Changing this shows no indirect "
+            "bias and adds chance;"
             " take it out of the monitor."
         )
     if unknown:
         yield (
-            f"It is not known whether {_join(unknown)} went together with {attribute} in the training data more strongly than chance: they"
-            " were uploaded when strengths were not yet corrected for it. A counterfactual ratio near 1 may be false; upload the training"
+            f"It is not known whether {_join(unknown)} went together with {attribute} in the training data "
+            "more strongly than chance: they"
+            " were uploaded when strengths were not yet corrected for it. A counterfactual ratio near 1 may "
+            "be false; upload the training"
             " data again."
         )
 

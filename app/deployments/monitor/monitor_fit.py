@@ -12,19 +12,37 @@ from .picked_metrics import find_monitor_problems
 
 
 def fitting_problems(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
-    problems = [*find_monitor_problems(monitor, deployment.schema, deployment.problem_type), *_schedule_problems(deployment, monitor)]
-    ruled = {problem.field for problem in problems}  # a rule's problem of a field precedes one of the training data
-    return problems + [problem for problem in donor_problems(session, deployment, monitor) if problem.field not in ruled]
+    problems = [
+        *find_monitor_problems(monitor, deployment.schema, deployment.problem_type),
+        *_schedule_problems(deployment, monitor),
+    ]
+    ruled = {
+        problem.field for problem in problems
+    }  # a rule's problem of a field precedes one of the training data
+    return problems + [
+        problem for problem in donor_problems(session, deployment, monitor) if problem.field not in ruled
+    ]
 
 
 def _schedule_problems(deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
     payload = deployment.payload
-    if monitor.schedule in {Schedule.HOURLY, Schedule.OFF} or (payload is not None and monitor.schedule is Schedule.DAILY):
+    if monitor.schedule in {Schedule.HOURLY, Schedule.OFF} or (
+        payload is not None and monitor.schedule is Schedule.DAILY
+    ):
         return []
     if payload is None:
-        return [FieldProblem("schedule", "must be hourly or off: this deployment's records are logged, not read from files")]
+        return [
+            FieldProblem(
+                "schedule", "must be hourly or off: this deployment's records are logged, not read from files"
+            )
+        ]
     if payload.partition_by is None:
-        return [FieldProblem("schedule", "cannot be batch: the payload table has no `partition_by`, whose values are the batches")]
+        return [
+            FieldProblem(
+                "schedule",
+                "cannot be batch: the payload table has no `partition_by`, whose values are the batches",
+            )
+        ]
     return []
 
 
@@ -34,12 +52,17 @@ def keep_origins(monitor: Monitor, before: Monitor | None) -> Monitor:
     Raises:
         InvalidInput: another scan is said to have found it.
     """
-    origins = {attribute.rule: attribute.found_by for attribute in (() if before is None else before.attributes)}
+    origins = {
+        attribute.rule: attribute.found_by for attribute in (() if before is None else before.attributes)
+    }
     attributes = []
     for position, attribute in enumerate(monitor.attributes):
         origin = origins.get(attribute.rule)
         if attribute.found_by not in (None, origin):
-            message = "must be left out, or be as it was read with the same rule: POST …/fairness-monitor/found-groups sets it"
+            message = (
+                "must be left out, or be as it was read with the same rule: POST "
+                "…/fairness-monitor/found-groups sets it"
+            )
             raise InvalidInput.of(f"attributes[{position}].found_by", message)
         attributes.append(replace(attribute, found_by=origin))
     return replace(monitor, attributes=tuple(attributes))

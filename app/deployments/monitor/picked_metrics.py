@@ -14,10 +14,16 @@ CONDITIONAL = tuple(key for key, metric in CATALOGUE.items() if "strata" in metr
 """Metrics that compare within the values of a column."""
 
 
-def find_monitor_problems(monitor: Monitor, schema: RecordSchema, problem_type: ProblemType) -> list[FieldProblem]:
+def find_monitor_problems(
+    monitor: Monitor, schema: RecordSchema, problem_type: ProblemType
+) -> list[FieldProblem]:
     """Every problem of the configuration for that schema and type, except unknown metrics."""
     return monitor_problems(
-        monitor, schema=schema, problem_type=problem_type, known_metrics=CATALOGUE.keys(), conditional_metrics=CONDITIONAL
+        monitor,
+        schema=schema,
+        problem_type=problem_type,
+        known_metrics=CATALOGUE.keys(),
+        conditional_metrics=CONDITIONAL,
     )
 
 

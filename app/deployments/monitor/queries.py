@@ -12,7 +12,14 @@ from ...database.binary_rows import list_column_values
 from ...database.paging import page_oldest
 from ...database.tables import CheckRow, DeploymentRow, EvidenceEraRow, EvidenceFigureRow, MonitorRow
 from ...domain.display_names import DisplayNames
-from ...domain.monitor import AttributionSettings, EvidenceSettings, Limits, Monitor, MonitoredAttribute, OutcomeRule
+from ...domain.monitor import (
+    AttributionSettings,
+    EvidenceSettings,
+    Limits,
+    Monitor,
+    MonitoredAttribute,
+    OutcomeRule,
+)
 from ...domain.paging import Paging
 
 
@@ -28,21 +35,34 @@ class PlacedMonitor(NamedTuple):
 
 
 def page_of_monitors(session: Session, paging: Paging, *, only_no: int | None = None) -> list[PlacedMonitor]:
-    joined = select(DeploymentRow.no, DeploymentRow.id, MonitorRow).join(MonitorRow, MonitorRow.deployment_no == DeploymentRow.no)
+    joined = select(DeploymentRow.no, DeploymentRow.id, MonitorRow).join(
+        MonitorRow, MonitorRow.deployment_no == DeploymentRow.no
+    )
     statement = page_oldest(joined, DeploymentRow.no, paging)
     if only_no is not None:
         statement = statement.where(DeploymentRow.no == only_no)
-    return [PlacedMonitor(no, deployment_id, _monitor(row)) for no, deployment_id, row in session.execute(statement)]
+    return [
+        PlacedMonitor(no, deployment_id, _monitor(row))
+        for no, deployment_id, row in session.execute(statement)
+    ]
 
 
 def put_monitor(session: Session, deployment_no: int, monitor: Monitor) -> Monitor:
     """Stores the configuration and returns it with its version.
 
-    The version grows if the content differs, `attribution` and `names` aside, and counts on after a deletion, so that it never means two
-    things.
+    The version grows if the content differs, `attribution` and `names` aside, and counts on after a
+    deletion, so that it never means two things.
     """
-    of_checks = select(func.max(CheckRow.monitor_version)).where(CheckRow.deployment_no == deployment_no).scalar_subquery()
-    of_evidence = select(func.max(EvidenceEraRow.monitor_version)).where(EvidenceEraRow.deployment_no == deployment_no).scalar_subquery()
+    of_checks = (
+        select(func.max(CheckRow.monitor_version))
+        .where(CheckRow.deployment_no == deployment_no)
+        .scalar_subquery()
+    )
+    of_evidence = (
+        select(func.max(EvidenceEraRow.monitor_version))
+        .where(EvidenceEraRow.deployment_no == deployment_no)
+        .scalar_subquery()
+    )
     # GREATEST leaves out NULL.
     last_used = func.greatest(of_checks, of_evidence, 0)
     is_nightly = monitor.attribution.nightly
@@ -57,20 +77,28 @@ def put_monitor(session: Session, deployment_no: int, monitor: Monitor) -> Monit
     new = insertion.excluded
     # Neither changes what is measured over time: with another version, evidence would begin again.
     names = literal("names", Text)
-    differs = or_(MonitorRow.schedule != new.schedule, MonitorRow.config.op("-")(names) != new.config.op("-")(names))
+    differs = or_(
+        MonitorRow.schedule != new.schedule, MonitorRow.config.op("-")(names) != new.config.op("-")(names)
+    )
     session.execute(
         insertion.on_conflict_do_update(
             index_elements=[MonitorRow.deployment_no],
             set_={
                 "version": case((differs, MonitorRow.version + 1), else_=MonitorRow.version),
                 "schedule": new.schedule,
-                "scheduled_since": case((MonitorRow.schedule == new.schedule, MonitorRow.scheduled_since), else_=func.now()),
+                "scheduled_since": case(
+                    (MonitorRow.schedule == new.schedule, MonitorRow.scheduled_since), else_=func.now()
+                ),
                 "config": new.config,
                 "updated_at": case((differs, func.now()), else_=MonitorRow.updated_at),
                 "attribution": new.attribution,
                 "nightly_since": func.coalesce(MonitorRow.nightly_since, func.now()) if is_nightly else None,
             },
-            where=or_(differs, MonitorRow.config != new.config, MonitorRow.attribution.is_distinct_from(new.attribution)),
+            where=or_(
+                differs,
+                MonitorRow.config != new.config,
+                MonitorRow.attribution.is_distinct_from(new.attribution),
+            ),
         )
     )
     _note_change(session, deployment_no)
@@ -80,7 +108,11 @@ def put_monitor(session: Session, deployment_no: int, monitor: Monitor) -> Monit
 
 def _note_change(session: Session, deployment_no: int) -> None:
     """Gives the deployment's row a new version, by which processes that log records notice other outcomes."""
-    session.execute(update(DeploymentRow).where(DeploymentRow.no == deployment_no).values(schema_version=DeploymentRow.schema_version))
+    session.execute(
+        update(DeploymentRow)
+        .where(DeploymentRow.no == deployment_no)
+        .values(schema_version=DeploymentRow.schema_version)
+    )
 
 
 def changed_at(session: Session, deployment_no: int) -> datetime | None:
@@ -112,15 +144,28 @@ _LEFT_OUT: dict[str, object] = {
 
 def _config(monitor: Monitor) -> dict[str, Any]:
     attributes = [
-        _members(attribute) | {"metric_limits": {metric: [limits.lower, limits.upper] for metric, limits in attribute.metric_limits}}
+        _members(attribute)
+        | {
+            "metric_limits": {
+                metric: [limits.lower, limits.upper] for metric, limits in attribute.metric_limits
+            }
+        }
         for attribute in monitor.attributes
     ]
     config = _members(monitor) | _members(monitor.outcomes) | {"attributes": attributes}
-    return {name: member for name, member in config.items() if name not in {"outcomes", "schedule", "attribution", "version"}}
+    return {
+        name: member
+        for name, member in config.items()
+        if name not in {"outcomes", "schedule", "attribution", "version"}
+    }
 
 
 def _members(fields: Monitor | MonitoredAttribute | OutcomeRule) -> dict[str, Any]:
-    return {name: member for name, member in list_column_values(fields).items() if name not in _LEFT_OUT or member != _LEFT_OUT[name]}
+    return {
+        name: member
+        for name, member in list_column_values(fields).items()
+        if name not in _LEFT_OUT or member != _LEFT_OUT[name]
+    }
 
 
 def _monitor(row: MonitorRow) -> Monitor:

@@ -35,28 +35,41 @@ def list_fairness_monitors(principal: Reader, session: SessionIn, paging: ShortN
 
 @router.put("")
 def put_fairness_monitor(
-    *, body: MonitorIn, deployment: LockedDeployment, session: SessionIn, principal: Manager, validate_only: ValidateOnly = False
+    *,
+    body: MonitorIn,
+    deployment: LockedDeployment,
+    session: SessionIn,
+    principal: Manager,
+    validate_only: ValidateOnly = False,
 ) -> MonitorOut:
     """Sets the monitor. The same content again changes nothing; other content makes the next version.
 
-    `warnings` name what is stored but doubtful: outcomes and groups that match nothing seen so far, because a typing error would look
-    like this, and correlated features that are no stronger than chance.
+    `warnings` name what is stored but doubtful: outcomes and groups that match nothing seen so far,
+    because a typing error would look like this, and correlated features that are no stronger than chance.
     """
     with kept_unless(session, validate_only):
         before = find_monitor(session, deployment.no)
-        return store_monitor(session, principal, deployment, keep_origins(body.to_domain(), before), before=before)
+        return store_monitor(
+            session, principal, deployment, keep_origins(body.to_domain(), before), before=before
+        )
 
 
 @router.post("/both-sides", responses=CONFLICT)
-def watch_both_sides(body: BothSidesIn, deployment: LockedDeployment, session: SessionIn, principal: Manager) -> MonitorOut:
-    """Adds the mirror image of each lone limit, 1/limit of a ratio and -limit of a difference, so that both sides are watched.
+def watch_both_sides(
+    body: BothSidesIn, deployment: LockedDeployment, session: SessionIn, principal: Manager
+) -> MonitorOut:
+    """Adds the mirror image of each lone limit, 1/limit of a ratio and -limit of a difference, so that both
+    sides are watched.
 
     Limits that are set stay. Where there is nothing to add, nothing changes.
     """
     before = require_monitor(session, deployment)
     # Otherwise limits would be added to attributes that the caller never saw.
     if before.version != body.version:
-        raise Conflict(f"The monitor is at version {before.version}, not {body.version}: it was changed meanwhile. Load it again.")
+        raise Conflict(
+            f"The monitor is at version {before.version}, not {body.version}: it was changed meanwhile. "
+            "Load it again."
+        )
     return store_monitor(session, principal, deployment, watching_both_sides(before), before=before)
 
 
@@ -76,14 +89,23 @@ def delete_fairness_monitor(deployment: LockedDeployment, session: SessionIn, pr
 
 
 def require_monitor(session: Session, deployment: Deployment) -> Monitor:
-    return require_present(find_monitor(session, deployment.no), "fairness monitor of the deployment", deployment.id)
+    return require_present(
+        find_monitor(session, deployment.no), "fairness monitor of the deployment", deployment.id
+    )
 
 
 def store_monitor(
-    session: Session, principal: Principal, deployment: Deployment, monitor: Monitor, *, before: Monitor | None
+    session: Session,
+    principal: Principal,
+    deployment: Deployment,
+    monitor: Monitor,
+    *,
+    before: Monitor | None,
 ) -> MonitorOut:
     refuse(fitting_problems(session, deployment, monitor))
     after = put_monitor(session, deployment.no, monitor)
     if after != before:
-        record_activity(session, principal.actor, "monitor.changed", deployment, details=monitor_changes(before, after))
+        record_activity(
+            session, principal.actor, "monitor.changed", deployment, details=monitor_changes(before, after)
+        )
     return MonitorOut.of(after, monitor_warnings(session, deployment, after))

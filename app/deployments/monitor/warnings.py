@@ -15,7 +15,8 @@ def monitor_warnings(session: Session, deployment: Deployment, monitor: Monitor)
     name = monitor.strata
     if name is not None and name in {attribute.feature for attribute in monitor.attributes}:
         message = (
-            f"{name!r} is one of the attributes, too: each of its values holds one of its groups only, so the conditional metrics of"
+            f"{name!r} is one of the attributes, too: each of its values holds one of its groups only, so "
+            "the conditional metrics of"
             f" {name} itself have no value"
         )
         warnings.append(FieldProblem("strata", message))

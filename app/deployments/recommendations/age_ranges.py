@@ -1,4 +1,6 @@
-"""Ranges of ages: divided where custom divides, at the surest disadvantage. The first customary division is offered as well."""
+"""Ranges of ages: divided where custom divides, at the surest disadvantage. The first customary division
+is offered as well.
+"""
 
 import re
 from collections import Counter
@@ -29,7 +31,9 @@ _OPEN_BAND = re.compile(
 )
 
 MIN_SHARE = 0.02
-"""Min share of the records of a side. US agencies do not look at groups below two per cent either (29 CFR 1607.4)."""
+"""Min share of the records of a side. US agencies do not look at groups below two per cent either (29 CFR
+1607.4).
+"""
 
 ALMOST = 0.9999
 """After the last whole year of a range of ages with fractions, because both ends of a range belong to it."""
@@ -47,10 +51,14 @@ def match_ages(counted: Mapping[GroupValue, int]) -> ValueMatch:
         share = sum(plausible.values()) / numbers.total()
         if share < ENOUGH or not plausible or max(plausible) < LEAST_OLDEST or len(plausible) < MIN_AGES:
             return ValueMatch(Fit.UNFIT, "its numbers are no ages of people in years")
-        return ValueMatch(Fit.SPOKEN, f"its numbers are ages in years: from {min(plausible):g} to {max(plausible):g}")
+        return ValueMatch(
+            Fit.SPOKEN, f"its numbers are ages in years: from {min(plausible):g} to {max(plausible):g}"
+        )
 
     bands = [value for value in counted if is_band(value)]
-    known_records = sum(counted[value] for value in bands) + sum(records for value, records in counted.items() if is_no_answer(value))
+    known_records = sum(counted[value] for value in bands) + sum(
+        records for value, records in counted.items() if is_no_answer(value)
+    )
     if known_records < ENOUGH * total or len(bands) < MIN_BANDS:
         return ValueMatch(Fit.UNFIT, "its values are neither ages in years nor bands of ages")
     meanings = {name_value(value): NO_ANSWER for value in counted if is_no_answer(value)}
@@ -70,7 +78,9 @@ class _Part:
 
 @frozen
 class _Division:
-    """The monitored side, the reference, and the upper limit of the ratio of their rates (None: not known)."""
+    """The monitored side, the reference, and the upper limit of the ratio of their rates (None: not
+    known).
+    """
 
     split: Split
     monitored: _Part
@@ -103,7 +113,12 @@ class _Ages:
         self.hi = max((hi for _, hi, _ in self.places), default=0.0)
         self.records = sum(count.records for _, _, count in self.places)
 
-        self.warnings = [f"ages below {self.lo:g} or above {self.hi:g} were not seen; records with such an age are in neither group"]
+        self.warnings = [
+            (
+                f"ages below {self.lo:g} or above {self.hi:g} were not seen; records with such an age are in "
+                "neither group"
+            )
+        ]
         if implausible:
             numbers = f"numbers that are no ages, such as below 0 or above {OLDEST}"
             self.warnings.append(f"{implausible:,} records hold {numbers}; they are in neither group")
@@ -112,14 +127,19 @@ class _Ages:
         """Returns the two sides; None if one has too few records or is there only in part."""
         if not self.lo <= split.upto < self.hi:
             return None
-        young, old = self.find_part(self.lo, self.last(split.upto)), self.find_part(float(split.upto + 1), self.hi)
+        young, old = (
+            self.find_part(self.lo, self.last(split.upto)),
+            self.find_part(float(split.upto + 1), self.hi),
+        )
         if young is None or old is None:
             return None
         protected, unprotected = (old, young) if split.protects_above else (young, old)
         return _Division(split, protected, unprotected, _max_ratio(protected.count, unprotected.count))
 
     def find_part(self, lo: float, hi: float) -> _Part | None:
-        """Returns the records from `lo` to `hi`; None if they are too few, or an interval is there only in part."""
+        """Returns the records from `lo` to `hi`; None if they are too few, or an interval is there only in
+        part.
+        """
         inside = [interval for interval in self.places if interval[0] >= lo and interval[1] <= hi]
         touching = [interval for interval in self.places if interval[1] >= lo and interval[0] <= hi]
         count = sum((count for _, _, count in inside), Count())
@@ -132,12 +152,15 @@ class _Ages:
         return upto + ALMOST if self.has_fractions else float(upto)
 
 
-def choose_ages(splits: Sequence[Split], counts: Mapping[GroupValue, Count], *, has_outcomes: bool) -> GroupChoice:
+def choose_ages(
+    splits: Sequence[Split], counts: Mapping[GroupValue, Count], *, has_outcomes: bool
+) -> GroupChoice:
     ages = _Ages(counts)
     divisions = [division for division in map(ages.divide, splits) if division is not None]
     if not divisions:
         raise NoChoice(
-            f"no customary division ({', '.join(str(split.upto) for split in splits)}) leaves {MIN_RECORDS} records and"
+            f"no customary division ({', '.join(str(split.upto) for split in splits)}) leaves {MIN_RECORDS} "
+            "records and"
             f" {MIN_SHARE:.0%} on both sides, or its values are counted in intervals that lie on both sides"
         )
     first = divisions[0]
@@ -156,7 +179,9 @@ def choose_ages(splits: Sequence[Split], counts: Mapping[GroupValue, Count], *, 
     elif best.max_ratio is None:
         because += "; favourable rates are not known"
     else:
-        warnings.append("no customary division shows a disadvantage beyond chance: this one is a choice, not a finding")
+        warnings.append(
+            "no customary division shows a disadvantage beyond chance: this one is a choice, not a finding"
+        )
     proposed = _compare(monitored, reference, has_outcomes=has_outcomes)
 
     customary = _compare([first.monitored], first.reference, has_outcomes=has_outcomes)
@@ -164,13 +189,19 @@ def choose_ages(splits: Sequence[Split], counts: Mapping[GroupValue, Count], *, 
     turned = _max_ratio(first.reference.count, first.monitored.count)
     if turned is not None and turned < 1:
         sides = f"{first.monitored.range.label} surely fares better than {first.reference.range.label}"
-        warnings_of_custom.append(f"in these data {sides}: here it is the reference that is at a disadvantage")
+        warnings_of_custom.append(
+            f"in these data {sides}: here it is the reference that is at a disadvantage"
+        )
     customary = replace(customary, because=first.sentence, warnings=tuple(warnings_of_custom))
     return replace(proposed, because=because, warnings=(*warnings, *proposed.warnings), customary=customary)
 
 
-def _find_middle(ages: _Ages, best: _Division, divisions: Sequence[_Division]) -> tuple[_Division, _Part] | None:
-    """Returns the other end of life and the ages to compare both ends with, if its disadvantage is sure and large, too."""
+def _find_middle(
+    ages: _Ages, best: _Division, divisions: Sequence[_Division]
+) -> tuple[_Division, _Part] | None:
+    """Returns the other end of life and the ages to compare both ends with, if its disadvantage is sure
+    and large, too.
+    """
     middles: dict[float, tuple[_Division, _Part]] = {}
     for division in divisions:
         if division.split.protects_above == best.split.protects_above:
@@ -189,7 +220,12 @@ def _find_middle(ages: _Ages, best: _Division, divisions: Sequence[_Division]) -
 
 def _compare(monitored: list[_Part], reference: _Part, *, has_outcomes: bool) -> GroupChoice:
     groups = [
-        build_share(side.range, side.count, role="reference" if side is reference else "monitored", has_outcomes=has_outcomes)
+        build_share(
+            side.range,
+            side.count,
+            role="reference" if side is reference else "monitored",
+            has_outcomes=has_outcomes,
+        )
         for side in sorted([*monitored, reference], key=lambda side: side.range.lo)
     ]
     return GroupChoice(
@@ -205,5 +241,7 @@ def _max_ratio(monitored: Count, reference: Count) -> float | None:
     """Returns the upper end of the 95 % interval of the ratio of rates."""
     if not monitored.classified or not reference.favourable:
         return None
-    upper = log_ratio(monitored.favourable, monitored.classified, reference.favourable, reference.classified).upper
+    upper = log_ratio(
+        monitored.favourable, monitored.classified, reference.favourable, reference.classified
+    ).upper
     return float("inf") if upper is None else upper

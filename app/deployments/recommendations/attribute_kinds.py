@@ -1,4 +1,6 @@
-"""Knowledge of one kind of attribute, whose words are in `words/`: the keys of a file are the attributes of these classes."""
+"""Knowledge of one kind of attribute, whose words are in `words/`: the keys of a file are the attributes
+of these classes.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
@@ -18,7 +20,9 @@ class Kind(StrEnum):
 
 
 class ValueNature(StrEnum):
-    """The nature of the values: groups by themselves, a quantity that is divided, or places of which only some have enough records."""
+    """The nature of the values: groups by themselves, a quantity that is divided, or places of which only
+    some have enough records.
+    """
 
     CATEGORIES = "categories"
     QUANTITY = "quantity"
@@ -29,8 +33,8 @@ class ValueNature(StrEnum):
 class Coding:
     """Codes and their meanings, as a source writes them. Codes are folded texts.
 
-    `is_certain` False = others use the same codes otherwise. `is_distinctive` = no other coding uses them, so that they show the kind
-    without a name. With `names` the coding is only of columns with these names.
+    `is_certain` False = others use the same codes otherwise. `is_distinctive` = no other coding uses them,
+    so that they show the kind without a name. With `names` the coding is only of columns with these names.
     """
 
     source: str

@@ -61,8 +61,10 @@ _PROPOSAL: dict[str, Any] = {
         "records": 100,
         "missing": 0,
         "at": "2026-07-01T12:00:00Z",
-        "reference": "'male' has the highest favourable rate (75.0%) of the groups with at least 10% of the records",
-        "threshold": "0.8 is the four-fifths rule; 1.25 mirrors 0.8, so that a disadvantage of the reference group is seen as well",
+        "reference": "'male' has the highest favourable rate (75.0%) of the groups with at least 10% of the "
+        "records",
+        "threshold": "0.8 is the four-fifths rule; 1.25 mirrors 0.8, so that a disadvantage of the "
+        "reference group is seen as well",
     },
     "warnings": [],
     "customary": {
@@ -84,7 +86,9 @@ _RECOMMENDED: dict[str, Any] = {
     },
     "proposals": [_PROPOSAL],
     "already_monitored": [{"feature": "Age", "kind": "age"}],
-    "not_proposed": [{"feature": "HouseAge", "kind": "age", "reason": "'age' in its name may mean age, but …"}],
+    "not_proposed": [
+        {"feature": "HouseAge", "kind": "age", "reason": "'age' in its name may mean age, but …"}
+    ],
 }
 
 
@@ -117,7 +121,13 @@ class AcceptedAttributeIn(In):
 class AcceptRecommendationsIn(In):
     """The proposals to accept. Without `attributes`, all that are accepted by default."""
 
-    model_config = example({"attributes": [{"feature": "Sex", "threshold": 0.9}], "favourable": ["No Risk"], "unfavourable": ["Risk"]})
+    model_config = example(
+        {
+            "attributes": [{"feature": "Sex", "threshold": 0.9}],
+            "favourable": ["No Risk"],
+            "unfavourable": ["Risk"],
+        }
+    )
 
     attributes: list[AcceptedAttributeIn] | None = Field(None, json_schema_extra={"minItems": 1})
     favourable: list[GroupValueJson] | None = None
@@ -130,7 +140,10 @@ class AcceptRecommendationsIn(In):
         if self.attributes is None:
             return None
         if not 1 <= len(self.attributes) <= MAX_ATTRIBUTES:
-            message = f"must list 1 to {MAX_ATTRIBUTES} attributes, found {len(self.attributes):,}; leave it out to accept what is sure"
+            message = (
+                f"must list 1 to {MAX_ATTRIBUTES} attributes, found {len(self.attributes):,}; leave "
+                "it out to accept what is sure"
+            )
             raise InvalidInput.of("attributes", message)
         return [attribute.accepted() for attribute in self.attributes]
 
@@ -162,7 +175,10 @@ class SuggestedOutcomesOut(Out):
         if not isinstance(source, RecommendedOutcomes):
             return source
         rule = source.rule
-        return asdict(source) | {"favourable": rule and rule.favourable, "unfavourable": rule and rule.unfavourable}
+        return asdict(source) | {
+            "favourable": rule and rule.favourable,
+            "unfavourable": rule and rule.unfavourable,
+        }
 
 
 class ProposedGroupOut(Out):

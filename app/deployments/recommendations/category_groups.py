@@ -1,4 +1,5 @@
-"""Groups of a column of categories: the reference is the large group with the highest rate, every other group is monitored.
+"""Groups of a column of categories: the reference is the large group with the highest rate, every other group
+is monitored.
 
 A group that is not surely better off does not replace the customary reference.
 """
@@ -90,7 +91,9 @@ class _Values:
         for value, count in self.counts.items():
             role: Role = "monitored" if value in monitored else "reference" if value in chosen else "neither"
             meaning = self.meanings.get(name_value(value))
-            groups.append(build_share(value, count, role=role, meaning=meaning, has_outcomes=self.has_outcomes))
+            groups.append(
+                build_share(value, count, role=role, meaning=meaning, has_outcomes=self.has_outcomes)
+            )
 
         warnings = []
         neither = [value for value in self.counts if value not in monitored and value not in chosen]
@@ -101,22 +104,37 @@ class _Values:
             why = "because they name no group, or are more than a monitor lists; checks count and show them"
             warnings.append(f"in neither group: {shown}{remainder} ({records:,} records), {why}")
         warnings += warn_of_small_groups(groups)
-        return GroupChoice(monitored=monitored, reference=chosen, groups=tuple(groups), because=because, warnings=tuple(warnings))
+        return GroupChoice(
+            monitored=monitored,
+            reference=chosen,
+            groups=tuple(groups),
+            because=because,
+            warnings=tuple(warnings),
+        )
 
 
-def choose_categories(row: KindRow, match: ValueMatch, counts: Mapping[GroupValue, Count], *, has_outcomes: bool) -> GroupChoice:
+def choose_categories(
+    row: KindRow, match: ValueMatch, counts: Mapping[GroupValue, Count], *, has_outcomes: bool
+) -> GroupChoice:
     """Returns the groups of a column of that kind. Raises NoChoice if only one group has records."""
-    ordered = {value: counts[value] for value in sorted(counts, key=lambda value: (-counts[value].records, name_value(value)))}
+    ordered = {
+        value: counts[value]
+        for value in sorted(counts, key=lambda value: (-counts[value].records, name_value(value)))
+    }
     twins = find_twins(ordered, drop_twins(ordered))
     listed = [
         value
         for value in ordered
-        if match.meanings.get(name_value(value)) != NO_ANSWER and not (isinstance(value, str) and (value in twins or name_problem(value)))
+        if match.meanings.get(name_value(value)) != NO_ANSWER
+        and not (isinstance(value, str) and (value in twins or name_problem(value)))
     ][: 2 * MAX_GROUPS]
     of_meaning: dict[str, list[GroupValue]] = {}
     for value in listed:
         of_meaning.setdefault(match.meanings.get(name_value(value), name_value(value)), []).append(value)
-    groups = [_Group(meaning, tuple(values), sum((counts[value] for value in values), Count())) for meaning, values in of_meaning.items()]
+    groups = [
+        _Group(meaning, tuple(values), sum((counts[value] for value in values), Count()))
+        for meaning, values in of_meaning.items()
+    ]
     if len(groups) < PAIR:
         raise NoChoice("all its records are of one group, so there is nobody to compare with")
 
@@ -125,8 +143,12 @@ def choose_categories(row: KindRow, match: ValueMatch, counts: Mapping[GroupValu
     best, because = _choose_reference(groups, customary, has_outcomes=has_outcomes)
     proposed = values.compare_with(best, because)
     doubts = []
-    if best.count.rate is not None and all(_is_alike(best.count, group.count) for group in groups if group is not best):
-        doubts.append("the rates do not differ beyond chance: which group is the reference is a choice, not a finding")
+    if best.count.rate is not None and all(
+        _is_alike(best.count, group.count) for group in groups if group is not best
+    ):
+        doubts.append(
+            "the rates do not differ beyond chance: which group is the reference is a choice, not a finding"
+        )
     if customary is None:
         return replace(proposed, warnings=(*proposed.warnings, *doubts))
 
@@ -136,19 +158,32 @@ def choose_categories(row: KindRow, match: ValueMatch, counts: Mapping[GroupValu
             " Accept the customary groups if the law says so"
         )
     usual = values.compare_with(customary, f"{customary.title} usually is the reference, whatever the rates")
-    better = [group.title for group in groups if group is not customary and _is_better(group.count, customary.count)]
+    better = [
+        group.title for group in groups if group is not customary and _is_better(group.count, customary.count)
+    ]
     if better:
-        against = f"surely better off than {customary.title} in these data: {', '.join(better)}. A check will show ratios above 1"
+        against = (
+            f"surely better off than {customary.title} in these data: {', '.join(better)}. A check "
+            "will show ratios above 1"
+        )
         usual = replace(usual, warnings=(*usual.warnings, against))
     return replace(proposed, warnings=(*proposed.warnings, *doubts), customary=usual)
 
 
-def _choose_reference(groups: Sequence[_Group], customary: _Group | None, *, has_outcomes: bool) -> tuple[_Group, str]:
+def _choose_reference(
+    groups: Sequence[_Group], customary: _Group | None, *, has_outcomes: bool
+) -> tuple[_Group, str]:
     total = sum(group.count.records for group in groups)
-    large = [group for group in groups if group.count.records >= max(MIN_RECORDS, MIN_REFERENCE_SHARE * total)]
+    large = [
+        group for group in groups if group.count.records >= max(MIN_RECORDS, MIN_REFERENCE_SHARE * total)
+    ]
     rated = [group for group in large if group.count.rate is not None]
     if not has_outcomes or not rated or len(rated) < len(large):
-        why = "favourable rates are not known" if not has_outcomes or large else f"no group has {MIN_RECORDS} records"
+        why = (
+            "favourable rates are not known"
+            if not has_outcomes or large
+            else f"no group has {MIN_RECORDS} records"
+        )
         if customary is not None and customary in large:
             return customary, f"{why}, so {customary.title}, which usually is the reference"
         largest = max(groups, key=lambda group: group.count.records)
@@ -161,7 +196,13 @@ def _choose_reference(groups: Sequence[_Group], customary: _Group | None, *, has
     rate = best.count.rate or 0.0
     if customary is not None and any((group.count.rate or 0.0) > rate for group in large):
         if best is customary:
-            return best, f"{best.title} usually is the reference, and no large group surely has a higher favourable rate"
+            return (
+                best,
+                (
+                    f"{best.title} usually is the reference, and no large group surely has a higher favourable "
+                    "rate"
+                ),
+            )
         sentence = f"{best.title} surely has a higher favourable rate ({rate:.1%}) than {customary.title}"
         return best, f"{sentence}; a still higher one may be chance"
     large_enough = f"of the groups with at least {MIN_REFERENCE_SHARE:.0%} of the records"
@@ -186,13 +227,19 @@ def match_places(counted: Mapping[GroupValue, int]) -> ValueMatch:
         for title, pattern in patterns.items():
             if not any(map(pattern.fullmatch, sample)):
                 continue
-            fitting = sum(records for value, records in counted.items() if pattern.fullmatch(fold(name_value(value)).strip()))
+            fitting = sum(
+                records
+                for value, records in counted.items()
+                if pattern.fullmatch(fold(name_value(value)).strip())
+            )
             if fitting >= ENOUGH * total and len(counted) > 1:
                 return ValueMatch(fit, f"its values are spelled as {title}: {list_values(list(counted))}")
     return ValueMatch(Fit.UNFIT, "its values are not spelled as postal codes")
 
 
-def choose_places(row: KindRow, values: ValueMatch, counts: Mapping[GroupValue, Count], *, has_outcomes: bool) -> GroupChoice:
+def choose_places(
+    row: KindRow, values: ValueMatch, counts: Mapping[GroupValue, Count], *, has_outcomes: bool
+) -> GroupChoice:
     total = sum(count.records for count in counts.values())
     enough = {value: count for value, count in counts.items() if count.records >= ENOUGH_RECORDS}
     covered = sum(count.records for count in enough.values())
@@ -200,21 +247,37 @@ def choose_places(row: KindRow, values: ValueMatch, counts: Mapping[GroupValue, 
         prefixes = Counter[str]()
         for value, count in counts.items():
             prefixes[name_value(value).strip()[:PREFIX]] += count.records
-        often = sorted(((records, prefix) for prefix, records in prefixes.items() if records >= ENOUGH_RECORDS), reverse=True)
+        often = sorted(
+            ((records, prefix) for prefix, records in prefixes.items() if records >= ENOUGH_RECORDS),
+            reverse=True,
+        )
         summary = (
-            f"it holds {len(counts):,} postal codes, of which {len(enough):,} have {ENOUGH_RECORDS} records or more"
+            f"it holds {len(counts):,} postal codes, of which {len(enough):,} have {ENOUGH_RECORDS} records "
+            "or more"
             f" ({covered:,} of {total:,})"
         )
         if not 1 < len(often) <= MAX_PLACES or len(often) >= len(counts):
             raise NoChoice(f"{summary}: too thin to compare")
         listed = ", ".join(f"{prefix} ({records:,})" for records, prefix in often[:5])
-        raise NoChoice(f"{summary}. Log the first {PREFIX} characters as a field of their own to compare areas: {listed}")
+        raise NoChoice(
+            f"{summary}. Log the first {PREFIX} characters as a field of their own to compare areas: {listed}"
+        )
 
     rare = {name_value(value): NO_ANSWER for value in counts if value not in enough}
-    chosen = choose_categories(row, ValueMatch(values.fit, values.sentence, rare), counts, has_outcomes=has_outcomes)
-    warnings = ["a postal code is no protected attribute but may be a proxy for one: which codes are monitored is for a person to say"]
+    chosen = choose_categories(
+        row, ValueMatch(values.fit, values.sentence, rare), counts, has_outcomes=has_outcomes
+    )
+    warnings = [
+        (
+            "a postal code is no protected attribute but may be a proxy for one: which codes are monitored is "
+            "for a person to say"
+        )
+    ]
     if len(counts) > len(enough):
-        few = f"{len(counts) - len(enough):,} postal codes of fewer than {ENOUGH_RECORDS} records ({total - covered:,} records)"
+        few = (
+            f"{len(counts) - len(enough):,} postal codes of fewer than {ENOUGH_RECORDS} records "
+            f"({total - covered:,} records)"
+        )
         warnings.append(f"in neither group: {few}")
     # Not the list of values in neither group, which would name every rare code.
     warnings += [warning for warning in chosen.warnings if "neither" not in warning]

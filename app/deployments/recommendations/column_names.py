@@ -9,11 +9,15 @@ from .attribute_kinds import KindRow
 from .vocabulary import NEUTRAL, NEUTRAL_TO_CLEAR_NAMES
 
 # NFKD does not take these letters apart.
-_UNFOLDED = str.maketrans({"ł": "l", "ß": "ss", "ø": "o", "æ": "ae", "đ": "d", "\u0131": "i", "œ": "oe", "þ": "th"})
+_UNFOLDED = str.maketrans(
+    {"ł": "l", "ß": "ss", "ø": "o", "æ": "ae", "đ": "d", "\u0131": "i", "œ": "oe", "þ": "th"}
+)
 _RUN = re.compile(r"[^\W\d_]+|\d+")
 _CAMEL = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _MIN_AFFIX = 4
-"""Min letters of a word that may be written together with the name: `custage`, but no word that merely ends in `age`."""
+"""Min letters of a word that may be written together with the name: `custage`, but no word that merely
+ends in `age`.
+"""
 
 MAX_READ = 200
 
@@ -22,7 +26,8 @@ MAX_READ = 200
 class NameMatch:
     """The part of a name that names the kind.
 
-    `is_whole` = the other words change nothing. `meaning` is set where the column says yes or no to that one meaning.
+    `is_whole` = the other words change nothing. `meaning` is set where the column says yes or no to that
+    one meaning.
     """
 
     phrase: str
@@ -42,7 +47,9 @@ class NameMatch:
 def fold(text: str) -> str:
     """Returns small letters without accents."""
     lowered = text[:MAX_READ].lower().translate(_UNFOLDED)
-    return "".join(letter for letter in unicodedata.normalize("NFKD", lowered) if not unicodedata.combining(letter))
+    return "".join(
+        letter for letter in unicodedata.normalize("NFKD", lowered) if not unicodedata.combining(letter)
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -58,7 +65,9 @@ def match_name(row: KindRow, name: str) -> NameMatch | None:
     # `is_female` and `race_black` name one meaning, and their values say yes or no to it.
     removed = (_remove(phrase, tokens) for phrase in (*row.names, *row.ambiguous_names))
     remaining = next((candidate for candidate in removed if candidate is not None), tokens)
-    joined = " ".join(token for token in remaining if token not in NEUTRAL_TO_CLEAR_NAMES and not token.isdigit())
+    joined = " ".join(
+        token for token in remaining if token not in NEUTRAL_TO_CLEAR_NAMES and not token.isdigit()
+    )
     meaning = row.indicators.get(joined)
     if meaning is None and len(remaining) < len(tokens):
         meaning = row.words.get(joined) or row.weak_words.get(joined)
@@ -72,7 +81,10 @@ def match_name(row: KindRow, name: str) -> NameMatch | None:
             continue
         is_ambiguous = phrase in row.ambiguous_names
         neutral = NEUTRAL if is_ambiguous else NEUTRAL_TO_CLEAR_NAMES
-        is_whole = all(token in neutral or token in row.neutral or token.isdigit() or token in row.names for token in neighbours)
+        is_whole = all(
+            token in neutral or token in row.neutral or token.isdigit() or token in row.names
+            for token in neighbours
+        )
         if best is None or (is_whole and not best.is_whole):
             best = NameMatch(phrase, is_whole, is_ambiguous, neighbours)
     return best
@@ -80,7 +92,9 @@ def match_name(row: KindRow, name: str) -> NameMatch | None:
 
 def unfit_reason(row: KindRow, name: str) -> str | None:
     tokens = split_words(name)
-    return next((reason for phrase, reason in row.unfit_names.items() if _remove(phrase, tokens) is not None), None)
+    return next(
+        (reason for phrase, reason in row.unfit_names.items() if _remove(phrase, tokens) is not None), None
+    )
 
 
 def _other_words(phrase: str, tokens: tuple[str, ...], name: str) -> tuple[str, ...] | None:
@@ -101,5 +115,7 @@ def _other_words(phrase: str, tokens: tuple[str, ...], name: str) -> tuple[str, 
 
 def _remove(phrase: str, tokens: tuple[str, ...]) -> tuple[str, ...] | None:
     words = tuple(phrase.split())
-    starts = (start for start in range(len(tokens) - len(words) + 1) if tokens[start : start + len(words)] == words)
+    starts = (
+        start for start in range(len(tokens) - len(words) + 1) if tokens[start : start + len(words)] == words
+    )
     return next((tokens[:start] + tokens[start + len(words) :] for start in starts), None)

@@ -37,7 +37,9 @@ def match_categories(row: KindRow, counted: Mapping[GroupValue, int], name: Name
         return ValueMatch(Fit.UNFIT, f"its name asks for yes or no, and it holds {list_values(foreign[:1])}")
     if len({*meanings.values()} - {NO_ANSWER}) < PAIR:
         return ValueMatch(Fit.UNFIT, "it holds one answer only")
-    return ValueMatch(Fit.SPOKEN, f"its values say yes or no to {name.meaning}: {list_values(list(counted))}", meanings)
+    return ValueMatch(
+        Fit.SPOKEN, f"its values say yes or no to {name.meaning}: {list_values(list(counted))}", meanings
+    )
 
 
 def _match_words(row: KindRow, counted: Mapping[GroupValue, int]) -> ValueMatch | None:
@@ -59,12 +61,20 @@ def _match_words(row: KindRow, counted: Mapping[GroupValue, int]) -> ValueMatch 
         return ValueMatch(Fit.UNFIT, f"its values are all of one group: {groups.pop()}")
     if len(groups - {"other"}) < PAIR:
         return None
-    shown = list_values([value for value in counted if meanings.get(name_value(value), NO_ANSWER) != NO_ANSWER])
-    return ValueMatch(Fit.BY_THEMSELVES if is_clear else Fit.SPOKEN, f"its values are words for {row.title}: {shown}", meanings)
+    shown = list_values(
+        [value for value in counted if meanings.get(name_value(value), NO_ANSWER) != NO_ANSWER]
+    )
+    return ValueMatch(
+        Fit.BY_THEMSELVES if is_clear else Fit.SPOKEN,
+        f"its values are words for {row.title}: {shown}",
+        meanings,
+    )
 
 
 def _find_meaning(vocabulary: Mapping[str, str], value: GroupValue) -> str | None:
-    """Returns the meaning of the longest word or phrase in the value; None if two equally long ones differ."""
+    """Returns the meaning of the longest word or phrase in the value; None if two equally long ones
+    differ.
+    """
     label = name_value(value)
     if not isinstance(value, str) or len(label) > MAX_CATEGORY_LENGTH:
         return None
@@ -74,13 +84,19 @@ def _find_meaning(vocabulary: Mapping[str, str], value: GroupValue) -> str | Non
         return vocabulary.get(spelled) or vocabulary[joined]
     if len(tokens) > MAX_WORDS:
         return None
-    held = [(len(phrase.split()), meaning) for phrase, meaning in vocabulary.items() if holds_phrase(spelled, phrase)]
+    held = [
+        (len(phrase.split()), meaning)
+        for phrase, meaning in vocabulary.items()
+        if holds_phrase(spelled, phrase)
+    ]
     longest = max((size for size, _ in held), default=0)
     meanings = {meaning for size, meaning in held if size == longest}
     return meanings.pop() if len(meanings) == 1 else None
 
 
-def _match_codes(row: KindRow, counted: Mapping[GroupValue, int], name: NameMatch | None) -> ValueMatch | None:
+def _match_codes(
+    row: KindRow, counted: Mapping[GroupValue, int], name: NameMatch | None
+) -> ValueMatch | None:
     """Returns the fit of the first coding that has all values and distinguishes two groups."""
     for coding in row.codings:
         if coding.names and (name is None or name.phrase not in coding.names):
@@ -98,7 +114,10 @@ def _match_codes(row: KindRow, counted: Mapping[GroupValue, int], name: NameMatc
 
     if name is None or {fold(name_value(value)) for value in counted} != {"0", "1"}:
         return None
-    to_confirm = "the data do not show which group 0 is and which 1 is: both conventions are in use; confirm before you accept"
+    to_confirm = (
+        "the data do not show which group 0 is and which 1 is: both conventions are in use; "
+        "confirm before you accept"
+    )
     return ValueMatch(Fit.CODED, "its values are 0 and 1", {}, to_confirm)
 
 
@@ -118,14 +137,21 @@ def _match_short_values(counted: Mapping[GroupValue, int]) -> ValueMatch:
         return ValueMatch(Fit.UNFIT, "it holds one value only, so there is nobody to compare with")
     if len(answers) > MAX_CATEGORIES:
         return ValueMatch(Fit.UNFIT, f"it holds {len(answers):,} different values, too many for groups")
-    if any(len(name_value(value)) > MAX_CATEGORY_LENGTH or len(split_words(name_value(value))) > MAX_WORDS for value in answers):
+    if any(
+        len(name_value(value)) > MAX_CATEGORY_LENGTH or len(split_words(name_value(value))) > MAX_WORDS
+        for value in answers
+    ):
         return ValueMatch(Fit.UNFIT, "it holds sentences, not categories")
     numbers = [read_number(value) for value in answers if not isinstance(value, Range)]
     if any(number is not None and not (number.is_integer() and 0 <= number < MAX_CODE) for number in numbers):
         return ValueMatch(Fit.UNFIT, "it holds numbers that are no codes")
-    to_confirm = f"the meaning of {list_values(answers)} is not known; confirm that these are the groups to compare"
+    to_confirm = (
+        f"the meaning of {list_values(answers)} is not known; confirm that these are the groups to compare"
+    )
     meanings = {name_value(value): NO_ANSWER for value in counted if is_no_answer(value)}
-    return ValueMatch(Fit.CATEGORIES, f"it holds {len(answers)} short values: {list_values(answers)}", meanings, to_confirm)
+    return ValueMatch(
+        Fit.CATEGORIES, f"it holds {len(answers)} short values: {list_values(answers)}", meanings, to_confirm
+    )
 
 
 class Confidence(StrEnum):
@@ -163,7 +189,9 @@ def detect(name: str, counted: Mapping[GroupValue, int]) -> Detected | Dismissed
         is_whole = named is not None and named.is_whole
         is_ambiguous = named is None or named.is_ambiguous
         is_sure = is_whole and values.fit >= Fit.SPOKEN
-        is_likely = is_whole and (values.fit is Fit.CODED or (values.fit is Fit.CATEGORIES and not is_ambiguous))
+        is_likely = is_whole and (
+            values.fit is Fit.CODED or (values.fit is Fit.CATEGORIES and not is_ambiguous)
+        )
 
         if is_sure or is_likely or values.fit is Fit.BY_THEMSELVES:
             results.append(Detected(row, Confidence.HIGH if is_sure else Confidence.MEDIUM, named, values))
@@ -171,15 +199,26 @@ def detect(name: str, counted: Mapping[GroupValue, int]) -> Detected | Dismissed
             continue
         elif is_whole:
             unknown = "nothing is known of its values: upload training data with this column, or log payload"
-            results.append(Dismissed(row, f"its name may mean {row.title}, but {values.sentence}" if counted else unknown))
+            results.append(
+                Dismissed(
+                    row, f"its name may mean {row.title}, but {values.sentence}" if counted else unknown
+                )
+            )
         elif counted:
             neighbours = ", ".join(repr(token) for token in named.others[:5])
-            reason = f"{named.phrase!r} in its name may mean {row.title}, but {neighbours} next to it makes it something else"
+            reason = (
+                f"{named.phrase!r} in its name may mean {row.title}, but {neighbours} next to it makes "
+                "it something else"
+            )
             results.append(Dismissed(row, f"{reason}, and {values.sentence}"))
 
     sure = [detected for detected in results if isinstance(detected, Detected)]
     # Of equal ones the first counts: KINDS has an order.
-    best = min(sure, key=lambda detected: (detected.confidence is not Confidence.HIGH, -detected.values.fit), default=None)
+    best = min(
+        sure,
+        key=lambda detected: (detected.confidence is not Confidence.HIGH, -detected.values.fit),
+        default=None,
+    )
     return best or next(iter(results), None)
 
 

@@ -32,7 +32,9 @@ class CountsOrigin(StrEnum):
 
 @frozen
 class Source:
-    """The data that were looked at. `at` is when the training data were processed, or when the newest record was logged."""
+    """The data that were looked at. `at` is when the training data were processed, or when the newest
+    record was logged.
+    """
 
     origin: CountsOrigin
     records: int
@@ -48,7 +50,11 @@ class Count:
     unfavourable: int = 0
 
     def __add__(self, other: "Count") -> "Count":
-        return Count(self.records + other.records, self.favourable + other.favourable, self.unfavourable + other.unfavourable)
+        return Count(
+            self.records + other.records,
+            self.favourable + other.favourable,
+            self.unfavourable + other.unfavourable,
+        )
 
     @property
     def classified(self) -> int:
@@ -82,16 +88,26 @@ class Observed:
         return {value: count.records for value, count in self.count_outcomes(None).items()}
 
     def count_outcomes(self, rule: OutcomeRule | None) -> dict[GroupValue, Count]:
-        """Returns each value's records and outcomes; without a rule, or if labels are too coarse for it, no outcome is known."""
+        """Returns each value's records and outcomes; without a rule, or if labels are too coarse for it,
+        no outcome is known.
+        """
         counted: dict[GroupValue, Count] = {}
         for value, cell in self._cells():
             if value is None:
                 continue
             try:
-                outcome = Outcome.UNCLASSIFIED if rule is None or cell.label is None else classify_cell_label(cell.label, rule)
+                outcome = (
+                    Outcome.UNCLASSIFIED
+                    if rule is None or cell.label is None
+                    else classify_cell_label(cell.label, rule)
+                )
             except Inexact:
                 outcome = Outcome.UNCLASSIFIED
-            count = Count(cell.records, cell.records * (outcome is Outcome.FAVOURABLE), cell.records * (outcome is Outcome.UNFAVOURABLE))
+            count = Count(
+                cell.records,
+                cell.records * (outcome is Outcome.FAVOURABLE),
+                cell.records * (outcome is Outcome.UNFAVOURABLE),
+            )
             counted[value] = counted.get(value, Count()) + count
         return {value: count for value, count in counted.items() if count.records}
 
@@ -113,7 +129,8 @@ class ObservedShare:
 
 @frozen(kw_only=True)
 class GroupChoice:
-    """The groups of one attribute. `because` gives the reason for the reference, `warnings` what a person should know first.
+    """The groups of one attribute. `because` gives the reason for the reference, `warnings` what a person
+    should know first.
 
     `customary` are the groups that custom compares, whatever the rates.
     """
@@ -130,9 +147,15 @@ class NoChoice(Exception):
     pass
 
 
-def build_share(value: GroupValue, count: Count, *, role: Role, meaning: str | None = None, has_outcomes: bool) -> ObservedShare:
+def build_share(
+    value: GroupValue, count: Count, *, role: Role, meaning: str | None = None, has_outcomes: bool
+) -> ObservedShare:
     interval = wilson(count.favourable, count.classified) if count.classified else None
-    reason = "no record of it has a favourable or unfavourable outcome" if has_outcomes else "the favourable outcomes are not known"
+    reason = (
+        "no record of it has a favourable or unfavourable outcome"
+        if has_outcomes
+        else "the favourable outcomes are not known"
+    )
     return ObservedShare(
         value=value,
         meaning=meaning,
@@ -153,5 +176,8 @@ def warn_of_small_groups(groups: list[ObservedShare]) -> list[str]:
         return []
     listed = ", ".join(f"{name_value(group.value)!r:.60} ({group.records})" for group in small[:5])
     remainder = f" and {len(small) - 5} more" if len(small) > 5 else ""  # noqa: PLR2004 - as many as are shown
-    checked = f"in a check, a group of fewer than {MINIMUM_GROUP_SIZE} records gets no verdict, and a small one a wide interval"
+    checked = (
+        f"in a check, a group of fewer than {MINIMUM_GROUP_SIZE} records gets no verdict, and a small "
+        "one a wide interval"
+    )
     return [f"few records: {listed}{remainder}. They stay in the proposal; {checked}"]

@@ -1,4 +1,6 @@
-"""Recommends monitors from data: for each column of a kind a proposal with its evidence, or the reason why not."""
+"""Recommends monitors from data: for each column of a kind a proposal with its evidence, or the reason why
+not.
+"""
 
 import re
 from collections import Counter
@@ -39,12 +41,17 @@ class ColumnEvidence:
     source: Source
     missing: int
     reference: str
-    threshold: str = "0.8 is the four-fifths rule; 1.25 mirrors 0.8, so that a disadvantage of the reference group is seen as well"
+    threshold: str = (
+        "0.8 is the four-fifths rule; 1.25 mirrors 0.8, so that a disadvantage of the "
+        "reference group is seen as well"
+    )
 
 
 @frozen(kw_only=True)
 class Proposal:
-    """One attribute that a monitor should watch. `by_default` = it is accepted if nothing else is asked for."""
+    """One attribute that a monitor should watch. `by_default` = it is accepted if nothing else is asked
+    for.
+    """
 
     feature: str
     is_meta: bool
@@ -66,7 +73,9 @@ class NotProposed:
 
 @frozen
 class AlreadyMonitored:
-    """An attribute that the monitor has, and the kind it was recognised as; `choice` is the proposal for it."""
+    """An attribute that the monitor has, and the kind it was recognised as; `choice` is the proposal for
+    it.
+    """
 
     feature: str
     kind: Kind | None
@@ -83,7 +92,13 @@ class Recommended:
     not_proposed: tuple[NotProposed, ...]
 
 
-def recommend(columns: Sequence[Observed], outcomes: RecommendedOutcomes, monitored: Collection[str], *, strata: str | None) -> Recommended:
+def recommend(
+    columns: Sequence[Observed],
+    outcomes: RecommendedOutcomes,
+    monitored: Collection[str],
+    *,
+    strata: str | None,
+) -> Recommended:
     """Returns the attributes to watch, except those watched already and the column of the strata."""
     proposals: list[Proposal] = []
     already: list[AlreadyMonitored] = []
@@ -96,7 +111,9 @@ def recommend(columns: Sequence[Observed], outcomes: RecommendedOutcomes, monito
             proposal = _propose(observed, observed.source, detected, outcomes.rule)
         if name in monitored:
             kind = detected.row.kind if isinstance(detected, Detected) else None
-            already.append(AlreadyMonitored(name, kind, proposal.choice if isinstance(proposal, Proposal) else None))
+            already.append(
+                AlreadyMonitored(name, kind, proposal.choice if isinstance(proposal, Proposal) else None)
+            )
         elif isinstance(detected, Dismissed):
             not_proposed.append(NotProposed(name, detected.row.kind, detected.reason))
         elif detected is not None and name == strata:
@@ -108,10 +125,17 @@ def recommend(columns: Sequence[Observed], outcomes: RecommendedOutcomes, monito
             not_proposed.append(proposal)
     order = list(Kind)
     proposals.sort(key=lambda proposal: order.index(proposal.kind))
-    return Recommended(outcomes=outcomes, proposals=tuple(proposals), already=tuple(already), not_proposed=tuple(not_proposed))
+    return Recommended(
+        outcomes=outcomes,
+        proposals=tuple(proposals),
+        already=tuple(already),
+        not_proposed=tuple(not_proposed),
+    )
 
 
-def _propose(observed: Observed, source: Source, detected: Detected, rule: OutcomeRule | None) -> Proposal | NotProposed:
+def _propose(
+    observed: Observed, source: Source, detected: Detected, rule: OutcomeRule | None
+) -> Proposal | NotProposed:
     row, has_outcomes = detected.row, rule is not None
     counts = observed.count_outcomes(rule)
     try:
@@ -122,7 +146,10 @@ def _propose(observed: Observed, source: Source, detected: Detected, rule: Outco
         elif observed.column.kind is FieldKind.NUMERIC:
             choice = choose_ages(row.splits, counts, has_outcomes=has_outcomes)
         else:
-            why = "it holds ages, but the deployment declares it categorical, and only numeric columns can be divided into ranges"
+            why = (
+                "it holds ages, but the deployment declares it categorical, and only numeric columns can "
+                "be divided into ranges"
+            )
             return NotProposed(observed.column.name, row.kind, why)
     except NoChoice as no_choice:
         return NotProposed(observed.column.name, row.kind, str(no_choice))
@@ -151,7 +178,9 @@ def _propose(observed: Observed, source: Source, detected: Detected, rule: Outco
     )
 
 
-def recommend_for(session: Session, deployment: Deployment, monitor: Monitor | None, sent: OutcomeRule | None = None) -> Recommended:
+def recommend_for(
+    session: Session, deployment: Deployment, monitor: Monitor | None, sent: OutcomeRule | None = None
+) -> Recommended:
     """Returns the recommended monitor; with `sent` outcomes, rates are counted by these."""
     summary = find_training_summary(session, deployment.no)
     distributions = read_distributions(session, deployment.no)
@@ -160,14 +189,18 @@ def recommend_for(session: Session, deployment: Deployment, monitor: Monitor | N
     if sent is not None:
         outcomes = RecommendedOutcomes(sent, OutcomesOrigin.SENT, is_certain=True, evidence="they were sent")
     else:
-        predicted: Counter[Scalar | Range] = Counter(record.outcome for record in sample if record.outcome is not None)
+        predicted: Counter[Scalar | Range] = Counter(
+            record.outcome for record in sample if record.outcome is not None
+        )
         labels: Counter[Scalar | Range] = Counter()
         for cell in summary.labels.cells if summary else ():
             if cell.label is not None:
                 labels[cell.label] += cell.records
         name = summary.label if summary else deployment.outputs.label or deployment.outputs.prediction
         is_quantity = deployment.problem_type is ProblemType.REGRESSION
-        outcomes = determine_outcomes(monitor, labels or predicted, name=name, predicted=predicted, is_quantity=is_quantity)
+        outcomes = determine_outcomes(
+            monitor, labels or predicted, name=name, predicted=predicted, is_quantity=is_quantity
+        )
 
     columns = _observe(deployment, summary, distributions, sample)
     watched = {attribute.feature for attribute in monitor.attributes} if monitor else set()
@@ -175,7 +208,10 @@ def recommend_for(session: Session, deployment: Deployment, monitor: Monitor | N
 
 
 def _observe(
-    deployment: Deployment, summary: TrainingSummary | None, distributions: Sequence[Distribution], sample: Sequence[SampledRecord]
+    deployment: Deployment,
+    summary: TrainingSummary | None,
+    distributions: Sequence[Distribution],
+    sample: Sequence[SampledRecord],
 ) -> list[Observed]:
     trained: dict[str, Distribution] = {}
     for distribution in sorted(distributions, key=lambda distribution: len(distribution.columns)):
@@ -184,7 +220,9 @@ def _observe(
 
     observations = []
     schema = deployment.schema
-    columns = [(False, *numbered) for numbered in enumerate(schema.features)] + [(True, *numbered) for numbered in enumerate(schema.meta)]
+    columns = [(False, *numbered) for numbered in enumerate(schema.features)] + [
+        (True, *numbered) for numbered in enumerate(schema.meta)
+    ]
     for is_meta, position, column in columns:
         if column.storage is not None and column.storage.kind is StorageKind.PSEUDONYM:
             continue  # nobody could say what its groups are
@@ -199,9 +237,13 @@ def _observe(
             values = [record[position] if position < len(record) else None for record in of_records]
             # Not of ids, texts and amounts, which are not worth counting by outcome.
             if is_named(column.name) or len(set(values)) <= MAX_VALUES:
-                # A boolean and a number are one key to Python, but a column and an outcome have one type each.
+                # A boolean and a number are one key to Python, but a column and an outcome have one type
+                # each.
                 cells = Counter(zip(values, (record.outcome for record in sample), strict=True))
-                counted = Distribution((column.name,), tuple(Cell((value,), label, records) for (value, label), records in cells.items()))
+                counted = Distribution(
+                    (column.name,),
+                    tuple(Cell((value,), label, records) for (value, label), records in cells.items()),
+                )
         observations.append(Observed(column, is_meta, counted, source))
     return observations
 
@@ -218,21 +260,32 @@ class Accepted:
     picked: Picked | None = None
 
 
-def merge_into_monitor(monitor: Monitor | None, recommended: Recommended, requested: Sequence[Accepted] | None) -> Monitor:
-    """Returns the monitor with the accepted attributes, and with the outcomes if it is new or they were sent; not yet checked.
+def merge_into_monitor(
+    monitor: Monitor | None, recommended: Recommended, requested: Sequence[Accepted] | None
+) -> Monitor:
+    """Returns the monitor with the accepted attributes, and with the outcomes if it is new or they were sent;
+    not yet checked.
 
-    If nothing is `requested`, accepts every proposal that is accepted by default. A monitored attribute keeps everything that was neither
-    picked nor edited, so the same again changes nothing.
+    If nothing is `requested`, accepts every proposal that is accepted by default. A monitored attribute
+    keeps everything that was neither picked nor edited, so the same again changes nothing.
     """
     of_feature = {attribute.feature: attribute for attribute in monitor.attributes} if monitor else {}
     proposed = {proposal.feature: proposal for proposal in recommended.proposals}
     if requested is None:
-        requested = [Accepted(proposal.feature, {}) for proposal in recommended.proposals if proposal.by_default]
+        requested = [
+            Accepted(proposal.feature, {}) for proposal in recommended.proposals if proposal.by_default
+        ]
         if not requested and monitor is None:
-            raise InvalidInput.of("attributes", "is required: no proposal is sure enough to be accepted unseen; list those you want")
+            raise InvalidInput.of(
+                "attributes",
+                "is required: no proposal is sure enough to be accepted unseen; list those you want",
+            )
     problems = _find_problems(requested, {*of_feature, *proposed}, recommended)
     if monitor is None and not (recommended.outcomes.rule and recommended.outcomes.is_certain):
-        problems += [FieldProblem(field, f"is required: {recommended.outcomes.evidence}") for field in ("favourable", "unfavourable")]
+        problems += [
+            FieldProblem(field, f"is required: {recommended.outcomes.evidence}")
+            for field in ("favourable", "unfavourable")
+        ]
     # The second test is for the type checker.
     if problems or recommended.outcomes.rule is None:
         raise InvalidInput(problems)
@@ -257,11 +310,19 @@ def merge_into_monitor(monitor: Monitor | None, recommended: Recommended, reques
                 changes["upper_threshold"] = mirrored_ratio(threshold)
         of_feature[accepted.feature] = replace(base, **changes)
     rule, attributes = recommended.outcomes.rule, tuple(of_feature.values())
-    return replace(monitor, outcomes=rule, attributes=attributes) if monitor else Monitor(outcomes=rule, attributes=attributes)
+    return (
+        replace(monitor, outcomes=rule, attributes=attributes)
+        if monitor
+        else Monitor(outcomes=rule, attributes=attributes)
+    )
 
 
-def locate_problems(problems: Sequence[FieldProblem], monitor: Monitor, requested: Sequence[Accepted] | None) -> list[FieldProblem]:
-    """Returns the problems of the merged monitor, each at the place where it was sent, or else in the monitor that is stored."""
+def locate_problems(
+    problems: Sequence[FieldProblem], monitor: Monitor, requested: Sequence[Accepted] | None
+) -> list[FieldProblem]:
+    """Returns the problems of the merged monitor, each at the place where it was sent, or else in the
+    monitor that is stored.
+    """
     positions = {accepted.feature: position for position, accepted in enumerate(requested or ())}
 
     def locate(match: re.Match[str]) -> str:
@@ -271,18 +332,28 @@ def locate_problems(problems: Sequence[FieldProblem], monitor: Monitor, requeste
     return [FieldProblem(_PLACE.sub(locate, problem.field, count=1), problem.message) for problem in problems]
 
 
-def _find_problems(requested: Sequence[Accepted], known_names: set[str], recommended: Recommended) -> list[FieldProblem]:
+def _find_problems(
+    requested: Sequence[Accepted], known_names: set[str], recommended: Recommended
+) -> list[FieldProblem]:
     reasons = {rejected.feature: rejected.reason for rejected in recommended.not_proposed}
     problems = []
     for position, accepted in enumerate(requested):
         if accepted.feature not in known_names:
             why = reasons.get(accepted.feature, "neither its name nor its values show an attribute to watch")
-            message = f"{accepted.feature!r:.210} is not proposed: {why}. To watch it anyway, PUT the fairness monitor"
+            message = (
+                f"{accepted.feature!r:.210} is not proposed: {why}. To watch it anyway, PUT the "
+                "fairness monitor"
+            )
             problems.append(FieldProblem(f"attributes[{position}].feature", message))
         elif any(earlier.feature == accepted.feature for earlier in requested[:position]):
-            problems.append(FieldProblem(f"attributes[{position}].feature", f"{accepted.feature!r:.210} is listed twice"))
+            problems.append(
+                FieldProblem(f"attributes[{position}].feature", f"{accepted.feature!r:.210} is listed twice")
+            )
         elif accepted.picked is not None and _find_choice(accepted, recommended) is None:
-            why = f"no {accepted.picked} groups of {accepted.feature!r:.210} are known; send monitored and reference"
+            why = (
+                f"no {accepted.picked} groups of {accepted.feature!r:.210} are known; send monitored and "
+                "reference"
+            )
             problems.append(FieldProblem(f"attributes[{position}].groups", why))
     return problems
 
@@ -291,5 +362,7 @@ def _find_choice(accepted: Accepted, recommended: Recommended) -> GroupChoice | 
     if accepted.picked is None:
         return None
     attributes: list[Proposal | AlreadyMonitored] = [*recommended.proposals, *recommended.already]
-    choice = next((attribute.choice for attribute in attributes if attribute.feature == accepted.feature), None)
+    choice = next(
+        (attribute.choice for attribute in attributes if attribute.feature == accepted.feature), None
+    )
     return choice if choice is None or accepted.picked == "proposed" else choice.customary

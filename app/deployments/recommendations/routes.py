@@ -23,29 +23,41 @@ BodyIn = Annotated[AcceptRecommendationsIn | None, Body()]
 
 @router.get("")
 def list_recommended_monitors(deployment: ReadableDeployment, session: SessionIn) -> RecommendedMonitorsOut:
-    """Returns attributes that a fairness monitor should watch (sex, ethnicity, marital status, age, postal code), each with its evidence.
+    """Returns attributes that a fairness monitor should watch (sex, ethnicity, marital status, age, postal
+    code), each with its evidence.
 
-    They are found by the names of features and meta fields and by their values, in the training data or else in the newest payload. A
-    proposal is a guess for a person to judge; reading it starts no monitoring.
+    They are found by the names of features and meta fields and by their values, in the training data or
+    else in the newest payload. A proposal is a guess for a person to judge; reading it starts no
+    monitoring.
     """
-    return RecommendedMonitorsOut.from_object(recommend_for(session, deployment, find_monitor(session, deployment.no)))
+    return RecommendedMonitorsOut.from_object(
+        recommend_for(session, deployment, find_monitor(session, deployment.no))
+    )
 
 
 @router.post("")
-def accept_recommended_monitors(deployment: LockedDeployment, session: SessionIn, principal: Manager, body: BodyIn = None) -> MonitorOut:
-    """Puts proposals into the fairness monitor, creating it where there is none. The same again changes nothing.
+def accept_recommended_monitors(
+    deployment: LockedDeployment, session: SessionIn, principal: Manager, body: BodyIn = None
+) -> MonitorOut:
+    """Puts proposals into the fairness monitor, creating it where there is none. The same again changes
+    nothing.
 
-    Without a body or with `{}` every proposal with `accepted_by_default` is accepted: those of high confidence, but no postal code.
+    Without a body or with `{}` every proposal with `accepted_by_default` is accepted: those of high
+    confidence, but no postal code.
     """
     sent = body or AcceptRecommendationsIn()
     stored, requested = find_monitor(session, deployment.no), sent.asked()
     # Locked: the present monitor is merged into.
-    monitor = merge_into_monitor(stored, recommend_for(session, deployment, stored, sent.outcomes()), requested)
+    monitor = merge_into_monitor(
+        stored, recommend_for(session, deployment, stored, sent.outcomes()), requested
+    )
     problems = fitting_problems(session, deployment, monitor)
     if problems:
         raise InvalidInput(locate_problems(problems, monitor, requested))
     accepted = put_monitor(session, deployment.no, monitor)
     if accepted != stored:
         changes = monitor_changes(stored, accepted)
-        record_activity(session, principal.actor, "monitor.accepted_recommendations", deployment, details=changes)
+        record_activity(
+            session, principal.actor, "monitor.accepted_recommendations", deployment, details=changes
+        )
     return MonitorOut.of(accepted, monitor_warnings(session, deployment, accepted))

@@ -28,7 +28,9 @@ class OutcomesOrigin(StrEnum):
 
 @frozen
 class RecommendedOutcomes:
-    """The outcomes that rates are counted by. `is_certain` = a monitor may be made of them without a person's word."""
+    """The outcomes that rates are counted by. `is_certain` = a monitor may be made of them without a
+    person's word.
+    """
 
     rule: OutcomeRule | None
     origin: OutcomesOrigin
@@ -37,14 +39,21 @@ class RecommendedOutcomes:
 
 
 def determine_outcomes(
-    monitor: Monitor | None, labels: Mapping[Scalar | Range, int], *, name: str, predicted: Mapping[Scalar | Range, int], is_quantity: bool
+    monitor: Monitor | None,
+    labels: Mapping[Scalar | Range, int],
+    *,
+    name: str,
+    predicted: Mapping[Scalar | Range, int],
+    is_quantity: bool,
 ) -> RecommendedOutcomes:
     """Returns the monitor's outcomes, or those that the labels of the column `name` suggest.
 
     `predicted` are the outcomes that the model logged, which must be spelled as the labels are.
     """
     if monitor is not None:
-        return RecommendedOutcomes(monitor.outcomes, OutcomesOrigin.MONITOR, is_certain=True, evidence="the fairness monitor says so")
+        return RecommendedOutcomes(
+            monitor.outcomes, OutcomesOrigin.MONITOR, is_certain=True, evidence="the fairness monitor says so"
+        )
     if is_quantity:
         return _unknown("the model predicts numbers: which are favourable is for a person to say")
     suggested = _suggest(list(labels), name)
@@ -52,9 +61,16 @@ def determine_outcomes(
         return suggested
     rule = suggested.rule
     # A monitor compares spellings: labels `1` and predictions `approved` would share no outcome.
-    foreign = [value for value in predicted if not isinstance(value, Range) and rule.classify(value) is Outcome.UNCLASSIFIED]
+    foreign = [
+        value
+        for value in predicted
+        if not isinstance(value, Range) and rule.classify(value) is Outcome.UNCLASSIFIED
+    ]
     if foreign:
-        spelling = f"the model's own outcomes are spelled otherwise, such as {name_value(foreign[0])!r:.60}: say both"
+        spelling = (
+            "the model's own outcomes are spelled otherwise, such as "
+            f"{name_value(foreign[0])!r:.60}: say both"
+        )
         return replace(suggested, is_certain=False, evidence=f"{suggested.evidence}; but {spelling}")
     return suggested
 
@@ -64,7 +80,9 @@ def _suggest(labels: list[Scalar | Range], name: str) -> RecommendedOutcomes:
         return _unknown("there are neither labels of training data nor logged outcomes to suggest them from")
     classes = [label for label in labels if not isinstance(label, Range)]
     if len(classes) < len(labels) or len(classes) > MAX_LABELS:
-        return _unknown("the outcomes are numbers or too many, so that only a person can say which are favourable")
+        return _unknown(
+            "the outcomes are numbers or too many, so that only a person can say which are favourable"
+        )
     if {fold(label) for label in classes} == {"true", "false"}:
         # Under booleans every spelling of them counts, such as `True` of pandas.
         classes = [True, False]
@@ -81,20 +99,38 @@ def _suggest(labels: list[Scalar | Range], name: str) -> RecommendedOutcomes:
         return _suggestion(sides, is_certain=True, evidence=f"the words {listed} say it; confirm")
 
     # The name says which of yes and no is favourable.
-    answers = {label: True if text in _WORDS["yes"] else False if text in _WORDS["no"] else None for label, text in texts.items()}
+    answers = {
+        label: True if text in _WORDS["yes"] else False if text in _WORDS["no"] else None
+        for label, text in texts.items()
+    }
     tokens = set(split_words(name))
-    good, bad = tokens.intersection(_WORDS["names_of_favourable"]), tokens.intersection(_WORDS["names_of_unfavourable"])
+    good, bad = (
+        tokens.intersection(_WORDS["names_of_favourable"]),
+        tokens.intersection(_WORDS["names_of_unfavourable"]),
+    )
     if {*answers.values()} != {True, False} or bool(good) == bool(bad):
-        return _unknown(f"nothing shows whether {listed} of {name!r:.60} are favourable; say it in the monitor, or send both lists")
+        return _unknown(
+            f"nothing shows whether {listed} of {name!r:.60} are favourable; say it in the monitor, or send "
+            "both lists"
+        )
     sides = {label: answer is bool(good) for label, answer in answers.items()}
     favourable = "yes" if good else "no"
     evidence = f"the name {name!r:.60} holds {min(good or bad)!r}, so {favourable} is favourable; confirm"
     return _suggestion(sides, is_certain=False, evidence=evidence)
 
 
-def _suggestion(sides: Mapping[Scalar, bool | None], *, is_certain: bool, evidence: str) -> RecommendedOutcomes:
-    favourable, unfavourable = (tuple(label for label, side in sides.items() if side is listed) for listed in (True, False))
-    return RecommendedOutcomes(OutcomeRule(favourable, unfavourable), OutcomesOrigin.SUGGESTION, is_certain=is_certain, evidence=evidence)
+def _suggestion(
+    sides: Mapping[Scalar, bool | None], *, is_certain: bool, evidence: str
+) -> RecommendedOutcomes:
+    favourable, unfavourable = (
+        tuple(label for label, side in sides.items() if side is listed) for listed in (True, False)
+    )
+    return RecommendedOutcomes(
+        OutcomeRule(favourable, unfavourable),
+        OutcomesOrigin.SUGGESTION,
+        is_certain=is_certain,
+        evidence=evidence,
+    )
 
 
 def _unknown(reason: str) -> RecommendedOutcomes:

@@ -17,7 +17,9 @@ MAX_VALUES = 300
 """Max values of a column that is searched for words: texts and ids have more."""
 
 _MAX_SHORT_ANSWER = 7
-"""Max letters of a spelling of no answer that must be the whole value; shorter ones are also parts of names."""
+"""Max letters of a spelling of no answer that must be the whole value; shorter ones are also parts of
+names.
+"""
 
 
 class Fit(IntEnum):

@@ -18,7 +18,11 @@ def read_words(name: str) -> dict[str, Any]:
 def read_kind(kind: Kind) -> KindRow:
     entries = read_words(kind)
     for name in ("words", "weak_words", "indicators", "unfit_names"):
-        entries[name] = {spelling: meaning for meaning, spellings in entries.get(name, {}).items() for spelling in spellings}
+        entries[name] = {
+            spelling: meaning
+            for meaning, spellings in entries.get(name, {}).items()
+            for spelling in spellings
+        }
     entries["codings"] = tuple(Coding(**coding) for coding in entries.get("codings", ()))
     entries["splits"] = tuple(Split(**split) for split in entries.get("splits", ()))
     entries["form"] = ValueNature(entries.get("form", ValueNature.CATEGORIES))

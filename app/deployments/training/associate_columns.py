@@ -1,4 +1,6 @@
-"""The second pass over a file: how often values occur with each label, and the association of every meta field with every feature."""
+"""The second pass over a file: how often values occur with each label, and the association of every meta
+field with every feature.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,8 +19,14 @@ from .training_facts import Association, AssociationMeasure, Cell
 from .training_limits import MOST_CELLS, MOST_PAIR_CELLS, MOST_PAIRS
 from .typed_column import Numbers, is_quantity
 
-TOO_MANY_PAIRS = f"only the first {MOST_PAIRS:,} pairs of a meta field and a feature, in the order of the schema, are compared"
-TOO_MANY_CELLS = f"the pairs of columns before it hold all the {MOST_PAIR_CELLS:,} combinations of values that are counted at once"
+TOO_MANY_PAIRS = (
+    f"only the first {MOST_PAIRS:,} pairs of a meta field and a feature, in the order of the "
+    "schema, are compared"
+)
+TOO_MANY_CELLS = (
+    f"the pairs of columns before it hold all the {MOST_PAIR_CELLS:,} combinations of values "
+    "that are counted at once"
+)
 
 HALF_BITS = 32
 HALF = 2**HALF_BITS
@@ -84,7 +92,9 @@ class CountedBins:
 
 
 class Tally:
-    """Records, and their weights if any, by the places of two axes. The last place of each is for missing values."""
+    """Records, and their weights if any, by the places of two axes. The last place of each is for missing
+    values.
+    """
 
     def __init__(self, values: Axis | None, labels: Axis, *, is_weighted: bool) -> None:
         self._values = values
@@ -112,14 +122,18 @@ class Tally:
             if self._values is not None:
                 values = (self._values.value(row) if row < self._values.size else None,)
             label = self._labels.value(column) if column < self._labels.size else None
-            weight, squares = (float(sums[row, column]) for sums in self._sums) if len(self._sums) else (None, None)
+            weight, squares = (
+                (float(sums[row, column]) for sums in self._sums) if len(self._sums) else (None, None)
+            )
             cells.append(Cell(values, label, int(self._records[row, column]), weight, squares))
         return tuple(cells)
 
 
 @dataclass(slots=True)
 class _Side:
-    """A quantity, or categories with their places; `reason` says why it cannot be compared. `first` is the first whole number."""
+    """A quantity, or categories with their places; `reason` says why it cannot be compared. `first` is the
+    first whole number.
+    """
 
     column: Column
     categories: Values | None = None
@@ -127,7 +141,9 @@ class _Side:
     first: int | None = None
 
     def numbers(self, part: Part) -> Numbers:
-        """Returns the quantity, of whole numbers the distance from the first: they may be larger than double precision distinguishes."""
+        """Returns the quantity, of whole numbers the distance from the first: they may be larger than
+        double precision distinguishes.
+        """
         floats = part.floats()
         known_rows = np.flatnonzero(np.isfinite(floats))
         if self.column.type is not FieldType.INTEGER or not len(known_rows):
@@ -168,7 +184,12 @@ class _Pair:
         )
         if isinstance(strength, Undefined):
             return replace(association, reason=strength.reason)
-        return replace(association, strength=strength.corrected, chance_level=strength.chance_level, uncorrected=strength.uncorrected)
+        return replace(
+            association,
+            strength=strength.corrected,
+            chance_level=strength.chance_level,
+            uncorrected=strength.uncorrected,
+        )
 
 
 class Correlations:
@@ -192,8 +213,14 @@ class Correlations:
         self._records = 0
 
     def add(self, piece: Piece) -> None:
-        codes = {name: side.categories.codes(piece.parts[name]) for name, side in self._sides.items() if side.categories is not None}
-        numbers = {name: side.numbers(piece.parts[name]) for name, side in self._sides.items() if side.is_quantity}
+        codes = {
+            name: side.categories.codes(piece.parts[name])
+            for name, side in self._sides.items()
+            if side.categories is not None
+        }
+        numbers = {
+            name: side.numbers(piece.parts[name]) for name, side in self._sides.items() if side.is_quantity
+        }
         for pairs in self._pairs.values():
             for pair in pairs:
                 meta, feature = pair.meta.column.name, pair.feature.column.name
@@ -214,7 +241,10 @@ class Correlations:
         cells = meta.size * feature.size
         reason = meta.reason or feature.reason
         if reason is None and cells > MOST_CELLS:
-            reason = f"{meta.column.name} and {feature.column.name} have more than {MOST_CELLS:,} combinations of values"
+            reason = (
+                f"{meta.column.name} and {feature.column.name} have more than {MOST_CELLS:,} "
+                "combinations of values"
+            )
         if reason is None and sum(map(len, self._pairs.values())) >= MOST_PAIRS:
             reason = TOO_MANY_PAIRS
         if reason is None and cells > self._room:
@@ -234,4 +264,8 @@ class Correlations:
 
 def choose_measure(meta: Column, feature: Column) -> AssociationMeasure:
     quantities = is_quantity(meta) + is_quantity(feature)
-    return (AssociationMeasure.CRAMERS_V, AssociationMeasure.CORRELATION_RATIO, AssociationMeasure.ABSOLUTE_PEARSON)[quantities]
+    return (
+        AssociationMeasure.CRAMERS_V,
+        AssociationMeasure.CORRELATION_RATIO,
+        AssociationMeasure.ABSOLUTE_PEARSON,
+    )[quantities]

@@ -22,7 +22,10 @@ _COUNTS = [
     {"values": ["male"], "label": "No Risk", "records": 2184},
     {"values": ["male"], "label": "Risk", "records": 1315},
 ]
-_LABELS = [{"label": "No Risk", "records": 3297, "weight": None}, {"label": "Risk", "records": 1703, "weight": None}]
+_LABELS = [
+    {"label": "No Risk", "records": 3297, "weight": None},
+    {"label": "Risk", "records": 1703, "weight": None},
+]
 _SUMMARY: dict[str, Any] = {
     "form": "csv",
     "label": "Risk",
@@ -50,7 +53,13 @@ ValueJson = Annotated[
                 {"type": "integer"},
                 {"type": "number"},
                 {"type": "boolean"},
-                {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2, "description": "A closed range [lo, hi]."},
+                {
+                    "type": "array",
+                    "items": {"type": "number"},
+                    "minItems": 2,
+                    "maxItems": 2,
+                    "description": "A closed range [lo, hi].",
+                },
                 {"type": "null"},
             ]
         }
@@ -71,7 +80,9 @@ class CountIn(In):
 
 
 class DistributionIn(In):
-    """The counts of the values of some columns with each label: of all records, those with missing values included."""
+    """The counts of the values of some columns with each label: of all records, those with missing values
+    included.
+    """
 
     columns: list[str] = Field(json_schema_extra={"minItems": 1, "maxItems": MOST_COLUMNS})
     """Attributes that are watched together, and the strata."""
@@ -90,7 +101,8 @@ class TrainingDistributionsIn(In):
     def to_domain(self) -> list[Distribution]:
         return [
             Distribution(
-                tuple(distribution.columns), tuple(Cell(tuple(c.values), c.label, c.records) for c in distribution.counts if c.records)
+                tuple(distribution.columns),
+                tuple(Cell(tuple(c.values), c.label, c.records) for c in distribution.counts if c.records),
             )
             for distribution in self.distributions
         ]
@@ -167,14 +179,24 @@ class TrainingDataOut(TrainingSummaryOut):
     """A summary of the upload, and its distributions."""
 
     model_config = example(
-        {**_SUMMARY, "distributions": [{"columns": ["Sex"], "note": None, "counts": [{**count, "weight": None} for count in _COUNTS]}]}
+        {
+            **_SUMMARY,
+            "distributions": [
+                {"columns": ["Sex"], "note": None, "counts": [{**count, "weight": None} for count in _COUNTS]}
+            ],
+        }
     )
 
     distributions: list[DistributionOut]
 
     @classmethod
     def whole(
-        cls, summary: TrainingSummary, distributions: Sequence[Distribution], monitor: Monitor | None, *, shows_rare: bool
+        cls,
+        summary: TrainingSummary,
+        distributions: Sequence[Distribution],
+        monitor: Monitor | None,
+        *,
+        shows_rare: bool,
     ) -> "TrainingDataOut":
         members = _unclassified_members(summary, monitor, fewest=1 if shows_rare else FEWEST_SHOWN)
         if not shows_rare:
@@ -183,8 +205,12 @@ class TrainingDataOut(TrainingSummaryOut):
         return cls.from_object(summary, **members, distributions=distributions)
 
 
-def _unclassified_members(summary: TrainingSummary, monitor: Monitor | None, *, fewest: int = 1) -> dict[str, Any]:
-    unclassified = None if monitor is None else find_unclassified(summary.labels, monitor.outcomes, fewest=fewest)
+def _unclassified_members(
+    summary: TrainingSummary, monitor: Monitor | None, *, fewest: int = 1
+) -> dict[str, Any]:
+    unclassified = (
+        None if monitor is None else find_unclassified(summary.labels, monitor.outcomes, fewest=fewest)
+    )
     return {
         "unclassified": None if unclassified is None else unclassified.records,
         "unclassified_examples": () if unclassified is None else unclassified.examples,

@@ -1,4 +1,6 @@
-"""Values of a copy's correlated features, from whole training records: drawn one by one they would describe impossible people."""
+"""Values of a copy's correlated features, from whole training records: drawn one by one they would
+describe impossible people.
+"""
 
 import json
 from bisect import bisect_right
@@ -67,17 +69,24 @@ def donors_of_groups(
     for name in features:
         now = schema.column(name)
         if now is None or (name, now.type) not in donors.features:
-            raise InvalidInput.of(f"attributes.{column.name}.correlated_features", describe_missing_feature(name))
+            raise InvalidInput.of(
+                f"attributes.{column.name}.correlated_features", describe_missing_feature(name)
+            )
     columns = [(index, kind) for index, (name, kind) in enumerate(donors.features) if name in features]
     of_group: list[list[Donor]] = [[] for _ in groups]
-    for donor, position in zip(donors.donors, positions(groups, column, (donor.value for donor in donors.donors)), strict=True):
+    for donor, position in zip(
+        donors.donors, positions(groups, column, (donor.value for donor in donors.donors)), strict=True
+    ):
         if position != NEITHER:
             of_group[position].append(donor)
     return [
         GroupDonors(
             tuple(name for name, _ in donors.features if name in features),
             tuple(
-                tuple(None if (value := donor.features[index]) is None else typed_value(value, kind) for index, kind in columns)
+                tuple(
+                    None if (value := donor.features[index]) is None else typed_value(value, kind)
+                    for index, kind in columns
+                )
                 for donor in mine
             ),
             tuple(donor.records for donor in mine),
@@ -97,7 +106,10 @@ def representative_donors(donors: GroupDonors, limit: int = MOST_REPRESENTATIVES
     # Equally frequent ones by their text, so that every check chooses the same.
     chosen = sorted(counted.items(), key=lambda combination: (-combination[1], combination[0]))[:limit]
     together = sum(records for _, records in chosen)
-    combinations = tuple((records / together, dict(zip(donors.features, json.loads(text), strict=True))) for text, records in chosen)
+    combinations = tuple(
+        (records / together, dict(zip(donors.features, json.loads(text), strict=True)))
+        for text, records in chosen
+    )
     # Parts added in another order can come out slightly above the whole.
     return Representatives(combinations, min(together / sum(donors.records), 1.0))
 
@@ -107,8 +119,10 @@ def require_donors(donors: GroupDonors, group: Group, column: Column) -> None:
     if not donors.rows:
         raise InvalidInput.of(
             f"attributes.{column.name}.correlated_features",
-            f"the training data keep no record of the group {name_value(group.value)!r:.100} of {column.name}, from which copies would take"
-            " their correlated features: they hold none, or too many other values that are more frequent; upload training data with such"
+            f"the training data keep no record of the group {name_value(group.value)!r:.100} of "
+            f"{column.name}, from which copies would take"
+            " their correlated features: they hold none, or too many other values that are more frequent; "
+            "upload training data with such"
             " records, or leave the group out of the monitor",
         )
 
@@ -121,7 +135,9 @@ def donor_problems(session: Session, deployment: Deployment, monitor: Monitor) -
     return [
         FieldProblem(
             f"attributes[{index}].correlated_features[{number}]",
-            describe_missing_feature(name) if attribute.feature in there else describe_missing_field(attribute.feature),
+            describe_missing_feature(name)
+            if attribute.feature in there
+            else describe_missing_field(attribute.feature),
         )
         for index, attribute in enumerate(monitor.attributes)
         for number, name in enumerate(attribute.correlated_features)
@@ -131,10 +147,13 @@ def donor_problems(session: Session, deployment: Deployment, monitor: Monitor) -
 
 def describe_missing_feature(name: str) -> str:
     return (
-        f"the training data keep no values of {name!r:.100}: its association with the meta field is weaker than is kept, or could not be"
+        f"the training data keep no values of {name!r:.100}: its association with the meta field is weaker "
+        "than is kept, or could not be"
         " measured, or its type was changed since; GET …/correlated-features says which can be picked"
     )
 
 
 def describe_missing_field(name: str) -> str:
-    return f"no training data hold both {name!r:.100} and the features; upload them as a file with that column"
+    return (
+        f"no training data hold both {name!r:.100} and the features; upload them as a file with that column"
+    )

@@ -1,4 +1,6 @@
-"""Count tables made from distributions that show every record's group and outcome, and labels that are in neither outcome list."""
+"""Count tables made from distributions that show every record's group and outcome, and labels that are in
+neither outcome list.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -32,7 +34,12 @@ class Inexact(Exception):
 
 
 def build_table(
-    distribution: Distribution, attributes: Sequence[MonitoredAttribute], monitor: Monitor, schema: RecordSchema, *, strata: str | None
+    distribution: Distribution,
+    attributes: Sequence[MonitoredAttribute],
+    monitor: Monitor,
+    schema: RecordSchema,
+    *,
+    strata: str | None,
 ) -> GroupCounts:
     """Returns the count table of the attributes, whose columns the distribution has, within `strata`.
 
@@ -42,7 +49,9 @@ def build_table(
     groups = [_make_groups(attribute, schema, distribution) for attribute in attributes]
     features = [attribute.feature for attribute in attributes]
     try:
-        named = combine_groups(features, [[(group.label, group.role) for group in of_one] for of_one in groups])
+        named = combine_groups(
+            features, [[(group.label, group.role) for group in of_one] for of_one in groups]
+        )
     except InvalidInput as error:
         raise Inexact(str(error)) from error
     of_cells = []
@@ -53,15 +62,22 @@ def build_table(
         codes = np.full(len(values), NEITHER, dtype=np.int64)
         for cell, value in enumerate(values):
             if value is not None:
-                codes[cell] = _place_interval(value, members, feature) if isinstance(value, Range) else next(placed)
+                codes[cell] = (
+                    _place_interval(value, members, feature) if isinstance(value, Range) else next(placed)
+                )
         of_cells.append(codes)
     cells = distribution.cells
     crossed = cross(of_cells, [len(of_one) for of_one in groups])
     outcomes = np.array([classify_cell_label(cell.label, monitor.outcomes) for cell in cells], dtype=np.int64)
     weighting = None
     if any(cell.weight is not None for cell in cells):
-        weighting = Weighting(np.array([cell.weight or 0.0 for cell in cells]), np.array([cell.squares or 0.0 for cell in cells]))
-    placed_cells = PlacedCells(np.array([cell.records for cell in cells], dtype=np.int64), weighting, (crossed, outcomes))
+        weighting = Weighting(
+            np.array([cell.weight or 0.0 for cell in cells]),
+            np.array([cell.squares or 0.0 for cell in cells]),
+        )
+    placed_cells = PlacedCells(
+        np.array([cell.records for cell in cells], dtype=np.int64), weighting, (crossed, outcomes)
+    )
     divided = None if strata is None else _divide(distribution, strata, placed_cells, len(named))
     return GroupCounts(as_groups(named), *sum_cells([placed_cells], (len(named) + 1, 3)), divided)
 
@@ -70,9 +86,13 @@ def _divide(distribution: Distribution, column: str, cells: PlacedCells, groups:
     values = _list_values(distribution, column)
     labels = dict.fromkeys(name_value(value) for value in values if value is not None)
     if len(labels) > MOST_STRATA:
-        raise Inexact(f"{column}, whose values are the strata, has more than {MOST_STRATA:,} different values")
+        raise Inexact(
+            f"{column}, whose values are the strata, has more than {MOST_STRATA:,} different values"
+        )
     position_of = {label: position for position, label in enumerate(labels)}
-    stratum = np.array([NEITHER if value is None else position_of[name_value(value)] for value in values], dtype=np.int64)
+    stratum = np.array(
+        [NEITHER if value is None else position_of[name_value(value)] for value in values], dtype=np.int64
+    )
     group, outcomes = cells.places
     mask = (stratum != NEITHER) & (group != NEITHER) & (outcomes != int(Outcome.UNCLASSIFIED))
     weighting = cells.weighting and cells.weighting.changed(lambda sums: sums[mask])
@@ -92,19 +112,31 @@ def _list_values(distribution: Distribution, column: str) -> list[GroupValue | N
     return [cell.values[position] for cell in distribution.cells]
 
 
-def _make_groups(attribute: MonitoredAttribute, schema: RecordSchema, distribution: Distribution) -> tuple[Group, ...]:
+def _make_groups(
+    attribute: MonitoredAttribute, schema: RecordSchema, distribution: Distribution
+) -> tuple[Group, ...]:
     column, values = _find_column(schema, attribute.feature), _list_values(distribution, attribute.feature)
     if attribute.reference is None and any(isinstance(value, Range) for value in values):
-        raise Inexact(f"the reference values of {attribute.feature} were left out, and its values are counted in intervals")
-    distinct = {canonical(value): value for value in values if value is not None and not isinstance(value, Range)}
+        raise Inexact(
+            f"the reference values of {attribute.feature} were left out, and its values are counted in "
+            "intervals"
+        )
+    distinct = {
+        canonical(value): value for value in values if value is not None and not isinstance(value, Range)
+    }
     return list_groups(attribute, column, distinct.values())
 
 
 def classify_cell_label(label: GroupValue | None, rule: OutcomeRule) -> Outcome:
-    """Returns the outcome of a cell's label. Raises Inexact if it is an interval that is only in part within an outcome."""
+    """Returns the outcome of a cell's label. Raises Inexact if it is an interval that is only in part
+    within an outcome.
+    """
     if not isinstance(label, Range):
         return rule.classify(label)
-    for outcome, members in ((Outcome.FAVOURABLE, rule.favourable), (Outcome.UNFAVOURABLE, rule.unfavourable)):
+    for outcome, members in (
+        (Outcome.FAVOURABLE, rule.favourable),
+        (Outcome.UNFAVOURABLE, rule.unfavourable),
+    ):
         if _place_interval(label, members, "the label") != NEITHER:
             return outcome
     return Outcome.UNCLASSIFIED
@@ -117,27 +149,36 @@ def find_bounds(member: GroupValue) -> Range | None:
 
 
 def _place_interval(interval: Range, members: Sequence[GroupValue], name: str) -> int:
-    """Returns the position of the range that holds the whole interval; NEITHER if no member has a number in common with it."""
+    """Returns the position of the range that holds the whole interval; NEITHER if no member has a number
+    in common with it.
+    """
     for position, member in enumerate(members):
         bounds = find_bounds(member)
         if bounds is None or not bounds.overlaps(interval):
             continue
         if bounds.lo <= interval.lo and interval.hi <= bounds.hi:
             return position
-        raise Inexact(f"the values of {name} are counted in intervals, and {interval.label} lies in {name_value(member)} only in part")
+        raise Inexact(
+            f"the values of {name} are counted in intervals, and {interval.label} lies in "
+            f"{name_value(member)} only in part"
+        )
     return NEITHER
 
 
 @frozen
 class Unclassified:
-    """Records with such a label, and some of these labels, the most frequent first. Missing labels are not counted."""
+    """Records with such a label, and some of these labels, the most frequent first. Missing labels are not
+    counted.
+    """
 
     records: int
     examples: tuple[GroupValue, ...]
 
 
 def merge_rare(distribution: Distribution) -> Distribution:
-    """Returns it with the values of fewer than `FEWEST_SHOWN` records together, and the labels of fewer: they may show a person."""
+    """Returns it with the values of fewer than `FEWEST_SHOWN` records together, and the labels of fewer:
+    they may show a person.
+    """
     of_values, of_labels = Counter[tuple[GroupValue | None, ...]](), Counter[GroupValue | None]()
     for cell in distribution.cells:
         of_values[cell.values] += cell.records
@@ -154,16 +195,21 @@ def merge_rare(distribution: Distribution) -> Distribution:
 
 
 def find_unclassified(labels: Distribution, rule: OutcomeRule, *, fewest: int = 1) -> Unclassified | None:
-    """Returns the labels in neither list; None if labels are counted in intervals that are only in part within an outcome.
+    """Returns the labels in neither list; None if labels are counted in intervals that are only in part
+    within an outcome.
 
     `fewest` is the number of records that an example has at least.
     """
     try:
-        unlisted = [cell for cell in _known(labels) if classify_cell_label(cell.label, rule) is Outcome.UNCLASSIFIED]
+        unlisted = [
+            cell for cell in _known(labels) if classify_cell_label(cell.label, rule) is Outcome.UNCLASSIFIED
+        ]
     except Inexact:
         return None
     unlisted.sort(key=lambda cell: -cell.records)
-    examples = tuple(cell.label for cell in unlisted[:MOST_EXAMPLES] if cell.label is not None and cell.records >= fewest)
+    examples = tuple(
+        cell.label for cell in unlisted[:MOST_EXAMPLES] if cell.label is not None and cell.records >= fewest
+    )
     return Unclassified(sum(cell.records for cell in unlisted), examples)
 
 

@@ -62,7 +62,9 @@ WAITING = 65_536
 
 @dataclass(slots=True)
 class RowTable:
-    """One table being counted, of the groups `named` of these attributes; `reason` says why it cannot be counted."""
+    """One table being counted, of the groups `named` of these attributes; `reason` says why it cannot be
+    counted.
+    """
 
     counted_by: CountedBy
     features: list[str]
@@ -91,7 +93,9 @@ class RowTables:
         if self._strata is not None:
             values = seen_of.get(self._strata)
             if values is None:
-                self._no_strata = f"the training data have no column {self._strata}, whose values are the strata"
+                self._no_strata = (
+                    f"the training data have no column {self._strata}, whose values are the strata"
+                )
             elif values.too_many:
                 self._no_strata = f"{self._strata}, whose values are the strata, {values.too_many}"
             else:
@@ -101,7 +105,10 @@ class RowTables:
         for attributes in watched(monitor):
             features = [attribute.feature for attribute in attributes]
             named: list[NamedGroup] = []
-            reason = next((f"the training data have no column {name}" for name in features if name not in self._groups), None)
+            reason = next(
+                (f"the training data have no column {name}" for name in features if name not in self._groups),
+                None,
+            )
             if reason is None:
                 groups = [[(group.label, group.role) for group in self._groups[name]] for name in features]
                 try:
@@ -112,19 +119,31 @@ class RowTables:
 
     def add(self, piece: Piece) -> None:
         outcomes = classify_cells(piece.label.cells, self._outcomes)
-        positions_of = {name: place(groups, self._columns[name], piece.parts[name].cells) for name, groups in self._groups.items()}
+        positions_of = {
+            name: place(groups, self._columns[name], piece.parts[name].cells)
+            for name, groups in self._groups.items()
+        }
         strata = None
         if self._strata is not None and self._axis is not None:
             strata = RecordStrata(self._axis.texts, self._axis.codes(piece.parts[self._strata]))
         for table in self._tables:
             if table.reason is None:
-                codes = cross([positions_of[name] for name in table.features], [len(self._groups[name]) for name in table.features])
-                counts = GroupCounts.from_records(as_groups(table.named), codes, outcomes, weights=piece.weights, strata=strata)
+                codes = cross(
+                    [positions_of[name] for name in table.features],
+                    [len(self._groups[name]) for name in table.features],
+                )
+                counts = GroupCounts.from_records(
+                    as_groups(table.named), codes, outcomes, weights=piece.weights, strata=strata
+                )
                 table.counts = counts if table.counts is None else GroupCounts.merged([table.counts, counts])
 
     def tables(self) -> tuple[LabelTable, ...]:
         return tuple(
-            LabelTable(table.counted_by, None if table.counts is None else table.counts.to_json(), table.reason or self._no_strata)
+            LabelTable(
+                table.counted_by,
+                None if table.counts is None else table.counts.to_json(),
+                table.reason or self._no_strata,
+            )
             for table in self._tables
         )
 
@@ -132,7 +151,9 @@ class RowTables:
 class Distributions:
     def __init__(self, layout: Layout, survey: Survey) -> None:
         is_weighted = layout.weight is not None
-        labels, self._label_note = _axis(survey.labels, LABEL, survey, other_values=1, is_quantity=layout.has_numeric_label)
+        labels, self._label_note = _axis(
+            survey.labels, LABEL, survey, other_values=1, is_quantity=layout.has_numeric_label
+        )
         self._labels = labels or Values([])
         self._by_label = Tally(None, self._labels, is_weighted=is_weighted)
         self._tallies: dict[str, Tally] = {}
@@ -140,7 +161,11 @@ class Distributions:
         for column in layout.columns:
             name = column.name
             axis, self._notes[name] = _axis(
-                survey.seen[name], name, survey, other_values=self._labels.size + 1, is_quantity=is_quantity(column)
+                survey.seen[name],
+                name,
+                survey,
+                other_values=self._labels.size + 1,
+                is_quantity=is_quantity(column),
             )
             if axis is not None:
                 self._tallies[name] = Tally(axis, self._labels, is_weighted=is_weighted)
@@ -156,19 +181,26 @@ class Distributions:
 
     def of_columns(self) -> tuple[Distribution, ...]:
         return tuple(
-            Distribution((name,), self._tallies[name].cells() if name in self._tallies else (), note) for name, note in self._notes.items()
+            Distribution((name,), self._tallies[name].cells() if name in self._tallies else (), note)
+            for name, note in self._notes.items()
         )
 
 
-def _axis(seen_values: Seen, name: str, survey: Survey, *, other_values: int, is_quantity: bool) -> tuple[Axis | None, str | None]:
-    """Returns the places a column's values are counted at, and a note of their coarseness. `other_values` are the other direction's."""
+def _axis(
+    seen_values: Seen, name: str, survey: Survey, *, other_values: int, is_quantity: bool
+) -> tuple[Axis | None, str | None]:
+    """Returns the places a column's values are counted at, and a note of their coarseness. `other_values`
+    are the other direction's.
+    """
     too_many = seen_values.too_many
     if too_many is None and len(seen_values.values) * other_values > MOST_CELLS:
         too_many = f"has more than {MOST_CELLS:,} combinations of a value and a label"
     if too_many is None:
         return Values(seen_values.sorted()), None
     if is_quantity:
-        return CountedBins(survey.sample.bounds(name)), f"{too_many}: counted in up to {BINS} intervals of about equally many records"
+        return CountedBins(
+            survey.sample.bounds(name)
+        ), f"{too_many}: counted in up to {BINS} intervals of about equally many records"
     return None, f"{too_many}: its values are not kept"
 
 
@@ -185,10 +217,17 @@ class Upload:
 
 def process_file(file: BinaryIO, upload: Upload) -> TrainingData:
     began = monotonic_seconds()
-    content: TrainingFile = ParquetFile(file) if upload.form is TrainingForm.PARQUET else CsvFile(file, upload.encoding)
+    content: TrainingFile = (
+        ParquetFile(file) if upload.form is TrainingForm.PARQUET else CsvFile(file, upload.encoding)
+    )
     deployment = upload.deployment
     layout = find_layout(
-        content, deployment.schema, deployment.problem_type, label=upload.label, weight=upload.weight, monitor=upload.monitor
+        content,
+        deployment.schema,
+        deployment.problem_type,
+        label=upload.label,
+        weight=upload.weight,
+        monitor=upload.monitor,
     )
     survey = survey_file(content, layout)
     counted = Distributions(layout, survey)
@@ -259,12 +298,15 @@ class DonorSample:
     def picked(self, most_values: int, columns: int) -> tuple[Codes, npt.NDArray[np.float64]]:
         """Returns the numbers of the records in ascending order, and how many records each represents.
 
-        They are of the most frequent places, equally many of each, and have at most so many values in that many columns.
+        They are of the most frequent places, equally many of each, and have at most so many values in that
+        many columns.
         """
         self._settle()
         frequent = np.argsort(-self._counts, kind="stable")[:MOST_DONOR_GROUPS]
         groups = max(int((self._counts[frequent] > 0).sum()), 1)
-        smallest = _smallest(self._places, hash_rows(self._rows), min(self._most, max(most_values // (groups * columns), 1)))
+        smallest = _smallest(
+            self._places, hash_rows(self._rows), min(self._most, max(most_values // (groups * columns), 1))
+        )
         smallest = smallest[np.isin(self._places[smallest], frequent)]
         positions, rows = self._places[smallest], self._rows[smallest]
         of_place = np.bincount(positions, minlength=len(self._counts))
@@ -304,10 +346,18 @@ class DonorChoice:
         features: dict[str, tuple[Column, ...]] = {}
         for name, measured in associations.items():
             # Not corrected: a feature that is no stronger than chance may be picked, with a warning.
-            strengths = {association.feature: association.uncorrected for association in measured if association.uncorrected is not None}
-            strong = (column for column in schema.features if strengths.get(column.name, 0.0) >= LEAST_STRENGTH)
+            strengths = {
+                association.feature: association.uncorrected
+                for association in measured
+                if association.uncorrected is not None
+            }
+            strong = (
+                column for column in schema.features if strengths.get(column.name, 0.0) >= LEAST_STRENGTH
+            )
             features[name] = tuple(strong) if name in self._chosen else ()
-        names_of = {name: [name, *(column.name for column in strong)] for name, strong in features.items() if strong}
+        names_of = {
+            name: [name, *(column.name for column in strong)] for name, strong in features.items() if strong
+        }
         limit = min(MOST_DONOR_VALUES, MOST_DONOR_VALUES_TOGETHER // max(len(names_of), 1))
         picked = {name: self._chosen[name].picked(limit, len(names)) for name, names in names_of.items()}
         cells = self._read_cells(file, {name: rows for name, (rows, _) in picked.items()}, names_of)
@@ -331,11 +381,17 @@ class DonorChoice:
         if not rows_of:
             return cells
         needed = {name for names in names_of.values() for name in names}
-        narrow = replace(self._layout, columns=tuple(column for column in self._layout.columns if column.name in needed), weight=None)
+        narrow = replace(
+            self._layout,
+            columns=tuple(column for column in self._layout.columns if column.name in needed),
+            weight=None,
+        )
         before = 0
         for piece in read_pieces(file, narrow):
             for name, rows in rows_of.items():
-                inside = rows[np.searchsorted(rows, before) : np.searchsorted(rows, before + piece.rows)] - before
+                inside = (
+                    rows[np.searchsorted(rows, before) : np.searchsorted(rows, before + piece.rows)] - before
+                )
                 columns = []
                 for read in (piece.parts[column].read for column in names_of[name]):
                     if isinstance(read, Coded):
@@ -343,14 +399,21 @@ class DonorChoice:
                         values = [*read.values, None]
                         columns.append([values[code] for code in read.codes[inside].tolist()])
                     else:
-                        columns.append([None if cell is None else normalised(cell) for cell in read.take(inside).to_pylist()])
+                        columns.append(
+                            [
+                                None if cell is None else normalised(cell)
+                                for cell in read.take(inside).to_pylist()
+                            ]
+                        )
                 cells[name] += map(list, zip(*columns, strict=True))
             before += piece.rows
         return cells
 
 
 def hash_rows(rows: Codes | Numbered) -> Hashes:
-    """Returns a hash of each record number, as good as drawn (splitmix64): the same file gives the same donors."""
+    """Returns a hash of each record number, as good as drawn (splitmix64): the same file gives the same
+    donors.
+    """
     return mix_bits(rows.astype(np.uint64) + np.uint64(1))
 
 

@@ -9,7 +9,12 @@ from sqlalchemy.orm import Session
 
 from ...base.errors import require_present
 from ...database.binary_rows import list_column_values, read_row
-from ...database.tables import TrainingCorrelationRow, TrainingDataRow, TrainingDistributionRow, TrainingTableRow
+from ...database.tables import (
+    TrainingCorrelationRow,
+    TrainingDataRow,
+    TrainingDistributionRow,
+    TrainingTableRow,
+)
 from ...domain.deployment import Deployment, FieldType
 from .training_facts import (
     NOT_CORRECTED,
@@ -32,7 +37,11 @@ def store_training_data(session: Session, deployment_no: int, data: TrainingData
     summary = list_column_values(data.summary) | {"labels": _distribution_json(data.summary.labels)}
     session.execute(insert(TrainingDataRow).values(deployment_no=deployment_no, **summary))
     distributions = [
-        {"deployment_no": deployment_no, "position": position, "distribution": _distribution_json(distribution)}
+        {
+            "deployment_no": deployment_no,
+            "position": position,
+            "distribution": _distribution_json(distribution),
+        }
         for position, distribution in enumerate(data.distributions)
     ]
     tables = [
@@ -56,19 +65,29 @@ def find_training_summary(session: Session, deployment_no: int) -> TrainingSumma
 
 
 def require_summary(session: Session, deployment: Deployment) -> TrainingSummary:
-    return require_present(find_training_summary(session, deployment.no), "training data of the deployment", deployment.id)
+    return require_present(
+        find_training_summary(session, deployment.no), "training data of the deployment", deployment.id
+    )
 
 
-def read_distributions(session: Session, deployment_no: int, column: str | None = None) -> tuple[Distribution, ...]:
-    statement = select(TrainingDistributionRow.distribution).where(TrainingDistributionRow.deployment_no == deployment_no)
+def read_distributions(
+    session: Session, deployment_no: int, column: str | None = None
+) -> tuple[Distribution, ...]:
+    statement = select(TrainingDistributionRow.distribution).where(
+        TrainingDistributionRow.deployment_no == deployment_no
+    )
     if column is not None:
         statement = statement.where(TrainingDistributionRow.distribution["columns"].contains([column]))
-    return msgspec.convert(list(session.scalars(statement.order_by(TrainingDistributionRow.position))), tuple[Distribution, ...])
+    return msgspec.convert(
+        list(session.scalars(statement.order_by(TrainingDistributionRow.position))), tuple[Distribution, ...]
+    )
 
 
 def read_label_tables(session: Session, deployment_no: int) -> tuple[LabelTable, ...]:
     rows = session.scalars(
-        select(TrainingTableRow).where(TrainingTableRow.deployment_no == deployment_no).order_by(TrainingTableRow.attribute)
+        select(TrainingTableRow)
+        .where(TrainingTableRow.deployment_no == deployment_no)
+        .order_by(TrainingTableRow.attribute)
     )
     return tuple(read_row(LabelTable, row) for row in rows)
 
@@ -79,7 +98,9 @@ def delete_training_data(session: Session, deployment_no: int) -> None:
 
 def _distribution_json(distribution: Distribution) -> dict[str, Any]:
     """Each cell as [values, label, records], and weight and squares where there are any."""
-    return list_column_values(distribution) | {"cells": [cell[:3] if cell.weight is None else cell for cell in distribution.cells]}
+    return list_column_values(distribution) | {
+        "cells": [cell[:3] if cell.weight is None else cell for cell in distribution.cells]
+    }
 
 
 def store_correlations(session: Session, deployment_no: int, correlated: Iterable[Correlated]) -> None:
@@ -100,22 +121,30 @@ def store_correlations(session: Session, deployment_no: int, correlated: Iterabl
         session.execute(insert(TrainingCorrelationRow), row)
 
 
-def read_associations(session: Session, deployment_no: int, attributes: Collection[str]) -> dict[str, tuple[Association, ...]]:
+def read_associations(
+    session: Session, deployment_no: int, attributes: Collection[str]
+) -> dict[str, tuple[Association, ...]]:
     table = TrainingCorrelationRow
-    rows = select(table.attribute, table.associations).where(table.deployment_no == deployment_no, table.attribute.in_(attributes))
+    rows = select(table.attribute, table.associations).where(
+        table.deployment_no == deployment_no, table.attribute.in_(attributes)
+    )
     return {attribute: tuple(map(_association, stored)) for attribute, stored in session.execute(rows)}
 
 
 def read_donor_features(session: Session, deployment_no: int) -> dict[str, dict[str, FieldType]]:
     """Returns each meta field's donor features, with their types of then."""
     table = TrainingCorrelationRow
-    rows = session.execute(select(table.attribute, table.donor_features).where(table.deployment_no == deployment_no))
+    rows = session.execute(
+        select(table.attribute, table.donor_features).where(table.deployment_no == deployment_no)
+    )
     return {attribute: msgspec.convert(dict(features), dict[str, FieldType]) for attribute, features in rows}
 
 
 def read_donor_digests(session: Session, deployment_no: int, attributes: Collection[str]) -> dict[str, str]:
     table = TrainingCorrelationRow
-    rows = select(table.attribute, table.digest).where(table.deployment_no == deployment_no, table.attribute.in_(attributes))
+    rows = select(table.attribute, table.digest).where(
+        table.deployment_no == deployment_no, table.attribute.in_(attributes)
+    )
     return {row.attribute: row.digest for row in session.execute(rows)}
 
 

@@ -1,4 +1,6 @@
-"""Reads a file piece by piece, every column as its type, and looks through it for the values of each column."""
+"""Reads a file piece by piece, every column as its type, and looks through it for the values of each
+column.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +20,16 @@ from ...domain.stored_forms import sent_column
 from ...sources.arrays.column_cells import Cells, Coded, NumberCells
 from ...statistics.group_labels import MISSING, Codes
 from .training_limits import BINS, LONGEST_VALUE, MAX_RECORDS, MAX_WEIGHT, MIN_WEIGHT, MOST_VALUES, SAMPLED
-from .typed_column import Numbers, TrainingFile, find_type_problem, is_numeric, is_quantity, read_categories, read_classes, read_numbers
+from .typed_column import (
+    Numbers,
+    TrainingFile,
+    find_type_problem,
+    is_numeric,
+    is_quantity,
+    read_categories,
+    read_classes,
+    read_numbers,
+)
 
 LABEL = ""
 """The label's name among the columns of a sample: no column has this name."""
@@ -68,7 +79,13 @@ class Layout:
 
 
 def find_layout(
-    file: TrainingFile, schema: RecordSchema, problem_type: ProblemType, *, label: str, weight: str | None, monitor: Monitor | None = None
+    file: TrainingFile,
+    schema: RecordSchema,
+    problem_type: ProblemType,
+    *,
+    label: str,
+    weight: str | None,
+    monitor: Monitor | None = None,
 ) -> Layout:
     there = frozenset(file.names)
     problems = [
@@ -80,9 +97,15 @@ def find_layout(
     if weight is not None and weight == label:
         problems.append(FieldProblem("weight", f"{weight!r:.210} is the column of the label"))
     elif weight in [attribute.feature for attribute in (monitor.attributes if monitor else ())]:
-        problems.append(FieldProblem("weight", f"{weight!r:.210} is an attribute of the monitor, by which groups are compared"))
+        problems.append(
+            FieldProblem(
+                "weight", f"{weight!r:.210} is an attribute of the monitor, by which groups are compared"
+            )
+        )
     problems += [
-        FieldProblem(f"columns.{column.name}", "is a feature of the deployment, but the file has no such column")
+        FieldProblem(
+            f"columns.{column.name}", "is a feature of the deployment, but the file has no such column"
+        )
         for column in schema.features
         if column.name not in there and not _has_pseudonyms(column)
     ]
@@ -90,11 +113,17 @@ def find_layout(
     all_columns = (*schema.features, *schema.meta)
     columns = tuple(column for column in all_columns if column.name in there and not _has_pseudonyms(column))
     label_type = FieldType.NUMBER if problem_type is ProblemType.REGRESSION else None
-    kinds = [*((column.name, column.sent) for column in columns), (label, label_type), *([(weight, FieldType.NUMBER)] if weight else [])]
+    kinds = [
+        *((column.name, column.sent) for column in columns),
+        (label, label_type),
+        *([(weight, FieldType.NUMBER)] if weight else []),
+    ]
     faults = (find_type_problem(name, kind, file.types[name]) for name, kind in kinds if name in file.types)
     problems += [problem for problem in faults if problem is not None]
     refuse(problems)
-    is_typed = label in file.types or (monitor is not None and isinstance(monitor.outcomes.favourable[0], str))
+    is_typed = label in file.types or (
+        monitor is not None and isinstance(monitor.outcomes.favourable[0], str)
+    )
     return Layout(
         columns=columns,
         absent=tuple(column.name for column in all_columns if column not in columns),
@@ -106,20 +135,32 @@ def find_layout(
 
 
 def read_pieces(file: TrainingFile, layout: Layout) -> Iterator[Piece]:
-    names = dict.fromkeys([*(column.name for column in layout.columns), layout.label, *([layout.weight] if layout.weight else [])])
+    names = dict.fromkeys(
+        [
+            *(column.name for column in layout.columns),
+            layout.label,
+            *([layout.weight] if layout.weight else []),
+        ]
+    )
     before = 0
     for batch in file.batches(list(names)):
         if before + batch.num_rows > MAX_RECORDS:
             raise TooLarge(f"The file holds more than {MAX_RECORDS:,} records. Send a sample of them.")
-        parts = {column.name: _read_part(column, batch.column(column.name), before) for column in layout.columns}
+        parts = {
+            column.name: _read_part(column, batch.column(column.name), before) for column in layout.columns
+        }
         labels = batch.column(layout.label)
         if layout.has_numeric_label:
-            label = _read_part(Column(name=layout.label, type=FieldType.NUMBER, kind=FieldKind.NUMERIC), labels, before)
+            label = _read_part(
+                Column(name=layout.label, type=FieldType.NUMBER, kind=FieldKind.NUMERIC), labels, before
+            )
         else:
             label = Part(read_classes(layout.label, labels, before, is_typed=layout.has_typed_label))
         weights = None
         if layout.weight is not None:
-            weights = NumberCells(read_numbers(layout.weight, FieldType.NUMBER, batch.column(layout.weight), before)).floats()
+            weights = NumberCells(
+                read_numbers(layout.weight, FieldType.NUMBER, batch.column(layout.weight), before)
+            ).floats()
             bad = np.flatnonzero(~((weights == 0) | ((weights >= MIN_WEIGHT) & (weights <= MAX_WEIGHT))))
             if len(bad):
                 shown = "none" if np.isnan(weights[bad[0]]) else weights[bad[0]]
@@ -147,7 +188,9 @@ def _read_part(column: Column, array: pa.Array, before: int) -> Part:
 
 @dataclass(slots=True)
 class Seen:
-    """The distinct values of a column, by their canonical text, while they are few enough to be kept one by one."""
+    """The distinct values of a column, by their canonical text, while they are few enough to be kept one
+    by one.
+    """
 
     values: dict[str, Scalar] = field(default_factory=dict)
     too_many: str | None = None
@@ -187,7 +230,8 @@ class Sample:
         if not self._columns:
             return
         keys = self._generator.random(len(numbers[0]))
-        # The smallest of all keys drawn are the sample: a key above all of a full sample need not be looked at.
+        # The smallest of all keys drawn are the sample: a key above all of a full sample need not be looked
+        # at.
         chosen = np.flatnonzero(keys < (self._keys.max() if len(self._keys) == SAMPLED else 1.0))
         keys = np.concatenate([self._keys, keys[chosen]])
         rows = np.concatenate([self._rows, np.column_stack([column[chosen] for column in numbers])])
@@ -195,10 +239,14 @@ class Sample:
         self._keys, self._rows = keys[smallest], rows[smallest]
 
     def bounds(self, column: str) -> Numbers:
-        """Returns the bounds of the bins: each holds the numbers above one bound up to the next, and about 1/BINS of the records."""
+        """Returns the bounds of the bins: each holds the numbers above one bound up to the next, and about
+        1/BINS of the records.
+        """
         numbers = self._rows[:, self._columns.index(column)]
         finite = numbers[np.isfinite(numbers)]
-        return np.unique(np.quantile(finite, np.linspace(0, 1, BINS + 1)[1:-1])) if len(finite) else np.empty(0)
+        return (
+            np.unique(np.quantile(finite, np.linspace(0, 1, BINS + 1)[1:-1])) if len(finite) else np.empty(0)
+        )
 
 
 @dataclass(slots=True)
@@ -220,11 +268,15 @@ def survey_file(file: TrainingFile, layout: Layout) -> Survey:
         survey.labels.add(piece.label)
         for name, seen_values in survey.seen.items():
             seen_values.add(piece.parts[name])
-        survey.sample.add([(piece.label if name == LABEL else piece.parts[name]).floats() for name in quantities])
+        survey.sample.add(
+            [(piece.label if name == LABEL else piece.parts[name]).floats() for name in quantities]
+        )
     if not survey.records:
         raise InvalidInput.of("body", "holds no records")
     if not survey.labels.values and survey.labels.too_many is None:
         raise InvalidInput.of(f"columns.{layout.label}", "holds no label in any row")
     if survey.labels.too_many and not layout.has_numeric_label:
-        raise InvalidInput.of("label", f"the column {layout.label!r:.210} {survey.labels.too_many}: it is no class label")
+        raise InvalidInput.of(
+            "label", f"the column {layout.label!r:.210} {survey.labels.too_many}: it is no class label"
+        )
     return survey

@@ -26,7 +26,12 @@ _FITTING: dict[FieldType, tuple[type, ...]] = {
 
 
 def process_distributions(
-    distributions: Sequence[Distribution], *, deployment: Deployment, label: str, received_at: datetime, monitor: Monitor | None = None
+    distributions: Sequence[Distribution],
+    *,
+    deployment: Deployment,
+    label: str,
+    received_at: datetime,
+    monitor: Monitor | None = None,
 ) -> TrainingData:
     """Returns the facts to store of ready distributions. Count tables are made when they are asked for."""
     faults = (
@@ -61,25 +66,38 @@ def _find_problems(path: str, distribution: Distribution, deployment: Deployment
     known_columns = [column for column in columns if column is not None]
     for position, (name, column) in enumerate(zip(distribution.columns, columns, strict=True)):
         if column is None:
-            yield FieldProblem(f"{path}.columns[{position}]", f"{name!r:.210} is neither a feature nor a meta field of the deployment")
+            yield FieldProblem(
+                f"{path}.columns[{position}]",
+                f"{name!r:.210} is neither a feature nor a meta field of the deployment",
+            )
     if len(set(distribution.columns)) < len(distribution.columns):
         yield FieldProblem(f"{path}.columns", "names a column twice")
     if not 1 <= len(distribution.columns) <= MOST_COLUMNS:
-        yield FieldProblem(f"{path}.columns", f"must name 1 to {MOST_COLUMNS} columns, found {len(distribution.columns)}")
+        yield FieldProblem(
+            f"{path}.columns", f"must name 1 to {MOST_COLUMNS} columns, found {len(distribution.columns)}"
+        )
     if len(known_columns) < len(columns):
         return
     first_of: dict[tuple[object, ...], int] = {}
     for number, cell in enumerate(distribution.cells):
         here = f"{path}.counts[{number}]"
         yield from _find_cell_problems(here, cell, known_columns, deployment.problem_type)
-        first = first_of.setdefault(tuple(None if value is None else name_value(value) for value in (*cell.values, cell.label)), number)
+        first = first_of.setdefault(
+            tuple(None if value is None else name_value(value) for value in (*cell.values, cell.label)),
+            number,
+        )
         if first != number:
             yield FieldProblem(here, f"is of the same values and label as counts[{first}]")
 
 
-def _find_cell_problems(path: str, cell: Cell, columns: Sequence[Column], problem_type: ProblemType) -> Iterator[FieldProblem]:
+def _find_cell_problems(
+    path: str, cell: Cell, columns: Sequence[Column], problem_type: ProblemType
+) -> Iterator[FieldProblem]:
     if len(cell.values) != len(columns):
-        yield FieldProblem(f"{path}.values", f"must hold one value for each of the {len(columns)} columns, found {len(cell.values)}")
+        yield FieldProblem(
+            f"{path}.values",
+            f"must hold one value for each of the {len(columns)} columns, found {len(cell.values)}",
+        )
         return
     for position, (value, column) in enumerate(zip(cell.values, columns, strict=True)):
         problem = None if value is None else _value_problem(value, column)
@@ -97,11 +115,21 @@ def _find_cell_problems(path: str, cell: Cell, columns: Sequence[Column], proble
 
 def _value_problem(value: GroupValue, column: Column) -> str | None:
     if isinstance(value, Range):
-        return _bounds_problem(value) if is_quantity(column) else f"{column.name!r} is categorical; ranges are for numeric columns only"
+        return (
+            _bounds_problem(value)
+            if is_quantity(column)
+            else f"{column.name!r} is categorical; ranges are for numeric columns only"
+        )
     # A boolean is an int to Python.
-    fits = isinstance(value, _FITTING[column.type]) and isinstance(value, bool) == (column.type is FieldType.BOOLEAN)
-    if not fits and not (column.type is FieldType.INTEGER and isinstance(value, float) and value.is_integer()):
-        return f"must be of the type {column.type.value} like the column {column.name!r}, found {value!r:.100}"
+    fits = isinstance(value, _FITTING[column.type]) and isinstance(value, bool) == (
+        column.type is FieldType.BOOLEAN
+    )
+    if not fits and not (
+        column.type is FieldType.INTEGER and isinstance(value, float) and value.is_integer()
+    ):
+        return (
+            f"must be of the type {column.type.value} like the column {column.name!r}, found {value!r:.100}"
+        )
     return stored_form_problem(value, column) or _bounds_problem(value)
 
 
@@ -111,12 +139,16 @@ def _bounds_problem(value: GroupValue) -> str | None:
             return "the ends of a range must be finite numbers"
         return "lo is above hi" if value.lo > value.hi else None
     if isinstance(value, str):
-        return character_problem(value) or (f"must have at most {LONGEST_VALUE} characters" if len(value) > LONGEST_VALUE else None)
+        return character_problem(value) or (
+            f"must have at most {LONGEST_VALUE} characters" if len(value) > LONGEST_VALUE else None
+        )
     return number_problem(value)
 
 
 def _find_contradictions(distributions: Sequence[Distribution]) -> Iterator[FieldProblem]:
-    """Yields the problems of distributions that count different records: each must hold as many of each label as the first."""
+    """Yields the problems of distributions that count different records: each must hold as many of each
+    label as the first.
+    """
     expected = _count_labels(distributions[0])
     if not 1 <= expected.total() <= MOST_COUNTED:
         message = f"must count 1 to {MOST_COUNTED:,} records together, found {expected.total():,}"
@@ -128,7 +160,8 @@ def _find_contradictions(distributions: Sequence[Distribution]) -> Iterator[Fiel
                 named = "without a label" if label is None else f"of the label {label!r}"
                 yield FieldProblem(
                     f"distributions[{number}].counts",
-                    f"has {counts[label]:,} records {named}, but distributions[0] has {expected[label]:,}: both must count all records",
+                    f"has {counts[label]:,} records {named}, but distributions[0] has {expected[label]:,}: "
+                    "both must count all records",
                 )
 
 

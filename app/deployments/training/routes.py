@@ -24,7 +24,13 @@ from ..monitor.queries import find_monitor
 from ..queries import Deployments
 from .bodies import TrainingDataOut, TrainingDistributionsIn, TrainingSummaryOut
 from .process_upload import Upload, process_file
-from .queries import delete_training_data, find_training_summary, read_distributions, require_summary, store_training_data
+from .queries import (
+    delete_training_data,
+    find_training_summary,
+    read_distributions,
+    require_summary,
+    store_training_data,
+)
 from .ready_distribution import process_distributions
 from .training_facts import TrainingData, TrainingForm
 from .training_limits import MAX_DISTRIBUTION_BYTES, MAX_FILE_BYTES
@@ -36,7 +42,10 @@ FORMS = {"text/csv": TrainingForm.CSV, "application/vnd.apache.parquet": Trainin
 _BODY: dict[str, Any] = {
     "required": True,
     "content": {
-        "text/csv": {"schema": {"type": "string"}, "example": "Age,Sex,Owner,Risk\n33,female,true,Risk\n51,male,false,No Risk\n"},
+        "text/csv": {
+            "schema": {"type": "string"},
+            "example": "Age,Sex,Owner,Risk\n33,female,true,Risk\n51,male,false,No Risk\n",
+        },
         "application/vnd.apache.parquet": {"schema": {"type": "string", "format": "binary"}},
         "application/json": {"schema": {"$ref": "#/components/schemas/TrainingDistributionsIn"}},
     },
@@ -55,17 +64,21 @@ async def put_training_data(
     label: Annotated[ColumnName, Query(description="The label's column.", examples=["Risk"])] = "label",
     weight: Annotated[ColumnName | None, Query(description="A column of weights; files only.")] = None,
 ) -> TrainingSummaryOut:
-    """Uploads training data: the file itself as the body (CSV with a header, Parquet), or a ready distribution as JSON.
+    """Uploads training data: the file itself as the body (CSV with a header, Parquet), or a ready
+    distribution as JSON.
 
-    Uploading again replaces the earlier upload. Evenhand keeps no whole row, only the distributions of values and labels, the exact
-    counts that the present fairness monitor compares, and, of a file with meta fields, the strength of their association with the
-    features and parts of a sample of rows. `unclassified` counts labels that are not among the monitor's outcomes; if no label is among
-    them, the upload is refused.
+    Uploading again replaces the earlier upload. Evenhand keeps no whole row, only the distributions of
+    values and labels, the exact counts that the present fairness monitor compares, and, of a file with
+    meta fields, the strength of their association with the features and parts of a sample of rows.
+    `unclassified` counts labels that are not among the monitor's outcomes; if no label is among them, the
+    upload is refused.
     """
     sent = sent_type(request)
     media_type = sent.media_type
     if not is_json(media_type) and media_type not in FORMS:
-        raise UnsupportedMediaType(f"Send one of the content types application/json, {', '.join(FORMS)}; found none.")
+        raise UnsupportedMediaType(
+            f"Send one of the content types application/json, {', '.join(FORMS)}; found none."
+        )
     form = TrainingForm.DISTRIBUTION if is_json(media_type) else FORMS[media_type]
     limit = MAX_DISTRIBUTION_BYTES if form is TrainingForm.DISTRIBUTION else MAX_FILE_BYTES
     async with services.turns:
@@ -91,14 +104,20 @@ def read_training_data(
     principal: Reader,
     deployment: ReadableDeployment,
     session: SessionIn,
-    column: Annotated[ColumnName | None, Query(description="Distributions that hold this column only.")] = None,
+    column: Annotated[
+        ColumnName | None, Query(description="Distributions that hold this column only.")
+    ] = None,
 ) -> TrainingDataOut:
     """Returns a summary of the upload, and the joint distribution of each column's values and the labels.
 
-    For roles that see figures only, the values of fewer than five records are together as `other`, and so are such labels.
+    For roles that see figures only, the values of fewer than five records are together as `other`, and so
+    are such labels.
     """
     summary = require_summary(session, deployment)
-    distributions, monitor = read_distributions(session, deployment.no, column), find_monitor(session, deployment.no)
+    distributions, monitor = (
+        read_distributions(session, deployment.no, column),
+        find_monitor(session, deployment.no),
+    )
     return TrainingDataOut.whole(summary, distributions, monitor, shows_rare=principal.may_read_records)
 
 
@@ -110,7 +129,9 @@ def forget_training_data(deployment: LockedDeployment, session: SessionIn, princ
     record_activity(session, principal.actor, "training_data.deleted", deployment, details=changes)
 
 
-def _read_subject(services: Services, principal: Principal, deployment_id: str) -> tuple[Deployment, Monitor | None]:
+def _read_subject(
+    services: Services, principal: Principal, deployment_id: str
+) -> tuple[Deployment, Monitor | None]:
     with services.database.transaction() as session:
         deployment = managed(principal, Deployments(session, services.secret_box), deployment_id)
         return deployment, find_monitor(session, deployment.no)
@@ -129,7 +150,11 @@ def _process(file: BinaryIO, upload: Upload) -> TrainingData:
     except ValidationError as error:
         raise InvalidInput(field_problems(error.errors())) from error
     return process_distributions(
-        sent, deployment=upload.deployment, label=upload.label, received_at=upload.received_at, monitor=upload.monitor
+        sent,
+        deployment=upload.deployment,
+        label=upload.label,
+        received_at=upload.received_at,
+        monitor=upload.monitor,
     )
 
 
@@ -138,7 +163,10 @@ def _store(services: Services, principal: Principal, deployment: Deployment, dat
         present = locked(principal, Deployments(session, services.secret_box), deployment.id)
         # A deployment that was deleted and created again has the same id.
         if (present.no, present.schema) != (deployment.no, deployment.schema):
-            raise Conflict(f"The columns of {deployment.id} were changed while the data were read. Nothing was stored; upload again.")
+            raise Conflict(
+                f"The columns of {deployment.id} were changed while the data were read. Nothing was stored; "
+                "upload again."
+            )
         changes = training_data_changes(find_training_summary(session, present.no), data.summary)
         store_training_data(session, deployment.no, data)
         record_activity(session, principal.actor, "training_data.replaced", present, details=changes)

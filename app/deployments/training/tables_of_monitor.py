@@ -26,13 +26,16 @@ class Present:
 def present_tables(data: TrainingData, monitor: Monitor, schema: RecordSchema) -> list[Present]:
     """Returns one for each attribute and each intersection of the monitor.
 
-    A table that was counted from rows under the same outcomes, groups and strata is used as it is; any other is made from the
-    distributions, if they show it exactly.
+    A table that was counted from rows under the same outcomes, groups and strata is used as it is; any
+    other is made from the distributions, if they show it exactly.
     """
     tables = []
     for attributes in watched(monitor):
         needed = counted_by(monitor, attributes)
-        counted = next((table for table in data.tables if replace(table.counted_by, strata=needed.strata) == needed), None)
+        counted = next(
+            (table for table in data.tables if replace(table.counted_by, strata=needed.strata) == needed),
+            None,
+        )
         if counted is not None and counted.counted_by.strata == needed.strata:
             if counted.cells is None:
                 tables.append(Present(needed.comparison, None, counted.reason or ""))
@@ -42,7 +45,11 @@ def present_tables(data: TrainingData, monitor: Monitor, schema: RecordSchema) -
             continue
         present = _make_table(data, monitor, schema, attributes)
         if present.table is None or (present.table.strata is None and needed.strata is not None):
-            without = NO_STRATA if needed.strata is None else f"the labels were not counted within the values of {needed.strata}; {AGAIN}"
+            without = (
+                NO_STRATA
+                if needed.strata is None
+                else f"the labels were not counted within the values of {needed.strata}; {AGAIN}"
+            )
             present = replace(present, no_strata=without)
             if counted is not None and counted.cells is not None:
                 table = replace(GroupCounts.from_json(counted.cells), strata=None)
@@ -51,7 +58,9 @@ def present_tables(data: TrainingData, monitor: Monitor, schema: RecordSchema) -
     return tables
 
 
-def _make_table(data: TrainingData, monitor: Monitor, schema: RecordSchema, attributes: tuple[MonitoredAttribute, ...]) -> Present:
+def _make_table(
+    data: TrainingData, monitor: Monitor, schema: RecordSchema, attributes: tuple[MonitoredAttribute, ...]
+) -> Present:
     comparison = Comparison(tuple(attribute.feature for attribute in attributes))
     reason = f"how the labels fall between the groups of {comparison.label} was not counted; {AGAIN}"
     for strata in dict.fromkeys([monitor.strata, None]):
@@ -59,7 +68,9 @@ def _make_table(data: TrainingData, monitor: Monitor, schema: RecordSchema, attr
         for distribution in data.distributions:
             if distribution.cells and needed <= set(distribution.columns):
                 try:
-                    return Present(comparison, build_table(distribution, attributes, monitor, schema, strata=strata))
+                    return Present(
+                        comparison, build_table(distribution, attributes, monitor, schema, strata=strata)
+                    )
                 except Inexact as error:
                     reason = f"{error}; {AGAIN}"
     return Present(comparison, None, reason)

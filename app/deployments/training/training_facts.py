@@ -19,9 +19,11 @@ class TrainingForm(StrEnum):
 
 
 class Cell(NamedTuple):
-    """Records that have these values (in the order of the distribution's columns) and this label; None is a missing one.
+    """Records that have these values (in the order of the distribution's columns) and this label; None is a
+    missing one.
 
-    `weight` is the sum of their weights, `squares` of the weights' squares; both None where records carry none.
+    `weight` is the sum of their weights, `squares` of the weights' squares; both None where records carry
+    none.
     """
 
     values: tuple[GroupValue | None, ...]
@@ -45,7 +47,9 @@ class Distribution:
 
 @frozen(kw_only=True)
 class TrainingSummary:
-    """One upload. `labels` is the distribution of the label by itself, `absent` the meta fields that were not in it."""
+    """One upload. `labels` is the distribution of the label by itself, `absent` the meta fields that were
+    not in it.
+    """
 
     form: TrainingForm
     label: str
@@ -85,7 +89,9 @@ class LabelTable:
 
 
 class AssociationMeasure(StrEnum):
-    """The measure of the association of two columns, from 0 to 1: by whether they are categories or quantities."""
+    """The measure of the association of two columns, from 0 to 1: by whether they are categories or
+    quantities.
+    """
 
     CRAMERS_V = "cramers_v"
     CORRELATION_RATIO = "correlation_ratio"
@@ -94,15 +100,18 @@ class AssociationMeasure(StrEnum):
 
 RECOMMENDED_ABOVE = 0.1
 
-NOT_CORRECTED = "the training data were uploaded when strengths were not yet corrected for chance; upload them again"
+NOT_CORRECTED = (
+    "the training data were uploaded when strengths were not yet corrected for chance; upload them again"
+)
 
 
 @frozen(kw_only=True)
 class Association:
     """The association of a feature with a meta field; without a strength, `reason` says why.
 
-    `strength` is corrected for chance, and 95 of 100 shuffles stay below `chance_level` on its scale: both 0 to 1. Earlier versions
-    measured `uncorrected` alone. `records` have a value in both, `left_out` are the others.
+    `strength` is corrected for chance, and 95 of 100 shuffles stay below `chance_level` on its scale: both
+    0 to 1. Earlier versions measured `uncorrected` alone. `records` have a value in both, `left_out` are
+    the others.
     """
 
     feature: str
@@ -121,7 +130,9 @@ class Association:
 
     @property
     def is_above_chance(self) -> bool:
-        return self.strength is not None and self.chance_level is not None and self.strength > self.chance_level
+        return (
+            self.strength is not None and self.chance_level is not None and self.strength > self.chance_level
+        )
 
     def is_recommended(self, *, above: float = RECOMMENDED_ABOVE) -> bool:
         return self.strength is not None and self.strength > above and self.is_above_chance
@@ -129,7 +140,8 @@ class Association:
 
 @frozen
 class Donor:
-    """Part of one training record: its value of a meta field, and of the donors' features, None where it had none.
+    """Part of one training record: its value of a meta field, and of the donors' features, None where it had
+    none.
 
     It represents `records` training records: of a frequent value a smaller part is kept than of a rare one.
     """
@@ -141,7 +153,9 @@ class Donor:
 
 @frozen
 class Donors:
-    """The kept parts, from which the features correlated with a meta field are redrawn together. Others have another `digest`."""
+    """The kept parts, from which the features correlated with a meta field are redrawn together. Others
+    have another `digest`.
+    """
 
     features: tuple[tuple[str, FieldType], ...]
     donors: tuple[Donor, ...]
@@ -157,7 +171,9 @@ class Correlated:
 
 @frozen
 class TrainingData:
-    """Everything that is kept of one upload. A ready distribution has no rows, so nothing in it is `correlated`."""
+    """Everything that is kept of one upload. A ready distribution has no rows, so nothing in it is
+    `correlated`.
+    """
 
     summary: TrainingSummary
     distributions: tuple[Distribution, ...]

@@ -50,16 +50,22 @@ LEAST_STRENGTH = 0.1
 """Min strength, uncorrected, of a feature whose values are kept in donors. Weaker ones cannot be picked."""
 
 DONORS = 2_000
-"""Max donors of one value of a meta field, or of one interval. A rate over that many is off by at most 2.2 points in 95 of 100 files."""
+"""Max donors of one value of a meta field, or of one interval. A rate over that many is off by at most 2.2
+points in 95 of 100 files.
+"""
 
 MOST_DONOR_GROUPS = 100
 """Max values of a meta field that have donors, the most frequent ones."""
 
 MOST_DONOR_PLACES = 5_000
-"""Max values, or intervals, of all meta fields that donors are looked for: about 100 MB while a file is read."""
+"""Max values, or intervals, of all meta fields that donors are looked for: about 100 MB while a file is
+read.
+"""
 
 MOST_DONOR_VALUES = 250_000
-"""Max cells of the donors of one meta field: with the longest texts, as much as one stored document may hold."""
+"""Max cells of the donors of one meta field: with the longest texts, as much as one stored document may
+hold.
+"""
 
 MOST_DONOR_VALUES_TOGETHER = 1_000_000
 """Max cells of the donors of all meta fields, which are held at once."""

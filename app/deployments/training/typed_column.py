@@ -45,7 +45,11 @@ def find_type_problem(name: str, kind: FieldType | None, arrow_type: pa.DataType
     fits[FieldType.INTEGER] = fits[FieldType.NUMBER]
     if pa.types.is_null(held) or (any(fits.values()) if kind is None else fits[kind]):
         return None
-    expected = f"of the type {kind.value} as in the deployment's schema" if kind else "of class labels: text, numbers or true and false"
+    expected = (
+        f"of the type {kind.value} as in the deployment's schema"
+        if kind
+        else "of class labels: text, numbers or true and false"
+    )
     return FieldProblem(f"columns.{name}", f"must be {expected}, found {arrow_type}")
 
 
@@ -58,9 +62,13 @@ def read_classes(name: str, array: pa.Array, before: int, *, is_typed: bool) -> 
     """Returns a column of class labels; in a file without types, text that is a JSON number is a number."""
 
     def check(value: Any) -> Scalar:  # noqa: ANN401 - any cell
-        label = scalar(parse_label(str(value), is_text=False) if isinstance(value, Decimal) or not is_typed else value)
+        label = scalar(
+            parse_label(str(value), is_text=False) if isinstance(value, Decimal) or not is_typed else value
+        )
         if isinstance(label, str) and len(label) > LONGEST_VALUE:
-            raise CellRefused(f"must have at most {LONGEST_VALUE} characters as a class label, found {len(label):,}")
+            raise CellRefused(
+                f"must have at most {LONGEST_VALUE} characters as a class label, found {len(label):,}"
+            )
         return label
 
     return _read_coded(name, array, before, check)
@@ -123,7 +131,9 @@ def _read_coded(name: str, array: pa.Array, before: int, check: Callable[[Any], 
 
 def _read_as(kind: FieldType) -> Callable[[Any], Scalar]:
     """Returns the reader of values of a kind, or of their texts."""
-    return lambda value: CHECKS[kind](parse_text(str(value), kind) if isinstance(value, str | Decimal) else value)
+    return lambda value: CHECKS[kind](
+        parse_text(str(value), kind) if isinstance(value, str | Decimal) else value
+    )
 
 
 class TrainingFile(Protocol):
@@ -177,7 +187,10 @@ class CsvFile:
         except pa.ArrowException as error:
             if ragged:
                 row = ragged[0]
-                reason = f"row {row.number - HEADER} has {row.actual_columns} values, but the header names {row.expected_columns} columns"
+                reason = (
+                    f"row {row.number - HEADER} has {row.actual_columns} values, but the header names "
+                    f"{row.expected_columns} columns"
+                )
             elif "straddling" in str(error):
                 reason = f"has a line of more than {MAX_LINE_BYTES // 2**20} MiB"
             else:
@@ -193,7 +206,8 @@ class ParquetFile:
             schema = opened.schema_arrow
         except _BROKEN as error:
             raise InvalidInput.of("body", "is not a Parquet file") from error
-        # Of row groups only, not of their columns: asking a damaged file for these ends the process (pyarrow 26).
+        # Of row groups only, not of their columns: asking a damaged file for these ends the process (pyarrow
+        # 26).
         groups = map(opened.metadata.row_group, range(opened.metadata.num_row_groups))
         self.rows = sum(group.num_rows for group in groups)
         self.names = _require_unique(schema.names)
@@ -202,7 +216,8 @@ class ParquetFile:
         self._texts = [field.name for field in schema if holds_text(field.type)]
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        # Texts stay positions in a dictionary, as in the file: each by itself they could take many times its size.
+        # Texts stay positions in a dictionary, as in the file: each by itself they could take many times its
+        # size.
         texts = [name for name in self._texts if name in columns]
         try:
             file = self._open(read_dictionary=texts)
@@ -214,7 +229,9 @@ class ParquetFile:
 
     def _open(self, **options: list[str]) -> arrow_parquet.ParquetFile:
         self._file.seek(0)
-        return arrow_parquet.ParquetFile(_Unclosed(self._file), pre_buffer=False, buffer_size=READ_BYTES, **options)
+        return arrow_parquet.ParquetFile(
+            _Unclosed(self._file), pre_buffer=False, buffer_size=READ_BYTES, **options
+        )
 
 
 class _Unclosed(io.RawIOBase):

@@ -25,7 +25,9 @@ MOST_WARNINGS = 10
 
 @dataclass(slots=True)
 class _Seen:
-    """The values of one column, or the outcomes, by their spelling, and where they were seen. A range is a trained interval."""
+    """The values of one column, or the outcomes, by their spelling, and where they were seen. A range is a
+    trained interval.
+    """
 
     counts: Counter[str] = field(default_factory=Counter)
     values: dict[str, GroupValue] = field(default_factory=dict)
@@ -48,7 +50,8 @@ class _Seen:
 
 
 def find_unseen(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
-    """Returns one warning for each listed outcome, group or range that no seen value belongs to, with the values that were seen.
+    """Returns one warning for each listed outcome, group or range that no seen value belongs to, with the
+    values that were seen.
 
     If neither the distributions nor the newest records have a value of a column, nothing is said of it.
     """
@@ -61,38 +64,62 @@ def find_unseen(session: Session, deployment: Deployment, monitor: Monitor) -> l
         if column is not None:
             lists.append((f"attributes[{position}].monitored", attribute.monitored, column))
             lists.append((f"attributes[{position}].reference", attribute.reference or (), column))
-    seen_of = _read_seen(session, deployment, list({column.name: column for _, _, column in lists if column is not None}.values()))
+    seen_of = _read_seen(
+        session,
+        deployment,
+        list({column.name: column for _, _, column in lists if column is not None}.values()),
+    )
 
     warnings: list[FieldProblem] = []
     for position, attribute in enumerate(monitor.attributes):
         if (seen_values := seen_of.get(attribute.feature)) is not None:
-            records = {value: seen_values.counts[key] for key, value in seen_values.values.items() if isinstance(value, str)}
-            twins = count_twins(attribute.feature, records, (*attribute.monitored, *(attribute.reference or ())))
-            warnings += [FieldProblem(f"attributes[{position}]", sentence) for sentence in describe_twins(twins)]
+            records = {
+                value: seen_values.counts[key]
+                for key, value in seen_values.values.items()
+                if isinstance(value, str)
+            }
+            twins = count_twins(
+                attribute.feature, records, (*attribute.monitored, *(attribute.reference or ()))
+            )
+            warnings += [
+                FieldProblem(f"attributes[{position}]", sentence) for sentence in describe_twins(twins)
+            ]
     for place, members, column in lists:
         seen_values = seen_of[None if column is None else column.name]
         if not seen_values.values:
             continue
         matched = _find_seen(members, column, list(seen_values.values.values()))
         unseen = [position for position in range(len(members)) if position not in matched]
-        warnings += [FieldProblem(f"{place}[{position}]", _describe(members[position], seen_values)) for position in unseen[:MOST_WARNINGS]]
+        warnings += [
+            FieldProblem(f"{place}[{position}]", _describe(members[position], seen_values))
+            for position in unseen[:MOST_WARNINGS]
+        ]
         if len(unseen) > MOST_WARNINGS:
-            remainder = f"{len(unseen) - MOST_WARNINGS:,} further values were never seen in {seen_values.where} either"
+            remainder = (
+                f"{len(unseen) - MOST_WARNINGS:,} further values were never seen in "
+                f"{seen_values.where} either"
+            )
             warnings.append(FieldProblem(place, remainder))
     return warnings
 
 
-def _read_seen(session: Session, deployment: Deployment, columns: Sequence[Column]) -> dict[str | None, _Seen]:
+def _read_seen(
+    session: Session, deployment: Deployment, columns: Sequence[Column]
+) -> dict[str | None, _Seen]:
     newest = newest_values(session, deployment.no, deployment.schema, columns)
     summary = find_training_summary(session, deployment.no)
     seen_of: dict[str | None, _Seen] = {None: _Seen()}
-    seen_of[None].add(((cell.label, cell.records) for cell in (summary.labels.cells if summary else ())), TRAINED)
+    seen_of[None].add(
+        ((cell.label, cell.records) for cell in (summary.labels.cells if summary else ())), TRAINED
+    )
     seen_of[None].add(newest.outcomes, _name_newest(newest.records))
     for column, counts in zip(columns, newest.columns, strict=True):
         seen_of[column.name] = _Seen()
         for distribution in read_distributions(session, deployment.no, column.name)[:1]:
             position = distribution.columns.index(column.name)
-            seen_of[column.name].add(((cell.values[position], cell.records) for cell in distribution.cells), TRAINED)
+            seen_of[column.name].add(
+                ((cell.values[position], cell.records) for cell in distribution.cells), TRAINED
+            )
         seen_of[column.name].add(counts, _name_newest(newest.records_of_version))
     return seen_of
 
@@ -101,26 +128,37 @@ def _name_newest(records: int) -> str:
     return "the newest record" if records == 1 else f"the newest {records:,} records"
 
 
-def _find_seen(members: Sequence[GroupValue], column: Column | None, values: Sequence[GroupValue]) -> set[int]:
-    """Returns the positions of the members that a seen value belongs to, or may: part of an interval can be in a range."""
+def _find_seen(
+    members: Sequence[GroupValue], column: Column | None, values: Sequence[GroupValue]
+) -> set[int]:
+    """Returns the positions of the members that a seen value belongs to, or may: part of an interval can
+    be in a range.
+    """
     if column is not None:
         groups = [Group(name_value(member), "monitored", member) for member in members]
         matched = set(positions(groups, column, [value for value in values if not isinstance(value, Range)]))
         intervals = [value for value in values if isinstance(value, Range)]
         bounds = [find_bounds(member) for member in members]
-        return matched | {position for position, ends in enumerate(bounds) if ends and any(map(ends.overlaps, intervals))}
+        return matched | {
+            position for position, ends in enumerate(bounds) if ends and any(map(ends.overlaps, intervals))
+        }
 
-    # Only spellings that fold to the same text can be one outcome, except of booleans: a look-up spares the test of every pair.
+    # Only spellings that fold to the same text can be one outcome, except of booleans: a look-up spares the
+    # test of every pair.
     by_text: dict[str, list[int]] = {}
     for position, member in enumerate(members):
         by_text.setdefault(fold(member), []).append(position)
     always = [position for position, member in enumerate(members) if isinstance(member, Range | bool)]
     matched = set()
     for value in values:
-        candidates = range(len(members)) if isinstance(value, Range) else [*always, *by_text.get(fold(value), ())]
+        candidates = (
+            range(len(members)) if isinstance(value, Range) else [*always, *by_text.get(fold(value), ())]
+        )
         for position in candidates:
             try:
-                is_outcome = classify_cell_label(value, OutcomeRule((members[position],), ())) is Outcome.FAVOURABLE
+                is_outcome = (
+                    classify_cell_label(value, OutcomeRule((members[position],), ())) is Outcome.FAVOURABLE
+                )
             except Inexact:
                 is_outcome = True
             if is_outcome:
@@ -131,26 +169,46 @@ def _find_seen(members: Sequence[GroupValue], column: Column | None, values: Seq
 def _describe(member: GroupValue, seen_values: _Seen) -> str:
     closest: GroupValue | None = None
     if isinstance(member, Range):
-        never = f"no value from {canonical(member.lo)} to {canonical(member.hi)} was seen in {seen_values.where}"
+        never = (
+            f"no value from {canonical(member.lo)} to {canonical(member.hi)} was seen in {seen_values.where}"
+        )
         numbers: list[float] = []
         for value in seen_values.values.values():
             number = None if isinstance(value, str | Range) else read_number(value)
-            numbers += [value.lo, value.hi] if isinstance(value, Range) else [] if number is None else [number, number]
+            numbers += (
+                [value.lo, value.hi]
+                if isinstance(value, Range)
+                else []
+                if number is None
+                else [number, number]
+            )
         if len(numbers) == 2 * len(seen_values.values):
-            return f"{never}, where the numbers go from {canonical(min(numbers))} to {canonical(max(numbers))}"
+            return (
+                f"{never}, where the numbers go from {canonical(min(numbers))} to {canonical(max(numbers))}"
+            )
     else:
         never = f"{spelled(member):.60} was never seen in {seen_values.where}"
         # The most frequent last, which counts of several that are alike.
-        spellings = {fold(seen_values.values[key]): seen_values.values[key] for key in reversed(seen_values.most_frequent)}
-        near = nearest(fold(member), spellings) if isinstance(member, str) or fold(member) in spellings else None
+        spellings = {
+            fold(seen_values.values[key]): seen_values.values[key]
+            for key in reversed(seen_values.most_frequent)
+        }
+        near = (
+            nearest(fold(member), spellings) if isinstance(member, str) or fold(member) in spellings else None
+        )
         closest = None if near is None else spellings[near]
 
     frequent = seen_values.most_frequent
-    shown = ", ".join(f"{spelled(seen_values.values[key]):.60} ({seen_values.counts[key]:,})" for key in frequent[:MOST_SHOWN])
+    shown = ", ".join(
+        f"{spelled(seen_values.values[key]):.60} ({seen_values.counts[key]:,})"
+        for key in frequent[:MOST_SHOWN]
+    )
     remainder = f" and {len(frequent) - MOST_SHOWN:,} more" if len(frequent) > MOST_SHOWN else ""
     if closest is None:
         return f"{never}; seen there: {shown}{remainder}"
     # Two values of one spelling differ in their type only, so the message names it.
-    is_of_other_type = not isinstance(closest, Range | bool) and isinstance(closest, str) != isinstance(member, str)
+    is_of_other_type = not isinstance(closest, Range | bool) and isinstance(closest, str) != isinstance(
+        member, str
+    )
     kind = ("the text " if isinstance(closest, str) else "the number ") if is_of_other_type else ""
     return f"{never}; seen there: {shown}{remainder}; did you mean {kind}{spelled(closest):.60}?"

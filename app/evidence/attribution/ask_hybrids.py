@@ -34,7 +34,8 @@ Row: TypeAlias = "list[Scalar | None]"
 class HybridScorer:
     """Asks about the hybrids of a plan; `asked` counts rows, each once.
 
-    Answers are kept under the attribution's number, part by part, for a worker that takes it over; None keeps nothing.
+    Answers are kept under the attribution's number, part by part, for a worker that takes it over; None
+    keeps nothing.
     """
 
     database: Database
@@ -57,19 +58,31 @@ class HybridScorer:
             answers = self._ask(questions, plan)
             as_logged, hybrids = np.split(answers, [len(questions.own)])
             # The pairs' own records keep their logged outcomes, so that the shares sum to the logged gap.
-            answered = Answered(logged[questions.reference], logged[questions.monitored], hybrids.reshape(questions.plan.masks.shape))
+            answered = Answered(
+                logged[questions.reference],
+                logged[questions.monitored],
+                hybrids.reshape(questions.plan.masks.shape),
+            )
             gap = records.measure_gap(questions.gap)
             carried = carry_gap(questions.pairs, questions.plan, answered, gap_of_window=gap.gap, rng=rng)
             differing = int((as_logged != logged[questions.own]).sum())
-            shares = None if carried is None else self._describe(carried, questions, plan, differing=differing)
+            shares = (
+                None if carried is None else self._describe(carried, questions, plan, differing=differing)
+            )
             gaps.append(replace(gap, hybrids=shares))
         return tuple(gaps)
 
-    def _describe(self, carried: CarriedGap, questions: GapQuestions, plan: AttributionPlan, *, differing: int) -> HybridShares:
+    def _describe(
+        self, carried: CarriedGap, questions: GapQuestions, plan: AttributionPlan, *, differing: int
+    ) -> HybridShares:
         names = [column.name for column in self.records.deployment.schema.features]
         shares = [
-            ShareOfPlayer(features=tuple(names[position] for position in player), share=as_part(share, low, high))
-            for player, share, low, high in zip(plan.players, carried.shares, carried.ends.low, carried.ends.high, strict=True)
+            ShareOfPlayer(
+                features=tuple(names[position] for position in player), share=as_part(share, low, high)
+            )
+            for player, share, low, high in zip(
+                plan.players, carried.shares, carried.ends.low, carried.ends.high, strict=True
+            )
         ]
         return HybridShares(
             gap_of_pairs=carried.gap_of_pairs,
@@ -88,7 +101,9 @@ class HybridScorer:
         answers, deployment, monitor = bytearray(), self.records.deployment, self.records.read.monitor
         classify, url = OutcomeClassifier(monitor.outcomes), deployment.endpoint and deployment.endpoint.url
         for rows in self._build_rows(questions, plan):
-            question = hashlib.sha256(msgspec.json.encode([deployment.model_revision, url, monitor.version, rows])).digest()
+            question = hashlib.sha256(
+                msgspec.json.encode([deployment.model_revision, url, monitor.version, rows])
+            ).digest()
             kept_outcomes = None
             if self.attribution_no is not None:
                 with self.database.transaction() as session:
@@ -97,11 +112,14 @@ class HybridScorer:
                 progress = Progress(step="asking the model about hybrids", done=self.asked, total=plan.rows)
                 scored = self.model.score(rows, progress)
                 kept_outcomes = bytes(
-                    Outcome.UNCLASSIFIED if isinstance(answer, Refusal) else classify(answer.outcome_value) for answer in scored
+                    Outcome.UNCLASSIFIED if isinstance(answer, Refusal) else classify(answer.outcome_value)
+                    for answer in scored
                 )
                 if self.attribution_no is not None:
                     with self.database.transaction() as session:
-                        keep_answers(session, self.attribution_no, self.part, question=question, outcomes=kept_outcomes)
+                        keep_answers(
+                            session, self.attribution_no, self.part, question=question, outcomes=kept_outcomes
+                        )
             answers += kept_outcomes
             self.asked += len(rows)
             self.part += 1
@@ -112,23 +130,37 @@ class HybridScorer:
         hybrids, window = questions.plan.masks.shape[1], self.records.window
         masks = np.concatenate([np.zeros(len(questions.own), np.int64), questions.plan.masks.ravel()])
         sources = np.array(
-            [np.concatenate([questions.own, np.repeat(side, hybrids)]) for side in (questions.reference, questions.monitored)]
+            [
+                np.concatenate([questions.own, np.repeat(side, hybrids)])
+                for side in (questions.reference, questions.monitored)
+            ]
         )
         record_nos = window.record_nos()
         for chunk in questions.chunks():
             rows = np.unique(sources[:, chunk])
             with arrow_reader(self.database) as reader:
-                features = read_record_features(reader, self.records.deployment.no, window.reach(), record_nos[rows].tolist())
+                features = read_record_features(
+                    reader, self.records.deployment.no, window.reach(), record_nos[rows].tolist()
+                )
             yield [
-                _mix(features[int(record_nos[reference])], features[int(record_nos[monitored])], plan.players, mask)
-                for reference, monitored, mask in zip(*sources[:, chunk].tolist(), masks[chunk].tolist(), strict=True)
+                _mix(
+                    features[int(record_nos[reference])],
+                    features[int(record_nos[monitored])],
+                    plan.players,
+                    mask,
+                )
+                for reference, monitored, mask in zip(
+                    *sources[:, chunk].tolist(), masks[chunk].tolist(), strict=True
+                )
             ]
 
 
 def as_part(value: float, low: float, high: float) -> PartOfGap:
     """Part with its interval; NaN is an unknown end."""
     is_known = not np.isnan([low, high]).any()
-    return PartOfGap(value=float(value), low=float(low) if is_known else None, high=float(high) if is_known else None)
+    return PartOfGap(
+        value=float(value), low=float(low) if is_known else None, high=float(high) if is_known else None
+    )
 
 
 def _mix(reference: Row, monitored: Row, players: Sequence[Sequence[int]], mask: int) -> Row:

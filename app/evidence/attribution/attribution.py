@@ -31,14 +31,18 @@ class AttributionTrigger(StrEnum):
 
 
 class Method(StrEnum):
-    """The arithmetic: Shapley values of hybrids that the model was asked about, or Kitagawa's parts, for which nothing is asked."""
+    """The arithmetic: Shapley values of hybrids that the model was asked about, or Kitagawa's parts, for
+    which nothing is asked.
+    """
 
     HYBRIDS = "hybrids"
     KITAGAWA = "kitagawa"
 
 
 class ResampledUnits(StrEnum):
-    """The units that an interval of a share is made by: whole pairs or, where records are used several times, those records."""
+    """The units that an interval of a share is made by: whole pairs or, where records are used several
+    times, those records.
+    """
 
     PAIRS = "pairs"
     RECORDS = "records"
@@ -46,7 +50,8 @@ class ResampledUnits(StrEnum):
 
 @frozen(kw_only=True)
 class AttributionLimits:
-    """Max pairs of each gap (None: as many as is usual), and max rows that the model is asked about in all (None: no limit).
+    """Max pairs of each gap (None: as many as is usual), and max rows that the model is asked about in all
+    (None: no limit).
 
     `comparisons` are those whose gaps are attributed; None: each attribute of the monitor by itself.
     """
@@ -66,7 +71,9 @@ class AttributionCost:
 
 @frozen(kw_only=True)
 class SideCounts:
-    """Records of one side of a gap, and how many have a favourable outcome. `label` None: every other value is the reference."""
+    """Records of one side of a gap, and how many have a favourable outcome. `label` None: every other
+    value is the reference.
+    """
 
     label: str | None
     favourable: int
@@ -94,10 +101,11 @@ class ShareOfPlayer:
 
 @frozen(kw_only=True)
 class HybridShares:
-    """Shares of the gap of the sampled pairs, which they sum to; the gap of the window is that plus `sampling`.
+    """Shares of the gap of the sampled pairs, which they sum to; the gap of the window is that plus
+    `sampling`.
 
-    `pairs` were used, `pairs_left_out` had an answer that is no outcome or was refused. Of `compared` records, asked about as they are,
-    `differing` got another outcome than was logged.
+    `pairs` were used, `pairs_left_out` had an answer that is no outcome or was refused. Of `compared`
+    records, asked about as they are, `differing` got another outcome than was logged.
     """
 
     gap_of_pairs: float
@@ -113,7 +121,9 @@ class HybridShares:
 
 @frozen(kw_only=True)
 class CellsOfFeature:
-    """Parts of a gap by the cells of one feature, which sum to it; parts of different features must not be added."""
+    """Parts of a gap by the cells of one feature, which sum to it; parts of different features must not be
+    added.
+    """
 
     feature: str
     cells: int
@@ -124,9 +134,11 @@ class CellsOfFeature:
 
 @frozen(kw_only=True)
 class AttributedGap:
-    """Gap of one monitored group of `features`, of several if it is of an intersection: its favourable rate less the reference's.
+    """Gap of one monitored group of `features`, of several if it is of an intersection: its favourable rate
+    less the reference's.
 
-    `hybrids` are None by the method `kitagawa`, or if the model answered no pair; `cells` are empty by the method `hybrids`.
+    `hybrids` are None by the method `kitagawa`, or if the model answered no pair; `cells` are empty by the
+    method `hybrids`.
     """
 
     features: tuple[str, ...]
@@ -147,7 +159,9 @@ class AttributedGap:
 
 @frozen(kw_only=True)
 class ChangedParts:
-    """Change of a gap by the cells of one feature; parts of the logarithm of the ratio are None where a rate is 0."""
+    """Change of a gap by the cells of one feature; parts of the logarithm of the ratio are None where a
+    rate is 0.
+    """
 
     feature: str
     who_asked: float
@@ -160,7 +174,8 @@ class ChangedParts:
 
 @frozen(kw_only=True)
 class PeriodCounts:
-    """Both sides' records before a moment or after it, logged from `first` to `last`, and how many are of each model revision.
+    """Both sides' records before a moment or after it, logged from `first` to `last`, and how many are of
+    each model revision.
 
     `gap` is None where a side has no record.
     """
@@ -184,10 +199,11 @@ class RevisionBoundary:
 
 @frozen(kw_only=True)
 class ChangedGap:
-    """Change of a group's gap at the onset `at`: the records before it against those from then on. Descriptive only.
+    """Change of a group's gap at the onset `at`: the records before it against those from then on.
+    Descriptive only.
 
-    The alarm selected the records after the onset, which exaggerates the change. `reaches_first_hour`: it may be as old as the first hour
-    that was counted.
+    The alarm selected the records after the onset, which exaggerates the change. `reaches_first_hour`: it
+    may be as old as the first hour that was counted.
     """
 
     attribute: str
@@ -209,9 +225,10 @@ class ChangedGap:
 class AttributionResult:
     """Findings of an attribution, with the counts that each figure is traced by.
 
-    Of the window's `records`, `additional_records` were logged before its span; `other_revisions` are of an earlier model, `unclassified`
-    in neither list and `not_drawn` logged too often for the sample: these three take no part. `left_out` are features with too many values
-    for cells. `change` is the finding for an alert, which has no `gaps`.
+    Of the window's `records`, `additional_records` were logged before its span; `other_revisions` are of
+    an earlier model, `unclassified` in neither list and `not_drawn` logged too often for the sample: these
+    three take no part. `left_out` are features with too many values for cells. `change` is the finding for
+    an alert, which has no `gaps`.
     """
 
     method: Method
@@ -229,10 +246,11 @@ class AttributionResult:
 
 @frozen(kw_only=True)
 class AttributionRun:
-    """One queued, running or ended attribution. `span` is that of the check whose window it takes; for an alert, from onset to alarm.
+    """One queued, running or ended attribution. `span` is that of the check whose window it takes; for an
+    alert, from onset to alarm.
 
-    `lease_token` fences a worker. `planned_*` are set before the first question, `asked_rows` after the last answer. If `cancel_requested`,
-    it stops before its next page.
+    `lease_token` fences a worker. `planned_*` are set before the first question, `asked_rows` after the
+    last answer. If `cancel_requested`, it stops before its next page.
     """
 
     no: int

@@ -45,29 +45,40 @@ class EstimatedCost:
     gaps: Sequence[GapCost] = ()
 
 
-def request_attribution(session: Session, deployment_no: int, request: WantedAttribution, *, requested_by: str) -> AttributionRun:
+def request_attribution(
+    session: Session, deployment_no: int, request: WantedAttribution, *, requested_by: str
+) -> AttributionRun:
     """Queues an attribution, or brings a waiting one of the same up to now.
 
     Raises:
-        Conflict: the deployment has no monitor.
-        NotFound: it has no check of that id.
-        InvalidInput: the range is empty, in the future or before 1970, a limit is out of range, or a comparison is not the monitor's.
+        Conflict: the deployment has no monitor. NotFound: it has no check of that id. InvalidInput: the range
+        is empty, in the future or before 1970, a limit is out of range, or a comparison is not the monitor's.
     """
     lock_requests(session, deployment_no)
     require_comparisons(require_monitor(session, deployment_no), request.limits.comparisons)
     span = _find_span(session, deployment_no, request)
     extends = request.span is None and request.check_id is None
-    waiting = find_waiting(session, deployment_no, span, check_id=request.check_id, limits=request.limits, extends=extends)
+    waiting = find_waiting(
+        session, deployment_no, span, check_id=request.check_id, limits=request.limits, extends=extends
+    )
     return waiting or queue_manual(
-        session, deployment_no, span, check_id=request.check_id, limits=request.limits, requested_by=requested_by
+        session,
+        deployment_no,
+        span,
+        check_id=request.check_id,
+        limits=request.limits,
+        requested_by=requested_by,
     )
 
 
-def estimate_cost(session: Session, deployment: Deployment, request: WantedAttribution, *, database: Database) -> EstimatedCost:
+def estimate_cost(
+    session: Session, deployment: Deployment, request: WantedAttribution, *, database: Database
+) -> EstimatedCost:
     """Cost of an attribution, without storing or asking anything.
 
     Raises:
-        Conflict, NotFound, InvalidInput: as `request_attribution`, or the monitor cannot be applied to what was logged.
+        Conflict, NotFound, InvalidInput: as `request_attribution`, or the monitor cannot be applied to
+    what was logged.
     """
     monitor = require_monitor(session, deployment.no)
     span = _find_span(session, deployment.no, request)
@@ -83,7 +94,9 @@ def estimate_cost(session: Session, deployment: Deployment, request: WantedAttri
         span=span,
         records=len(records.window),
         cost=plan.cost(deployment.endpoint.page_size),
-        players=[[deployment.schema.features[position].name for position in player] for player in plan.players],
+        players=[
+            [deployment.schema.features[position].name for position in player] for player in plan.players
+        ],
         gaps=[
             GapCost(
                 features=questions.gap.comparison.features,

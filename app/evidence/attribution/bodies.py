@@ -11,7 +11,14 @@ from ...domain.monitor import Comparison
 from ...domain.monitor_rules import MAX_ATTRIBUTED_ROWS, MAX_ATTRIBUTES, MAX_INTERSECTIONS
 from ...web.body import FollowingCursor, Out, PageOut, example
 from ...web.id_and_time import UUID_PATTERN
-from .attribution import AttributionLimits, AttributionRun, AttributionState, AttributionTrigger, Method, ResampledUnits
+from .attribution import (
+    AttributionLimits,
+    AttributionRun,
+    AttributionState,
+    AttributionTrigger,
+    Method,
+    ResampledUnits,
+)
 from .attribution_request import WantedAttribution
 from .words import say_result
 
@@ -35,7 +42,14 @@ _SHARES: dict[str, Any] = {
         {"features": ["area"], "share": {"value": -0.072, "low": -0.095, "high": -0.051}},
     ],
 }
-_GAP: dict[str, Any] = {"features": ["Sex"], "attribute": "Sex", **_COUNTS, "gap": -0.23070, "hybrids": _SHARES, "cells": []}
+_GAP: dict[str, Any] = {
+    "features": ["Sex"],
+    "attribute": "Sex",
+    **_COUNTS,
+    "gap": -0.23070,
+    "hybrids": _SHARES,
+    "cells": [],
+}
 _RESULT: dict[str, Any] = {
     "method": "hybrids",
     "model_revision": "2026-02",
@@ -72,9 +86,18 @@ _ATTRIBUTION: dict[str, Any] = {
     "started_at": "2026-11-20T08:12:03.902113Z",
     "finished_at": "2026-11-20T08:12:09.020874Z",
     "sentences": [
-        "Of every 100 records of female, 40.0 have a favourable outcome; of every 100 of male, 63.1: a gap of −23.1 points.",
-        "The gap of 500 sampled pairs is −22.6 points: −15.4 points (95 %: −20.3 to −10.4) are carried by income, −7.2 points by area.",
-        "The gap of all records differs from that of the pairs by −0.5 points, from the choice of pairs (sampling).",
+        (
+            "Of every 100 records of female, 40.0 have a favourable outcome; of every 100 of male, 63.1: a gap "
+            "of −23.1 points."
+        ),
+        (
+            "The gap of 500 sampled pairs is −22.6 points: −15.4 points (95 %: −20.3 to −10.4) are carried by "
+            "income, −7.2 points by area."
+        ),
+        (
+            "The gap of all records differs from that of the pairs by −0.5 points, from the choice of pairs "
+            "(sampling)."
+        ),
     ],
     "result": _RESULT,
 }
@@ -91,9 +114,13 @@ _COST: dict[str, Any] = {
 
 
 class AttributionIn(RangeIn):
-    """The window to attribute, and limits on its cost. Without a check or a range: that of a check for now."""
+    """The window to attribute, and limits on its cost. Without a check or a range: that of a check for
+    now.
+    """
 
-    model_config = example({"dry_run": True, "from": "2026-11-19T00:00:00Z", "to": "2026-11-20T00:00:00Z", "max_rows": 20_000})
+    model_config = example(
+        {"dry_run": True, "from": "2026-11-19T00:00:00Z", "to": "2026-11-20T00:00:00Z", "max_rows": 20_000}
+    )
 
     dry_run: bool = False
     """True: answers what it would cost, stores nothing and asks nobody."""
@@ -121,7 +148,11 @@ class AttributionIn(RangeIn):
         return self
 
     def to_domain(self) -> WantedAttribution:
-        comparisons = None if self.comparisons is None else [Comparison(tuple(features)) for features in self.comparisons]
+        comparisons = (
+            None
+            if self.comparisons is None
+            else [Comparison(tuple(features)) for features in self.comparisons]
+        )
         limits = self.read_as(AttributionLimits, comparisons=comparisons)
         return WantedAttribution(span=self.span(), check_id=self.check_id, limits=limits)
 
@@ -137,7 +168,9 @@ class SideCountsOut(Out):
 
 
 class PartOfGapOut(Out):
-    """Part of a gap, from -1 to 1, with both ends of its 95 % interval; null where there are too few records."""
+    """Part of a gap, from -1 to 1, with both ends of its 95 % interval; null where there are too few
+    records.
+    """
 
     value: float
     low: float | None
@@ -181,7 +214,9 @@ class HybridSharesOut(Out):
 
 
 class CellsOfFeatureOut(Out):
-    """Parts of the gap by the cells of one feature. They sum to the gap; parts of different features must not be added."""
+    """Parts of the gap by the cells of one feature. They sum to the gap; parts of different features must
+    not be added.
+    """
 
     feature: str
     cells: int
@@ -238,7 +273,9 @@ class RevisionBoundaryOut(Out):
 
 
 class ChangedPartsOut(Out):
-    """Change of the gap by the cells of one feature, and of the logarithm of the ratio (null where a rate is 0)."""
+    """Change of the gap by the cells of one feature, and of the logarithm of the ratio (null where a rate
+    is 0).
+    """
 
     feature: str
     who_asked: float
@@ -250,7 +287,9 @@ class ChangedPartsOut(Out):
 
 
 class ChangedGapOut(Out):
-    """Why a group's gap changed at the onset of an alarm. Descriptive only: the alarm selected the records after it."""
+    """Why a group's gap changed at the onset of an alarm. Descriptive only: the alarm selected the records
+    after it.
+    """
 
     attribute: str
     group: str
@@ -354,7 +393,9 @@ class AttributionOut(Out):
         return cls.from_object(
             run,
             sentences=[] if run.result is None else say_result(run.result),
-            comparisons=None if comparisons is None else [list(comparison.features) for comparison in comparisons],
+            comparisons=None
+            if comparisons is None
+            else [list(comparison.features) for comparison in comparisons],
         )
 
 

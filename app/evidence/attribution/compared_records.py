@@ -43,7 +43,9 @@ class GapRecords:
 
 @dataclass(frozen=True, eq=False)
 class WindowRecords:
-    """A window as the monitor reads it. Only records of the present model with an outcome of either list take part."""
+    """A window as the monitor reads it. Only records of the present model with an outcome of either list
+    take part.
+    """
 
     deployment: Deployment
     window: PayloadWindow
@@ -64,8 +66,12 @@ class WindowRecords:
 
     @cached_property
     def is_usable(self) -> BoolArray:
-        """Whether each record takes part: an earlier model's answers must not be mixed with the present one's."""
-        return np.asarray((self.revisions == self.deployment.model_revision) & self.is_classified & self.is_drawn)
+        """Whether each record takes part: an earlier model's answers must not be mixed with the present
+        one's.
+        """
+        return np.asarray(
+            (self.revisions == self.deployment.model_revision) & self.is_classified & self.is_drawn
+        )
 
     @cached_property
     def is_favourable(self) -> BoolArray:
@@ -92,16 +98,24 @@ class WindowRecords:
 
     def measure_gap(self, gap: GapRecords) -> AttributedGap:
         """The gap of all these records; what carries it is not known yet."""
-        monitored, reference = self.count(gap.group, gap.monitored), self.count(gap.reference_label, gap.reference)
+        monitored, reference = (
+            self.count(gap.group, gap.monitored),
+            self.count(gap.reference_label, gap.reference),
+        )
         size = (monitored.rate or 0.0) - (reference.rate or 0.0)
-        return AttributedGap(features=gap.comparison.features, monitored=monitored, reference=reference, gap=size)
+        return AttributedGap(
+            features=gap.comparison.features, monitored=monitored, reference=reference, gap=size
+        )
 
     def count(self, label: str | None, records: IntArray) -> SideCounts:
-        return SideCounts(label=label, favourable=int(self.is_favourable[records].sum()), records=len(records))
+        return SideCounts(
+            label=label, favourable=int(self.is_favourable[records].sum()), records=len(records)
+        )
 
 
 def require_comparisons(monitor: Monitor, requested: Sequence[Comparison] | None) -> list[Comparison]:
-    """Monitor's comparisons of those features, in any order of the features; of None each attribute by itself.
+    """Monitor's comparisons of those features, in any order of the features; of None each attribute by
+    itself.
 
     Raises:
         InvalidInput: the monitor has no such comparison, or one is wanted twice.
@@ -111,10 +125,17 @@ def require_comparisons(monitor: Monitor, requested: Sequence[Comparison] | None
         return [comparison for comparison in comparisons if not comparison.is_together]
     required = []
     for index, comparison in enumerate(requested):
-        match = next((candidate for candidate in comparisons if set(candidate.features) == set(comparison.features)), None)
+        match = next(
+            (candidate for candidate in comparisons if set(candidate.features) == set(comparison.features)),
+            None,
+        )
         if match is None or len(comparison.features) != len(match.features):
-            choices = "; ".join(json.dumps(comparison.features, ensure_ascii=False) for comparison in comparisons)
-            raise InvalidInput.of(f"comparisons[{index}]", f"must be one of the monitor's comparisons: {choices}")
+            choices = "; ".join(
+                json.dumps(comparison.features, ensure_ascii=False) for comparison in comparisons
+            )
+            raise InvalidInput.of(
+                f"comparisons[{index}]", f"must be one of the monitor's comparisons: {choices}"
+            )
         if match in required:
             raise InvalidInput.of(f"comparisons[{index}]", "must be listed once")
         required.append(match)
@@ -122,14 +143,21 @@ def require_comparisons(monitor: Monitor, requested: Sequence[Comparison] | None
 
 
 def read_window_records(
-    reader: ArrowReader, deployment: Deployment, monitor: Monitor, span: Span, *, further: Sequence[Column] = ()
+    reader: ArrowReader,
+    deployment: Deployment,
+    monitor: Monitor,
+    span: Span,
+    *,
+    further: Sequence[Column] = (),
 ) -> WindowRecords:
     """Window that a check of the span reads, with `further` columns.
 
     Raises:
         InvalidInput: the monitor cannot be applied to what was logged.
     """
-    window = read_payload_window(LoggedRecords(reader, deployment.no), build_window_query(deployment, monitor, further), span, monitor)
+    window = read_payload_window(
+        LoggedRecords(reader, deployment.no), build_window_query(deployment, monitor, further), span, monitor
+    )
     return read_as_monitored(deployment, monitor, window)
 
 
@@ -140,7 +168,9 @@ def build_window_query(deployment: Deployment, monitor: Monitor, further: Sequen
         InvalidInput: the changed schema no longer has an attribute.
     """
     names = require_attributes(deployment, monitor.attributes)
-    return WindowQuery(deployment.no, deployment.schema, tuple(dict.fromkeys([*names, *(column.name for column in further)])))
+    return WindowQuery(
+        deployment.no, deployment.schema, tuple(dict.fromkeys([*names, *(column.name for column in further)]))
+    )
 
 
 def read_as_monitored(deployment: Deployment, monitor: Monitor, window: PayloadWindow) -> WindowRecords:
@@ -149,7 +179,11 @@ def read_as_monitored(deployment: Deployment, monitor: Monitor, window: PayloadW
     Raises:
         InvalidInput: the monitor cannot be applied to what was logged.
     """
-    return WindowRecords(deployment, window, read_table(RecordColumns(window.values(), window.rows["outcome"]), deployment.schema, monitor))
+    return WindowRecords(
+        deployment,
+        window,
+        read_table(RecordColumns(window.values(), window.rows["outcome"]), deployment.schema, monitor),
+    )
 
 
 def read_cells(records: WindowRecords, feature: Column) -> IntArray | FloatArray | None:

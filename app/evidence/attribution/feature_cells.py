@@ -28,7 +28,11 @@ class DividedFeatures:
 
 
 def divide_gaps(
-    records: WindowRecords, features: DividedFeatures, comparisons: Sequence[Comparison] | None = None, *, seed: int = 0
+    records: WindowRecords,
+    features: DividedFeatures,
+    comparisons: Sequence[Comparison] | None = None,
+    *,
+    seed: int = 0,
 ) -> tuple[AttributedGap, ...]:
     """Parts of the comparisons' gaps (None: of each attribute by itself) by feature.
 
@@ -41,12 +45,26 @@ def divide_gaps(
         cells = []
         for column, content in features:
             # Bins of the compared records alone: other groups would move them.
-            of_monitored, of_reference = count_cells(content, records.is_favourable, (gap.monitored, gap.reference))
-            division, ends = divide_difference(of_monitored, of_reference), resample_parts(of_monitored, of_reference, rng)
+            of_monitored, of_reference = count_cells(
+                content, records.is_favourable, (gap.monitored, gap.reference)
+            )
+            division, ends = (
+                divide_difference(of_monitored, of_reference),
+                resample_parts(of_monitored, of_reference, rng),
+            )
             who, how, no_counterpart = (
-                as_part(*division_part) for division_part in zip(division.stacked().tolist(), ends.low, ends.high, strict=True)
+                as_part(*division_part)
+                for division_part in zip(division.stacked().tolist(), ends.low, ends.high, strict=True)
             )
             used = int(((of_monitored.records > 0) | (of_reference.records > 0)).sum())
-            cells.append(CellsOfFeature(feature=column.name, cells=used, who_applies=who, how_treated=how, no_counterpart=no_counterpart))
+            cells.append(
+                CellsOfFeature(
+                    feature=column.name,
+                    cells=used,
+                    who_applies=who,
+                    how_treated=how,
+                    no_counterpart=no_counterpart,
+                )
+            )
         gaps.append(replace(records.measure_gap(gap), cells=tuple(cells)))
     return tuple(gaps)

@@ -13,7 +13,13 @@ from ...domain.monitor import Monitor
 from ...domain.monitor_rules import MAX_ATTRIBUTED_ROWS
 from ...sources.arrays.strengths import measure_strengths
 from ...sources.stored.window_queries import read_record_features
-from ...statistics.attribution.hybrid_values import MAX_PLAYERS, HybridPlan, count_hybrids, plan_hybrids, usual_pairs
+from ...statistics.attribution.hybrid_values import (
+    MAX_PLAYERS,
+    HybridPlan,
+    count_hybrids,
+    plan_hybrids,
+    usual_pairs,
+)
 from ...statistics.attribution.pair_intervals import MIN_UNITS
 from ...statistics.attribution.players import join_players
 from ...statistics.attribution.sampled_pairs import RecordPairs, count_pairs, draw_pairs
@@ -74,12 +80,14 @@ class AttributionPlan:
         return AttributionCost(rows=self.rows, requests=sum(-(-size // page_size) for size in sizes))
 
 
-def plan_attribution(reader: ArrowReader, records: WindowRecords, limits: AttributionLimits, *, seed: int = 0) -> AttributionPlan:
+def plan_attribution(
+    reader: ArrowReader, records: WindowRecords, limits: AttributionLimits, *, seed: int = 0
+) -> AttributionPlan:
     """Questions about every gap of a window, the same for the same window and seed.
 
     Raises:
-        InvalidInput: the limits leave fewer pairs than an interval needs, the model has too many features, or the monitor has not all
-            of the comparisons.
+        InvalidInput: the limits leave fewer pairs than an interval needs, the model has too many features, or
+            the monitor has not all of the comparisons.
     """
     # The newest come first in a window.
     associated = np.flatnonzero(records.is_usable)[:MAX_ASSOCIATED]
@@ -89,17 +97,24 @@ def plan_attribution(reader: ArrowReader, records: WindowRecords, limits: Attrib
     record_nos = window.record_nos()[associated].tolist()
     features = read_record_features(reader, deployment.no, window.reach(), record_nos)
     values = zip(*(features[no] for no in record_nos), strict=True)
-    columns = [_read_column(column, column_values) for column, column_values in zip(deployment.schema.features, values, strict=True)]
+    columns = [
+        _read_column(column, column_values)
+        for column, column_values in zip(deployment.schema.features, values, strict=True)
+    ]
     players = join_players(measure_strengths(columns))
     if len(players) > MAX_PLAYERS:
         raise InvalidInput.of(
-            "features", f"of the deployment move in {len(players)} ways, and at most {MAX_PLAYERS} are attributed; send the model fewer"
+            "features",
+            f"of the deployment move in {len(players)} ways, and at most {MAX_PLAYERS} are attributed; send "
+            "the model fewer",
         )
     gaps = records.list_gaps(limits.comparisons)
     max_pairs = usual_pairs(len(players)) if limits.pairs is None else limits.pairs
     max_pairs = _fit_pairs(gaps, len(players), max_pairs, limits.max_rows or MAX_ATTRIBUTED_ROWS)
     rng = np.random.default_rng(seed)
-    return AttributionPlan(players, tuple(GapQuestions.draw(gap, len(players), max_pairs, rng) for gap in gaps))
+    return AttributionPlan(
+        players, tuple(GapQuestions.draw(gap, len(players), max_pairs, rng) for gap in gaps)
+    )
 
 
 def _fit_pairs(gaps: Sequence[GapRecords], players: int, max_pairs: int, max_rows: int) -> int:
@@ -112,7 +127,8 @@ def _fit_pairs(gaps: Sequence[GapRecords], players: int, max_pairs: int, max_row
     if max_cost(fewest) > max_rows:
         raise InvalidInput.of(
             "max_rows",
-            f"must be at least {max_cost(fewest):,} for this window, found {max_rows:,}: {fewest} pairs of each gap (here {len(gaps)}) are"
+            f"must be at least {max_cost(fewest):,} for this window, found {max_rows:,}: {fewest} pairs of "
+            f"each gap (here {len(gaps)}) are"
             " the fewest that say something. Raise it, or watch fewer values",
         )
     fits, too_many = fewest, max_pairs + 1
@@ -127,7 +143,10 @@ def _read_column(column: Column, values: Sequence[Scalar | None]) -> IntArray | 
         numbers = [None if value is None else read_number(value) for value in values]
         return np.array([np.nan if number is None else number for number in numbers], dtype=np.float64)
     codes: dict[str, int] = {}
-    return np.array([MISSING if value is None else codes.setdefault(canonical(value), len(codes)) for value in values], dtype=np.int64)
+    return np.array(
+        [MISSING if value is None else codes.setdefault(canonical(value), len(codes)) for value in values],
+        dtype=np.int64,
+    )
 
 
 def attribution_seed(monitor: Monitor) -> int:

@@ -17,22 +17,32 @@ from ...database.tables import AttributionAnswerRow, AttributionRow, DeploymentR
 from ...domain.check import Progress, Span
 from ...domain.monitor import Comparison
 from ...domain.paging import Paging
-from .attribution import AttributionCost, AttributionLimits, AttributionResult, AttributionRun, AttributionState, AttributionTrigger
+from .attribution import (
+    AttributionCost,
+    AttributionLimits,
+    AttributionResult,
+    AttributionRun,
+    AttributionState,
+    AttributionTrigger,
+)
 
 _SELECT: Select[Any] = select(AttributionRow.__table__, DeploymentRow.id.label("deployment_id")).join(
     DeploymentRow, DeploymentRow.no == AttributionRow.deployment_no
 )
 
 _QUEUE_NIGHTLY = text("""
-    INSERT INTO attributions (id, deployment_no, trigger, state, span_start, span_end, max_rows, attempts, cancel_requested, claimable_at,
+    INSERT INTO attributions (id, deployment_no, trigger, state, span_start, span_end, max_rows, attempts,
+        cancel_requested, claimable_at,
                               created_by)
-    SELECT gen_random_uuid(), due.no, 'nightly', 'queued', :start, :end, due.max_rows, 0, false, now(), 'schedule'
+    SELECT gen_random_uuid(), due.no, 'nightly', 'queued', :start, :end, due.max_rows, 0, false, now(),
+        'schedule'
     FROM (
         SELECT d.no, (m.attribution->>'max_rows')::int AS max_rows
         FROM monitors m
         JOIN deployments d ON d.no = m.deployment_no
         WHERE m.nightly_since <= :end
-          AND NOT EXISTS (SELECT FROM attributions a WHERE a.deployment_no = d.no AND a.trigger = 'nightly' AND a.span_end >= :end)
+          AND NOT EXISTS (SELECT FROM attributions a WHERE a.deployment_no = d.no AND a.trigger = 'nightly'
+              AND a.span_end >= :end)
         ORDER BY d.no
         FOR KEY SHARE OF d SKIP LOCKED
     ) AS due
@@ -44,7 +54,9 @@ _QUEUE_NIGHTLY = text("""
 
 def lock_requests(session: Session, deployment_no: int) -> None:
     """Requests for the deployment take turns until the transaction ends; records may be logged."""
-    session.execute(select(DeploymentRow.no).where(DeploymentRow.no == deployment_no).with_for_update(key_share=True))
+    session.execute(
+        select(DeploymentRow.no).where(DeploymentRow.no == deployment_no).with_for_update(key_share=True)
+    )
 
 
 def queue_nightly(session: Session, *, night: Span) -> int:
@@ -53,9 +65,22 @@ def queue_nightly(session: Session, *, night: Span) -> int:
 
 
 def queue_manual(
-    session: Session, deployment_no: int, span: Span, *, check_id: str | None, limits: AttributionLimits, requested_by: str
+    session: Session,
+    deployment_no: int,
+    span: Span,
+    *,
+    check_id: str | None,
+    limits: AttributionLimits,
+    requested_by: str,
 ) -> AttributionRun:
-    insertion = _insert(deployment_no, span, AttributionTrigger.MANUAL, check_id=check_id, created_by=requested_by, **_name_limits(limits))
+    insertion = _insert(
+        deployment_no,
+        span,
+        AttributionTrigger.MANUAL,
+        check_id=check_id,
+        created_by=requested_by,
+        **_name_limits(limits),
+    )
     return read_attribution(session, session.scalars(insertion.returning(AttributionRow.no)).one())
 
 
@@ -67,7 +92,13 @@ def queue_for_alert(session: Session, deployment_no: int, span: Span, *, alert_n
 
 
 def find_waiting(
-    session: Session, deployment_no: int, span: Span, *, check_id: str | None, limits: AttributionLimits, extends: bool
+    session: Session,
+    deployment_no: int,
+    span: Span,
+    *,
+    check_id: str | None,
+    limits: AttributionLimits,
+    extends: bool,
 ) -> AttributionRun | None:
     """Returns the requested attribution of the same window and limits that no worker has begun.
 
@@ -81,30 +112,42 @@ def find_waiting(
         AttributionRow.attempts == 0,
         AttributionRow.span_start == span.start,
         AttributionRow.check_id.is_not_distinct_from(check_id),
-        *(getattr(AttributionRow, name).is_not_distinct_from(limit) for name, limit in _name_limits(limits).items()),
+        *(
+            getattr(AttributionRow, name).is_not_distinct_from(limit)
+            for name, limit in _name_limits(limits).items()
+        ),
         *([] if extends else [AttributionRow.span_end == span.end]),
     ]
-    no = session.scalar(update(AttributionRow).where(*waits).values(span_end=span.end).returning(AttributionRow.no))
+    no = session.scalar(
+        update(AttributionRow).where(*waits).values(span_end=span.end).returning(AttributionRow.no)
+    )
     return None if no is None else read_attribution(session, no)
 
 
 def get_attribution(session: Session, deployment_no: int, attribution_id: str) -> AttributionRun:
     """Returns the attribution, or raises NotFound."""
-    runs = _read(session, _SELECT.where(AttributionRow.deployment_no == deployment_no, AttributionRow.id == attribution_id))
+    runs = _read(
+        session,
+        _SELECT.where(AttributionRow.deployment_no == deployment_no, AttributionRow.id == attribution_id),
+    )
     return require_present(next(iter(runs), None), "attribution", attribution_id)
 
 
 def attributions_page(
     session: Session, deployment_no: int, paging: Paging, *, trigger: AttributionTrigger | None = None
 ) -> list[AttributionRun]:
-    statement = page_newest(_SELECT.where(AttributionRow.deployment_no == deployment_no), AttributionRow.no, paging)
+    statement = page_newest(
+        _SELECT.where(AttributionRow.deployment_no == deployment_no), AttributionRow.no, paging
+    )
     if trigger is not None:
         statement = statement.where(AttributionRow.trigger == trigger)
     return _read(session, statement)
 
 
 def cancel_attribution(session: Session, run: AttributionRun) -> AttributionRun:
-    """Cancels a waiting attribution; a running one stops before its next page. Raises Conflict if it is over."""
+    """Cancels a waiting attribution; a running one stops before its next page. Raises Conflict if it is
+    over.
+    """
     # As it is now: a worker may have begun or ended it.
     statement = text(
         """UPDATE attributions SET cancel_requested = true,
@@ -127,26 +170,41 @@ def delete_attribution(session: Session, run: AttributionRun) -> None:
     if run.trigger is AttributionTrigger.ALERT:
         raise Conflict(f"Attribution {run.id} explains an alert and is deleted with it.")
     lock_requests(session, run.deployment_no)
-    deletion = text("DELETE FROM attributions WHERE no = :no AND state NOT IN ('queued', 'running') RETURNING no")
+    deletion = text(
+        "DELETE FROM attributions WHERE no = :no AND state NOT IN ('queued', 'running') RETURNING no"
+    )
     if session.scalar(deletion, {"no": run.no}) is None:
         raise Conflict(f"Attribution {run.id} is not over; cancel it first.")
     if run.trigger is AttributionTrigger.NIGHTLY:
         # Otherwise the ticker would ask the model about this night again.
         later = run.span.end + timedelta(microseconds=1)
-        nights = text("UPDATE monitors SET nightly_since = :later WHERE deployment_no = :no AND nightly_since < :later")
+        nights = text(
+            "UPDATE monitors SET nightly_since = :later WHERE deployment_no = :no AND nightly_since < :later"
+        )
         session.execute(nights, {"no": run.deployment_no, "later": later})
 
 
 def newest_of_gaps(
-    session: Session, deployment_no: int, *, state: AttributionState | None = None, before: datetime | None = None
+    session: Session,
+    deployment_no: int,
+    *,
+    state: AttributionState | None = None,
+    before: datetime | None = None,
 ) -> AttributionRun | None:
-    """Returns the newest attribution, not for an alert, in that state, of a window that begins before that moment."""
-    conditions = [AttributionRow.deployment_no == deployment_no, AttributionRow.trigger != AttributionTrigger.ALERT]
+    """Returns the newest attribution, not for an alert, in that state, of a window that begins before that
+    moment.
+    """
+    conditions = [
+        AttributionRow.deployment_no == deployment_no,
+        AttributionRow.trigger != AttributionTrigger.ALERT,
+    ]
     if state is not None:
         conditions.append(AttributionRow.state == state)
     if before is not None:
         conditions.append(AttributionRow.span_start < before)
-    return next(iter(_read(session, _SELECT.where(*conditions).order_by(AttributionRow.no.desc()).limit(1))), None)
+    return next(
+        iter(_read(session, _SELECT.where(*conditions).order_by(AttributionRow.no.desc()).limit(1))), None
+    )
 
 
 def attribution_of_alert(session: Session, alert_no: int) -> AttributionRun | None:
@@ -163,7 +221,11 @@ def _insert(deployment_no: int, span: Span, trigger: AttributionTrigger, **value
 
 
 def _name_limits(limits: AttributionLimits) -> dict[str, Any]:
-    comparisons = None if limits.comparisons is None else [list(comparison.features) for comparison in limits.comparisons]
+    comparisons = (
+        None
+        if limits.comparisons is None
+        else [list(comparison.features) for comparison in limits.comparisons]
+    )
     return {"pairs": limits.pairs, "max_rows": limits.max_rows, "comparisons": comparisons}
 
 
@@ -172,7 +234,9 @@ def _read(session: Session, statement: Select[Any]) -> list[AttributionRun]:
     for row in session.execute(statement):
         comparisons = row.comparisons and tuple(Comparison(tuple(features)) for features in row.comparisons)
         limits = read_row(AttributionLimits, row, comparisons=comparisons)
-        runs.append(read_row(AttributionRun, row, span=Span(start=row.span_start, end=row.span_end), limits=limits))
+        runs.append(
+            read_row(AttributionRun, row, span=Span(start=row.span_start, end=row.span_end), limits=limits)
+        )
     return runs
 
 
@@ -208,7 +272,9 @@ def end_abandoned(session: Session, *, max_attempts: int, problem: str) -> None:
     session.execute(_END_ABANDONED, {"most": max_attempts, "problem": problem})
 
 
-def claim_attribution(session: Session, *, token: str, lease: timedelta, triggers: Sequence[AttributionTrigger]) -> AttributionRun | None:
+def claim_attribution(
+    session: Session, *, token: str, lease: timedelta, triggers: Sequence[AttributionTrigger]
+) -> AttributionRun | None:
     """Claims the next attribution, or one whose worker went silent; `token` is new for each claim."""
     try:
         # A collision must not undo what the transaction did before.
@@ -233,9 +299,15 @@ def claim_attribution(session: Session, *, token: str, lease: timedelta, trigger
     return read_attribution(session, no)
 
 
-def renew_attribution(session: Session, run: AttributionRun, *, lease: timedelta, progress: Progress | None) -> bool:
+def renew_attribution(
+    session: Session, run: AttributionRun, *, lease: timedelta, progress: Progress | None
+) -> bool:
     """Keeps the lease, and stores the progress; returns whether to cancel. Raises LeaseLost."""
-    return _write(session, run, {"claimable_at": func.now() + lease, **({} if progress is None else {"progress": progress})})
+    return _write(
+        session,
+        run,
+        {"claimable_at": func.now() + lease, **({} if progress is None else {"progress": progress})},
+    )
 
 
 def note_cost(session: Session, run: AttributionRun, cost: AttributionCost) -> None:
@@ -243,7 +315,9 @@ def note_cost(session: Session, run: AttributionRun, cost: AttributionCost) -> N
     _write(session, run, {"planned_rows": cost.rows, "planned_requests": cost.requests})
 
 
-def finish_attribution(session: Session, run: AttributionRun, result: AttributionResult, *, asked_rows: int) -> None:
+def finish_attribution(
+    session: Session, run: AttributionRun, result: AttributionResult, *, asked_rows: int
+) -> None:
     """Ends the attribution with its result. If it raises LeaseLost, roll everything back."""
     _end(session, run, AttributionState.DONE, result=result, asked_rows=asked_rows)
 
@@ -259,7 +333,11 @@ def stop_attribution(session: Session, run: AttributionRun) -> None:
 
 
 def _end(session: Session, run: AttributionRun, state: AttributionState, **values: object) -> None:
-    _write(session, run, {"state": state, "finished_at": func.now(), "lease_token": None, "claimable_at": None, **values})
+    _write(
+        session,
+        run,
+        {"state": state, "finished_at": func.now(), "lease_token": None, "claimable_at": None, **values},
+    )
 
 
 def release_attribution(session: Session, run: AttributionRun) -> None:
@@ -277,7 +355,8 @@ def _write(session: Session, run: AttributionRun, values: dict[str, Any]) -> boo
 _KEEP = text("""
     INSERT INTO attribution_answers (attribution_no, part, question, outcomes)
     SELECT no, :part, :question, :outcomes FROM attributions WHERE no = :attribution_no FOR KEY SHARE
-    ON CONFLICT (attribution_no, part) DO UPDATE SET question = excluded.question, outcomes = excluded.outcomes
+    ON CONFLICT (attribution_no, part) DO UPDATE SET question = excluded.question,
+        outcomes = excluded.outcomes
 """)
 """No lease fences it: an answer is true, whichever worker asked."""
 
@@ -289,12 +368,19 @@ def read_answers(session: Session, attribution_no: int, part: int, *, question: 
     return session.scalar(select(row.outcomes).where(*key))
 
 
-def keep_answers(session: Session, attribution_no: int, part: int, *, question: bytes, outcomes: bytes) -> None:
-    session.execute(_KEEP, {"attribution_no": attribution_no, "part": part, "question": question, "outcomes": outcomes})
+def keep_answers(
+    session: Session, attribution_no: int, part: int, *, question: bytes, outcomes: bytes
+) -> None:
+    session.execute(
+        _KEEP, {"attribution_no": attribution_no, "part": part, "question": question, "outcomes": outcomes}
+    )
 
 
 def forget_answers(session: Session) -> None:
     """Deletes the answers of ended attributions."""
     session.execute(
-        text("DELETE FROM attribution_answers WHERE attribution_no IN (SELECT no FROM attributions WHERE claimable_at IS NULL)")
+        text(
+            "DELETE FROM attribution_answers WHERE attribution_no IN (SELECT no FROM attributions WHERE "
+            "claimable_at IS NULL)"
+        )
     )

@@ -17,7 +17,10 @@ from .bodies import AttributionCostOut, AttributionIn, AttributionOut, Attributi
 from .queries import attributions_page, cancel_attribution, delete_attribution, get_attribution
 
 router = APIRouter(
-    prefix="/v1/deployments/{deployment_id}/attributions", tags=["attributions"], dependencies=[NEEDS_LOGGED], responses=CONFLICT
+    prefix="/v1/deployments/{deployment_id}/attributions",
+    tags=["attributions"],
+    dependencies=[NEEDS_LOGGED],
+    responses=CONFLICT,
 )
 
 AttributionId = Annotated[str, uuid_path("The attribution's id.", "7c2f7b0e-33c5-4f9a-8f0e-6a1d6a8f3b52")]
@@ -42,20 +45,26 @@ def post_attribution(
     response: Response,
     body: AttributionIn | None = None,
 ) -> AttributionOut | AttributionCostOut:
-    """Attributes the gaps of a window to the features that carry them: by asking the model about hybrids of its records, or without one.
+    """Attributes the gaps of a window to the features that carry them: by asking the model about hybrids of
+    its records, or without one.
 
-    With `dry_run` the answer says how many rows and requests that takes. While an attribution of the same window and limits waits, asking
-    again returns it; one for now is brought up to now. Needs a fairness monitor (409).
+    With `dry_run` the answer says how many rows and requests that takes. While an attribution of the same
+    window and limits waits, asking again returns it; one for now is brought up to now. Needs a fairness
+    monitor (409).
     """
     body = body or AttributionIn()
     request = body.to_domain()
     if body.dry_run:
         response.status_code = 200
-        return AttributionCostOut.from_object(estimate_cost(session, deployment, request, database=services.database))
+        return AttributionCostOut.from_object(
+            estimate_cost(session, deployment, request, database=services.database)
+        )
     run = request_attribution(session, deployment.no, request, requested_by=principal.actor)
     if run.created_at == current_time(session):  # one that was waiting already was requested before
         details = {"from": [None, run.span.start.isoformat()], "to": [None, run.span.end.isoformat()]}
-        record_activity(session, principal.actor, "attribution.requested", deployment, subject=run.id, details=details)
+        record_activity(
+            session, principal.actor, "attribution.requested", deployment, subject=run.id, details=details
+        )
     response.headers["Location"] = f"/v1/deployments/{deployment.id}/attributions/{run.id}"
     return AttributionOut.of(run)
 
@@ -65,17 +74,23 @@ def list_attributions(
     deployment: ReadableDeployment,
     session: SessionIn,
     paging: NumberPaging,
-    trigger: Annotated[AttributionTrigger | None, Query(description="Only attributions with this origin.")] = None,
+    trigger: Annotated[
+        AttributionTrigger | None, Query(description="Only attributions with this origin.")
+    ] = None,
 ) -> AttributionPage:
     """Returns the deployment's attributions, newest first."""
-    return AttributionPage.of(attributions_page(session, deployment.no, paging, trigger=trigger), paging, AttributionOut.of)
+    return AttributionPage.of(
+        attributions_page(session, deployment.no, paging, trigger=trigger), paging, AttributionOut.of
+    )
 
 
 @router.post("/{attribution_id}/cancellation", status_code=202, operation_id="cancelAttribution")
 def post_cancellation(
     deployment: ManagedDeployment, attribution_id: AttributionId, session: SessionIn, principal: Manager
 ) -> AttributionOut:
-    """Cancels an attribution: at once while it waits; a running one stops before its next page and stores nothing. 409 if it is over."""
+    """Cancels an attribution: at once while it waits; a running one stops before its next page and stores
+    nothing. 409 if it is over.
+    """
     before = get_attribution(session, deployment.no, attribution_id)
     after = cancel_attribution(session, before)
     if not before.cancel_requested:
@@ -84,8 +99,11 @@ def post_cancellation(
 
 
 @router.delete("/{attribution_id}", status_code=204, operation_id="deleteAttribution")
-def remove_attribution(deployment: ManagedDeployment, attribution_id: AttributionId, session: SessionIn, principal: Manager) -> None:
-    """Deletes an attribution with its result. 409 while it waits or runs (cancel it first), and for one that explains an alert.
+def remove_attribution(
+    deployment: ManagedDeployment, attribution_id: AttributionId, session: SessionIn, principal: Manager
+) -> None:
+    """Deletes an attribution with its result. 409 while it waits or runs (cancel it first), and for one that
+    explains an alert.
 
     A night whose attribution is deleted is not attributed again.
     """
@@ -94,6 +112,8 @@ def remove_attribution(deployment: ManagedDeployment, attribution_id: Attributio
 
 
 @router.get("/{attribution_id}")
-def read_attribution(deployment: ReadableDeployment, attribution_id: AttributionId, session: SessionIn) -> AttributionOut:
+def read_attribution(
+    deployment: ReadableDeployment, attribution_id: AttributionId, session: SessionIn
+) -> AttributionOut:
     """Returns one attribution: its state, its cost, and what carries each gap."""
     return AttributionOut.of(get_attribution(session, deployment.no, attribution_id))

@@ -3,19 +3,36 @@
 from collections.abc import Iterator, Sequence
 
 from ...statistics.sentences.rounding import round_gap, write_minus
-from .attribution import AttributedGap, AttributionResult, CellsOfFeature, ChangedGap, HybridShares, PartOfGap, SideCounts
+from .attribution import (
+    AttributedGap,
+    AttributionResult,
+    CellsOfFeature,
+    ChangedGap,
+    HybridShares,
+    PartOfGap,
+    SideCounts,
+)
 
 MAX_NAMED = 3
 """Max players of a sentence; the table has all."""
 
-NO_GAP = "No monitored group and its reference both have records with an outcome in this window, so there is no gap to attribute."
-NOT_ANSWERED = "For no pair did the model answer every row with an outcome of either list, so nothing is attributed."
+NO_GAP = (
+    "No monitored group and its reference both have records with an outcome in this window, so there "
+    "is no gap to attribute."
+)
+NOT_ANSWERED = (
+    "For no pair did the model answer every row with an outcome of either list, so nothing is attributed."
+)
 NOT_ADDED = "Each feature divides the whole gap: do not add the parts of different features."
 EXAGGERATED = "The records after the onset were selected by the alarm, so the change looks larger than it is."
 NOTHING_BEFORE = (
-    "may be as old as the first hour that was counted with this monitor and model revision, so there is nothing before it to compare with."
+    "may be as old as the first hour that was counted with this monitor and model revision, so "
+    "there is nothing before it to compare with."
 )
-NOT_GROWN = "The gap did not grow. The records after the onset were selected by the alarm, so the gap after it looks larger than it is."
+NOT_GROWN = (
+    "The gap did not grow. The records after the onset were selected by the alarm, so the gap after "
+    "it looks larger than it is."
+)
 
 
 def say_result(result: AttributionResult) -> list[str]:
@@ -44,7 +61,10 @@ def say_change(change: ChangedGap) -> str:
     at, before, after = f"{change.at:%Y-%m-%d %H:%M} UTC", change.before.gap, change.after.gap
     boundary = change.boundary
     revision = (
-        f" The model revision changed from {boundary.before} to {boundary.after} at {boundary.at:%Y-%m-%d %H:%M} UTC." if boundary else ""
+        f" The model revision changed from {boundary.before} to {boundary.after} at "
+        f"{boundary.at:%Y-%m-%d %H:%M} UTC."
+        if boundary
+        else ""
     )
     of_group = f"{change.group} ({change.attribute})"
     if before is None and change.reaches_first_hour:
@@ -53,10 +73,16 @@ def say_change(change: ChangedGap) -> str:
         when = f"before {at}" if before is None else f"from {at} on"
         nothing = f"{change.group} or the reference has no record {when} to compare with"
         return f"Why the gap of {of_group} changed is not known: {nothing}.{revision}"
-    went = f"The favourable rate of {of_group} less that of the reference went from {say_points(before)} before {at} to {say_points(after)}"
+    went = (
+        f"The favourable rate of {of_group} less that of the reference went from {say_points(before)} "
+        f"before {at} to {say_points(after)}"
+    )
     selected = say_selection(before, after)
     if not change.features:
-        return f"{went} after it. No feature has few enough values to divide the records by.{revision} {selected}"
+        return (
+            f"{went} after it. No feature has few enough values to divide the records by.{revision} "
+            f"{selected}"
+        )
     # Other features leave more of "who asked" under "how the model answers".
     top = max(change.features, key=lambda feature: abs(feature.who_asked))
     shares = (
@@ -87,14 +113,17 @@ def say_interval(share: PartOfGap) -> str | None:
     """95 % interval in words; None with too few records."""
     if share.low is None or share.high is None:
         return None
-    return f"{say_points(share.low).removesuffix(' points')} to {say_points(share.high).removesuffix(' points')}"
+    return (
+        f"{say_points(share.low).removesuffix(' points')} to {say_points(share.high).removesuffix(' points')}"
+    )
 
 
 def _say_shares(shares: HybridShares) -> Iterator[str]:
     carrying = [share for share in shares.shares if _shows(share.share.value)]
     shown = carrying if len(carrying) == MAX_NAMED + 1 else carrying[:MAX_NAMED]
     named = [
-        f"{say_points(share.share.value)}{_in_brackets(share.share)} {'by' if number else 'are carried by'} {' with '.join(share.features)}"
+        f"{say_points(share.share.value)}{_in_brackets(share.share)} {'by' if number else 'are carried by'} "
+        f"{' with '.join(share.features)}"
         for number, share in enumerate(shown)
     ]
     pairs = "1 sampled pair" if shares.pairs == 1 else f"{shares.pairs:,} sampled pairs"
@@ -113,23 +142,30 @@ def _say_shares(shares: HybridShares) -> Iterator[str]:
         yield f"The gap of {pairs} is {say_points(shares.gap_of_pairs)}; no feature carries any of it."
     if _shows(shares.sampling):
         yield (
-            f"The gap of all records differs from that of the pairs by {say_points(shares.sampling)}, from the choice of pairs (sampling)."
+            f"The gap of all records differs from that of the pairs by {say_points(shares.sampling)}, from "
+            "the choice of pairs (sampling)."
         )
     if shares.pairs_left_out:
         left_out = "1 pair was" if shares.pairs_left_out == 1 else f"{shares.pairs_left_out:,} pairs were"
         yield f"{left_out} left out, because the model refused a row or gave an answer that is in neither outcome list."
     if shares.differing:
         yield (
-            f"The model now answers {shares.differing:,} of {shares.compared:,} logged records differently. If it is another model than the"
+            f"The model now answers {shares.differing:,} of {shares.compared:,} logged records differently. "
+            "If it is another model than the"
             " logged one, the shares describe neither of them."
         )
 
 
 def _say_cells(cells: Sequence[CellsOfFeature]) -> Iterator[str]:
     top = max(cells, key=lambda cell: abs(cell.who_applies.value))
-    alone = f", {say_points(top.no_counterpart.value)} by records without a counterpart" if _shows(top.no_counterpart.value) else ""
+    alone = (
+        f", {say_points(top.no_counterpart.value)} by records without a counterpart"
+        if _shows(top.no_counterpart.value)
+        else ""
+    )
     yield (
-        f"Divided by {top.feature}, {say_points(top.who_applies.value)}{_in_brackets(top.who_applies)} are carried by who applies and"
+        f"Divided by {top.feature}, {say_points(top.who_applies.value)}{_in_brackets(top.who_applies)} are "
+        "carried by who applies and"
         f" {say_points(top.how_treated.value)}{_in_brackets(top.how_treated)} by how they are treated{alone}."
     )
     if len(cells) > 1:
@@ -138,10 +174,13 @@ def _say_cells(cells: Sequence[CellsOfFeature]) -> Iterator[str]:
 
 def _say_sides(monitored: SideCounts, reference: SideCounts) -> str:
     rounded = round_gap(100 * (monitored.rate or 0.0), 100 * (reference.rate or 0.0))
-    label, other_label = ("all other values" if side.label is None else side.label for side in (monitored, reference))
+    label, other_label = (
+        "all other values" if side.label is None else side.label for side in (monitored, reference)
+    )
     rate, other_rate = (f"{number:.{rounded.digits}f}" for number in (rounded.first, rounded.second))
     return (
-        f"Of every 100 records of {label}, {rate} have a favourable outcome; of every 100 of {other_label}, {other_rate}:"
+        f"Of every 100 records of {label}, {rate} have a favourable outcome; of every 100 of {other_label}, "
+        f"{other_rate}:"
         f" a gap of {say_points(rounded.gap / 100, rounded.digits)}."
     )
 

@@ -1,7 +1,7 @@
 """Hours to which something was added after their end.
 
-Record numbers cannot find these: processes reserve them in blocks. So each transaction that may add to a past hour notes it. An hour is
-counted only when no live write can be open.
+Record numbers cannot find these: processes reserve them in blocks. So each transaction that may add to a
+past hour notes it. An hour is counted only when no live write can be open.
 """
 
 from collections.abc import Sequence
@@ -18,13 +18,16 @@ MOST_NOTES = 10_000
 
 
 def changed_hours(session: Session, deployment_no: int, era: Era) -> list[tuple[int, datetime]]:
-    """Returns the first MOST_NOTES notes for the present era, a number and an hour each, by hour. Drops those of erased records."""
+    """Returns the first MOST_NOTES notes for the present era, a number and an hour each, by hour. Drops
+    those of erased records.
+    """
     if era.counted_until is not None:
         # What was erased cannot be counted again: the counts stay.
         session.execute(
             text(
                 """DELETE FROM changed_hours c USING erased_hours e
-                   WHERE c.deployment_no = :no AND e.deployment_no = c.deployment_no AND e.hour = c.hour AND c.hour < :counted_until
+                   WHERE c.deployment_no = :no AND e.deployment_no = c.deployment_no AND e.hour = c.hour
+                       AND c.hour < :counted_until
                      AND (c.era_no IS NULL OR c.era_no = :era)"""
             ),
             {"no": deployment_no, "era": era.no, "counted_until": era.counted_until},
@@ -45,12 +48,14 @@ def forget_changes(session: Session, nos: Sequence[int], era: Era) -> None:
     session.execute(
         text(
             """INSERT INTO changed_hours (deployment_no, hour, era_no)
-               SELECT DISTINCT c.deployment_no, c.hour, e.no FROM changed_hours c JOIN evidence_eras e USING (deployment_no)
+               SELECT DISTINCT c.deployment_no, c.hour, e.no FROM changed_hours c JOIN evidence_eras e
+                   USING (deployment_no)
                WHERE c.no = ANY(:nos) AND c.era_no IS NULL AND e.no <> :era AND c.hour <= e.counted_until
                  AND e.no = (SELECT max(n.no) FROM evidence_eras n
                              WHERE n.deployment_no = e.deployment_no AND n.model_revision = e.model_revision)
                  AND NOT EXISTS (SELECT FROM changed_hours k
-                                 WHERE k.deployment_no = c.deployment_no AND k.hour = c.hour AND k.era_no = e.no)"""
+                                 WHERE k.deployment_no = c.deployment_no AND k.hour = c.hour
+                                     AND k.era_no = e.no)"""
         ),
         {"nos": list(nos), "era": era.no},
     )

@@ -20,7 +20,8 @@ _LOCK = 0x65766964
 
 @frozen(kw_only=True)
 class Era:
-    """`late_labels` of its records arrived after their horizon, and do not count. Records left out are known from `left_out_from` on.
+    """`late_labels` of its records arrived after their horizon, and do not count. Records left out are known
+    from `left_out_from` on.
 
     One of number 0 has not begun.
     """
@@ -57,7 +58,11 @@ class FollowedDeployment:
 
 def try_lock_evidence(session: Session, deployment_no: int) -> bool:
     """Locks the evidence until the transaction ends; False at once if another process has it."""
-    return bool(session.scalar(text("SELECT pg_try_advisory_xact_lock(:lock, :no)"), {"lock": _LOCK, "no": deployment_no}))
+    return bool(
+        session.scalar(
+            text("SELECT pg_try_advisory_xact_lock(:lock, :no)"), {"lock": _LOCK, "no": deployment_no}
+        )
+    )
 
 
 def lock_evidence(session: Session, deployment_no: int) -> None:
@@ -66,30 +71,40 @@ def lock_evidence(session: Session, deployment_no: int) -> None:
 
 
 def deployments_to_follow(session: Session, *, latest: datetime, in_files: bool = False) -> list[int]:
-    """Returns the deployments with a monitor that have changed hours, uncounted hours before `latest`, or figures due.
+    """Returns the deployments with a monitor that have changed hours, uncounted hours before `latest`, or
+    figures due.
 
     `in_files`: those in files, else the others.
     """
     # A killed process may have counted every hour, but not brought every figure there.
     statement = text(
         """SELECT m.deployment_no FROM monitors m JOIN deployments d ON d.no = m.deployment_no
-           LEFT JOIN evidence_eras e ON (e.deployment_no, e.monitor_version, e.model_revision) = (d.no, m.version, d.model_revision)
+           LEFT JOIN evidence_eras e ON (e.deployment_no, e.monitor_version, e.model_revision) = (d.no,
+               m.version, d.model_revision)
            WHERE (d.record_tables IS NOT NULL) = :in_files
-             AND (e.no IS NULL OR e.figures_due OR e.counted_until IS NULL OR e.counted_until NOT BETWEEN :latest AND now()
-                  OR EXISTS (SELECT FROM changed_hours c WHERE c.deployment_no = d.no AND (c.era_no IS NULL OR c.era_no = e.no)))"""
+             AND (e.no IS NULL OR e.figures_due OR e.counted_until IS NULL
+                 OR e.counted_until NOT BETWEEN :latest AND now()
+                  OR EXISTS (SELECT FROM changed_hours c WHERE c.deployment_no = d.no AND (c.era_no IS NULL
+                      OR c.era_no = e.no)))"""
     )
     return list(session.scalars(statement, {"in_files": in_files, "latest": latest}))
 
 
 def forget_unfollowed_changes(session: Session) -> None:
     """Deletes the notes of deployments without a monitor: one made later counts all hours."""
-    session.execute(text("DELETE FROM changed_hours c WHERE NOT EXISTS (SELECT FROM monitors m WHERE m.deployment_no = c.deployment_no)"))
+    session.execute(
+        text(
+            "DELETE FROM changed_hours c WHERE NOT EXISTS (SELECT FROM monitors m WHERE m.deployment_no = "
+            "c.deployment_no)"
+        )
+    )
 
 
 def followed_deployment(session: Session, deployment_no: int) -> FollowedDeployment:
     statement = text(
         """SELECT d.no, d.id, d.problem_type, d.model_revision, d.endpoint, d.record_tables, s.version, s.features, s.meta
-           FROM deployments d JOIN deployment_schemas s ON s.deployment_no = d.no WHERE d.no = :no ORDER BY s.version"""
+           FROM deployments d JOIN deployment_schemas s ON s.deployment_no = d.no WHERE d.no = :no
+               ORDER BY s.version"""
     )
     rows = session.execute(statement, {"no": deployment_no}).all()
     tables = read_tables(rows[0].record_tables)
@@ -107,14 +122,26 @@ def find_era(session: Session, deployment_no: int, model_revision: str) -> Era |
     """Returns the newest era of that revision. The present monitor may compare other figures."""
     statement = text(
         """SELECT e.*, (SELECT coalesce(sum(labels), 0)::int FROM evidence_late_labels l WHERE l.era_no = e.no) AS late_labels
-           FROM evidence_eras e WHERE e.deployment_no = :no AND e.model_revision = :revision ORDER BY e.no DESC LIMIT 1"""
+           FROM evidence_eras e WHERE e.deployment_no = :no AND e.model_revision = :revision
+               ORDER BY e.no DESC LIMIT 1"""
     )
     row = session.execute(statement, {"no": deployment_no, "revision": model_revision}).one_or_none()
     return None if row is None else read_row(Era, row)
 
 
-def begin_era(session: Session, deployment_no: int, monitor_version: int, model_revision: str, *, starts_at: datetime | None) -> Era:
-    era: dict[str, Any] = {"monitor_version": monitor_version, "model_revision": model_revision, "starts_at": starts_at}
+def begin_era(
+    session: Session,
+    deployment_no: int,
+    monitor_version: int,
+    model_revision: str,
+    *,
+    starts_at: datetime | None,
+) -> Era:
+    era: dict[str, Any] = {
+        "monitor_version": monitor_version,
+        "model_revision": model_revision,
+        "starts_at": starts_at,
+    }
     # Alerts of the era before are over.
     insertion = insert(EvidenceEraRow).values(deployment_no=deployment_no, alerts_due=True, **era)
     return Era(no=session.scalars(insertion.returning(EvidenceEraRow.no)).one(), **era)
@@ -130,7 +157,10 @@ def eras_with_alerts_due(session: Session) -> list[int]:
 
 
 def take_alerts_due(session: Session, deployment_no: int) -> None:
-    session.execute(text("UPDATE evidence_eras SET alerts_due = false WHERE deployment_no = :no AND alerts_due"), {"no": deployment_no})
+    session.execute(
+        text("UPDATE evidence_eras SET alerts_due = false WHERE deployment_no = :no AND alerts_due"),
+        {"no": deployment_no},
+    )
 
 
 def current_hour_bound(session: Session, grace_seconds: float) -> datetime:
@@ -160,13 +190,17 @@ def balanced_tables(session: Session, deployment_no: int, era: Era, span: Span) 
     statement = text(
         f"""SELECT c.hour, t.attribute, t.check_no, t.cells
             FROM (SELECT DISTINCT ON (span_start) span_start AS hour, no FROM checks
-                  WHERE {_OF_ERA} AND monitor_version <= :version AND span_start >= :start AND span_start < :end
+                  WHERE {_OF_ERA} AND monitor_version <= :version AND span_start >= :start
+                      AND span_start < :end
                   ORDER BY span_start, no DESC) c
             JOIN check_tables t ON t.check_no = c.no
             WHERE t.data = 'balanced' AND t.part = 'span'"""  # noqa: S608 - nothing of it comes from outside
     )
     of_era = {"no": deployment_no, "revision": era.model_revision, "version": era.monitor_version}
-    return [read_row(BalancedTable, row) for row in session.execute(statement, of_era | {"start": span.start, "end": span.end})]
+    return [
+        read_row(BalancedTable, row)
+        for row in session.execute(statement, of_era | {"start": span.start, "end": span.end})
+    ]
 
 
 def checked_hours(session: Session, deployment_no: int, era: Era) -> Sequence[datetime]:

@@ -75,7 +75,9 @@ class EndedFigure:
     limits: int
 
 
-_COLUMNS = [column for column in EvidenceFigureRow.__table__.columns if column.name not in {"state", "summary"}]
+_COLUMNS = [
+    column for column in EvidenceFigureRow.__table__.columns if column.name not in {"state", "summary"}
+]
 
 
 def known_figures(session: Session, era_no: int) -> list[KnownFigure]:
@@ -86,7 +88,9 @@ def known_figures(session: Session, era_no: int) -> list[KnownFigure]:
 
 
 def read_figure_states(session: Session, nos: Collection[int]) -> Mapping[int, bytes]:
-    rows = session.execute(select(EvidenceFigureRow.no, EvidenceFigureRow.state).where(EvidenceFigureRow.no.in_(nos)))
+    rows = session.execute(
+        select(EvidenceFigureRow.no, EvidenceFigureRow.state).where(EvidenceFigureRow.no.in_(nos))
+    )
     return {no: state for no, state in rows}  # noqa: C416 - rows are no pairs to mypy
 
 
@@ -100,11 +104,19 @@ def ended_figures(session: Session, era_no: int) -> list[EndedFigure]:
 
 
 def find_ended(session: Session, ids: Collection[str]) -> set[str]:
-    return set(session.scalars(select(EvidenceFigureRow.id).where(EvidenceFigureRow.id.in_(ids), EvidenceFigureRow.ended_at.is_not(None))))
+    return set(
+        session.scalars(
+            select(EvidenceFigureRow.id).where(
+                EvidenceFigureRow.id.in_(ids), EvidenceFigureRow.ended_at.is_not(None)
+            )
+        )
+    )
 
 
 def read_era_figures(session: Session, era_no: int) -> list[StoredFigure]:
-    present = select(EvidenceFigureRow).where(EvidenceFigureRow.era_no == era_no, EvidenceFigureRow.ended_at.is_(None))
+    present = select(EvidenceFigureRow).where(
+        EvidenceFigureRow.era_no == era_no, EvidenceFigureRow.ended_at.is_(None)
+    )
     rows = session.scalars(present.order_by(EvidenceFigureRow.no))
     return [read_row(StoredFigure, row, key=read_key(row)) for row in rows]
 
@@ -112,13 +124,20 @@ def read_era_figures(session: Session, era_no: int) -> list[StoredFigure]:
 def get_figure(session: Session, deployment_no: int, figure_id: str) -> tuple[int, StoredFigure]:
     """Returns the era and the figure, or raises NotFound."""
     statement = select(EvidenceFigureRow).join(EvidenceEraRow, EvidenceEraRow.no == EvidenceFigureRow.era_no)
-    row = session.scalars(statement.where(EvidenceEraRow.deployment_no == deployment_no, EvidenceFigureRow.id == figure_id)).one_or_none()
+    row = session.scalars(
+        statement.where(EvidenceEraRow.deployment_no == deployment_no, EvidenceFigureRow.id == figure_id)
+    ).one_or_none()
     present = require_present(row, "comparison", figure_id)
     return present.era_no, read_row(StoredFigure, present, key=read_key(present))
 
 
 def add_figures(
-    session: Session, era_no: int, first_hours: Mapping[FigureKey, datetime], definitions: Definitions, *, starts_at: datetime | None
+    session: Session,
+    era_no: int,
+    first_hours: Mapping[FigureKey, datetime],
+    definitions: Definitions,
+    *,
+    starts_at: datetime | None,
 ) -> None:
     """Stores figures without a state; hours before `starts_at` do not count."""
     rows = [
@@ -155,7 +174,8 @@ def store_states(session: Session, reached: Sequence[ReachedState]) -> None:
                    SET state = substring(CAST(:states AS bytea) FROM n.start FOR n.size), until = n.until,
                        summary = n.summary, is_stale = false
                    FROM ROWS FROM (
-                       unnest(CAST(:nos AS bigint[]), CAST(:starts AS int[]), CAST(:sizes AS int[]), CAST(:untils AS timestamptz[])),
+                       unnest(CAST(:nos AS bigint[]), CAST(:starts AS int[]), CAST(:sizes AS int[]),
+                           CAST(:untils AS timestamptz[])),
                        jsonb_array_elements(CAST(:summaries AS jsonb))
                    ) AS n (no, start, size, until, summary)
                    WHERE f.no = n.no"""
@@ -166,12 +186,16 @@ def store_states(session: Session, reached: Sequence[ReachedState]) -> None:
                 "starts": list(accumulate(sizes[:-1], initial=1)),
                 "sizes": sizes,
                 "untils": [reached_state.until for reached_state in reached],
-                "summaries": msgspec.json.encode([reached_state.summary for reached_state in reached]).decode(),
+                "summaries": msgspec.json.encode(
+                    [reached_state.summary for reached_state in reached]
+                ).decode(),
             },
         )
 
 
-def replace_state(session: Session, figure: StoredFigure, state: bytes, summary: Sequence[LimitSummary]) -> None:
+def replace_state(
+    session: Session, figure: StoredFigure, state: bytes, summary: Sequence[LimitSummary]
+) -> None:
     """Stores another state and summary after the same hours. A stale figure stays stale."""
     change_figures(session, [figure.no], state=state, summary=summary)
 
@@ -194,7 +218,9 @@ class Closure:
 
 
 def read_closures(session: Session, era_no: int) -> list[Closure]:
-    rows = session.scalars(select(EvidenceClosureRow).where(EvidenceClosureRow.era_no == era_no).order_by(EvidenceClosureRow.no))
+    rows = session.scalars(
+        select(EvidenceClosureRow).where(EvidenceClosureRow.era_no == era_no).order_by(EvidenceClosureRow.no)
+    )
     return [read_row(Closure, row, key=read_key(row)) for row in rows]
 
 

@@ -14,9 +14,11 @@ from ...database.tables import EvidenceHourRow
 from ...domain.check import DataSet, Span
 
 Cells = list[list[Any]]
-"""A list for each group: label, role, numbers; of payload also of records left out, as `tabulate_payload` does.
+"""A list for each group: label, role, numbers; of payload also of records left out, as `tabulate_payload`
+does.
 
-Of balanced data: label, role, pairs of outcomes, and after the role and `COUNTED` favourable and all records in any pair.
+Of balanced data: label, role, pairs of outcomes, and after the role and `COUNTED` favourable and all
+records in any pair.
 """
 
 COUNTED = "counted"
@@ -39,7 +41,12 @@ class CountedHour:
 
 
 def replace_hours(
-    session: Session, era_no: int, data: DataSet, span: Span, counted: Sequence[CountedHour], starts: Mapping[str, datetime]
+    session: Session,
+    era_no: int,
+    data: DataSet,
+    span: Span,
+    counted: Sequence[CountedHour],
+    starts: Mapping[str, datetime],
 ) -> bool:
     """Replaces the counts of the span's hours on that data set; returns whether they differ.
 
@@ -48,7 +55,10 @@ def replace_hours(
     of_era = (EvidenceHourRow.era_no == era_no, EvidenceHourRow.data == data.value)
     rows = session.execute(
         select(EvidenceHourRow.attribute, EvidenceHourRow.hour, EvidenceHourRow.cells).where(
-            *of_era, EvidenceHourRow.hour >= span.start, EvidenceHourRow.hour < span.end, EvidenceHourRow.attribute.in_(starts)
+            *of_era,
+            EvidenceHourRow.hour >= span.start,
+            EvidenceHourRow.hour < span.end,
+            EvidenceHourRow.attribute.in_(starts),
         )
     )
     stored = {(attribute, hour): cells for attribute, hour, cells in rows if hour >= starts[attribute]}
@@ -56,13 +66,18 @@ def replace_hours(
     if stored == {(hour.place.attribute, hour.hour): hour.cells for hour in counted}:
         return False
     if stored:
-        session.execute(delete(EvidenceHourRow).where(*of_era, tuple_(EvidenceHourRow.attribute, EvidenceHourRow.hour).in_(stored)))
+        session.execute(
+            delete(EvidenceHourRow).where(
+                *of_era, tuple_(EvidenceHourRow.attribute, EvidenceHourRow.hour).in_(stored)
+            )
+        )
     if counted:
         session.execute(
             text(
                 """INSERT INTO evidence_hours (era_no, data, attribute, hour, cells, check_no)
                    SELECT :era, n.place->>'data', n.place->>'attribute', n.hour, n.cells, n.check_no
-                   FROM jsonb_to_recordset(CAST(:counted AS jsonb)) AS n (place jsonb, hour timestamptz, cells jsonb, check_no bigint)"""
+                   FROM jsonb_to_recordset(CAST(:counted AS jsonb)) AS n (place jsonb, hour timestamptz,
+                       cells jsonb, check_no bigint)"""
             ),
             # In an array of texts, the driver would escape every quotation mark.
             {"era": era_no, "counted": msgspec.json.encode(counted).decode()},
@@ -70,7 +85,9 @@ def replace_hours(
     return True
 
 
-def hours_between(session: Session, era_no: int, counted_place: CountedPlace, span: Span) -> Mapping[datetime, Cells]:
+def hours_between(
+    session: Session, era_no: int, counted_place: CountedPlace, span: Span
+) -> Mapping[datetime, Cells]:
     return hours_of_places(session, era_no, [counted_place], span)[counted_place]
 
 
@@ -81,7 +98,8 @@ def hours_of_places(
         text(
             # Decoding one array a place takes a fifth of decoding each hour.
             """SELECT data, attribute, array_agg(hour), '[' || string_agg(cells::text, ',') || ']' FROM evidence_hours
-               WHERE era_no = :era AND (data, attribute) IN (SELECT * FROM unnest(CAST(:data AS text[]), CAST(:attributes AS text[])))
+               WHERE era_no = :era AND (data, attribute) IN (SELECT * FROM unnest(CAST(:data AS text[]),
+                   CAST(:attributes AS text[])))
                  AND hour >= :start AND hour < :end
                GROUP BY data, attribute"""
         ),
@@ -93,14 +111,19 @@ def hours_of_places(
             "end": span.end,
         },
     )
-    hours_of: dict[CountedPlace, Mapping[datetime, Cells]] = {counted_place: {} for counted_place in counted_places}
+    hours_of: dict[CountedPlace, Mapping[datetime, Cells]] = {
+        counted_place: {} for counted_place in counted_places
+    }
     for data, attribute, hours, cells in rows:
-        hours_of[CountedPlace(DataSet(data), attribute)] = dict(zip(hours, msgspec.json.decode(cells), strict=True))
+        hours_of[CountedPlace(DataSet(data), attribute)] = dict(
+            zip(hours, msgspec.json.decode(cells), strict=True)
+        )
     return hours_of
 
 
 def sum_cells(session: Session, era_no: int) -> Sequence[Row[Any]]:
-    """Returns favourable and all records of the era's hours by data, attribute, label, role and reason, as far as reasons are known.
+    """Returns favourable and all records of the era's hours by data, attribute, label, role and reason, as
+    far as reasons are known.
 
     `is_due` tells hours whose labels are counted.
     """
@@ -109,9 +132,11 @@ def sum_cells(session: Session, era_no: int) -> Sequence[Row[Any]]:
             """SELECT h.data, h.attribute, cell->>0 AS label, split_part(cell->>1, ' ', 1) AS role, split_part(cell->>1, ' ', 2) AS reason,
                       h.hour < e.labels_until AS is_due, sum((cell->>-1)::bigint)::bigint AS records,
                       min(h.hour) AS first_hour, max(h.hour) AS last_hour,
-                      sum((cell->>2)::bigint + CASE h.data WHEN 'feedback' THEN (cell->>4)::bigint ELSE 0 END)::bigint AS favourable
+                      sum((cell->>2)::bigint + CASE h.data WHEN 'feedback' THEN (cell->>4)::bigint
+                          ELSE 0 END)::bigint AS favourable
                FROM evidence_eras e JOIN evidence_hours h ON h.era_no = e.no
-               LEFT JOIN (SELECT attribute, min(coalesce(starts_at, '-infinity')) AS start FROM evidence_figures
+               LEFT JOIN (SELECT attribute, min(coalesce(starts_at, '-infinity')) AS start
+                   FROM evidence_figures
                           WHERE era_no = :era AND ended_at IS NULL GROUP BY 1) f USING (attribute),
                jsonb_array_elements(h.cells) cell
                WHERE e.no = :era AND h.hour >= coalesce(greatest(f.start, e.left_out_from), '-infinity')
@@ -124,7 +149,10 @@ def sum_cells(session: Session, era_no: int) -> Sequence[Row[Any]]:
 
 def last_hour(session: Session, era_no: int, counted_place: CountedPlace) -> datetime | None:
     last: datetime | None = session.scalar(
-        text("SELECT max(hour) FROM evidence_hours WHERE era_no = :era AND data = :data AND attribute = :attribute"),
+        text(
+            "SELECT max(hour) FROM evidence_hours WHERE era_no = :era AND data = :data AND attribute = "
+            ":attribute"
+        ),
         {"era": era_no, **list_column_values(counted_place)},
     )
     return last
@@ -133,7 +161,9 @@ def last_hour(session: Session, era_no: int, counted_place: CountedPlace) -> dat
 def last_counted(session: Session, deployment_no: int) -> datetime | None:
     """Returns the end of the newest hour in which any era has counted records or labels."""
     # Labels are counted further where no payload file has come for a while.
-    latest = text("SELECT max(greatest(counted_until, labels_until)) FROM evidence_eras WHERE deployment_no = :no")
+    latest = text(
+        "SELECT max(greatest(counted_until, labels_until)) FROM evidence_eras WHERE deployment_no = :no"
+    )
     last: datetime | None = session.scalar(latest, {"no": deployment_no})
     return last
 
@@ -144,7 +174,8 @@ def counted_hours(session: Session, deployment_no: int, spans: Sequence[Span]) -
         text(
             """SELECT DISTINCT h.hour FROM evidence_hours h JOIN evidence_eras e ON e.no = h.era_no
                WHERE e.deployment_no = :no AND EXISTS (
-                   SELECT FROM unnest(CAST(:starts AS timestamptz[]), CAST(:ends AS timestamptz[])) AS span(start, until)
+                   SELECT FROM unnest(CAST(:starts AS timestamptz[]), CAST(:ends AS timestamptz[]))
+                       AS span(start, until)
                    WHERE h.hour > span.start - interval '1 hour' AND h.hour <= span.until)"""
         ),
         {"no": deployment_no, "starts": [span.start for span in spans], "ends": [span.end for span in spans]},
@@ -152,12 +183,15 @@ def counted_hours(session: Session, deployment_no: int, spans: Sequence[Span]) -
     return set(rows)
 
 
-def read_first_hour(session: Session, era_no: int, counted_place: CountedPlace, group: str, *, since: datetime | None) -> datetime | None:
+def read_first_hour(
+    session: Session, era_no: int, counted_place: CountedPlace, group: str, *, since: datetime | None
+) -> datetime | None:
     first: datetime | None = session.scalar(
         text(
             """SELECT min(hour) FROM evidence_hours h WHERE era_no = :era AND data = :data AND attribute = :attribute
                AND hour >= coalesce(CAST(:since AS timestamptz), '-infinity')
-               AND EXISTS (SELECT FROM jsonb_array_elements(h.cells) cell WHERE cell->>0 = :group AND cell->>1 = 'monitored')"""
+               AND EXISTS (SELECT FROM jsonb_array_elements(h.cells) cell WHERE cell->>0 = :group
+                   AND cell->>1 = 'monitored')"""
         ),
         {"era": era_no, **list_column_values(counted_place), "group": group, "since": since},
     )
@@ -177,7 +211,10 @@ def next_record_hour(session: Session, deployment_no: int, span: Span) -> dateti
 
 def count_logged(session: Session, deployment_no: int, span: Span) -> int:
     records: int = session.execute(
-        text("SELECT count(*) FROM payload_records WHERE deployment_no = :no AND logged_at >= :start AND logged_at < :end"),
+        text(
+            "SELECT count(*) FROM payload_records WHERE deployment_no = :no AND logged_at >= :start AND "
+            "logged_at < :end"
+        ),
         {"no": deployment_no, "start": span.start, "end": span.end},
     ).scalar_one()
     return records

@@ -102,7 +102,13 @@ _SUMMARIES = f"""
 
 
 def read_summaries(
-    session: Session, deployment_no: int, metric: str, *, data: DataSet | None, attribute: str | None, group: str | None
+    session: Session,
+    deployment_no: int,
+    metric: str,
+    *,
+    data: DataSet | None,
+    attribute: str | None,
+    group: str | None,
 ) -> list[FigureSummary]:
     """Returns the summaries of one metric in the present era, in order; None allows all."""
     parameters = {

@@ -20,14 +20,22 @@ _SCAN: dict[str, Any] = {
     "id": "6a1f0c9e-2b7d-4c58-9d3e-1f2a3b4c5d6e",
     "state": "succeeded",
     "words": "All 10,080 records counted."
-    " 105 groups by age, region searched in 10,080 records. One falls short by more than chance explains (p = 0.005): age up to 33"
+    " 105 groups by age, region searched in 10,080 records. One falls short by more than chance explains (p "
+    "= 0.005): age up to 33"
     " and region north. 27.4 % of its 875 records are favourable, of all others 51.6 %.",
     "features": ["age", "region"],
     "hours": 720,
     "direction": "below",
     "from": "2026-11-13T09:00:00Z",
     "to": "2026-11-20T09:00:00Z",
-    "counted": {"of": 10080, "counted": 10080, "left_out": [], "groups": [], "cautions": [], "text": "All 10,080 records counted."},
+    "counted": {
+        "of": 10080,
+        "counted": 10080,
+        "left_out": [],
+        "groups": [],
+        "cautions": [],
+        "text": "All 10,080 records counted.",
+    },
     "records": 10080,
     "favourable": 4990,
     "subsets": 105,
@@ -37,8 +45,20 @@ _SCAN: dict[str, Any] = {
         "rule": {
             "any_of": [
                 [
-                    {"feature": "age", "values": [], "intervals": [{"above": None, "up_to": 33}], "excluded": None, "or_missing": False},
-                    {"feature": "region", "values": ["north"], "intervals": [], "excluded": None, "or_missing": False},
+                    {
+                        "feature": "age",
+                        "values": [],
+                        "intervals": [{"above": None, "up_to": 33}],
+                        "excluded": None,
+                        "or_missing": False,
+                    },
+                    {
+                        "feature": "region",
+                        "values": ["north"],
+                        "intervals": [],
+                        "excluded": None,
+                        "or_missing": False,
+                    },
                 ]
             ]
         },
@@ -53,9 +73,12 @@ _SCAN: dict[str, Any] = {
     "created_at": "2026-11-20T09:10:00Z",
     "finished_at": "2026-11-20T09:10:31Z",
 }
-_DIRECTION = "`below`: groups that get the favourable outcome less often than all others; `above`: more often."
+_DIRECTION = (
+    "`below`: groups that get the favourable outcome less often than all others; `above`: more often."
+)
 _FEATURES = (
-    "1 to 8 features or meta fields; null: the monitored attributes, then the features in the order of the schema. If they have more than"
+    "1 to 8 features or meta fields; null: the monitored attributes, then the features in the order of the "
+    "schema. If they have more than"
     " 10,000 combinations of values, the last ones are left out."
 )
 

@@ -16,7 +16,11 @@ def read_result(scan: SubgroupScan) -> SearchResult | None:
     stored, bins = scan.result, scan.bins
     if stored is None or bins is None:
         return None
-    defaults: dict[str, Any] = {"group": None, "features": [binned["feature"] for binned in bins], "direction": scan.direction}
+    defaults: dict[str, Any] = {
+        "group": None,
+        "features": [binned["feature"] for binned in bins],
+        "direction": scan.direction,
+    }
     return msgspec.convert(defaults | stored, SearchResult)
 
 

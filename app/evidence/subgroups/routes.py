@@ -29,7 +29,9 @@ router = APIRouter(
     responses=CONFLICT,
 )
 
-monitor_router = APIRouter(prefix="/v1/deployments/{deployment_id}/fairness-monitor", tags=["fairness monitor"])
+monitor_router = APIRouter(
+    prefix="/v1/deployments/{deployment_id}/fairness-monitor", tags=["fairness monitor"]
+)
 
 ScanId = Annotated[str, uuid_path("The scan's id.", "6a1f0c9e-2b7d-4c58-9d3e-1f2a3b4c5d6e")]
 
@@ -38,17 +40,28 @@ _QUEUED = name_location(202, "Queued; read its address until it ends", "The scan
 
 @router.post("/subgroup-scans", status_code=202, responses=_QUEUED)
 def request_subgroup_scan(
-    deployment: LockedDeployment, session: SessionIn, principal: Manager, response: Response, body: SubgroupScanIn | None = None
+    deployment: LockedDeployment,
+    session: SessionIn,
+    principal: Manager,
+    response: Response,
+    body: SubgroupScanIn | None = None,
 ) -> SubgroupScanOut:
-    """Looks for the subgroup whose favourable rate falls short most, among all combinations of values of up to eight features.
+    """Looks for the subgroup whose favourable rate falls short most, among all combinations of values of up
+    to eight features.
 
-    A group that chance alone would find in at most 5 % of scans is named. `POST …/fairness-monitor/found-groups` watches it from then on.
-    While a scan of the deployment waits or runs, asking again returns that one. Needs a fairness monitor (409).
+    A group that chance alone would find in at most 5 % of scans is named. `POST
+    …/fairness-monitor/found-groups` watches it from then on. While a scan of the deployment waits or runs,
+    asking again returns that one. Needs a fairness monitor (409).
     """
     sent = body or SubgroupScanIn()
     check_scan(session, deployment.no, deployment.schema, sent.features)
     scan = queue_scan(
-        session, deployment.no, features=sent.features, direction=sent.direction, hours=sent.hours, requested_by=principal.actor
+        session,
+        deployment.no,
+        features=sent.features,
+        direction=sent.direction,
+        hours=sent.hours,
+        requested_by=principal.actor,
     )
     if scan.created_at == current_time(session):  # a scan that was open already was requested before
         record_activity(session, principal.actor, "subgroup_scan.requested", deployment, subject=scan.id)
@@ -57,20 +70,26 @@ def request_subgroup_scan(
 
 
 @router.get("/subgroup-scans")
-def list_subgroup_scans(deployment: ReadableDeployment, session: SessionIn, paging: NumberPaging) -> SubgroupScanPage:
+def list_subgroup_scans(
+    deployment: ReadableDeployment, session: SessionIn, paging: NumberPaging
+) -> SubgroupScanPage:
     """Returns the deployment's scans, newest first, each with the number of subgroups that it searched."""
     write = partial(SubgroupScanOut.of, monitor=find_monitor(session, deployment.no))
     return SubgroupScanPage.of(read_scans(session, deployment.no, paging), paging, write)
 
 
 @router.get("/subgroup-scans/{scan_id}")
-def read_subgroup_scan(deployment: ReadableDeployment, session: SessionIn, scan_id: ScanId) -> SubgroupScanOut:
+def read_subgroup_scan(
+    deployment: ReadableDeployment, session: SessionIn, scan_id: ScanId
+) -> SubgroupScanOut:
     """Returns one scan: its state, what it searched, and the group it found."""
     return SubgroupScanOut.of(get_scan(session, deployment.no, scan_id), find_monitor(session, deployment.no))
 
 
 @monitor_router.post("/found-groups", operation_id="watchFoundGroup", responses=CONFLICT)
-def watch_group(body: FoundGroupIn, deployment: LockedDeployment, session: SessionIn, principal: Manager) -> MonitorOut:
+def watch_group(
+    body: FoundGroupIn, deployment: LockedDeployment, session: SessionIn, principal: Manager
+) -> MonitorOut:
     """Watches a group that was found from now on: it becomes an attribute of the monitor's next version.
 
     The group is that of a scan, or what a search of a file has found.

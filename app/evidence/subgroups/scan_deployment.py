@@ -40,7 +40,8 @@ MAX_CELLS = 10_000
 """Max combinations of values; beyond, the last features are left out, lest the scan outlast its lease."""
 
 NOTHING_COUNTED = (
-    "No hour has been counted for the present monitor and model revision yet. Request the scan again after the next full hour."
+    "No hour has been counted for the present monitor and model revision yet. Request the "
+    "scan again after the next full hour."
 )
 
 
@@ -76,10 +77,21 @@ def _run(database: Database, scan: SubgroupScan) -> None:
     span, names, batches, stored = _read(database, scan)
     favourable = np.concatenate([batch.favourable for batch in batches]) if batches else np.zeros(0, np.bool_)
     if len(favourable) < 2 * MIN_RECORDS:
-        raise Conflict(f"Fewer than {2 * MIN_RECORDS} records with these features count in the scanned hours; a scan needs that many.")
+        raise Conflict(
+            f"Fewer than {2 * MIN_RECORDS} records with these features count in the scanned hours; a scan "
+            "needs that many."
+        )
     # A feature keeps its values from scan to scan: a group found again has the same rule.
-    bins = [stored.get(name) or Bins.choose(name, count_values([batch.columns[name] for batch in batches])) for name in names]
-    codes = np.concatenate([np.column_stack([encode(binned, batch.columns[binned.feature]) for binned in bins]) for batch in batches])
+    bins = [
+        stored.get(name) or Bins.choose(name, count_values([batch.columns[name] for batch in batches]))
+        for name in names
+    ]
+    codes = np.concatenate(
+        [
+            np.column_stack([encode(binned, batch.columns[binned.feature]) for binned in bins])
+            for batch in batches
+        ]
+    )
     while codes.shape[1] > 1 and len(np.unique(codes, axis=0)) > MAX_CELLS:
         bins, codes = bins[:-1], codes[:, :-1]
     result = search_groups(bins, codes, favourable, direction=UnfairSide(scan.direction), seed=scan.no)
@@ -91,15 +103,21 @@ def _run(database: Database, scan: SubgroupScan) -> None:
             span_start=span.start,
             span_end=span.end,
             bins=bins,
-            result=msgspec.to_builtins(result) | {"counted": reduce(CountedRecords.plus, [batch.records for batch in batches]).to_json()},
+            result=msgspec.to_builtins(result)
+            | {"counted": reduce(CountedRecords.plus, [batch.records for batch in batches]).to_json()},
         )
 
 
-def _read(database: Database, scan: SubgroupScan) -> tuple[Span, list[str], list[FeatureRecords], dict[str, Bins]]:
+def _read(
+    database: Database, scan: SubgroupScan
+) -> tuple[Span, list[str], list[FeatureRecords], dict[str, Bins]]:
     with database.transaction() as session, arrow_reader(database) as reader:
         monitor = find_monitor(session, scan.deployment_no)
         if monitor is None:
-            raise Conflict("The deployment has no fairness monitor, which says what is favourable. Set one, then request the scan again.")
+            raise Conflict(
+                "The deployment has no fairness monitor, which says what is favourable. Set one, then "
+                "request the scan again."
+            )
         deployment = followed_deployment(session, scan.deployment_no)
         era = find_era(session, scan.deployment_no, deployment.model_revision)
         if era is None or era.counted_until is None:
@@ -110,7 +128,11 @@ def _read(database: Database, scan: SubgroupScan) -> tuple[Span, list[str], list
         if records > MOST_RECORDS:
             span = Span(start=until - max(1, scan.hours * MOST_RECORDS // records) * HOUR, end=until)
         schema, person = deployment.schema, monitor.evidence.person
-        monitored = [attribute.feature for attribute in monitor.attributes if schema.column(attribute.feature) is not None]
+        monitored = [
+            attribute.feature
+            for attribute in monitor.attributes
+            if schema.column(attribute.feature) is not None
+        ]
         usual = dict.fromkeys([*monitored, *(column.name for column in schema.features)])
         names = scan.features or [name for name in usual if name != person][:MAX_FEATURES]
         people = None if person is None else FirstRecords(session, era.no, remembers=False)
@@ -142,7 +164,11 @@ def count_values(columns: Sequence[pa.ChunkedArray]) -> Mapping[Scalar, int]:
 
 
 def read_features(
-    reader: ArrowReader, followed: FollowedEra, names: Sequence[str], span: Span, people: ChoosesRecords | None
+    reader: ArrowReader,
+    followed: FollowedEra,
+    names: Sequence[str],
+    span: Span,
+    people: ChoosesRecords | None,
 ) -> Iterator[FeatureRecords]:
     """Yields the classified records of each schema version with all these columns, each person's first.
 
@@ -153,7 +179,12 @@ def read_features(
     for schema in followed.deployment.schemas:
         if any(schema.column(name) is None for name in column_names):
             continue
-        rows = records_between(reader, WindowQuery(followed.deployment.no, schema, column_names), span, followed.era.model_revision)
+        rows = records_between(
+            reader,
+            WindowQuery(followed.deployment.no, schema, column_names),
+            span,
+            followed.era.model_revision,
+        )
         if not rows.num_rows:
             continue
         columns = name_values(rows, column_names)
@@ -166,5 +197,11 @@ def read_features(
         counts = ~np.logical_or.reduce([outcomes == Outcome.UNCLASSIFIED, *left_out.values()])
         mask, no_group = pa.array(counts), np.full(len(outcomes), NEITHER)
         lacks_answer = rows["outcome"].is_null().to_numpy()
-        records = count_records("", (), no_group, outcomes, answers="predictions", lacks_answer=lacks_answer, excluded=left_out)
-        yield FeatureRecords({name: columns[name].filter(mask) for name in names}, (outcomes == Outcome.FAVOURABLE)[counts], records)
+        records = count_records(
+            "", (), no_group, outcomes, answers="predictions", lacks_answer=lacks_answer, excluded=left_out
+        )
+        yield FeatureRecords(
+            {name: columns[name].filter(mask) for name in names},
+            (outcomes == Outcome.FAVOURABLE)[counts],
+            records,
+        )

@@ -44,11 +44,21 @@ class SubgroupScan:
 
 
 def queue_scan(
-    session: Session, deployment_no: int, *, features: Sequence[str] | None, direction: str, hours: int, requested_by: str
+    session: Session,
+    deployment_no: int,
+    *,
+    features: Sequence[str] | None,
+    direction: str,
+    hours: int,
+    requested_by: str,
 ) -> SubgroupScan:
     """Queues a scan, or returns the deployment's open one."""
     insertion = insert(SubgroupScanRow).values(
-        deployment_no=deployment_no, features=features, hours=hours, direction=direction, created_by=requested_by
+        deployment_no=deployment_no,
+        features=features,
+        hours=hours,
+        direction=direction,
+        created_by=requested_by,
     )
     is_open = SubgroupScanRow.claimable_at.is_not(None)
     session.execute(insertion.on_conflict_do_nothing(index_elements=["deployment_no"], index_where=is_open))
@@ -59,9 +69,21 @@ def queue_scan(
 def claim_scan(session: Session, *, token: str) -> SubgroupScan | None:
     """Takes the next scan for the holder of `token`. Scans without attempts left fail."""
     due = SubgroupScanRow.claimable_at <= func.now()
-    over = {"state": "failed", "reason": ABANDONED, "claimable_at": None, "lease_token": None, "finished_at": func.now()}
+    over = {
+        "state": "failed",
+        "reason": ABANDONED,
+        "claimable_at": None,
+        "lease_token": None,
+        "finished_at": func.now(),
+    }
     session.execute(update(SubgroupScanRow).where(due, SubgroupScanRow.attempts >= MAX_ATTEMPTS).values(over))
-    no = session.scalar(select(SubgroupScanRow.no).where(due).order_by(SubgroupScanRow.no).limit(1).with_for_update(skip_locked=True))
+    no = session.scalar(
+        select(SubgroupScanRow.no)
+        .where(due)
+        .order_by(SubgroupScanRow.no)
+        .limit(1)
+        .with_for_update(skip_locked=True)
+    )
     if no is None:
         return None
     lease_row(session, SubgroupScanRow, no, token=token, lease=LEASE, state="running")
@@ -77,16 +99,23 @@ def end_scan(session: Session, scan: SubgroupScan, **values: Any) -> None:  # no
 
 def read_scans(session: Session, deployment_no: int, paging: Paging) -> Sequence[SubgroupScan]:
     statement = select(SubgroupScanRow).where(SubgroupScanRow.deployment_no == deployment_no)
-    return [read_row(SubgroupScan, row) for row in session.scalars(page_newest(statement, SubgroupScanRow.no, paging))]
+    return [
+        read_row(SubgroupScan, row)
+        for row in session.scalars(page_newest(statement, SubgroupScanRow.no, paging))
+    ]
 
 
 def get_scan(session: Session, deployment_no: int, scan_id: str) -> SubgroupScan:
     """Returns the scan, or raises NotFound."""
-    statement = select(SubgroupScanRow).where(SubgroupScanRow.deployment_no == deployment_no, SubgroupScanRow.id == scan_id)
+    statement = select(SubgroupScanRow).where(
+        SubgroupScanRow.deployment_no == deployment_no, SubgroupScanRow.id == scan_id
+    )
     row = session.scalars(statement).one_or_none()
     return read_row(SubgroupScan, require_present(row, "subgroup scan", scan_id))
 
 
 def last_bins(session: Session, deployment_no: int) -> list[Any]:
-    statement = select(SubgroupScanRow.bins).where(SubgroupScanRow.deployment_no == deployment_no, SubgroupScanRow.bins.is_not(None))
+    statement = select(SubgroupScanRow.bins).where(
+        SubgroupScanRow.deployment_no == deployment_no, SubgroupScanRow.bins.is_not(None)
+    )
     return session.scalar(statement.order_by(SubgroupScanRow.no.desc()).limit(1)) or []

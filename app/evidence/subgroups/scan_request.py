@@ -13,7 +13,9 @@ SCANNED_HOURS = 720
 """Hours before a scan whose records it reads."""
 
 
-def check_scan(session: Session, deployment_no: int, schema: RecordSchema, features: Sequence[str] | None) -> None:
+def check_scan(
+    session: Session, deployment_no: int, schema: RecordSchema, features: Sequence[str] | None
+) -> None:
     """Checks that features can be scanned; None: those of the deployment.
 
     Raises:
@@ -27,8 +29,14 @@ def check_scan(session: Session, deployment_no: int, schema: RecordSchema, featu
         if name in listed[:position]:
             raise InvalidInput.of(f"features[{position}]", f"{name!r} is named twice")
         if schema.column(name) is None:
-            raise InvalidInput.of(f"features[{position}]", f"{name!r} is not a feature or meta field of the deployment")
+            raise InvalidInput.of(
+                f"features[{position}]", f"{name!r} is not a feature or meta field of the deployment"
+            )
         if monitor is not None and name == monitor.evidence.person:
-            raise InvalidInput.of(f"features[{position}]", f"{name!r} says whose record it is, so it makes no subgroup")
+            raise InvalidInput.of(
+                f"features[{position}]", f"{name!r} says whose record it is, so it makes no subgroup"
+            )
     if monitor is None:
-        raise Conflict("The deployment has no fairness monitor, which says what is favourable. Set one first.")
+        raise Conflict(
+            "The deployment has no fairness monitor, which says what is favourable. Set one first."
+        )

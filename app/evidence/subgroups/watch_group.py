@@ -37,13 +37,19 @@ def watch_found_group(monitor: Monitor, rule: GroupRule, found_by: FoundBy, *, n
     if problem is not None:
         raise Conflict(problem)
     if found_by.subsets < 1:
-        raise InvalidInput.of("search.subsets", f"must be the number of groups that were searched, 1 or more, found {found_by.subsets}")
+        raise InvalidInput.of(
+            "search.subsets",
+            f"must be the number of groups that were searched, 1 or more, found {found_by.subsets}",
+        )
     if not 0 <= found_by.p_value <= 1:
         raise InvalidInput.of("search.p_value", f"must be a number from 0 to 1, found {found_by.p_value}")
     if find_watched(monitor, rule) is not None:
         return monitor
     attribute = MonitoredAttribute.of_rule(
-        name or choose_name(monitor, rule), rule, upper_threshold=mirrored_ratio(DEFAULT_THRESHOLD), found_by=found_by
+        name or choose_name(monitor, rule),
+        rule,
+        upper_threshold=mirrored_ratio(DEFAULT_THRESHOLD),
+        found_by=found_by,
     )
     return replace(monitor, attributes=(*monitor.attributes, attribute))
 
@@ -51,14 +57,31 @@ def watch_found_group(monitor: Monitor, rule: GroupRule, found_by: FoundBy, *, n
 def watching_problem(rule: GroupRule) -> str | None:
     if len(rule.features) <= MOST_CONDITIONS:
         return None
-    conditions = f"The group has conditions on {len(rule.features)} columns, and a monitor takes at most {MOST_CONDITIONS}"
+    conditions = (
+        f"The group has conditions on {len(rule.features)} columns, and a monitor takes at most "
+        f"{MOST_CONDITIONS}"
+    )
     return f"{conditions}. Request a scan of fewer columns."
 
 
 def find_watched(monitor: Monitor | None, rule: GroupRule) -> MonitoredAttribute | None:
-    return next((attribute for attribute in (() if monitor is None else monitor.attributes) if attribute.rule == rule), None)
+    return next(
+        (
+            attribute
+            for attribute in (() if monitor is None else monitor.attributes)
+            if attribute.rule == rule
+        ),
+        None,
+    )
 
 
 def choose_name(monitor: Monitor, rule: GroupRule) -> str:
-    names, name = {attribute.feature for attribute in monitor.attributes}, f"group by {', '.join(rule.features)}"
-    return name if name not in names else next(f"{name} ({no})" for no in range(2, len(names) + 3) if f"{name} ({no})" not in names)
+    names, name = (
+        {attribute.feature for attribute in monitor.attributes},
+        f"group by {', '.join(rule.features)}",
+    )
+    return (
+        name
+        if name not in names
+        else next(f"{name} ({no})" for no in range(2, len(names) + 3) if f"{name} ({no})" not in names)
+    )

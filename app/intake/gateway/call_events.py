@@ -53,7 +53,9 @@ class ReportedHalf:
     body: CapturedBody
 
 
-def read_events(headers: Mapping[str, str], body: bytes, *, now: datetime) -> list[ReportedHalf | EventUnclear]:
+def read_events(
+    headers: Mapping[str, str], body: bytes, *, now: datetime
+) -> list[ReportedHalf | EventUnclear]:
     """Halves in a request, and why others are none; names of `headers` are in lower case.
 
     Raises:
@@ -61,11 +63,15 @@ def read_events(headers: Mapping[str, str], body: bytes, *, now: datetime) -> li
     """
     media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type not in (STRUCTURED, BATCH):
-        attributes = {name.removeprefix(_PREFIX): value for name, value in headers.items() if name.startswith(_PREFIX)}
+        attributes = {
+            name.removeprefix(_PREFIX): value for name, value in headers.items() if name.startswith(_PREFIX)
+        }
         captured = CapturedBody(body, headers.get("content-type", ""), headers.get("content-encoding", ""))
         return [_try_half(attributes, captured, now)]
     try:
-        document = decode_request(CapturedBody(body, "", headers.get("content-encoding", "")).read(MAX_UNPACKED))
+        document = decode_request(
+            CapturedBody(body, "", headers.get("content-encoding", "")).read(MAX_UNPACKED)
+        )
     except (InvalidInput, TooLarge, UnsupportedMediaType) as error:
         raise EventUnclear(f"the body is not JSON: {error}") from error
     events = document if isinstance(document, list) else [document]
@@ -84,20 +90,30 @@ def _try_structured(event: object, now: datetime) -> ReportedHalf | EventUnclear
         if "data_base64" in event:
             body = base64.b64decode(event["data_base64"], validate=True)
         else:  # text that is not JSON is the data itself
-            body = (data if isinstance(data, str) and "json" not in content_type else json.dumps(data)).encode()
+            body = (
+                data if isinstance(data, str) and "json" not in content_type else json.dumps(data)
+            ).encode()
     except (ValueError, TypeError) as error:
         return EventUnclear(f"data_base64 cannot be read: {error}")
     return _try_half(attributes, CapturedBody(body, content_type), now)
 
 
-def _try_half(attributes: Mapping[str, str], body: CapturedBody, now: datetime) -> ReportedHalf | EventUnclear:
+def _try_half(
+    attributes: Mapping[str, str], body: CapturedBody, now: datetime
+) -> ReportedHalf | EventUnclear:
     kind = attributes.get("type", "")
     side = _SIDES.get(kind)
     if side is None:
         types = ", ".join(_SIDES)
         if kind.startswith(_OWN_IDS):
-            return EventUnclear(f"events of the type {kind} cannot be paired: use the logger of the InferenceService")
-        return EventUnclear(f"the type {kind[:100]!r} is not one of {types}" if kind else f"there is no ce-type; expected one of {types}")
+            return EventUnclear(
+                f"events of the type {kind} cannot be paired: use the logger of the InferenceService"
+            )
+        return EventUnclear(
+            f"the type {kind[:100]!r} is not one of {types}"
+            if kind
+            else f"there is no ce-type; expected one of {types}"
+        )
     call_id = next((attributes[name] for name in _ID_ATTRIBUTES if attributes.get(name)), None)
     if call_id is None:
         return EventUnclear("there is no id of the call: expected ce-requestid, ce-x-request-id or ce-id")

@@ -7,7 +7,9 @@ from ...base.frozen import frozen
 
 
 class IntakeOutcome(StrEnum):
-    """The outcome of a record, or of an event that did not become one. A rounded one is stored or a duplicate, too."""
+    """The outcome of a record, or of an event that did not become one. A rounded one is stored or a
+    duplicate, too.
+    """
 
     STORED = "stored"
     DUPLICATE = "duplicate"
@@ -20,7 +22,9 @@ class IntakeOutcome(StrEnum):
 
 @frozen(kw_only=True)
 class IntakeCount:
-    """Records of one source and outcome in one hour; events where unpaired or ignored. `reason` is that of the last."""
+    """Records of one source and outcome in one hour; events where unpaired or ignored. `reason` is that of
+    the last.
+    """
 
     deployment_no: int
     hour: datetime

@@ -22,7 +22,9 @@ MOST_MODELS = 1000
 
 @frozen(eq=False)
 class CallPlan:
-    """Without an endpoint called by HTTP, `codec` and `model` are None; a `model` may be why it cannot be called."""
+    """Without an endpoint called by HTTP, `codec` and `model` are None; a `model` may be why it cannot be
+    called.
+    """
 
     deployment: Deployment
     codec: Codec | None
@@ -39,11 +41,15 @@ class CallPlan:
             raise self.model
         if self.deployment.endpoint is not None and self.deployment.endpoint.is_loaded:
             raise Conflict(
-                f"Deployment {self.deployment.id} has an MLflow model that only checks load, so no call can be passed on to it. Serve the"
+                f"Deployment {self.deployment.id} has an MLflow model that only checks load, so no call can "
+                "be passed on to it. Serve the"
                 " model, and give its URL as the endpoint."
             )
         if self.model is None:
-            raise Conflict(f"Deployment {self.deployment.id} has no endpoint, so nothing can be passed on to its model; give it one.")
+            raise Conflict(
+                f"Deployment {self.deployment.id} has no endpoint, so nothing can be passed on to its "
+                "model; give it one."
+            )
         return self.model
 
 

@@ -51,15 +51,21 @@ class EventRoutes(KnownCallerRoutes):
     async def _take(self, deployment_id: str, scope: Scope, receive: Receive) -> dict[str, object]:
         principal = await self._require_logger(scope)
         if not deployment_id:
-            raise InvalidInput.of("AZUREML_MDC_HOST", "must hold the deployment's id and a key: DEPLOYMENT:KEY@HOST")
+            raise InvalidInput.of(
+                "AZUREML_MDC_HOST", "must hold the deployment's id and a key: DEPLOYMENT:KEY@HOST"
+            )
         plan = await self._find_plan(principal, deployment_id)
         now = utc_now()
         try:
-            body = await self._bodies.read(receive, read_header(scope, b"content-length").encode("latin-1"), principal.actor)
+            body = await self._bodies.read(
+                receive, read_header(scope, b"content-length").encode("latin-1"), principal.actor
+            )
             try:
                 # A sender may stop at an error: what is beyond a limit is ignored and counted.
                 self._limits.admit_request(principal.actor, len(body))
-                headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+                headers = {
+                    name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
+                }
                 reports = read_events(headers, body, now=now)
             finally:
                 self._bodies.done(body, principal.actor)
@@ -81,10 +87,16 @@ class EventRoutes(KnownCallerRoutes):
             )
             are_kept.append(await self._gateway.keep(entry, plan))
         # A half is half a record, and the answer completes most calls.
-        records = sum(is_kept and half.side is CallSide.RESPONSE for half, is_kept in zip(halves, are_kept, strict=True))
+        records = sum(
+            is_kept and half.side is CallSide.RESPONSE for half, is_kept in zip(halves, are_kept, strict=True)
+        )
         if any(are_kept):
             self._limits.note_stored(principal.actor, sent=records, records=records, size=len(body))
-        return {"received": sum(are_kept), "ignored": len(unclear), "reasons": [str(report) for report in unclear[:MAX_REASONS]]}
+        return {
+            "received": sum(are_kept),
+            "ignored": len(unclear),
+            "reasons": [str(report) for report in unclear[:MAX_REASONS]],
+        }
 
 
 def _find_deployment(scope: Scope) -> str | None:

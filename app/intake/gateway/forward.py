@@ -35,7 +35,9 @@ PASSED_ON = frozenset(
         b"baggage",
     }
 )
-"""Headers of a caller that the model gets. A list of those not passed on would let a caller set what a proxy of the model trusts."""
+"""Headers of a caller that the model gets. A list of those not passed on would let a caller set what a
+proxy of the model trusts.
+"""
 
 PASSED_BACK = frozenset(
     {
@@ -82,11 +84,16 @@ class ForwardedModel:
         self.endpoint = endpoint
         self._url = parse_url(endpoint.url)
         self._host = self._url.netloc.decode("ascii")
-        own_headers = [*build_auth_header(endpoint.credentials), *(encode_header(name, value) for name, value in endpoint.headers.items())]
+        own_headers = [
+            *build_auth_header(endpoint.credentials),
+            *(encode_header(name, value) for name, value in endpoint.headers.items()),
+        ]
         self._own = {name.lower() for name, _ in own_headers}
         self._headers = [(b"accept-encoding", b"identity"), (b"user-agent", b"evenhand"), *own_headers]
         credentials = endpoint.credentials
-        self._tokens = TokenSource(credentials) if credentials is not None and credentials.kind.has_token_url else None
+        self._tokens = (
+            TokenSource(credentials) if credentials is not None and credentials.kind.has_token_url else None
+        )
         self._policy = policy
         # For each request: one pool would look through all connections and requests for each.
         self._free = asyncio.Semaphore(CONNECTIONS)
@@ -134,7 +141,9 @@ class ForwardedModel:
             await self._idle.pop().aclose()
 
     def fault_of(self, failure: CallFailure) -> ScoringFailed:
-        sentence = redact_secrets(f"The model's endpoint {self._host} {failure.what}. {failure.advice}", self.endpoint)
+        sentence = redact_secrets(
+            f"The model's endpoint {self._host} {failure.what}. {failure.advice}", self.endpoint
+        )
         return EndpointDown(sentence) if failure.may_pass else ScoringFailed(sentence)
 
     def _connect(self) -> PinnedTransport:
@@ -153,7 +162,9 @@ class ForwardedModel:
         return await self._post(transport, [*headers, _bearer(await self._token(self._tokens))], body)
 
     async def _post(self, transport: PinnedTransport, headers: Headers, body: bytes) -> httpx.Response:
-        return await transport.handle_async_request(httpx.Request("POST", self._url, headers=headers, content=body))
+        return await transport.handle_async_request(
+            httpx.Request("POST", self._url, headers=headers, content=body)
+        )
 
     async def _token(self, tokens: TokenSource) -> str:
         if (current := tokens.current()) is not None:

@@ -42,9 +42,13 @@ class CallKey:
     call_id: str
 
 
-_EXPIRED = {CallSide.REQUEST: IntakeOutcome.UNPAIRED_REQUEST, CallSide.RESPONSE: IntakeOutcome.UNPAIRED_RESPONSE}
+_EXPIRED = {
+    CallSide.REQUEST: IntakeOutcome.UNPAIRED_REQUEST,
+    CallSide.RESPONSE: IntakeOutcome.UNPAIRED_RESPONSE,
+}
 _MISSING = {
-    CallSide.REQUEST: "no answer of the model came in time: the model may have failed, or its answer was not reported",
+    CallSide.REQUEST: "no answer of the model came in time: the model may have failed, or its answer was "
+    "not reported",
     CallSide.RESPONSE: "the request of this answer did not come in time",
 }
 
@@ -64,7 +68,8 @@ WITH ranked AS (
 SELECT e.deployment_no, date_trunc('hour', e.received_at, 'UTC'), e.source, e.side, count(*)
 FROM expired e
 WHERE NOT EXISTS (
-    SELECT FROM payload_keys k WHERE k.deployment_no = e.deployment_no AND k.record_id IN (e.call_id, e.call_id || '-1')
+    SELECT FROM payload_keys k WHERE k.deployment_no = e.deployment_no AND k.record_id IN (e.call_id,
+        e.call_id || '-1')
 )
 GROUP BY 1, 2, 3, 4
 """)
@@ -75,9 +80,18 @@ def add_halves(session: Session, halves: Sequence[StoredHalf]) -> None:
     present = find_numbers(session, {half.deployment_no for half in halves})
     digests = [(half.deployment_no, digest_id(half.call_id)) for half in halves]
     columns = (ErasedIdRow.deployment_no, ErasedIdRow.digest)
-    erased = {(no, digest) for no, digest in session.execute(select(*columns).where(tuple_(*columns).in_(digests)))}
-    stored = [half for half, digest in zip(halves, digests, strict=True) if half.deployment_no in present and digest not in erased]
-    rows = [list_column_values(half) for half in sorted(stored, key=lambda half: (half.deployment_no, half.call_id, half.side))]
+    erased = {
+        (no, digest) for no, digest in session.execute(select(*columns).where(tuple_(*columns).in_(digests)))
+    }
+    stored = [
+        half
+        for half, digest in zip(halves, digests, strict=True)
+        if half.deployment_no in present and digest not in erased
+    ]
+    rows = [
+        list_column_values(half)
+        for half in sorted(stored, key=lambda half: (half.deployment_no, half.call_id, half.side))
+    ]
     if rows:
         session.execute(insert(Row).on_conflict_do_nothing(), rows)
 
@@ -98,13 +112,21 @@ def remove_halves(database: Database, keys: Sequence[CallKey]) -> None:
 
 
 def expire_halves(session: Session, *, before: datetime | None) -> list[IntakeCount]:
-    """Deletes halves before that time, and each deployment's beyond the newest MAX_HALVES or MAX_HALVES_BYTES.
+    """Deletes halves before that time, and each deployment's beyond the newest MAX_HALVES or
+    MAX_HALVES_BYTES.
 
     Returns their numbers by the hour of receipt, without those of stored records.
     """
     rows = session.execute(_EXPIRE, {"before": before, "most": MAX_HALVES, "most_bytes": MAX_HALVES_BYTES})
     return [
-        IntakeCount(deployment_no=no, hour=hour, source=source, outcome=_EXPIRED[side], count=count, reason=_MISSING[side])
+        IntakeCount(
+            deployment_no=no,
+            hour=hour,
+            source=source,
+            outcome=_EXPIRED[side],
+            count=count,
+            reason=_MISSING[side],
+        )
         for no, hour, source, side, count in rows
     ]
 

@@ -51,14 +51,25 @@ _LOG_AZURE = """The address that the `azureml-ai-monitoring` package calls. Set 
 def gateway_paths() -> Schema:
     return {
         f"{PREFIX}{{deployment_id}}/{PREDICTIONS}": {"post": _describe_predictions()},
-        f"{PREFIX}{{deployment_id}}/{EVENTS}": {"post": _describe_events("logEvents", "Log calls by events", _LOG_EVENTS, [DEPLOYMENT])},
-        AZURE_PATH: {"post": _describe_events("logAzureModelData", "Log what Azure's collector collects", _LOG_AZURE, [])},
+        f"{PREFIX}{{deployment_id}}/{EVENTS}": {
+            "post": _describe_events("logEvents", "Log calls by events", _LOG_EVENTS, [DEPLOYMENT])
+        },
+        AZURE_PATH: {
+            "post": _describe_events(
+                "logAzureModelData", "Log what Azure's collector collects", _LOG_AZURE, []
+            )
+        },
     }
 
 
 def _describe_predictions() -> Schema:
-    examples = {form.name: {"summary": form.title, "value": form.write_request(_FIELDS, _VALUES)} for form in FORMS}
-    answers = {form.answer_name: {"summary": form.answer_title, "value": form.write_answer(["prediction"], [[1]])} for form in FORMS}
+    examples = {
+        form.name: {"summary": form.title, "value": form.write_request(_FIELDS, _VALUES)} for form in FORMS
+    }
+    answers = {
+        form.answer_name: {"summary": form.answer_title, "value": form.write_answer(["prediction"], [[1]])}
+        for form in FORMS
+    }
     identity = {"description": "The id of the call's record.", "schema": _ID}
     answer = {
         "headers": {"Evenhand-Record-Id": identity},
@@ -71,11 +82,17 @@ def _describe_predictions() -> Schema:
         "summary": "Call the model, and log the call",
         "description": _PREDICT,
         "parameters": [DEPLOYMENT, {"name": "Evenhand-Record-Id", "in": "header", "schema": _ID}],
-        "requestBody": {"required": True, "content": {"application/json": {"schema": {}, "examples": examples}}},
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": {}, "examples": examples}},
+        },
         "responses": {
             "200": {"description": "The model's own answer", **answer},
             **{str(status): refusal for status, refusal in sorted(refusals.items())},
-            "default": {"description": "The model's own answer of any other status", "content": {"*/*": {"schema": {}}}},
+            "default": {
+                "description": "The model's own answer of any other status",
+                "content": {"*/*": {"schema": {}}},
+            },
         },
     }
 
@@ -107,7 +124,12 @@ def _describe_events(operation_id: str, summary: str, description: str, paramete
         "responses": {
             "200": {
                 "description": "The number of halves that are kept, and why others are not",
-                "content": {"application/json": {"schema": document, "example": {"received": 1, "ignored": 0, "reasons": []}}},
+                "content": {
+                    "application/json": {
+                        "schema": document,
+                        "example": {"received": 1, "ignored": 0, "reasons": []},
+                    }
+                },
             },
             **{str(status): response for status, response in sorted(problems(NotFound).items())},
         },

@@ -62,7 +62,11 @@ class GatewayRoute(KnownCallerRoutes):
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message["headers"], (b"x-request-id", request_id.encode("latin-1")), *_SAFE]
+                message["headers"] = [
+                    *message["headers"],
+                    (b"x-request-id", request_id.encode("latin-1")),
+                    *_SAFE,
+                ]
             await send(message)
 
         try:
@@ -84,14 +88,20 @@ class GatewayRoute(KnownCallerRoutes):
         http_requests.labels("POST", _TEMPLATE, str(status)).inc()
         http_seconds.labels(_TEMPLATE).observe(monotonic_seconds() - began)
 
-    async def _forward(self, deployment_id: str, request_id: str, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _forward(
+        self, deployment_id: str, request_id: str, scope: Scope, receive: Receive, send: Send
+    ) -> None:
         principal = await self._require_logger(scope)
         plan = await self._find_plan(principal, deployment_id)
         if scope["query_string"]:
-            raise InvalidInput.of("query", "must be empty: the model is called at the address of the deployment's endpoint")
+            raise InvalidInput.of(
+                "query", "must be empty: the model is called at the address of the deployment's endpoint"
+            )
         model = plan.require_model()
         record_id = _read_record_id(scope) or request_id
-        body = await self._bodies.read(receive, read_header(scope, b"content-length").encode("latin-1"), principal.actor)
+        body = await self._bodies.read(
+            receive, read_header(scope, b"content-length").encode("latin-1"), principal.actor
+        )
         limit = model.endpoint.timeout_seconds
         try:
             # First: a caller beyond its rate must spare the model.
@@ -104,13 +114,18 @@ class GatewayRoute(KnownCallerRoutes):
                 headers = pick_answer_headers(response.headers.raw)
                 if response.is_success:
                     exchange = Exchange(
-                        call_id=record_id, scored_at=utc_now(), request=_capture(sent, body), answer=_capture(headers, held)
+                        call_id=record_id,
+                        scored_at=utc_now(),
+                        request=_capture(sent, body),
+                        answer=_capture(headers, held),
                     )
                     await self._keep(plan, exchange, principal.actor, is_whole=is_whole)
                     headers.append((RECORD_ID, record_id.encode("latin-1")))
                 if is_whole and response.status_code not in _WITHOUT_BODY:
                     headers.append((b"content-length", b"%d" % len(held)))
-                await send({"type": "http.response.start", "status": response.status_code, "headers": headers})
+                await send(
+                    {"type": "http.response.start", "status": response.status_code, "headers": headers}
+                )
                 await send({"type": "http.response.body", "body": held, "more_body": not is_whole})
                 if not is_whole:
                     while chunk := await asyncio.wait_for(anext(chunks, b""), limit):
@@ -146,12 +161,18 @@ class GatewayRoute(KnownCallerRoutes):
 
 def _capture(headers: Headers, body: bytes) -> CapturedBody:
     values = dict(headers)
-    return CapturedBody(body, values.get(b"content-type", b"").decode("latin-1"), values.get(b"content-encoding", b"").decode("latin-1"))
+    return CapturedBody(
+        body,
+        values.get(b"content-type", b"").decode("latin-1"),
+        values.get(b"content-encoding", b"").decode("latin-1"),
+    )
 
 
 def _read_record_id(scope: Scope) -> str:
     """Id that the caller gives the record; empty if it gives none."""
     sent = read_header(scope, RECORD_ID)
     if sent and not SANE_REQUEST_ID.fullmatch(sent):
-        raise InvalidInput.of("Evenhand-Record-Id", "must have 1 to 128 letters, digits or characters of ._:-")
+        raise InvalidInput.of(
+            "Evenhand-Record-Id", "must have 1 to 128 letters, digits or characters of ._:-"
+        )
     return sent

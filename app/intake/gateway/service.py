@@ -81,9 +81,14 @@ class Delivery:
         entries: list[Entry] = []
         while True:
             if self._closing.is_set() and monotonic_seconds() > self._stop_by:
-                log.info("what waits in the spool is stored after the next start", waiting_bytes=self._spool.waiting_bytes)
+                log.info(
+                    "what waits in the spool is stored after the next start",
+                    waiting_bytes=self._spool.waiting_bytes,
+                )
                 return
-            entries = entries or [entry for data in self._spool.take(BATCH_BYTES) if (entry := decode_entry(data)) is not None]
+            entries = entries or [
+                entry for data in self._spool.take(BATCH_BYTES) if (entry := decode_entry(data)) is not None
+            ]
             if not entries:
                 self._spool.settle()
                 if self._closing.is_set():
@@ -98,7 +103,12 @@ class Delivery:
                 if isinstance(error, Unavailable):
                     self._outages.fail(waiting_bytes=self._spool.waiting_bytes, error=str(error))
                 else:
-                    log.warning("records wait in the spool", waiting_bytes=self._spool.waiting_bytes, error=str(error), exc_info=error)
+                    log.warning(
+                        "records wait in the spool",
+                        waiting_bytes=self._spool.waiting_bytes,
+                        error=str(error),
+                        exc_info=error,
+                    )
                 if self._closing.is_set():
                     return
                 await self._pause(_PAUSES[min(failures, len(_PAUSES) - 1)])
@@ -126,7 +136,9 @@ class Delivery:
             except OSError as error:
                 log.warning("the spool cannot be written", folder=str(self._spool.folder), error=str(error))
             except Exception:  # must not end the housekeeping of a process that runs for months
-                log.exception("the housekeeping of the spool failed; it is tried again", folder=str(self._spool.folder))
+                log.exception(
+                    "the housekeeping of the spool failed; it is tried again", folder=str(self._spool.folder)
+                )
             await self._pause(HOUSEKEEPING_SECONDS)
 
     async def _pause(self, seconds: float) -> None:
@@ -138,7 +150,14 @@ class Gateway:
     """Keeps calls until they are stored. Belongs to one event loop."""
 
     def __init__(
-        self, database: Database, sealer: Sealer, ingestion: Ingestion, policy: EgressPolicy, *, data_dir: Path, spool_bytes: int
+        self,
+        database: Database,
+        sealer: Sealer,
+        ingestion: Ingestion,
+        policy: EgressPolicy,
+        *,
+        data_dir: Path,
+        spool_bytes: int,
     ) -> None:
         self.plans = CallPlans(database, sealer, policy)
         self._spool = Spool(data_dir / "spool", max_bytes=spool_bytes)
@@ -183,7 +202,14 @@ class Gateway:
     def ignore(self, deployment_no: int, reason: str, *, now: datetime) -> None:
         outcome = IntakeOutcome.IGNORED
         self._store.counts.add(
-            IntakeCount(deployment_no=deployment_no, hour=now, source=CallSource.EVENTS, outcome=outcome, count=1, reason=reason)
+            IntakeCount(
+                deployment_no=deployment_no,
+                hour=now,
+                source=CallSource.EVENTS,
+                outcome=outcome,
+                count=1,
+                reason=reason,
+            )
         )
 
 

@@ -63,7 +63,9 @@ class Spool:
         return sum(segment.size for segment in self._segments)
 
     def append(self, entry: bytes) -> bool:
-        """Writes an entry, which survives this process; False where the spool is full, or the disk refuses."""
+        """Writes an entry, which survives this process; False where the spool is full, or the disk
+        refuses.
+        """
         data = _HEAD.pack(len(entry), zlib.crc32(entry)) + entry
         with self._lock:
             if self.waiting_bytes + len(data) > self._max_bytes:
@@ -88,7 +90,11 @@ class Spool:
         entries: list[bytes] = []
         size = 0
         with self._lock:
-            segments = [(segment, segment.read, segment.size) for segment in self._segments if segment.read < segment.size]
+            segments = [
+                (segment, segment.read, segment.size)
+                for segment in self._segments
+                if segment.read < segment.size
+            ]
         for segment, begin, end in segments:
             segment.read = begin
             for entry in _read_entries(segment.path, begin, end):
@@ -98,7 +104,9 @@ class Spool:
                 if size >= max_bytes:
                     return entries
             if segment.read < end:
-                log.warning("the end of a spool file cannot be read", file=str(segment.path), byte=segment.read)
+                log.warning(
+                    "the end of a spool file cannot be read", file=str(segment.path), byte=segment.read
+                )
             segment.read = end
         return entries
 
@@ -106,7 +114,11 @@ class Spool:
         """Deletes files that `take` has returned whole; call it when their entries are stored."""
         with self._lock:
             self._settled = {segment.path: segment.read for segment in self._segments}
-            while self._segments and self._segments[0].read >= self._segments[0].size and not self._is_open(self._segments[0]):
+            while (
+                self._segments
+                and self._segments[0].read >= self._segments[0].size
+                and not self._is_open(self._segments[0])
+            ):
                 self._segments.popleft().path.unlink(missing_ok=True)
             self._release_emptied()
 
@@ -146,7 +158,9 @@ class Spool:
         folders: list[Path] = []
         if not self.root.is_dir():
             return folders
-        for path in sorted(folder for folder in self.root.iterdir() if folder.is_dir() and not folder.name.startswith(".")):
+        for path in sorted(
+            folder for folder in self.root.iterdir() if folder.is_dir() and not folder.name.startswith(".")
+        ):
             if path in self._locks or (descriptor := _lock_of_dead(path / _LOCK)) is None:
                 continue
             old = [_Segment(file, file.stat().st_size) for file in sorted(path.glob("*.spool"))]

@@ -47,7 +47,9 @@ class IntakeCounts:
             self._reasons[key] = added.reason[:MAX_REASON_CHARACTERS]
 
     def collected(self) -> list[IntakeCount]:
-        return [replace(key, count=count, reason=self._reasons.get(key)) for key, count in self._counts.items()]
+        return [
+            replace(key, count=count, reason=self._reasons.get(key)) for key, count in self._counts.items()
+        ]
 
 
 LANES = 16
@@ -129,7 +131,9 @@ class CallStore:
             with self._database.transaction() as session:
                 running = timedelta(seconds=monotonic_seconds() - self._started)
                 # A clock that was ahead at the start, or is ahead since, expires nothing early.
-                limit = None if running < HALF_LIFE else min(utc_now(), self._started_at + running) - HALF_LIFE
+                limit = (
+                    None if running < HALF_LIFE else min(utc_now(), self._started_at + running) - HALF_LIFE
+                )
                 unpaired = expire_halves(session, before=limit)
                 add_counts(session, [*counts, *unpaired])
                 return unpaired
@@ -143,25 +147,43 @@ class CallStore:
         for total in expired:
             orphans = {RejectedPart(RejectionReason.ORPHAN): total.count}
             source, kind = RecordSource.EVENT, LogKind.PAYLOAD
-            self._ingestion.rejections.note(total.deployment_no, orphans, source=source, kind=kind, now=total.hour)
+            self._ingestion.rejections.note(
+                total.deployment_no, orphans, source=source, kind=kind, now=total.hour
+            )
 
     async def _store_call(self, call: CompleteCall) -> None:
         def count(outcome: IntakeOutcome, records: int, reason: str | None = None) -> None:
             no, hour = call.deployment_no, call.received_at
-            self.counts.add(IntakeCount(deployment_no=no, hour=hour, source=call.source, outcome=outcome, count=records, reason=reason))
+            self.counts.add(
+                IntakeCount(
+                    deployment_no=no,
+                    hour=hour,
+                    source=call.source,
+                    outcome=outcome,
+                    count=records,
+                    reason=reason,
+                )
+            )
 
         try:
             plan = await self._plans.current(call.deployment_id)
             if plan.deployment.no != call.deployment_no:
-                log.warning("the deployment of a call was deleted, and another one has its id", deployment=call.deployment_id)
+                log.warning(
+                    "the deployment of a call was deleted, and another one has its id",
+                    deployment=call.deployment_id,
+                )
                 return
             source = RecordSource.GATEWAY if call.source is CallSource.GATEWAY else RecordSource.EVENT
-            receipt = await self._ingestion.log_exchange(call.deployment_id, call.exchange, plan.codec, source=source, now=utc_now())
+            receipt = await self._ingestion.log_exchange(
+                call.deployment_id, call.exchange, plan.codec, source=source, now=utc_now()
+            )
         except NotFound:
             log.warning("the deployment of a call was deleted", deployment=call.deployment_id)
         except (InvalidInput, ScoringFailed, TooLarge, UnsupportedMediaType) as error:
             first = error.problems[0] if isinstance(error, InvalidInput) else None
-            count(IntakeOutcome.REJECTED, 1, str(error) if first is None else f"{first.field}: {first.message}")
+            count(
+                IntakeOutcome.REJECTED, 1, str(error) if first is None else f"{first.field}: {first.message}"
+            )
         else:
             count(IntakeOutcome.STORED, receipt.accepted)
             count(IntakeOutcome.DUPLICATE, receipt.duplicate)
@@ -193,17 +215,31 @@ def _pair_halves(database: Database, sealer: Sealer, halves: Sequence[CallHalf])
         # Committed first: of two processes that get one half each, one sees both.
         with database.transaction() as session:
             keys = Deployments(session, sealer).column_keys({key.deployment_no for key in alone})
-            add_halves(session, [_seal(half, keys.get(half.deployment_no)) for key in alone for half in halves_of[key].values()])
+            add_halves(
+                session,
+                [
+                    _seal(half, keys.get(half.deployment_no))
+                    for key in alone
+                    for half in halves_of[key].values()
+                ],
+            )
         with database.transaction() as session:
             for half in find_halves(session, alone):
                 halves_of[read_row(CallKey, half)][half.side] = _open(half, keys.get(half.deployment_no))
     complete = {key: sides for key, sides in halves_of.items() if len(sides) == len(CallSide)}
-    calls = [_join(names[key.deployment_no], sides[CallSide.REQUEST], sides[CallSide.RESPONSE]) for key, sides in complete.items()]
+    calls = [
+        _join(names[key.deployment_no], sides[CallSide.REQUEST], sides[CallSide.RESPONSE])
+        for key, sides in complete.items()
+    ]
     return _PairedCalls(calls, list(complete), len(halves_of) - len(complete))
 
 
 def _seal(half: StoredHalf, key: bytes | None) -> StoredHalf:
-    return half if key is None else replace(half, body=seal_body(key, half.body), encoding=_SEALED + half.encoding)
+    return (
+        half
+        if key is None
+        else replace(half, body=seal_body(key, half.body), encoding=_SEALED + half.encoding)
+    )
 
 
 def _open(half: StoredHalf, key: bytes | None) -> StoredHalf:

@@ -24,7 +24,8 @@ class Bodies:
             bytes_at_once,
             each=bytes_of_key,
             busy="Too much is being received already. Send the records again in a moment.",
-            busy_each=f"This key is sending more than {bytes_of_key // 2**20} MiB at once. Wait for answers, then send the records again.",
+            busy_each=f"This key is sending more than {bytes_of_key // 2**20} MiB at once. Wait for "
+            "answers, then send the records again.",
         )
 
     async def read(self, receive: Receive, announced: bytes, actor: str) -> bytes:

@@ -7,7 +7,19 @@ from ...domain.cells import LEAST_SAMPLE_RATE, MAX_ID_CHARACTERS
 from ...domain.deployment import OutputFields
 from ...payloads.registry import PAIRED, PayloadFormat
 from ...payloads.request_pairs import LoggedTable
-from ...payloads.schema_parts import CELL, CELLS, COUNT, SCALAR, TABLE, TEXT, Schema, array_of, closed_object, complete_object, open_object
+from ...payloads.schema_parts import (
+    CELL,
+    CELLS,
+    COUNT,
+    SCALAR,
+    TABLE,
+    TEXT,
+    Schema,
+    array_of,
+    closed_object,
+    complete_object,
+    open_object,
+)
 from ...web.id_and_time import ID_PATTERN
 from ...web.problem_answers import PROBLEM_SCHEMA, problems
 from ...web.problems import MEDIA_TYPE
@@ -26,7 +38,12 @@ a problem (422, or 409 where all are conflicts) that holds the same receipt.
 **Send ids.** A record whose id is stored already counts as a duplicate, so a request that was not answered may be sent again; with
 other content it is a conflict, and the stored record stays. Records without an id get one, and are stored again each time."""
 
-DEPLOYMENT = {"name": "deployment_id", "in": "path", "required": True, "schema": TEXT | {"pattern": ID_PATTERN}}
+DEPLOYMENT = {
+    "name": "deployment_id",
+    "in": "path",
+    "required": True,
+    "schema": TEXT | {"pattern": ID_PATTERN},
+}
 _ID = {"type": ["string", "null"], "minLength": 1, "maxLength": MAX_ID_CHARACTERS}
 _TIME = {"type": ["string", "null"], "format": "date-time"}
 _SHARE = {"type": "number", "minimum": 0, "maximum": 1}
@@ -35,7 +52,8 @@ _SAMPLE_RATE = {
     "type": ["number", "null"],
     "minimum": LEAST_SAMPLE_RATE,
     "maximum": 1,
-    "description": "The share of records that is logged where this one comes from: it represents 1/sample_rate records, and is counted"
+    "description": "The share of records that is logged where this one comes from: it represents "
+    "1/sample_rate records, and is counted"
     " so in figures. Must not depend on the outcome. Without it 1.",
 }
 _FEATURES = {"Age": 33, "Sex": "female", "Owner": True}
@@ -50,8 +68,10 @@ _LOGGED = LoggedTable(
 
 
 _OWN_PAIR: Schema = {
-    "description": "The model's own request and answer in another payload format: that of `payload_format`, else that of the deployment's"
-    " endpoint, else any that fits. Bodies that are not JSON are sent as text, those of `open_inference_binary` in base64."
+    "description": "The model's own request and answer in another payload format: that of `payload_format`, "
+    "else that of the deployment's"
+    " endpoint, else any that fits. Bodies that are not JSON are sent as text, those of "
+    "`open_inference_binary` in base64."
 }
 
 
@@ -66,7 +86,10 @@ def _describe_payload() -> Schema:
     named = {"type": ["string", "null"], "enum": [*PayloadFormat, None]}
     bodies: list[dict[str, Schema]] = [PAIRED.pair_schemas(), {"payload_format": named}]
     pairs = [
-        open_object(["request", "response"], **body, scoring_id=_ID, scoring_timestamp=_TIME, sample_rate=_SAMPLE_RATE) for body in bodies
+        open_object(
+            ["request", "response"], **body, scoring_id=_ID, scoring_timestamp=_TIME, sample_rate=_SAMPLE_RATE
+        )
+        for body in bodies
     ]
     pairs[-1] |= _OWN_PAIR
     schemas = [schema for pair in pairs for schema in (pair, array_of(pair, minItems=1))]
@@ -79,10 +102,19 @@ def _describe_payload() -> Schema:
         prediction=SCALAR,
         probability=_PROBABILITY,
         label=CELL
-        | {"description": "The decoded form of the prediction (`No Risk` for 0); not the ground-truth label, which is feedback."},
+        | {
+            "description": "The decoded form of the prediction (`No Risk` for 0); not the ground-truth "
+            "label, which is feedback."
+        },
         sample_rate=_SAMPLE_RATE,
     )
-    record = {"id": "a-1", "features": _FEATURES, "prediction": 0, "probability": [0.9, 0.1], "label": "No Risk"}
+    record = {
+        "id": "a-1",
+        "features": _FEATURES,
+        "prediction": 0,
+        "probability": [0.9, 0.1],
+        "label": "No Risk",
+    }
     examples = {
         "native": {"summary": "Native records", "value": {"records": [record]}},
         "pairs": {
@@ -93,52 +125,96 @@ def _describe_payload() -> Schema:
     return _describe_operation(
         "logPayloadRecords",
         "Log what the model was asked and answered",
-        "Records as `{records: […]}` or as an array, or logged pairs in OpenScale's form, or in any other payload format.\n\n" + _LIMITS,
+        "Records as `{records: […]}` or as an array, or logged pairs in OpenScale's form, or in any other "
+        "payload format.\n\n" + _LIMITS,
         _switches("scored_at"),
-        {"application/json": {"schema": {"anyOf": [*_native_schemas(native), *schemas]}, "examples": examples}},
+        {
+            "application/json": {
+                "schema": {"anyOf": [*_native_schemas(native), *schemas]},
+                "examples": examples,
+            }
+        },
     )
 
 
 def _describe_feedback() -> Schema:
     objects = array_of(CELLS, minItems=1)
     cells = {**CELLS, "type": ["object", "null"]}
-    answer = {name: {"anyOf": [SCALAR, {"type": "null"}]} for name in STATED_PREDICTION} | dict.fromkeys(STATED_PROBABILITY, _PROBABILITY)
-    native = closed_object(["label"], id=_ID, features=cells, meta=cells, label=SCALAR, labelled_at=_TIME, **answer)
+    answer = {name: {"anyOf": [SCALAR, {"type": "null"}]} for name in STATED_PREDICTION} | dict.fromkeys(
+        STATED_PROBABILITY, _PROBABILITY
+    )
+    native = closed_object(
+        ["label"], id=_ID, features=cells, meta=cells, label=SCALAR, labelled_at=_TIME, **answer
+    )
     schema = {"anyOf": [*_native_schemas(native), TABLE, array_of(TABLE, minItems=1), objects]}
-    records = [{"id": "a-1", "label": "Risk"}, {"features": _FEATURES, "label": "No Risk", "prediction": "No Risk"}]
+    records = [
+        {"id": "a-1", "label": "Risk"},
+        {"features": _FEATURES, "label": "No Risk", "prediction": "No Risk"},
+    ]
     examples = {
-        "native": {"summary": "A label for a logged record, and one with its features", "value": {"records": records}},
+        "native": {
+            "summary": "A label for a logged record, and one with its features",
+            "value": {"records": records},
+        },
         "objects": {"summary": "Objects of columns", "value": [{**_FEATURES, "label": "Risk"}]},
-        "tables": {"summary": "Fields and values", "value": [{"fields": [*_FEATURES, "label"], "values": [[33, "female", True, "Risk"]]}]},
+        "tables": {
+            "summary": "Fields and values",
+            "value": [{"fields": [*_FEATURES, "label"], "values": [[33, "female", True, "Risk"]]}],
+        },
     }
     text = {"schema": TEXT, "example": "Age,Sex,Owner,label\n33,female,true,Risk\n"}
     column = {"name": "label", "in": "query", "schema": {"type": "string", "default": "label"}}
     column["description"] = (
-        "The label's column in the forms that name columns; refused with native records, whose label is called `label`. Columns that"
+        "The label's column in the forms that name columns; refused with native records, whose label is "
+        "called `label`. Columns that"
         " the schema does not know are ignored."
     )
     return _describe_operation(
         "logFeedbackRecords",
         "Log what came of it",
-        "Labels by record id (before or after the payload record arrives), or with the features: as `{records: […]}`, an array of records,"
+        "Labels by record id (before or after the payload record arrives), or with the features: as "
+        "`{records: […]}`, an array of records,"
         " objects of columns, `{fields, values}`, or CSV with a header.\n\n" + _LIMITS,
         [*_switches("labelled_at"), column],
         {"application/json": {"schema": schema, "examples": examples}, "text/csv": text},
     )
 
 
-def _describe_operation(operation_id: str, summary: str, description: str, query: list[Schema], content: Schema) -> Schema:
-    source = {"name": "Evenhand-Source", "in": "header", "schema": {"type": "string", "enum": sorted(STATED_SOURCES)}}
-    source["description"] = "The kind of program that sends the records, for the counts of the ingestion page; without it `rest`."
-    encoding = {"name": "Content-Encoding", "in": "header", "schema": {"type": "string", "enum": ["gzip", "identity", ""]}}
+def _describe_operation(
+    operation_id: str, summary: str, description: str, query: list[Schema], content: Schema
+) -> Schema:
+    source = {
+        "name": "Evenhand-Source",
+        "in": "header",
+        "schema": {"type": "string", "enum": sorted(STATED_SOURCES)},
+    }
+    source["description"] = (
+        "The kind of program that sends the records, for the counts of the ingestion page; without it `rest`."
+    )
+    encoding = {
+        "name": "Content-Encoding",
+        "in": "header",
+        "schema": {"type": "string", "enum": ["gzip", "identity", ""]},
+    }
     answers: Schema = {
         str(status): answer
-        for status, answer in problems(NotFound, TooLarge, UnsupportedMediaType, Conflict, RateReached, QuotaReached).items()
+        for status, answer in problems(
+            NotFound, TooLarge, UnsupportedMediaType, Conflict, RateReached, QuotaReached
+        ).items()
     }
     for status in ("409", "422"):
-        answers[status]["content"][MEDIA_TYPE]["schema"] = {"anyOf": [{"$ref": PROBLEM_SCHEMA}, _receipt_schema()]}
+        answers[status]["content"][MEDIA_TYPE]["schema"] = {
+            "anyOf": [{"$ref": PROBLEM_SCHEMA}, _receipt_schema()]
+        }
     rejection = {"index": 2, "field": "features.Age", "reason": "must be a whole number, found 'young'"}
-    receipt = {"sent": 3, "accepted": 1, "duplicate": 1, "rejected": 1, "rejections": [rejection], "conflicts": []}
+    receipt = {
+        "sent": 3,
+        "accepted": 1,
+        "duplicate": 1,
+        "rejected": 1,
+        "rejections": [rejection],
+        "conflicts": [],
+    }
     answers["200"] = {
         "description": "What became of each record",
         "content": {"application/json": {"schema": _receipt_schema(), "example": receipt}},
@@ -156,8 +232,10 @@ def _describe_operation(operation_id: str, summary: str, description: str, query
 
 def _switches(time: str) -> list[Schema]:
     described = {
-        "historical": f"Place each record in the hour that its `{time}` says (required then) instead of the hour in which it is received.",
-        "first_time_counts": f"A record that is sent again with another `{time}` is a duplicate, whose stored time stays, and no conflict.",
+        "historical": f"Place each record in the hour that its `{time}` says (required then) instead of the "
+        "hour in which it is received.",
+        "first_time_counts": f"A record that is sent again with another `{time}` is a duplicate, whose "
+        "stored time stays, and no conflict.",
         "assume_utc": f"A `{time}` without an offset is UTC, and is not refused.",
     }
     return [
@@ -184,6 +262,10 @@ def _receipt_schema() -> Schema:
         rejected=COUNT | {"description": "Conflicts are among them, and listed apart."},
         rejections=array_of(rejection),
         conflicts=array_of(conflict),
-        rounded_probabilities=COUNT | {"description": "Records whose probability lies within 0.000001 of [0, 1] and is stored as 0 or 1."},
-        warnings=array_of(warning) | {"description": "Stored labels and predictions that are in no outcome list."},
+        rounded_probabilities=COUNT
+        | {
+            "description": "Records whose probability lies within 0.000001 of [0, 1] and is stored as 0 or 1."
+        },
+        warnings=array_of(warning)
+        | {"description": "Stored labels and predictions that are in no outcome list."},
     )

@@ -25,7 +25,8 @@ async def test_records(
     now: NowIn,
     body: Annotated[dict[str, Any], Body(description=_AS_LOGGED, examples=[_EXAMPLE])],
 ) -> RecordTestOut:
-    """Checks payload records by the deployment's columns and returns the reason for each refusal. Nothing is stored, and nothing counts.
+    """Checks payload records by the deployment's columns and returns the reason for each refusal. Nothing is
+    stored, and nothing counts.
 
     Ids that are stored already are not looked for.
     """

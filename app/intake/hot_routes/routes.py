@@ -96,7 +96,9 @@ class IngestionRoutes:
                 return
         await self._app(scope, receive, send)
 
-    async def _respond(self, route: _Route, deployment_id: str, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _respond(
+        self, route: _Route, deployment_id: str, scope: Scope, receive: Receive, send: Send
+    ) -> None:
         began = monotonic_seconds()
         # Of a header that is sent twice the last counts.
         headers: dict[bytes, bytes] = dict(scope["headers"])
@@ -109,17 +111,27 @@ class IngestionRoutes:
         except ClientGone:
             return
         except Exception:  # an unforeseen error is logged once, and answered
-            log.exception("request failed", method=scope["method"], route=route.template, request_id=request_id)
+            log.exception(
+                "request failed", method=scope["method"], route=route.template, request_id=request_id
+            )
             answer = unexpected_response(request_id)
         answer.headers["x-request-id"] = request_id
         if answer.status_code != HTTPStatus.OK:
-            answer.headers.update(SAFE_HEADERS)  # nothing that a browser could misread, and each header costs time
+            answer.headers.update(
+                SAFE_HEADERS
+            )  # nothing that a browser could misread, and each header costs time
         await answer(scope, receive, send)
         http_requests.labels("POST", route.template, str(answer.status_code)).inc()
         http_seconds.labels(route.template).observe(monotonic_seconds() - began)
 
     async def _answer(
-        self, route: _Route, deployment_id: str, scope: Scope, headers: dict[bytes, bytes], receive: Receive, request_id: str
+        self,
+        route: _Route,
+        deployment_id: str,
+        scope: Scope,
+        headers: dict[bytes, bytes],
+        receive: Receive,
+        request_id: str,
     ) -> Response:
         sent = headers.get(b"authorization")
         authorization = sent.decode("latin-1") if sent else None
@@ -139,7 +151,13 @@ class IngestionRoutes:
         try:
             self._limits.admit_request(principal.actor, len(body))
             request = LogRequest(
-                body=body, encoding=encoding, is_csv=is_csv, charset=charset, actor=principal.actor, source=source, **options
+                body=body,
+                encoding=encoding,
+                is_csv=is_csv,
+                charset=charset,
+                actor=principal.actor,
+                source=source,
+                **options,
             )
             receipt = await route.log(deployment_id, request, now=utc_now())
             self._limits.note_stored(
@@ -183,18 +201,32 @@ def refuse_all(
     conflicting: str = "id",
 ) -> Response:
     """Problem document of a request of which nothing is stored, with the receipt's members."""
-    faults = [FieldProblem(f"{noun}s[{refused.index}].{refused.field}", refused.reason) for refused in receipt.rejections]
-    faults += [FieldProblem(f"{noun}s[{conflict.index}].{conflicting}", conflict.reason) for conflict in receipt.conflicts]
-    lead = f"The {noun} was not stored." if len(faults) == 1 else f"None of the {len(faults):,} {noun}s was stored. The first:"
+    faults = [
+        FieldProblem(f"{noun}s[{refused.index}].{refused.field}", refused.reason)
+        for refused in receipt.rejections
+    ]
+    faults += [
+        FieldProblem(f"{noun}s[{conflict.index}].{conflicting}", conflict.reason)
+        for conflict in receipt.conflicts
+    ]
+    lead = (
+        f"The {noun} was not stored."
+        if len(faults) == 1
+        else f"None of the {len(faults):,} {noun}s was stored. The first:"
+    )
     detail = f"{lead} {faults[0].field}: {faults[0].message}"
-    return build_problem_response(KINDS[error], detail, request_id, problems=faults[:_MOST_ERRORS], **receipt_members(receipt, stored))
+    return build_problem_response(
+        KINDS[error], detail, request_id, problems=faults[:_MOST_ERRORS], **receipt_members(receipt, stored)
+    )
 
 
 def _is_csv(route: _Route, headers: Mapping[bytes, bytes]) -> bool:
     media_type = _read_header(headers, b"content-type").partition(";")[0].strip()
     if route.takes_csv and media_type == _CSV:
         return True
-    if media_type not in _JSON and not (media_type.startswith("application/") and media_type.endswith("+json")):
+    if media_type not in _JSON and not (
+        media_type.startswith("application/") and media_type.endswith("+json")
+    ):
         expected = f"application/json{' or text/csv' if route.takes_csv else ''}"
         raise UnsupportedMediaType(f"Send the content type {expected}; found {media_type!r}.")
     return False

@@ -1,4 +1,6 @@
-"""Azure's model data collector: CloudEvents as JSON lines, joined by id. Frames of custom logging, or bodies of payload logging."""
+"""Azure's model data collector: CloudEvents as JSON lines, joined by id. Frames of custom logging, or
+bodies of payload logging.
+"""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -20,7 +22,9 @@ def _read_half(event: dict[str, Any], file: InputFile, line: int, subject: Impor
     # Its `collectdatatype` is the class of the frame.
     kind = str(event.get("type") or "").rpartition(".")[2]
     if kind not in (*_INPUTS, *_OUTPUTS):
-        raise RowRefused("type", f"must end in {', '.join((*_INPUTS, *_OUTPUTS))}, found {shown(event.get('type'))}")
+        raise RowRefused(
+            "type", f"must end in {', '.join((*_INPUTS, *_OUTPUTS))}, found {shown(event.get('type'))}"
+        )
     rows = event.get("data")
     if not isinstance(rows, list | dict):
         # Large and binary bodies are stored elsewhere.
@@ -32,7 +36,10 @@ def _read_half(event: dict[str, Any], file: InputFile, line: int, subject: Impor
     if isinstance(rows, list) and not is_request:
         # An output of one column is the prediction.
         name = subject.outputs.prediction
-        rows = [{name: next(iter(row.values()))} if isinstance(row, dict) and len(row) == 1 else row for row in rows]
+        rows = [
+            {name: next(iter(row.values()))} if isinstance(row, dict) and len(row) == 1 else row
+            for row in rows
+        ]
     return Half(
         call=call,
         is_request=is_request,

@@ -39,16 +39,24 @@ class BentoSchema:
 def read_bento_schema(file: InputFile) -> BentoSchema:
     lines = [line for _, line in file.json_lines() if not isinstance(line, RowRefused)]
     columns = lines[-1].get("columns") if lines else None
-    if not isinstance(columns, list) or not all(isinstance(column, dict) and isinstance(column.get("name"), str) for column in columns):
+    if not isinstance(columns, list) or not all(
+        isinstance(column, dict) and isinstance(column.get("name"), str) for column in columns
+    ):
         raise InvalidInput.of(file.name, "is not a schema file of BentoML's monitor: it has no columns")
     features, predictions, targets = (
-        [column for column in columns if column.get("role") == role] for role in ("feature", "prediction", "target")
+        [column for column in columns if column.get("role") == role]
+        for role in ("feature", "prediction", "target")
     )
     if len(predictions) != 1:
-        raise InvalidInput.of(file.name, f"must have one column of the role prediction, found {len(predictions)}")
+        raise InvalidInput.of(
+            file.name, f"must have one column of the role prediction, found {len(predictions)}"
+        )
     for column in (*features, *predictions):
         if column.get("type") not in _TYPES:
-            raise InvalidInput.of(f"{file.name} {column['name']:.50}", f"must be {' or '.join(_TYPES)}, found {column.get('type')!r:.50}")
+            raise InvalidInput.of(
+                f"{file.name} {column['name']:.50}",
+                f"must be {' or '.join(_TYPES)}, found {column.get('type')!r:.50}",
+            )
     about = lines[-1].get("meta_data")
     about = about if isinstance(about, dict) else {}
     return BentoSchema(

@@ -29,7 +29,9 @@ class ImportReportOut(Out):
             "earliest": "2026-03-01T09:00:12Z",
             "latest": "2026-03-01T09:59:48Z",
             "reasons": {"features.Age: must be a whole number": 1},
-            "rejections": [{"line": 17, "field": "features.Age", "reason": "must be a whole number, found 'young'"}],
+            "rejections": [
+                {"line": 17, "field": "features.Age", "reason": "must be a whole number, found 'young'"}
+            ],
             "warnings": {"label: '>50K.' is in neither outcome list; did you mean '>50K'?": 12},
         }
     )

@@ -11,7 +11,9 @@ from .import_subject import ImportRow
 
 @frozen(kw_only=True)
 class Half:
-    """A request or an answer, and its place. `time` is that of the call, if stated; a request's counts first."""
+    """A request or an answer, and its place. `time` is that of the call, if stated; a request's counts
+    first.
+    """
 
     call: str
     is_request: bool
@@ -27,28 +29,41 @@ class Halves:
         database.execute("PRAGMA journal_mode = OFF")
         database.execute("PRAGMA synchronous = OFF")
         database.execute(
-            "CREATE TABLE halves (call TEXT, is_request INTEGER, body BLOB, file TEXT, line INTEGER, time TEXT,"
+            "CREATE TABLE halves (call TEXT, is_request INTEGER, body BLOB, file TEXT, line INTEGER, time "
+            "TEXT,"
             " no INTEGER PRIMARY KEY AUTOINCREMENT, UNIQUE (call, is_request))"
         )
 
     def match(self, half: Half) -> Half | None:
         """Returns the other half, or None if this one has to wait. A repeated half is dropped."""
         key = (half.call, not half.is_request)
-        row = self._database.execute("SELECT body, file, line, time FROM halves WHERE call = ? AND is_request = ?", key).fetchone()
+        row = self._database.execute(
+            "SELECT body, file, line, time FROM halves WHERE call = ? AND is_request = ?", key
+        ).fetchone()
         if row is not None:
             self._database.execute("DELETE FROM halves WHERE call = ? AND is_request = ?", key)
             body, file, line, time = row
-            return Half(call=half.call, is_request=not half.is_request, body=body, file=file, line=line, time=time)
+            return Half(
+                call=half.call, is_request=not half.is_request, body=body, file=file, line=line, time=time
+            )
         self._database.execute(
-            "INSERT OR IGNORE INTO halves (call, is_request, body, file, line, time) VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT OR IGNORE INTO halves (call, is_request, body, file, line, time) VALUES (?, ?, ?, ?, ?, "
+            "?)",
             (half.call, half.is_request, half.body, half.file, half.line, half.time),
         )
         return None
 
     def orphans(self) -> Iterator[ImportRow]:
-        for is_request, file, line in self._database.execute("SELECT is_request, file, line FROM halves ORDER BY no"):
+        for is_request, file, line in self._database.execute(
+            "SELECT is_request, file, line FROM halves ORDER BY no"
+        ):
             present, missing = ("request", "answer") if is_request else ("answer", "request")
-            yield ImportRow(file=file, line=line, field="id", reason=f"is of a {present} whose {missing} is in none of the files")
+            yield ImportRow(
+                file=file,
+                line=line,
+                field="id",
+                reason=f"is of a {present} whose {missing} is in none of the files",
+            )
 
 
 @contextmanager

@@ -17,7 +17,10 @@ from ...statistics.intervals.verdicts import Verdict
 _PREFIX = "Clarify "
 
 CLARIFY_KEYS = {
-    alias.removeprefix(_PREFIX): key for key, metric in CATALOGUE.items() for alias in metric.aliases if alias.startswith(_PREFIX)
+    alias.removeprefix(_PREFIX): key
+    for key, metric in CATALOGUE.items()
+    for alias in metric.aliases
+    if alias.startswith(_PREFIX)
 }
 
 _T = TypeVar("_T", list[Any], JsonObject)
@@ -45,7 +48,10 @@ def limits_of_baseline(constraints: object) -> dict[str, dict[str, dict[str, flo
 
     return {
         facet: {
-            key: {"lower": 1 / distance if key == IMPACT else None if CATALOGUE[key].lowest == 0 else -distance, "upper": distance}
+            key: {
+                "lower": 1 / distance if key == IMPACT else None if CATALOGUE[key].lowest == 0 else -distance,
+                "upper": distance,
+            }
             for key, distance in of_facet.items()
         }
         for facet, of_facet in distances.items()
@@ -79,7 +85,8 @@ _METHODS = ("pre_training_bias", "post_training_bias")
 class ClarifyChoices:
     """Answers to what an analysis configuration leaves open.
 
-    `thresholds` and `categories` are numeric facets whose one value is a threshold, or a category: Clarify decides by the data.
+    `thresholds` and `categories` are numeric facets whose one value is a threshold, or a category: Clarify
+    decides by the data.
     """
 
     thresholds: frozenset[str] = frozenset()
@@ -90,7 +97,9 @@ class ClarifyChoices:
 
 @frozen
 class TranslatedMonitor:
-    """A monitor's definition. Answers are scores of the class 1 from `score_threshold` on, where the outcomes are 1 and 0."""
+    """A monitor's definition. Answers are scores of the class 1 from `score_threshold` on, where the
+    outcomes are 1 and 0.
+    """
 
     body: JsonObject
     notes: list[str]
@@ -109,7 +118,12 @@ class ClarifyConfig:
         self._facets: list[JsonObject] = facets
 
     def monitor(
-        self, schema: RecordSchema, outputs: OutputFields, problem_type: ProblemType, choices: ClarifyChoices, constraints: object = None
+        self,
+        schema: RecordSchema,
+        outputs: OutputFields,
+        problem_type: ProblemType,
+        choices: ClarifyChoices,
+        constraints: object = None,
     ) -> TranslatedMonitor:
         notes: list[str] = []
         favourable, unfavourable = self._outcomes(outputs, problem_type, choices)
@@ -119,8 +133,13 @@ class ClarifyConfig:
             name = self._name(facet.get("name_or_index"), f"facet[{position}].name_or_index")
             column = schema.column(name)
             if column is None:
-                raise InvalidInput.of(f"analysis_config.facet[{position}]", f"names {name!r:.100}, which is no column of the deployment")
-            attribute = monitored_attribute(column, facet.get("value_or_threshold"), choices, f"analysis_config.facet[{position}]", notes)
+                raise InvalidInput.of(
+                    f"analysis_config.facet[{position}]",
+                    f"names {name!r:.100}, which is no column of the deployment",
+                )
+            attribute = monitored_attribute(
+                column, facet.get("value_or_threshold"), choices, f"analysis_config.facet[{position}]", notes
+            )
             if name in limits:
                 attribute["metric_limits"] = limits[name]
             attributes.append(attribute)
@@ -132,7 +151,8 @@ class ClarifyConfig:
             body["metrics"] = metrics
         if not limits:
             notes.append(
-                "No baseline was given: the disparate impact is judged by the four-fifths rule, other metrics by their usual limits."
+                "No baseline was given: the disparate impact is judged by the four-fifths rule, other "
+                "metrics by their usual limits."
             )
         threshold = None
         if problem_type is ProblemType.BINARY and {*favourable, *unfavourable} == {0, 1}:
@@ -142,11 +162,17 @@ class ClarifyConfig:
     def _name(self, name_or_index: object, where: str) -> str:
         if isinstance(name_or_index, str):
             return name_or_index
-        if isinstance(name_or_index, int) and not isinstance(name_or_index, bool) and 0 <= name_or_index < len(self._headers):
+        if (
+            isinstance(name_or_index, int)
+            and not isinstance(name_or_index, bool)
+            and 0 <= name_or_index < len(self._headers)
+        ):
             return str(self._headers[name_or_index])
         raise InvalidInput.of(f"analysis_config.{where}", "must be a name, or a position among the headers")
 
-    def _outcomes(self, outputs: OutputFields, problem_type: ProblemType, choices: ClarifyChoices) -> tuple[list[Any], list[Any]]:
+    def _outcomes(
+        self, outputs: OutputFields, problem_type: ProblemType, choices: ClarifyChoices
+    ) -> tuple[list[Any], list[Any]]:
         where = "analysis_config.label_values_or_threshold"
         values = _require_values(self._config.get("label_values_or_threshold"), where)
         if problem_type is ProblemType.REGRESSION:
@@ -158,7 +184,9 @@ class ClarifyConfig:
         if not unfavourable and values in ([1], [0]):
             unfavourable = [1 - values[0]]
         if not unfavourable:
-            raise InvalidInput.of("unfavourable", "must be given: the configuration names the favourable labels only")
+            raise InvalidInput.of(
+                "unfavourable", "must be given: the configuration names the favourable labels only"
+            )
         return values, unfavourable
 
     def _score_threshold(self, choices: ClarifyChoices, notes: list[str]) -> float:
@@ -166,7 +194,9 @@ class ClarifyConfig:
         stated = configured if choices.score_threshold is None else choices.score_threshold
         threshold = _HALF if stated is None else stated
         if not is_number(threshold) or not 0 < threshold <= 1:
-            raise InvalidInput.of("probability_threshold", f"must be a number above 0 and at most 1, found {threshold!r:.50}")
+            raise InvalidInput.of(
+                "probability_threshold", f"must be a number above 0 and at most 1, found {threshold!r:.50}"
+            )
         notes.append(
             f"An answer between 0 and 1 is read as a score: the prediction is 1 from {threshold:g} on, else 0"
             f" ({'the default' if stated is None else 'probability_threshold'})."
@@ -213,34 +243,50 @@ def list_violations(config: object, measurements: Iterable[Mapping[str, Any]]) -
     }
 
 
-def monitored_attribute(column: Column, listed: object, choices: ClarifyChoices, where: str, notes: list[str]) -> JsonObject:
+def monitored_attribute(
+    column: Column, listed: object, choices: ClarifyChoices, where: str, notes: list[str]
+) -> JsonObject:
     where, name = f"{where}.value_or_threshold", column.name
     if listed is None:
         raise InvalidInput.of(where, "is missing: name the values of the monitored groups")
     values = _require_values(listed, where)
     if column.kind is FieldKind.CATEGORICAL or len(values) > 1 or name in choices.categories:
         # Some versions of the SDK write text only.
-        read: Callable[[Any], Any] = {FieldType.STRING: str, FieldType.INTEGER: int, FieldType.NUMBER: float}.get(
-            column.type, lambda value: value
-        )
+        read: Callable[[Any], Any] = {
+            FieldType.STRING: str,
+            FieldType.INTEGER: int,
+            FieldType.NUMBER: float,
+        }.get(column.type, lambda value: value)
         try:
             return {"feature": name, "monitored": list(map(read, values))}
         except ValueError as error:
-            raise InvalidInput.of(where, f"must be of the type {column.type.value}, like the column") from error
+            raise InvalidInput.of(
+                where, f"must be of the type {column.type.value}, like the column"
+            ) from error
     if name not in choices.thresholds:
         raise InvalidInput.of(
             where,
-            f"may be a threshold or a category of the numeric column {name!r:.100}, which Clarify decides by the data: import with"
-            f" --threshold {name} if values above {values[0]} are monitored, with --category {name} if {values[0]} itself is",
+            f"may be a threshold or a category of the numeric column {name!r:.100}, which Clarify decides "
+            "by the data: import with"
+            f" --threshold {name} if values above {values[0]} are monitored, with --category {name} if "
+            f"{values[0]} itself is",
         )
     threshold = _number(values, where)
-    least: float = math.floor(threshold) + 1 if column.type is FieldType.INTEGER else math.nextafter(threshold, math.inf)
-    notes.append(f"{name}: values above {threshold:g} are monitored, {threshold:g} and below are the reference.")
+    least: float = (
+        math.floor(threshold) + 1 if column.type is FieldType.INTEGER else math.nextafter(threshold, math.inf)
+    )
+    notes.append(
+        f"{name}: values above {threshold:g} are monitored, {threshold:g} and below are the reference."
+    )
     return {"feature": name, "monitored": [[least, OPEN_END]], "reference": [[-OPEN_END, threshold]]}
 
 
 def _require_values(values: object, where: str) -> list[Any]:
-    if not isinstance(values, list) or not values or not all(isinstance(value, str | int | float | bool) for value in values):
+    if (
+        not isinstance(values, list)
+        or not values
+        or not all(isinstance(value, str | int | float | bool) for value in values)
+    ):
         raise InvalidInput.of(where, "must be an array of at least one value")
     return values
 

@@ -21,13 +21,17 @@ def read_databricks(files: Sequence[InputFile], subject: ImportSubject) -> Itera
             yield row if row.record is None else replace(row, fraction=row.record.get("sample_rate", 1.0))
 
 
-def _read_row(reader: LoggedCallReader, file: InputFile, subject: ImportSubject, row: JsonObject, _: int) -> list[JsonObject]:
+def _read_row(
+    reader: LoggedCallReader, file: InputFile, subject: ImportSubject, row: JsonObject, _: int
+) -> list[JsonObject]:
     fraction = 1.0 if row.get("sampling_fraction") is None else row["sampling_fraction"]
     if not is_number(fraction) or not 0 < fraction <= 1:
         raise RowRefused("sampling_fraction", f"must lie within (0, 1], found {shown(fraction)}")
     status = row.get("status_code")
     if status not in (None, _OK):
-        raise RowRefused("status_code", f"must be 200, or the model gave no prediction, found {shown(status)}")
+        raise RowRefused(
+            "status_code", f"must be 200, or the model gave no prediction, found {shown(status)}"
+        )
     call = row.get("client_request_id") or row.get("databricks_request_id")
     if not isinstance(call, str):
         raise RowRefused("databricks_request_id", "is missing")

@@ -12,7 +12,15 @@ from ...base.values import plain_cell, quote_names
 from ...domain.arrival import LogKind
 from ...domain.cells import parse_label, parse_probability, parse_text
 from ...domain.deployment import Column
-from .import_subject import MAX_LINE_BYTES, ImportRow, ImportSubject, InputFile, NumberedRows, RowRefused, read_time
+from .import_subject import (
+    MAX_LINE_BYTES,
+    ImportRow,
+    ImportSubject,
+    InputFile,
+    NumberedRows,
+    RowRefused,
+    read_time,
+)
 from .logged_calls import read_rows
 
 _IDS = ("id", "record_id")
@@ -24,7 +32,14 @@ Cell = Callable[[Any, Column], Any]
 class FlatTable:
     """Rows of columns; `scalar` reads labels, `cell` the rest."""
 
-    def __init__(self, names: Sequence[str], subject: ImportSubject, file: InputFile, cell: Cell, scalar: Callable[[Any], Any]) -> None:
+    def __init__(
+        self,
+        names: Sequence[str],
+        subject: ImportSubject,
+        file: InputFile,
+        cell: Cell,
+        scalar: Callable[[Any], Any],
+    ) -> None:
         self._subject, self._file, self._cell, self._scalar = subject, file, cell, scalar
         schema, outputs, column_names = subject.schema, subject.outputs, subject.columns
         columns = {column.name for column in (*schema.features, *schema.meta)}
@@ -40,12 +55,19 @@ class FlatTable:
             self._require("label", self.label)
         else:
             self._prediction = self._pick(column_names.prediction, (outputs.prediction, "prediction"), free)
-            self._probability = self._pick(column_names.probability, (outputs.probability or "probability", "probability"), free)
-            self.label = self._pick(column_names.label, () if outputs.label is None else (outputs.label,), free)
+            self._probability = self._pick(
+                column_names.probability, (outputs.probability or "probability", "probability"), free
+            )
+            self.label = self._pick(
+                column_names.label, () if outputs.label is None else (outputs.label,), free
+            )
             self._require("prediction", self._prediction)
             missing = [column.name for column in schema.features if column.name not in self._names]
             if missing:
-                raise InvalidInput.of(file.name, f"has no column {missing[0]!r:.200}, which is a feature; it has {quote_names(names)}")
+                raise InvalidInput.of(
+                    file.name,
+                    f"has no column {missing[0]!r:.200}, which is a feature; it has {quote_names(names)}",
+                )
 
     def records(self, row: JsonObject, _: int) -> list[JsonObject]:
         """Returns the native record of a row."""
@@ -56,9 +78,13 @@ class FlatTable:
             record["meta"] = {column.name: cell(row[column.name], column) for column in self._meta}
         if self._id is not None:
             value = plain_cell(row[self._id])
-            record["id"] = str(value) if isinstance(value, int) and not isinstance(value, bool) else value or None
+            record["id"] = (
+                str(value) if isinstance(value, int) and not isinstance(value, bool) else value or None
+            )
         name = self._subject.time_name
-        record[name] = read_time(None if self._time is None else row[self._time], self._time or name, self._file, self._subject)
+        record[name] = read_time(
+            None if self._time is None else row[self._time], self._time or name, self._file, self._subject
+        )
         if self.label is not None:
             record["label"] = scalar(row[self.label])
         if self._subject.kind is LogKind.PAYLOAD and self._prediction is not None:
@@ -70,18 +96,26 @@ class FlatTable:
     def _pick(self, chosen: str | None, usual: Sequence[str], free: Sequence[str]) -> str | None:
         if chosen is not None:
             if chosen not in self._names:
-                raise InvalidInput.of(self._file.name, f"has no column {chosen!r:.200}; it has {quote_names(sorted(self._names))}")
+                raise InvalidInput.of(
+                    self._file.name,
+                    f"has no column {chosen!r:.200}; it has {quote_names(sorted(self._names))}",
+                )
             return chosen
         return next((name for name in usual if name in free), None)
 
     def _require(self, what: str, column: str | None) -> None:
         if column is None:
             columns = quote_names(sorted(self._names))
-            raise InvalidInput.of(self._file.name, f"has no column of the {what}; name it with --{what}-column. It has {columns}")
+            raise InvalidInput.of(
+                self._file.name,
+                f"has no column of the {what}; name it with --{what}-column. It has {columns}",
+            )
 
 
 def read_csv(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
-    columns = [subject.columns.label or "label"] if subject.kind is LogKind.FEEDBACK else subject.feature_names
+    columns = (
+        [subject.columns.label or "label"] if subject.kind is LogKind.FEEDBACK else subject.feature_names
+    )
     read_label = partial(parse_label, is_text=subject.lists_texts)
     for file in files:
         reader = _Numbered(file)
@@ -90,7 +124,9 @@ def read_csv(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[Imp
             header = next(lines, [])
             if len(set(header)) < len(header):
                 raise InvalidInput.of(file.name, "names a column twice in its header")
-            table = FlatTable(header, subject, file, lambda text, column: parse_text(text, column.sent), read_label)
+            table = FlatTable(
+                header, subject, file, lambda text, column: parse_text(text, column.sent), read_label
+            )
             yield from read_rows(file, _read_lines(reader, lines, header), table.records)
         except csv.Error as error:
             raise InvalidInput.of(f"{file.name} line {reader.number}", f"is not CSV ({error})") from error
@@ -112,7 +148,9 @@ def read_parquet(files: Sequence[InputFile], subject: ImportSubject) -> Iterator
             if isinstance(row, RowRefused):
                 yield row.row_at(file.name, number)
                 continue
-            table = table or FlatTable(list(row), subject, file, lambda value, _: plain_cell(value), plain_cell)
+            table = table or FlatTable(
+                list(row), subject, file, lambda value, _: plain_cell(value), plain_cell
+            )
             yield from read_rows(file, iter([(number, row)]), table.records)
 
 
@@ -123,7 +161,9 @@ def read_json_lines(files: Sequence[InputFile], subject: ImportSubject) -> Itera
 
 
 def _convert_row(subject: ImportSubject, file: InputFile, row: JsonObject, number: int) -> list[JsonObject]:
-    if isinstance(row.get("features"), dict) or (subject.kind is LogKind.FEEDBACK and row.keys() <= _FEEDBACK_MEMBERS):
+    if isinstance(row.get("features"), dict) or (
+        subject.kind is LogKind.FEEDBACK and row.keys() <= _FEEDBACK_MEMBERS
+    ):
         name = subject.time_name
         # The service refuses unknown members by name.
         return [{**row, name: read_time(row.get(name), name, file, subject)}]
@@ -135,7 +175,9 @@ def _convert_row(subject: ImportSubject, file: InputFile, row: JsonObject, numbe
 
 
 class _Numbered:
-    """Lines as text for the CSV reader; `number` is that of the last one, `record_bytes` of those since it was set to 0."""
+    """Lines as text for the CSV reader; `number` is that of the last one, `record_bytes` of those since it
+    was set to 0.
+    """
 
     def __init__(self, file: InputFile) -> None:
         self._file = file.name
@@ -149,7 +191,9 @@ class _Numbered:
         self.number, line = next(self._lines)
         self.record_bytes += len(line)
         if self.record_bytes > MAX_LINE_BYTES:
-            reason = f"is in a record of more than {MAX_LINE_BYTES // 2**20} MiB. Is a quote missing before it?"
+            reason = (
+                f"is in a record of more than {MAX_LINE_BYTES // 2**20} MiB. Is a quote missing before it?"
+            )
             raise InvalidInput.of(f"{self._file} line {self.number}", reason)
         return line.decode()
 

@@ -64,7 +64,11 @@ def find_layout(files: Sequence[InputFile], chosen: ImportLayout | None, kind: L
     for file in files[1:] if chosen is None else ():
         other_layout = _detect_layout(file)
         if other_layout is not layout:
-            raise InvalidInput.of(file.name, f"is {other_layout.words}, unlike {files[0].name}, which is {layout.words}; import them apart")
+            raise InvalidInput.of(
+                file.name,
+                f"is {other_layout.words}, unlike {files[0].name}, which is {layout.words}; import them "
+                "apart",
+            )
     if kind is LogKind.FEEDBACK and layout in _WITHOUT_LABELS:
         raise InvalidInput.of("layout", f"{layout.value} holds no labels; import it as payload")
     return layout

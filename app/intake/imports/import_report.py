@@ -29,8 +29,8 @@ class RejectedRow:
 class ImportReport:
     """Numbers of rows: read = accepted + duplicate + rejected.
 
-    A duplicate was stored before. A rounded probability, a hair outside [0, 1], became 0 or 1. `rejections` are the first, `warnings` rows
-    that no figure counts. Times are ISO 8601 in UTC.
+    A duplicate was stored before. A rounded probability, a hair outside [0, 1], became 0 or 1.
+    `rejections` are the first, `warnings` rows that no figure counts. Times are ISO 8601 in UTC.
     """
 
     read: int = 0
@@ -58,9 +58,19 @@ class ImportReport:
         self.latest = max(self.latest or text, text)
 
     def members(self) -> JsonObject:
-        return vars(self) | {"reasons": dict(self.reasons.most_common()), "rejections": list(map(asdict, self.rejections))}
+        return vars(self) | {
+            "reasons": dict(self.reasons.most_common()),
+            "rejections": list(map(asdict, self.rejections)),
+        }
 
     @classmethod
     def of(cls, members: JsonObject) -> "ImportReport":
         rejections = [RejectedRow(**row) for row in members["rejections"]]
-        return cls(**members | {"reasons": Counter(members["reasons"]), "rejections": rejections, "warnings": Counter(members["warnings"])})
+        return cls(
+            **members
+            | {
+                "reasons": Counter(members["reasons"]),
+                "rejections": rejections,
+                "warnings": Counter(members["warnings"]),
+            }
+        )

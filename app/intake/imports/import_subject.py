@@ -40,10 +40,12 @@ class ColumnNames:
 
 @frozen(kw_only=True)
 class ImportSubject:
-    """A deployment as an import sees it, and the importer's choices. `lists_texts`: the outcomes of its monitor are texts.
+    """A deployment as an import sees it, and the importer's choices. `lists_texts`: the outcomes of its
+    monitor are texts.
 
-    `at` is the time of records without one. Times without an offset are refused, unless `times` has a zone. `tally` counts those read.
-    Bodies are tried in the format of the `endpoint` first. With a `score_threshold`, a prediction between 0 and 1 is a score.
+    `at` is the time of records without one. Times without an offset are refused, unless `times` has a
+    zone. `tally` counts those read. Bodies are tried in the format of the `endpoint` first. With a
+    `score_threshold`, a prediction between 0 and 1 is a score.
     """
 
     kind: LogKind
@@ -107,7 +109,13 @@ class InputFile:
         InvalidInput: it is text of another encoding.
     """
 
-    def __init__(self, name: str, open_file: Callable[[], AbstractContextManager[BinaryIO]], size: int, encoding: str = UTF_8) -> None:
+    def __init__(
+        self,
+        name: str,
+        open_file: Callable[[], AbstractContextManager[BinaryIO]],
+        size: int,
+        encoding: str = UTF_8,
+    ) -> None:
         self.name = name
         self.size = size
         self.bytes_read = 0
@@ -145,14 +153,18 @@ class InputFile:
         """Yields line numbers, from 1, and lines."""
         self.bytes_read = 0
         with self._open() as file:
-            text = io.TextIOWrapper(file, "utf-8-sig" if self._encoding == UTF_8 else self._encoding, newline="\n")
+            text = io.TextIOWrapper(
+                file, "utf-8-sig" if self._encoding == UTF_8 else self._encoding, newline="\n"
+            )
             number = 0
             try:
                 while line := text.readline(MAX_LINE_BYTES + 1).encode():
                     number += 1
                     self.bytes_read += len(line)
                     if len(line) > MAX_LINE_BYTES:
-                        raise InvalidInput.of(f"{self.name} line {number}", f"is longer than {MAX_LINE_BYTES // 2**20} MiB")
+                        raise InvalidInput.of(
+                            f"{self.name} line {number}", f"is longer than {MAX_LINE_BYTES // 2**20} MiB"
+                        )
                     yield number, line
             finally:
                 # Where the reader stopped early, the file may be closed already.
@@ -169,13 +181,21 @@ class InputFile:
                 decoded = decoded_json(line)
             except InvalidInput as error:
                 problem = error.problems[0]
-                yield number, RowRefused("line" if problem.field == "body" else problem.field[:_SHOWN], problem.message)
+                yield (
+                    number,
+                    RowRefused(
+                        "line" if problem.field == "body" else problem.field[:_SHOWN], problem.message
+                    ),
+                )
                 continue
             except TooLarge as error:
                 yield number, RowRefused("line", str(error))
                 continue
             for document in decoded if takes_arrays and isinstance(decoded, list) else [decoded]:
-                yield number, document if isinstance(document, dict) else RowRefused("line", "must be a JSON object")
+                yield (
+                    number,
+                    document if isinstance(document, dict) else RowRefused("line", "must be a JSON object"),
+                )
 
     def parquet_rows(self) -> NumberedRows:
         self.bytes_read = 0
@@ -234,7 +254,9 @@ def _read_rows(batch: pa.RecordBatch) -> list[JsonObject | RowRefused]:
             try:
                 row[name] = column[position].as_py()
             except _DAMAGED as error:
-                rows.append(RowRefused(printable(name)[:_SHOWN], f"cannot be read ({printable(str(error))[:_SHOWN]})"))
+                rows.append(
+                    RowRefused(printable(name)[:_SHOWN], f"cannot be read ({printable(str(error))[:_SHOWN]})")
+                )
                 break
         else:
             rows.append(row)
@@ -247,12 +269,16 @@ def shown(value: object) -> str:
 
 
 def read_time(value: Any, where: str, file: InputFile, subject: ImportSubject) -> str | None:  # noqa: ANN401 - any cell
-    """Returns a stated time as ISO 8601 in UTC; of an empty cell the given time, else the hour of the file's path."""
+    """Returns a stated time as ISO 8601 in UTC; of an empty cell the given time, else the hour of the
+    file's path.
+    """
     usual = subject.at or file.hour_of_path
     if value in (None, "") and usual is not None:
         return usual.isoformat()
     # Columns of whole numbers become floats where one is missing.
-    text = "" if value is None else str(int(value) if isinstance(value, float) and value.is_integer() else value)
+    text = (
+        "" if value is None else str(int(value) if isinstance(value, float) and value.is_integer() else value)
+    )
     reading = subject.times.read(text)
     is_day = reading.is_date and subject.times.form is None
     reason = Impossible.NO_HOUR if is_day else reading.reason
@@ -260,7 +286,12 @@ def read_time(value: Any, where: str, file: InputFile, subject: ImportSubject) -
     if reason is Impossible.NO_TIME:
         return None
     if reason is not None:
-        raise RowRefused(where, f"must be a time as ISO 8601, such as 2030-01-31T12:00:00Z, found {shown(value)}, {reason}")
+        raise RowRefused(
+            where, f"must be a time as ISO 8601, such as 2030-01-31T12:00:00Z, found {shown(value)}, {reason}"
+        )
     if not reading.is_placed:
-        raise RowRefused(where, f"must state its offset from UTC, found {shown(value)}; or import with the offset of such times")
+        raise RowRefused(
+            where,
+            f"must state its offset from UTC, found {shown(value)}; or import with the offset of such times",
+        )
     return reading.at.isoformat()

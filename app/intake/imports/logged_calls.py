@@ -35,7 +35,9 @@ class LoggedCallReader:
         self._subject = subject
         own_codecs = [] if subject.endpoint is None else [bind_codec(subject.endpoint)]
         self._codecs: list[Codec] = [*own_codecs, *map(codec_for, FINDABLE)]
-        self._columns = CallColumns(subject.schema.features, subject.schema.meta, subject.outputs, may_lack_outputs=True)
+        self._columns = CallColumns(
+            subject.schema.features, subject.schema.meta, subject.outputs, may_lack_outputs=True
+        )
 
     def records(self, call: LoggedCall) -> list[JsonObject]:
         """Returns the records. A call of one row gives it its id, others `{id}-{n}`."""
@@ -60,7 +62,9 @@ class LoggedCallReader:
 
         table = decoded.table
         records = []
-        for position, (record_id, cells) in enumerate(zip(ids_of_call(call.id, len(table)), table.rows, strict=True)):
+        for position, (record_id, cells) in enumerate(
+            zip(ids_of_call(call.id, len(table)), table.rows, strict=True)
+        ):
             row = dict(zip(table.fields, cells, strict=True))
             record: JsonObject = {
                 "id": record_id,
@@ -76,7 +80,9 @@ class LoggedCallReader:
 
 
 def read_bytes(value: Any, where: str, *, encoding: str) -> bytes:  # noqa: ANN401 - any member
-    """Returns the bytes of a logged body; `encoding` is `BASE64`, or any word for text. Raises RowRefused for neither."""
+    """Returns the bytes of a logged body; `encoding` is `BASE64`, or any word for text. Raises RowRefused
+    for neither.
+    """
     if isinstance(value, bytes):
         return value
     if not isinstance(value, str):
@@ -101,7 +107,9 @@ def read_labels(body: bytes, where: str) -> list[Any]:
     return labels
 
 
-def read_rows(file: InputFile, rows: NumberedRows, read: Callable[[JsonObject, int], Iterable[JsonObject]]) -> Iterator[ImportRow]:
+def read_rows(
+    file: InputFile, rows: NumberedRows, read: Callable[[JsonObject, int], Iterable[JsonObject]]
+) -> Iterator[ImportRow]:
     for number, row in rows:
         try:
             if isinstance(row, RowRefused):
@@ -131,7 +139,9 @@ def join_halves(
                 return []
             request, answered = (half, counterpart) if half.is_request else (counterpart, half)
             time = request.time or answered.time
-            return reader.records(LoggedCall(id=half.call, time=time, request=request.body, response=answered.body))
+            return reader.records(
+                LoggedCall(id=half.call, time=time, request=request.body, response=answered.body)
+            )
 
         for file in files:
             yield from read_rows(file, rows_of(file), partial(read, file))

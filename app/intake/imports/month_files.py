@@ -39,7 +39,9 @@ class ExportHead(Struct, frozen=True, kw_only=True):
     @property
     def columns(self) -> list[str]:
         # A feature may be called `id`.
-        return [f"features.{column.name}" for column in self.schema.features] + [f"meta.{column.name}" for column in self.schema.meta]
+        return [f"features.{column.name}" for column in self.schema.features] + [
+            f"meta.{column.name}" for column in self.schema.meta
+        ]
 
     def registration(self, deployment_id: str) -> JsonObject:
         registered: JsonObject = {name: msgspec.to_builtins(getattr(self, name)) for name in _REGISTERED}
@@ -51,15 +53,22 @@ class ExportHead(Struct, frozen=True, kw_only=True):
 
 
 def write_export(path: Path, head: ExportHead, rows: pa.RecordBatchReader) -> int:
-    """Writes the rows, the schema's columns last, through to the disk; returns their number. Only the owner may read it."""
+    """Writes the rows, the schema's columns last, through to the disk; returns their number. Only the
+    owner may read it.
+    """
     fixed = rows.schema.names[: len(rows.schema) - len(head.columns)]
-    fields = [pa.field(name, field.type) for name, field in zip((*fixed, *head.columns), rows.schema, strict=True)]
+    fields = [
+        pa.field(name, field.type) for name, field in zip((*fixed, *head.columns), rows.schema, strict=True)
+    ]
     schema = pa.schema(fields, metadata={_HEAD: msgspec.json.encode(head)})
     written = 0
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
-            with os.fdopen(descriptor, "wb") as sink, pq.ParquetWriter(sink, schema, compression="zstd") as writer:
+            with (
+                os.fdopen(descriptor, "wb") as sink,
+                pq.ParquetWriter(sink, schema, compression="zstd") as writer,
+            ):
                 for batch in rows:
                     writer.write_batch(pa.RecordBatch.from_arrays(batch.columns, schema=schema))
                     written += batch.num_rows
@@ -69,7 +78,9 @@ def write_export(path: Path, head: ExportHead, rows: pa.RecordBatchReader) -> in
             path.unlink()  # it is closed, so a part of the records would look like all
             raise
     except OSError as error:
-        raise SetupError(f"Nothing was written to {path}: {error.strerror or error}. Name another file, or try again.") from error
+        raise SetupError(
+            f"Nothing was written to {path}: {error.strerror or error}. Name another file, or try again."
+        ) from error
     return written
 
 
@@ -78,7 +89,10 @@ def read_head(file: InputFile) -> ExportHead | None:
     try:
         return None if encoded is None else msgspec.json.decode(encoded, type=ExportHead)
     except msgspec.MsgspecError as error:
-        reason = f"has a head of `evenhand export` that was changed, or is of another version of Evenhand ({error})"
+        reason = (
+            "has a head of `evenhand export` that was changed, or is of another version of Evenhand "
+            f"({error})"
+        )
         raise InvalidInput.of(file.name, reason) from error
 
 
@@ -86,35 +100,54 @@ def read_export(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[
     for file in files:
         head = read_head(file)
         if head is None:
-            raise InvalidInput.of(file.name, "is not a file of `evenhand export`: its metadata have no deployment")
+            raise InvalidInput.of(
+                file.name, "is not a file of `evenhand export`: its metadata have no deployment"
+            )
         _require_fit(head, subject, file)
         try:
             yield from read_rows(file, file.parquet_rows(), partial(_convert_row, head, file, subject))
         except KeyError as error:
-            raise InvalidInput.of(file.name, f"has no column {error}, which `evenhand export` writes") from error
+            raise InvalidInput.of(
+                file.name, f"has no column {error}, which `evenhand export` writes"
+            ) from error
 
 
 def _require_fit(head: ExportHead, subject: ImportSubject, file: InputFile) -> None:
     new = "Import it into a new deployment, with evenhand import payload --register"
     if head.kind is not subject.kind:
-        raise InvalidInput.of(file.name, f"holds {head.kind.value} records; import it with evenhand import {head.kind.value}")
+        raise InvalidInput.of(
+            file.name, f"holds {head.kind.value} records; import it with evenhand import {head.kind.value}"
+        )
     for section in ("features", "meta"):
         exported, columns = (
-            {column.name: column.storage for column in getattr(schema, section)} for schema in (head.schema, subject.schema)
+            {column.name: column.storage for column in getattr(schema, section)}
+            for schema in (head.schema, subject.schema)
         )
         if exported.keys() != columns.keys():
             name = min(exported.keys() ^ columns.keys())
-            reason = f"is of another schema: either the file or the deployment alone has {name!r:.200} in its {section}. {new}"
+            reason = (
+                f"is of another schema: either the file or the deployment alone has {name!r:.200} in "
+                f"its {section}. {new}"
+            )
             raise InvalidInput.of(file.name, reason)
         for name, storage in exported.items():
             if storage is not None and storage.kind is StorageKind.PSEUDONYM and columns[name] is not None:
-                reason = f"holds pseudonyms in {section}.{name:.200}, of which the deployment would make others. {new}"
+                reason = (
+                    f"holds pseudonyms in {section}.{name:.200}, of which the deployment would make "
+                    f"others. {new}"
+                )
                 raise InvalidInput.of(file.name, reason)
 
 
-def _convert_row(head: ExportHead, file: InputFile, subject: ImportSubject, row: Mapping[str, Any], _: int) -> list[JsonObject]:
+def _convert_row(
+    head: ExportHead, file: InputFile, subject: ImportSubject, row: Mapping[str, Any], _: int
+) -> list[JsonObject]:
     time = subject.time_name
-    record = {"id": row["id"], time: read_time(row[time], time, file, subject), **{name: _read_json(row, name) for name in _VALUES}}
+    record = {
+        "id": row["id"],
+        time: read_time(row[time], time, file, subject),
+        **{name: _read_json(row, name) for name in _VALUES},
+    }
     for section, columns in (("features", head.schema.features), ("meta", head.schema.meta)):
         # No meta fields differ from missing ones.
         if row[f"has_{section}"]:

@@ -56,8 +56,14 @@ _BODY: dict[str, Any] = {
     },
 }
 
-_TIME_FORMAT = "How times are written: a pattern of strptime such as `%d.%m.%Y %H:%M%z`, or s, ms, us, ns, dotnet, filetime or excel."
-ColumnName = Annotated[str | None, Query(min_length=1, max_length=200, pattern=r"^[^\x00]*$", description="The column of a table.")]
+_TIME_FORMAT = (
+    "How times are written: a pattern of strptime such as `%d.%m.%Y %H:%M%z`, or s, ms, us, ns, "
+    "dotnet, filetime or excel."
+)
+ColumnName = Annotated[
+    str | None,
+    Query(min_length=1, max_length=200, pattern=r"^[^\x00]*$", description="The column of a table."),
+]
 
 
 @router.post("", openapi_extra={"requestBody": _BODY})
@@ -71,7 +77,10 @@ async def import_records(
     *,
     now: NowIn,
     kind: Annotated[LogKind, Query(description="What the file holds.")] = LogKind.PAYLOAD,
-    layout: Annotated[ImportLayout | None, Query(description="The file's layout; without it, it is found from its beginning.")] = None,
+    layout: Annotated[
+        ImportLayout | None,
+        Query(description="The file's layout; without it, it is found from its beginning."),
+    ] = None,
     at: Moment = None,
     time_format: Annotated[str | None, Query(max_length=100, description=_TIME_FORMAT)] = None,
     id_column: ColumnName = None,
@@ -80,20 +89,31 @@ async def import_records(
     probability_column: ColumnName = None,
     label_column: ColumnName = None,
 ) -> ImportReportOut:
-    """Imports a file of records: the file itself as the body. Each record counts for the hour of its own time.
+    """Imports a file of records: the file itself as the body. Each record counts for the hour of its own
+    time.
 
-    The same file may be sent again: what is stored already is reported as `duplicate`. A file of which nothing can be stored is refused,
-    with its rows and fields; of any other one the answer lists the first 1,000 rejected rows. `at` is the time of records that state none.
-    Text that is not UTF-8 names its encoding in the content type (`text/csv; charset=latin-1`).
-    `evenhand import` takes larger files, shows the progress, and continues after an interruption.
+    The same file may be sent again: what is stored already is reported as `duplicate`. A file of which
+    nothing can be stored is refused, with its rows and fields; of any other one the answer lists the first
+    1,000 rejected rows. `at` is the time of records that state none. Text that is not UTF-8 names its
+    encoding in the content type (`text/csv; charset=latin-1`). `evenhand import` takes larger files, shows
+    the progress, and continues after an interruption.
     """
     plan = await ingestion.current_plan(deployment_id)
     if not principal.sees(plan.target.no):
         raise NotFound("deployment", deployment_id)  # the same words as for an id that does not exist
     sent = sent_type(request)
     if sent.media_type not in MEDIA_TYPES:
-        raise UnsupportedMediaType(f"Send one of the content types {', '.join(MEDIA_TYPES)}; found {sent.media_type or 'none'!r:.100}.")
-    columns = ColumnNames(id=id_column, time=time_column, prediction=prediction_column, probability=probability_column, label=label_column)
+        raise UnsupportedMediaType(
+            f"Send one of the content types {', '.join(MEDIA_TYPES)}; found "
+            f"{sent.media_type or 'none'!r:.100}."
+        )
+    columns = ColumnNames(
+        id=id_column,
+        time=time_column,
+        prediction=prediction_column,
+        probability=probability_column,
+        label=label_column,
+    )
     target, times = plan.target, replace(TimeRule.at(now, plan.target.earliest), form=time_format, zone=None)
     subject = ImportSubject(
         kind=kind,
@@ -105,14 +125,21 @@ async def import_records(
         at=in_utc("at", at),
         endpoint=target.endpoint,
     )
-    async with spooled(request, room=services.uploads, actor=principal.actor, max_bytes=MAX_IMPORT_BYTES) as file:
+    async with spooled(
+        request, room=services.uploads, actor=principal.actor, max_bytes=MAX_IMPORT_BYTES
+    ) as file:
         storing = _Storing(services, ingestion, plan, kind, principal.actor, asyncio.get_running_loop())
         read = (SentFile(file), sent.encoding, layout, subject, _Sink(target), MAX_IMPORT_ROWS)
         child = Apart(_import, *read, host=storing)
         report, unread = await read_apart(request, child)
     ingestion.rejections.note(target.no, unread, source=RecordSource.IMPORT, kind=kind, now=now)
     if report.rejected and not report.accepted + report.duplicate:
-        raise InvalidInput([FieldProblem(f"line {row.line}, {row.field}", row.reason) for row in report.rejections[:MAX_PROBLEMS]])
+        raise InvalidInput(
+            [
+                FieldProblem(f"line {row.line}, {row.field}", row.reason)
+                for row in report.rejections[:MAX_PROBLEMS]
+            ]
+        )
     return ImportReportOut.of(report)
 
 
@@ -131,7 +158,9 @@ class _Storing:
         request = LogRequest(body=body, actor=self.actor, historical=True, source=RecordSource.IMPORT)
         log = self.ingestion.log_feedback if self.kind is LogKind.FEEDBACK else self.ingestion.log_payload
         try:
-            return asyncio.run_coroutine_threadsafe(log(self.plan.target.id, request, now=utc_now()), self.loop).result()
+            return asyncio.run_coroutine_threadsafe(
+                log(self.plan.target.id, request, now=utc_now()), self.loop
+            ).result()
         except InvalidInput as error:
             return error
 
@@ -158,8 +187,15 @@ class _Sink:
 
 
 def _import(
-    file: BinaryIO, encoding: str, layout: ImportLayout | None, subject: ImportSubject, sink: _Sink, max_rows: int
+    file: BinaryIO,
+    encoding: str,
+    layout: ImportLayout | None,
+    subject: ImportSubject,
+    sink: _Sink,
+    max_rows: int,
 ) -> tuple[ImportReport, Counter[RejectedPart]]:
     body = InputFile("body", partial(reopen, file), file.seek(0, SEEK_END), encoding)
-    report = run_import([body], find_layout([body], layout, subject.kind), subject, sink, Checkpoint(), max_rows=max_rows)
+    report = run_import(
+        [body], find_layout([body], layout, subject.kind), subject, sink, Checkpoint(), max_rows=max_rows
+    )
     return report, sink.unread

@@ -59,7 +59,11 @@ class CheckpointFile(Checkpoint):
         with suppress(OSError, ValueError, KeyError, TypeError):
             stored = json.loads(self._path.read_bytes())
             if stored["key"] == self._key:
-                report, rows_done, written = ImportReport.of(stored["report"]), int(stored["done"]), int(stored["rejections_bytes"])
+                report, rows_done, written = (
+                    ImportReport.of(stored["report"]),
+                    int(stored["done"]),
+                    int(stored["rejections_bytes"]),
+                )
         if self._rejections is not None:
             self._file = self._rejections.open("r+b" if rows_done and self._rejections.exists() else "wb")
             self._file.truncate(written)
@@ -134,8 +138,12 @@ def run_import(
     report, rows_done = checkpoint.resume()
     if not rows_done:
         rows = enumerate(layout.read(files, subject))
-        if sum(file.stated_rows() for file in files) > max_rows or any(before == max_rows for before, _ in rows):
-            raise TooLarge(f"The file has more than {max_rows:,} rows. Send parts of it, or use `evenhand import`.")
+        if sum(file.stated_rows() for file in files) > max_rows or any(
+            before == max_rows for before, _ in rows
+        ):
+            raise TooLarge(
+                f"The file has more than {max_rows:,} rows. Send parts of it, or use `evenhand import`."
+            )
         if (refusal := subject.tally.refusal(subject.times)) is not None:
             raise InvalidInput.of("time", f"{refusal}; nothing was stored.")
     digests = {file.name: file.digest for file in files}
@@ -183,14 +191,19 @@ def encode_record(row: ImportRow, digest: str, subject: ImportSubject) -> bytes:
         # By content and place: the same file again, under any name, gives the same ids.
         record["id"] = f"{digest[:_DIGEST_CHARACTERS]}-{row.line}"
     features = record.get("features")
-    size = sum(len(value) for value in features.values() if isinstance(value, str)) if isinstance(features, dict) else 0
+    size = (
+        sum(len(value) for value in features.values() if isinstance(value, str))
+        if isinstance(features, dict)
+        else 0
+    )
     # Python's writer takes NaN and half surrogate pairs, which the service refuses by record and field.
     try:
         text = json.dumps(record, separators=(",", ":")).encode() if size < BATCH_BYTES else b""
     except TypeError:
         where, value = next(_find_unwritable(record, ()))
         raise RowRefused(
-            ".".join(where), f"must be text, a number, true or false, found {shown(value)} ({type(value).__name__.lower()})"
+            ".".join(where),
+            f"must be text, a number, true or false, found {shown(value)} ({type(value).__name__.lower()})",
         ) from None
     if max(size, len(text)) >= BATCH_BYTES:
         raise RowRefused("record", f"must have at most {MAX_RECORD_BYTES:,} bytes as JSON")
@@ -236,14 +249,18 @@ def _send(lines: Sequence[_Line], sink: ImportSink, report: ImportReport, checkp
     report.accepted += receipt.accepted
     report.duplicate += receipt.duplicate
     report.rounded_probabilities += receipt.rounded
-    report.warnings.update({f"{warning.field}: {warning.message}": warning.records for warning in receipt.warnings})
+    report.warnings.update(
+        {f"{warning.field}: {warning.message}": warning.records for warning in receipt.warnings}
+    )
     faults = [(rejection.index, rejection.field, rejection.reason) for rejection in receipt.rejections]
     faults += [(conflict.index, "id", conflict.reason) for conflict in receipt.conflicts]
     for index, field, reason in sorted(faults):
         _reject(lines[index].row, field, reason, report, checkpoint)
 
 
-def _reject(row: ImportRow, field: str, reason: str, report: ImportReport, checkpoint: Checkpoint) -> RejectedRow:
+def _reject(
+    row: ImportRow, field: str, reason: str, report: ImportReport, checkpoint: Checkpoint
+) -> RejectedRow:
     rejected = RejectedRow(row.file, row.line, field, reason)
     report.reject(rejected)
     checkpoint.write_rejection(rejected)
@@ -279,8 +296,17 @@ def subject_members(subject: ImportSubject) -> JsonObject:
         "at": None if subject.at is None else subject.at.isoformat(),
         "times": [str(subject.times.zone), subject.times.form, subject.times.earliest.isoformat()],
         "score_threshold": subject.score_threshold,
-        "format": None if subject.endpoint is None else [subject.endpoint.payload_format, repr(subject.endpoint.mapping)],
-        "schema": [[column.name, column.type.value] for column in (*subject.schema.features, *subject.schema.meta)],
+        "format": None
+        if subject.endpoint is None
+        else [subject.endpoint.payload_format, repr(subject.endpoint.mapping)],
+        "schema": [
+            [column.name, column.type.value] for column in (*subject.schema.features, *subject.schema.meta)
+        ],
         "lists_texts": subject.lists_texts,
-        "outputs": [subject.outputs.prediction, subject.outputs.probability, subject.outputs.label, subject.outputs.classes],
+        "outputs": [
+            subject.outputs.prediction,
+            subject.outputs.probability,
+            subject.outputs.label,
+            subject.outputs.classes,
+        ],
     }

@@ -22,11 +22,18 @@ def read_sagemaker(files: Sequence[InputFile], subject: ImportSubject) -> Iterat
         yield from read_rows(file, file.json_lines(), read)
 
 
-def _read_capture(reader: LoggedCallReader, file: InputFile, subject: ImportSubject, line: JsonObject, _: int) -> list[JsonObject]:
+def _read_capture(
+    reader: LoggedCallReader, file: InputFile, subject: ImportSubject, line: JsonObject, _: int
+) -> list[JsonObject]:
     capture, path = _member(line, _CAPTURE, ""), f"{_CAPTURE}."
     call = LoggedCall(
         id=_read_id(line),
-        time=read_time(_member(line, "eventMetadata", "").get("inferenceTime"), "eventMetadata.inferenceTime", file, subject),
+        time=read_time(
+            _member(line, "eventMetadata", "").get("inferenceTime"),
+            "eventMetadata.inferenceTime",
+            file,
+            subject,
+        ),
         request=_read_body(capture, "endpointInput", path),
         response=_read_body(capture, "endpointOutput", path),
     )

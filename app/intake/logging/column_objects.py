@@ -11,7 +11,9 @@ from .named_rows import Refusals, check_rows
 def check_objects(objects: Sequence[Json], columns: Columns, refusals: Refusals) -> list[Cells]:
     """Cells in schema order; those of a refused object must not be used."""
     names = [column.name for column in columns.columns]
-    if all(isinstance(row, dict) and len(row) == len(names) and columns.names.issuperset(row) for row in objects):
+    if all(
+        isinstance(row, dict) and len(row) == len(names) and columns.names.issuperset(row) for row in objects
+    ):
         rows = [[row[name] for name in names] for row in objects]
         check_rows(rows, columns.columns, columns.checks, refusals, prefix=f"{columns.kind}.")
         return list(rows)

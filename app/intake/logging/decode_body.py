@@ -26,11 +26,16 @@ _T = TypeVar("_T")
 
 
 def too_large() -> TooLarge:
-    return TooLarge(f"The body is larger than {MAX_BODY_BYTES // 2**20} MiB (after decompression). Send fewer records at once.")
+    return TooLarge(
+        f"The body is larger than {MAX_BODY_BYTES // 2**20} MiB (after decompression). Send fewer records "
+        "at once."
+    )
 
 
 def read_bounded(read: Callable[[int], _T]) -> _T:
-    """Returns what `read` makes of a body that may have so many bytes. A large one is read in a child process."""
+    """Returns what `read` makes of a body that may have so many bytes. A large one is read in a child
+    process.
+    """
     try:
         return read(INLINE_BYTES)
     except TooLarge as error:
@@ -77,9 +82,14 @@ def decompressed(body: bytes, encoding: str, most_bytes: int = MAX_BODY_BYTES) -
 def require_decodable(body: bytes) -> None:
     """Refuses JSON that would decode into far more memory than honest records."""
     if body.count(b"[") + body.count(b"{") > MAX_CONTAINERS:
-        raise TooLarge(f"The body holds more than {MAX_CONTAINERS:,} arrays and objects (`[` and `{{`). Send fewer records at once.")
+        raise TooLarge(
+            f"The body holds more than {MAX_CONTAINERS:,} arrays and objects (`[` and `{{`). Send fewer "
+            "records at once."
+        )
     if body.count(b",") > MAX_COMMAS:
-        raise TooLarge(f"The body holds more than {MAX_COMMAS:,} values (commas). Send fewer records at once.")
+        raise TooLarge(
+            f"The body holds more than {MAX_COMMAS:,} values (commas). Send fewer records at once."
+        )
 
 
 def decoded_json(body: bytes) -> Any:  # noqa: ANN401 - any value of JSON

@@ -15,7 +15,11 @@ from .ingest_plan import IngestPlan, StatedTimes
 
 
 def payload_batch(
-    checked: CheckedPayload, plan: IngestPlan, moments: StatedTimes, ids: Sequence[str], numbers: Sequence[int]
+    checked: CheckedPayload,
+    plan: IngestPlan,
+    moments: StatedTimes,
+    ids: Sequence[str],
+    numbers: Sequence[int],
 ) -> PayloadBatch:
     """`ids` and `numbers` (ascending) have one per record; absent times become the receipt's."""
     target, no = plan.target, plan.target.no
@@ -23,7 +27,9 @@ def payload_batch(
     times = _write_moments(checked.times, moments.now)
 
     placed: Iterable[str] = [f"\t{time}\n" for time in times] if moments.historical else repeat("\n")
-    rates: Iterable[str] = [NULL if rate is None else repr(rate) for rate in checked.sample_rates] or repeat(NULL)
+    rates: Iterable[str] = [NULL if rate is None else repr(rate) for rate in checked.sample_rates] or repeat(
+        NULL
+    )
     mitigated: Iterable[str] = json_lines(checked.debiased) if checked.debiased else repeat(NULL)
     constant = f"\t{target.schema.version}\t{copy_text(target.model_revision)}\t"
     lines = [
@@ -43,7 +49,10 @@ def payload_batch(
             strict=False,  # the end of an ordinary line is repeated without end
         )
     ]
-    keys = [f"{no}\t{record_id}\t{number}{end}" for record_id, number, end in zip(id_cells, numbers, placed, strict=False)]
+    keys = [
+        f"{no}\t{record_id}\t{number}{end}"
+        for record_id, number, end in zip(id_cells, numbers, placed, strict=False)
+    ]
 
     stated = checked.times if moments.historical else []
     minutes = Counter(floor_to_minute(time or moments.now) for time in stated)
@@ -63,12 +72,20 @@ def payload_batch(
 
 
 def feedback_batch(
-    checked: CheckedFeedback, plan: IngestPlan, moments: StatedTimes, ids: Sequence[str], numbers: Sequence[int]
+    checked: CheckedFeedback,
+    plan: IngestPlan,
+    moments: StatedTimes,
+    ids: Sequence[str],
+    numbers: Sequence[int],
 ) -> FeedbackBatch:
     """Like `payload_batch`. A stated prediction is taken for one of the present model revision."""
     no, target = plan.target.no, plan.target
     revision = copy_text(target.model_revision)
-    placed = [f"\t{time}\n" for time in _write_moments(checked.times, moments.now)] if moments.historical else repeat("\n")
+    placed = (
+        [f"\t{time}\n" for time in _write_moments(checked.times, moments.now)]
+        if moments.historical
+        else repeat("\n")
+    )
     lines = [
         f"{no}\t{number}\t{feedback_id}\t{target.schema.version}\t{features}\t{meta}\t{label}\t{prediction}\t{probability}"
         f"\t{NULL if prediction == NULL else revision}{end}"

@@ -13,7 +13,16 @@ from msgspec import UNSET, Meta, UnsetType, structs
 
 from ...base.frozen import frozen
 from ...base.values import MAX_TEXT, nearest, printable, tidy
-from ...domain.cells import INT64_MAX, INT64_MIN, LEAST_SAMPLE_RATE, MAX_ID_CHARACTERS, Check, Json, number, scalar
+from ...domain.cells import (
+    INT64_MAX,
+    INT64_MIN,
+    LEAST_SAMPLE_RATE,
+    MAX_ID_CHARACTERS,
+    Check,
+    Json,
+    number,
+    scalar,
+)
 from ...domain.deployment import Column, FieldType, ProblemType, has_protected
 from ...domain.record_times import AHEAD, TimeRule
 from ...payloads.model_classes import Classes
@@ -60,7 +69,11 @@ class StatedTimes:
     @cached_property
     def rule(self) -> TimeRule:
         latest = self.now + (AHEAD_HISTORICAL if self.historical else AHEAD)
-        return replace(TimeRule.at(self.now, self.earliest), latest=latest, zone=UTC if self.without_offset_is_utc else None)
+        return replace(
+            TimeRule.at(self.now, self.earliest),
+            latest=latest,
+            zone=UTC if self.without_offset_is_utc else None,
+        )
 
 
 _ESCAPED_NUL = b"\\u0000"
@@ -89,7 +102,11 @@ class FastReader:
     def __init__(self, target: Target) -> None:
         self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(_body_type(target))
         self._required = len(target.schema.features) + len(("features", "prediction"))
-        numbers = [position for position, column in enumerate(target.schema.features) if column.type is FieldType.NUMBER]
+        numbers = [
+            position
+            for position, column in enumerate(target.schema.features)
+            if column.type is FieldType.NUMBER
+        ]
         # A slice gives a tuple where a single position would give the bare value.
         positions = numbers if len(numbers) > 1 else [slice(position, position + 1) for position in numbers]
         self._pick_numbers: _Pick | None = itemgetter(*positions) if positions else None
@@ -104,13 +121,16 @@ class FastReader:
             return None
         members = _Members(1 + len(records) * self._required)
         ids, scored_at, meta, probabilities, labels, rates = (
-            members.column(map(attrgetter(name), records)) for name in ("id", "scored_at", "meta", "probability", "label", "sample_rate")
+            members.column(map(attrgetter(name), records))
+            for name in ("id", "scored_at", "meta", "probability", "label", "sample_rate")
         )
         # A list: the builtins take twice as long over a generator.
         if not all([record_id is None or record_id.isprintable() for record_id in ids]):  # noqa: C419
             return None
         earliest, latest = moments.rule.earliest, moments.rule.latest
-        if not all(not moments.historical if time is None else earliest <= time <= latest for time in scored_at):
+        if not all(
+            not moments.historical if time is None else earliest <= time <= latest for time in scored_at
+        ):
             return None
         if meta.count(None) < len(meta):
             rows = [None if row is None else members.column(structs.astuple(row)) for row in meta]
@@ -128,7 +148,9 @@ class FastReader:
             predictions=list(map(_tidy, map(attrgetter("prediction"), records))),
             probabilities=list(map(_tidy, probabilities)),
             labels=list(map(_tidy, labels)),
-            sample_rates=[] if rates.count(None) == count else [None if rate == 1 else rate for rate in rates],
+            sample_rates=[]
+            if rates.count(None) == count
+            else [None if rate == 1 else rate for rate in rates],
         )
 
 
@@ -143,7 +165,9 @@ class _Members:
         if UnsetType in set(map(type, cells)):
             found_set = [value for value in cells if value is not UNSET]
             self.count += len(found_set)
-            return [None if value is UNSET else value for value in cells] if found_set else [None] * len(cells)
+            return (
+                [None if value is UNSET else value for value in cells] if found_set else [None] * len(cells)
+            )
         self.count += len(cells)
         return cells
 
@@ -175,7 +199,9 @@ def _struct(name: str, columns: Sequence[Column], *, required: bool) -> Json:
     for position, column in enumerate(columns):
         # The column's own name need not be an identifier of Python.
         kind = _TYPES[column.type] | None
-        field = msgspec.field(name=column.name) if required else msgspec.field(name=column.name, default=UNSET)
+        field = (
+            msgspec.field(name=column.name) if required else msgspec.field(name=column.name, default=UNSET)
+        )
         fields.append((f"column_{position}", kind if required else kind | UnsetType, field))
     return msgspec.defstruct(name, fields, forbid_unknown_fields=True, gc=False)
 
@@ -210,7 +236,9 @@ class Columns:
     required: bool
 
     @classmethod
-    def of(cls, kind: str, columns: tuple[Column, ...], *, required: bool, key: bytes | None = None) -> "Columns":
+    def of(
+        cls, kind: str, columns: tuple[Column, ...], *, required: bool, key: bytes | None = None
+    ) -> "Columns":
         """`kind` is their name in messages: `features` or `meta`. Pseudonyms are made with `key`."""
         checks = tuple(check_for(column, key) for column in columns)
         return cls(kind, columns, checks, frozenset(column.name for column in columns), required)
@@ -231,8 +259,13 @@ class Columns:
             raise RecordRefused(f"{self.kind}.{missing[0]}", describe_missing(missing, unknown))
         if unknown:
             listed = ", ".join(column.name for column in self.columns[:_MOST_NAMES]) or "none"
-            unlisted = f" and {len(self.columns) - _MOST_NAMES} more" if len(self.columns) > _MOST_NAMES else ""
-            raise RecordRefused(f"{self.kind}.{printable(unknown[0])}", f"is not a column of the schema; the schema has {listed}{unlisted}")
+            unlisted = (
+                f" and {len(self.columns) - _MOST_NAMES} more" if len(self.columns) > _MOST_NAMES else ""
+            )
+            raise RecordRefused(
+                f"{self.kind}.{printable(unknown[0])}",
+                f"is not a column of the schema; the schema has {listed}{unlisted}",
+            )
 
         cells: list[Any] = []
         for column, check in zip(self.columns, self.checks, strict=True):
@@ -242,7 +275,9 @@ class Columns:
 
 
 def describe_missing(missing: Sequence[str], unknown: Sequence[str]) -> str:
-    """Reason for refusing a record without the first of the missing features; `unknown` columns may be them under other names."""
+    """Reason for refusing a record without the first of the missing features; `unknown` columns may be
+    them under other names.
+    """
     name = missing[0]
     suggestion = unknown[0] if len(missing) == len(unknown) == 1 else nearest(name, unknown)
     return f"is missing; {_NULL if suggestion is None else f'did you mean {suggestion!r:.100} → {name!r}?'}"

@@ -49,7 +49,9 @@ class LogRequest(Struct, frozen=True, kw_only=True):
     source: RecordSource = RecordSource.REST
 
 
-def read_payload(request: LogRequest, plan: IngestPlan, moments: StatedTimes, most_bytes: int = MAX_BODY_BYTES) -> CheckedPayload:
+def read_payload(
+    request: LogRequest, plan: IngestPlan, moments: StatedTimes, most_bytes: int = MAX_BODY_BYTES
+) -> CheckedPayload:
     """Payload records that were sent. The body may unpack to `most_bytes`.
 
     Raises:
@@ -72,7 +74,10 @@ def read_payload(request: LogRequest, plan: IngestPlan, moments: StatedTimes, mo
             pairs = value if isinstance(value, list) else [value]
             _check_count(len(pairs))
             if not isinstance(pairs[0], dict) or pairs[0].keys().isdisjoint(("request", "response")):
-                raise InvalidInput.of("body", "must be records {features: {…}, prediction: …}, or logged pairs {request, response}")
+                raise InvalidInput.of(
+                    "body",
+                    "must be records {features: {…}, prediction: …}, or logged pairs {request, response}",
+                )
             checked = check_pairs(pairs, plan, moments)
     # Again, because one pair holds many records.
     _check_count(checked.sent)
@@ -80,7 +85,9 @@ def read_payload(request: LogRequest, plan: IngestPlan, moments: StatedTimes, mo
     return checked
 
 
-def read_feedback(request: LogRequest, plan: IngestPlan, moments: StatedTimes, most_bytes: int = MAX_BODY_BYTES) -> CheckedFeedback:
+def read_feedback(
+    request: LogRequest, plan: IngestPlan, moments: StatedTimes, most_bytes: int = MAX_BODY_BYTES
+) -> CheckedFeedback:
     body = decompressed(request.body, request.encoding, most_bytes)
     if not request.is_csv:
         require_decodable(body)
@@ -88,16 +95,24 @@ def read_feedback(request: LogRequest, plan: IngestPlan, moments: StatedTimes, m
     if request.is_csv:
         header, *lines = read_lines("".join(decode_parts([body], request.charset, "body")))
         if request.label not in header:
-            raise InvalidInput.of("label", f"the header has no column {request.label!r:.210}; it has {quote_names(header)}")
+            raise InvalidInput.of(
+                "label", f"the header has no column {request.label!r:.210}; it has {quote_names(header)}"
+            )
         records = [_build_csv_record(header, line, plan, request) for line in lines]
     elif (native := _native_records(value)) is not None:
         if request.label != LABEL:
-            raise InvalidInput.of("label", "names a column, and records have none: each holds its label as `label`")
+            raise InvalidInput.of(
+                "label", "names a column, and records have none: each holds its label as `label`"
+            )
         records = native
     else:
         rows = [value] if _is_table(value) else value
         if not isinstance(rows, list):
-            raise InvalidInput.of("body", "must be {records: […]}, an array of objects of columns, or {fields, values} or an array of them")
+            raise InvalidInput.of(
+                "body",
+                "must be {records: […]}, an array of objects of columns, or {fields, values} or an array of "
+                "them",
+            )
         if rows and all(map(_is_table, rows)):
             records = _records_of_tables(rows, plan, request)
         else:
@@ -119,7 +134,9 @@ def _native_records(value: Json) -> list[Any] | None:
         raise InvalidInput.of("records", "must be an array of records")
     unknown = sorted(value.keys() - {"records"})
     if unknown:
-        raise InvalidInput.of(ascii(unknown[0])[1:-1], "is not a member that is known here; send only records")
+        raise InvalidInput.of(
+            ascii(unknown[0])[1:-1], "is not a member that is known here; send only records"
+        )
     return records
 
 
@@ -148,7 +165,11 @@ def _records_of_tables(tables: Iterable[Any], plan: IngestPlan, request: LogRequ
 
 def _is_table(value: Json) -> bool:
     """Whether a value is `{fields, values}`, and not columns that happen to be called so."""
-    return isinstance(value, dict) and isinstance(value.get("fields"), list) and isinstance(value.get("values"), list)
+    return (
+        isinstance(value, dict)
+        and isinstance(value.get("fields"), list)
+        and isinstance(value.get("values"), list)
+    )
 
 
 def read_lines(text: str) -> list[list[str]]:
@@ -167,7 +188,8 @@ def _build_record(row: JsonObject, plan: IngestPlan, request: LogRequest) -> Jso
     # OpenScale's name of the time is of historical imports only.
     time_columns = ("labelled_at", "record_timestamp") if request.historical else ("labelled_at",)
     record_id, time = (
-        next((row[name] for name in aliases if name in row and name not in columns), None) for aliases in (_ID_COLUMNS, time_columns)
+        next((row[name] for name in aliases if name in row and name not in columns), None)
+        for aliases in (_ID_COLUMNS, time_columns)
     )
     record: JsonObject = {
         "features": _pick_columns(row, plan.features.columns),
@@ -189,12 +211,16 @@ def _pick_columns(row: JsonObject, columns: Sequence[Column]) -> JsonObject | No
 def _build_csv_record(header: list[str], line: list[str], plan: IngestPlan, request: LogRequest) -> Json:
     if len(line) != len(header):
         return RecordRefused("line", f"has {len(line)} values under {len(header)} columns")
-    record = _build_record({name: text or None for name, text in zip(header, line, strict=True)}, plan, request)
+    record = _build_record(
+        {name: text or None for name, text in zip(header, line, strict=True)}, plan, request
+    )
     record["label"] = parse_label(record["label"] or "", is_text=plan.target.lists_texts)
     record[_PREDICTION] = parse_label(record.get(_PREDICTION) or "", is_text=plan.target.lists_texts)
     record[_PROBABILITY] = parse_probability(record.get(_PROBABILITY) or "")
     for kind, columns in (("features", plan.features.columns), ("meta", plan.meta.columns)):
         values = record[kind]
         if values is not None:
-            record[kind] = {c.name: parse_text(values[c.name] or "", c.sent) for c in columns if c.name in values}
+            record[kind] = {
+                c.name: parse_text(values[c.name] or "", c.sent) for c in columns if c.name in values
+            }
     return record

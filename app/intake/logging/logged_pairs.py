@@ -37,7 +37,10 @@ def check_pairs(pairs: Sequence[Any], plan: IngestPlan, moments: StatedTimes) ->
         try:
             tables.append(_read_pair(pair, plan))
         except InvalidInput as error:
-            problems = [FieldProblem(printable(f"{where}.{problem.field}"), printable(problem.message)) for problem in error.problems]
+            problems = [
+                FieldProblem(printable(f"{where}.{problem.field}"), printable(problem.message))
+                for problem in error.problems
+            ]
             raise InvalidInput(problems) from error
         try:
             rates.append(read_optional("sample_rate", sample_rate, pair))
@@ -57,7 +60,9 @@ def check_pairs(pairs: Sequence[Any], plan: IngestPlan, moments: StatedTimes) ->
     return checked
 
 
-def _add_table(checked: CheckedPayload, first: int, table: LoggedTable, plan: IngestPlan, moments: StatedTimes) -> None:
+def _add_table(
+    checked: CheckedPayload, first: int, table: LoggedTable, plan: IngestPlan, moments: StatedTimes
+) -> None:
     rows, refusals = len(table), Refusals()
     _check_names(table, plan, refusals)
     scored_at: datetime | None = None
@@ -86,7 +91,9 @@ def add_rows(
     *,
     first: int = 0,
 ) -> None:
-    """Adds the rows that can be stored, and why others cannot; the first of the rows is record `first` of the request."""
+    """Adds the rows that can be stored, and why others cannot; the first of the rows is record `first` of
+    the request.
+    """
     rows = len(table)
     features = pick_columns(table.rows, table.fields, plan.features.columns)
     check_rows(features, plan.features.columns, plan.features.checks, refusals)
@@ -97,10 +104,16 @@ def add_rows(
             refusals.add(index, outputs.prediction, "is missing")
     predictions = check_values(table.predictions, plan.prediction, outputs.prediction, refusals)
     nothing = [None] * rows
-    probabilities = check_values(table.probabilities or nothing, probability, outputs.probability or "", refusals)
+    probabilities = check_values(
+        table.probabilities or nothing, probability, outputs.probability or "", refusals
+    )
     labels = check_values(table.labels or nothing, scalar, outputs.label or "", refusals)
 
-    good = [position for position in range(rows) if position not in refusals.found] if refusals.found else range(rows)
+    good = (
+        [position for position in range(rows) if position not in refusals.found]
+        if refusals.found
+        else range(rows)
+    )
     lists = {
         "ids": ids,
         "features": features,
@@ -113,13 +126,17 @@ def add_rows(
         checked.rounded += sum(probabilities[position] != table.probabilities[position] for position in good)
     for name, values in lists.items():
         getattr(checked, name).extend(values[position] for position in good)
-    checked.rejections += [Rejection(first + position, *refusals.found[position]) for position in sorted(refusals.found)]
+    checked.rejections += [
+        Rejection(first + position, *refusals.found[position]) for position in sorted(refusals.found)
+    ]
     checked.indexes += [first + position for position in good]
     checked.times += [scored_at] * len(good)
 
 
 def _check_names(table: LoggedTable, plan: IngestPlan, refusals: Refusals) -> None:
-    unknown = [name for name in table.fields if name not in plan.features.names and name not in plan.meta.names]
+    unknown = [
+        name for name in table.fields if name not in plan.features.names and name not in plan.meta.names
+    ]
     missing = [column.name for column in plan.features.columns if column.name not in table.fields]
     if missing:
         refusals.add_all(len(table), missing[0], describe_missing(missing, unknown))
@@ -149,7 +166,10 @@ def _read_pair(pair: JsonObject, plan: IngestPlan) -> LoggedTable:
     if codec is PAIRED:
         return PAIRED.read_pair(pair, outputs=columns.outputs)
     stated: JsonObject = {member: read_stated(pair, member) for member in ("scoring_id", "scoring_timestamp")}
-    request, response = _read_body(pair, "request", codec.content_type), _read_body(pair, "response", codec.accept)
+    request, response = (
+        _read_body(pair, "request", codec.content_type),
+        _read_body(pair, "response", codec.accept),
+    )
     with _name_parts():
         table = codec.read_request(request, [column.name for column in columns.features])
     if not table.values:
@@ -165,7 +185,9 @@ def _find_codec(pair: JsonObject, plan: IngestPlan) -> Codec:
     if named is not None:
         return codec_named(named, endpoint)
     own_codec = None if endpoint is None else bind_codec(endpoint)
-    codec = codec_of_form(find_form(pair.get("request"))) or (own_codec if own_codec is not None and not own_codec.forms else None)
+    codec = codec_of_form(find_form(pair.get("request"))) or (
+        own_codec if own_codec is not None and not own_codec.forms else None
+    )
     if codec is not None or not isinstance(pair.get("request"), dict):
         # The last reports the fault of a pair of no format.
         return codec or own_codec or PAIRED
@@ -194,12 +216,16 @@ def _read_body(pair: JsonObject, member: str, media: str) -> bytes:
         try:
             return base64.b64decode(content, validate=True)
         except ValueError as error:
-            raise InvalidInput.of(member, f"must be base64: in this format bodies are no text ({error})") from error
+            raise InvalidInput.of(
+                member, f"must be base64: in this format bodies are no text ({error})"
+            ) from error
     if isinstance(content, str):
         try:
             return content.encode()
         except UnicodeEncodeError as error:
             raise InvalidInput.of(member, "holds half of a surrogate pair, which is no text") from error
     if JSON not in media and _BINARY not in media:
-        raise InvalidInput.of(member, f"must be text: in this format bodies are {media}, found {name_kind(content)}")
+        raise InvalidInput.of(
+            member, f"must be text: in this format bodies are {media}, found {name_kind(content)}"
+        )
     return json.dumps(content).encode()

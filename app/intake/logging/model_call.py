@@ -50,7 +50,9 @@ def ids_of_call(call_id: str, rows: int) -> list[str]:
     return [call_id] if rows == 1 else [f"{call_id}-{n}" for n in range(1, rows + 1)]
 
 
-def read_exchange(exchange: Exchange, plan: IngestPlan, codec: Codec | None, most_bytes: int = MAX_BODY_BYTES) -> CheckedPayload:
+def read_exchange(
+    exchange: Exchange, plan: IngestPlan, codec: Codec | None, most_bytes: int = MAX_BODY_BYTES
+) -> CheckedPayload:
     """Records of a call. `codec` is the endpoint's; callers of a server may use another format of it.
 
     Raises:

@@ -31,7 +31,14 @@ def pick_columns(rows: list[list[Any]], names: Sequence[str], columns: Sequence[
     return [[None if position is None else row[position] for position in positions] for row in rows]
 
 
-def check_rows(rows: list[list[Any]], columns: Sequence[Column], checks: Sequence[Check], refusals: Refusals, *, prefix: str = "") -> None:
+def check_rows(
+    rows: list[list[Any]],
+    columns: Sequence[Column],
+    checks: Sequence[Check],
+    refusals: Refusals,
+    *,
+    prefix: str = "",
+) -> None:
     """Replaces values that are stored in another form (3.0 as 3)."""
     for position, (column, check) in enumerate(zip(columns, checks, strict=True)):
         cells = check_values([row[position] for row in rows], check, f"{prefix}{column.name}", refusals)

@@ -10,12 +10,16 @@ from ...domain.cells import Check, Json, moment, probability, record_id, sample_
 from .checked_records import Checked, CheckedFeedback, CheckedPayload, RecordRefused, checked_cell
 from .ingest_plan import IngestPlan, StatedTimes
 
-_PAYLOAD_MEMBERS = frozenset({"id", "scored_at", "features", "meta", "prediction", "probability", "label", "sample_rate"})
+_PAYLOAD_MEMBERS = frozenset(
+    {"id", "scored_at", "features", "meta", "prediction", "probability", "label", "sample_rate"}
+)
 STATED_PREDICTION = ("prediction", "_original_prediction")
 STATED_PROBABILITY = ("probability", "_original_probability")
 """Under our name and OpenScale's."""
 
-_FEEDBACK_MEMBERS = frozenset({"id", "features", "meta", "label", "labelled_at", *STATED_PREDICTION, *STATED_PROBABILITY})
+_FEEDBACK_MEMBERS = frozenset(
+    {"id", "features", "meta", "label", "labelled_at", *STATED_PREDICTION, *STATED_PROBABILITY}
+)
 
 
 def check_payload(records: Sequence[Any], plan: IngestPlan, moments: StatedTimes) -> CheckedPayload:
@@ -42,7 +46,9 @@ def check_payload(records: Sequence[Any], plan: IngestPlan, moments: StatedTimes
     return checked
 
 
-def check_feedback(records: Sequence[Any], plan: IngestPlan, moments: StatedTimes, *, label_field: str = "label") -> CheckedFeedback:
+def check_feedback(
+    records: Sequence[Any], plan: IngestPlan, moments: StatedTimes, *, label_field: str = "label"
+) -> CheckedFeedback:
     """`label_field` is the sender's name of the label; a record that could not be read is a RecordRefused."""
 
     def read(record: Json) -> JsonObject:
@@ -56,7 +62,9 @@ def check_feedback(records: Sequence[Any], plan: IngestPlan, moments: StatedTime
             "features": read_optional("features", plan.features.cells, members),
         }
         if values["features"] is None and values["ids"] is None:
-            raise RecordRefused("features", "is missing; a label needs the features, or the id of a logged payload record")
+            raise RecordRefused(
+                "features", "is missing; a label needs the features, or the id of a logged payload record"
+            )
         values["meta"] = read_optional("meta", plan.meta.cells, members)
         values["predictions"] = _read_first_stated(STATED_PREDICTION, plan.prediction, members)
         stated = _read_first_stated(STATED_PROBABILITY, probability, members)
@@ -119,7 +127,9 @@ def read_members(record: Json, members: frozenset[str]) -> JsonObject:
         raise RecordRefused("record", "must be an object")
     unknown = [name for name in record if name not in members]
     if unknown:
-        raise RecordRefused(printable(unknown[0]), f"is not a member of a record; it may have {', '.join(sorted(members))}")
+        raise RecordRefused(
+            printable(unknown[0]), f"is not a member of a record; it may have {', '.join(sorted(members))}"
+        )
     return record
 
 

@@ -23,7 +23,11 @@ def _check_known(column: Column, key: bytes | None) -> Check:
     if storage.kind is StorageKind.GROUPS:
         find = group_labels(column)
         labels = {group.label for group in storage.groups}
-        return lambda value: value if isinstance(value, str) and value in labels else find(_check_quietly(check, value, column))
+        return lambda value: (
+            value
+            if isinstance(value, str) and value in labels
+            else find(_check_quietly(check, value, column))
+        )
     if key is None:
         raise ValueError(f"the key of the pseudonyms of {column.name} is missing")
     return lambda value: make_pseudonym(key, column.name, _check_quietly(check, value, column))
@@ -34,4 +38,7 @@ def _check_quietly(check: Check, value: Json, column: Column) -> Json:
         return check(value)
     except CellRefused:
         # The reason of the check quotes the value, and reasons are stored.
-        raise CellRefused(f"must be a value of the type {column.sent.value}; it is not shown, because the column is protected") from None
+        raise CellRefused(
+            f"must be a value of the type {column.sent.value}; it is not shown, because the column is "
+            "protected"
+        ) from None

@@ -23,7 +23,20 @@ MAX_COUNTS = 20_000
 SECONDS_BETWEEN_WRITES = 1.0
 
 _MEMBERS = frozenset(
-    {"id", "scored_at", "features", "meta", "prediction", "probability", "label", "labelled_at", "record", "records", "line", "values"}
+    {
+        "id",
+        "scored_at",
+        "features",
+        "meta",
+        "prediction",
+        "probability",
+        "label",
+        "labelled_at",
+        "record",
+        "records",
+        "line",
+        "values",
+    }
     | {"scoring_id", "scoring_timestamp", "sample_rate", "body", "request", "response"}
 )
 """Any other field, but for columns of the schema, could be a value of a sender."""
@@ -37,11 +50,17 @@ _WORDS = (
     (RejectionReason.TOO_LARGE, re.compile("has [0-9,]+ bytes as JSON")),
     (
         RejectionReason.WRONG_SHAPE,
-        re.compile("has [^ ]+ values|must be an (array|object)|must be a JSON object|is not (JSON|text in UTF-8)|names a member"),
+        re.compile(
+            "has [^ ]+ values|must be an (array|object)|must be a JSON object|is not (JSON|text in "
+            "UTF-8)|names a member"
+        ),
     ),
     (RejectionReason.UNUSABLE_TIME, re.compile("must (be a time|state its offset|lie between)")),
     (RejectionReason.UNUSABLE_TEXT, re.compile("must (not contain|have)")),
-    (RejectionReason.OUT_OF_RANGE, re.compile("must (lie within|be a finite|be a whole number of|be a number that)")),
+    (
+        RejectionReason.OUT_OF_RANGE,
+        re.compile("must (lie within|be a finite|be a whole number of|be a number that)"),
+    ),
     (RejectionReason.WRONG_TYPE, re.compile("must be ")),
 )
 """The first that fits counts; a value comes after these words."""
@@ -72,7 +91,9 @@ def kind_of_reason(reason: str) -> RejectionReason:
 def find_field(where: str, target: Target) -> str:
     """A column of the schema or a member of a record; empty for any other."""
     name = where.removeprefix("features.").removeprefix("meta.")
-    names = {column.name for column in (*target.schema.features, *target.schema.meta)} | {*target.outputs.names}
+    names = {column.name for column in (*target.schema.features, *target.schema.meta)} | {
+        *target.outputs.names
+    }
     return name if name in names or name in _MEMBERS else ""
 
 
@@ -88,7 +109,15 @@ class RejectionLog:
         self._counts: Counter[_Key] = Counter()
         self._task: asyncio.Task[None] | None = None
 
-    def note(self, deployment_no: int, rejected: Mapping[RejectedPart, int], *, source: RecordSource, kind: LogKind, now: datetime) -> None:
+    def note(
+        self,
+        deployment_no: int,
+        rejected: Mapping[RejectedPart, int],
+        *,
+        source: RecordSource,
+        kind: LogKind,
+        now: datetime,
+    ) -> None:
         for part, records in rejected.items():
             key = _Key(deployment_no, floor_to_hour(now), source, kind, part.reason, part.field)
             if key not in self._counts and len(self._counts) >= MAX_COUNTS:

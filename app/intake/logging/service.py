@@ -23,7 +23,14 @@ from ...domain.record import Receipt, RecordConflict, digest_id
 from ...payloads.codec import Codec
 from ..writing.group_commit import GroupCommit
 from ..writing.record_numbers import RecordNumbers
-from ..writing.write_batches import NOTHING_SPECIAL, Batch, NoPartition, RowsRefused, StaleTarget, WriteOutcome
+from ..writing.write_batches import (
+    NOTHING_SPECIAL,
+    Batch,
+    NoPartition,
+    RowsRefused,
+    StaleTarget,
+    WriteOutcome,
+)
 from ..writing.write_target import Target, read_target
 from .checked_records import Checked, CheckedPayload
 from .decode_body import INLINE_BYTES, read_bounded
@@ -86,7 +93,9 @@ def _read_call(
 class Ingestion:
     """Payload and feedback logging of one process. Belongs to one event loop."""
 
-    def __init__(self, database: Database, *, sealer: Sealer | None = None, commits: GroupCommit | None = None) -> None:
+    def __init__(
+        self, database: Database, *, sealer: Sealer | None = None, commits: GroupCommit | None = None
+    ) -> None:
         self._database = database
         self._sealer = sealer
         self._commits = commits or GroupCommit(database.url)
@@ -94,7 +103,10 @@ class Ingestion:
         self.rejections = RejectionLog(database)
         self._plans: dict[str, IngestPlan] = {}
         self._months: set[tuple[int, int]] = set()
-        self._large = Turns(_LARGE_AT_ONCE, busy="Too many large bodies are waiting to be read. Send the records again in a moment.")
+        self._large = Turns(
+            _LARGE_AT_ONCE,
+            busy="Too many large bodies are waiting to be read. Send the records again in a moment.",
+        )
 
     async def start(self) -> None:
         self._commits.start()
@@ -130,12 +142,20 @@ class Ingestion:
         moments = StatedTimes(now, historical=False, earliest=plan.target.earliest)
         checked = read_payload(request, plan, moments)
         if checked.indexes:
-            batch = payload_batch(checked, plan, moments, _with_fresh_ids(checked.ids, now), range(len(checked.indexes)))
+            batch = payload_batch(
+                checked, plan, moments, _with_fresh_ids(checked.ids, now), range(len(checked.indexes))
+            )
             reject(checked, find_large(checked, batch.lines))
         return _receipt(_PAYLOAD, checked, NOTHING_SPECIAL, plan)
 
     async def log_exchange(
-        self, deployment_id: str, exchange: Exchange, codec: Codec | None, *, source: RecordSource, now: datetime
+        self,
+        deployment_id: str,
+        exchange: Exchange,
+        codec: Codec | None,
+        *,
+        source: RecordSource,
+        now: datetime,
     ) -> Receipt:
         """Stores the records of one call; sent again, they are duplicates. Raises as `log_payload`.
 
@@ -153,7 +173,9 @@ class Ingestion:
         kind = replace(_PAYLOAD, read=partial(_read_call, exchange, codec), inline_bytes=_INLINE_CALL_BYTES)
         return await self._log(kind, deployment_id, request, now)
 
-    async def store(self, checked: CheckedPayload, plan: IngestPlan, *, now: datetime) -> tuple[list[str], WriteOutcome]:
+    async def store(
+        self, checked: CheckedPayload, plan: IngestPlan, *, now: datetime
+    ) -> tuple[list[str], WriteOutcome]:
         """Stores checked records durably, and returns their ids.
 
         Raises:
@@ -201,17 +223,23 @@ class Ingestion:
                 raise InvalidInput.of("records", f"the database cannot hold one of them ({error})") from error
         raise Unavailable("The deployment is being changed or deleted. Send the records again in a moment.")
 
-    async def _check_and_store(self, kind: _Kind, request: LogRequest, plan: IngestPlan, moments: StatedTimes) -> Receipt:
+    async def _check_and_store(
+        self, kind: _Kind, request: LogRequest, plan: IngestPlan, moments: StatedTimes
+    ) -> Receipt:
         try:
             if len(request.body) < kind.inline_bytes and not request.encoding:
                 checked = kind.read(request, plan, moments)
             else:
                 async with self._large.turn(request.actor):
-                    checked = await asyncio.to_thread(read_bounded, partial(kind.read, request, plan, moments))
+                    checked = await asyncio.to_thread(
+                        read_bounded, partial(kind.read, request, plan, moments)
+                    )
         except (InvalidInput, ScoringFailed):
             await self._require_current(plan)
             unread = {RejectedPart(RejectionReason.UNREADABLE, "body"): 1}
-            self.rejections.note(plan.target.no, unread, source=request.source, kind=kind.name, now=moments.now)
+            self.rejections.note(
+                plan.target.no, unread, source=request.source, kind=kind.name, now=moments.now
+            )
             raise
         checked.source = request.source
         # Sent before its erasure, for example from the spool of a client.
@@ -228,12 +256,19 @@ class Ingestion:
         _count(kind, receipt)
         if receipt.rejected:
             target = plan.target
-            rejected = Counter(classify_rejection(rejection.field, rejection.reason, target) for rejection in receipt.rejections)
-            rejected.update(classify_rejection("id", conflict.reason, target) for conflict in receipt.conflicts)
+            rejected = Counter(
+                classify_rejection(rejection.field, rejection.reason, target)
+                for rejection in receipt.rejections
+            )
+            rejected.update(
+                classify_rejection("id", conflict.reason, target) for conflict in receipt.conflicts
+            )
             self.rejections.note(target.no, rejected, source=checked.source, kind=kind.name, now=moments.now)
         return receipt
 
-    async def _batch(self, kind: _Kind, checked: Checked, plan: IngestPlan, moments: StatedTimes) -> Batch | None:
+    async def _batch(
+        self, kind: _Kind, checked: Checked, plan: IngestPlan, moments: StatedTimes
+    ) -> Batch | None:
         """Batch without records that are too large once encoded; None if there are no others."""
         if not checked.indexes:
             return None
@@ -256,7 +291,10 @@ class Ingestion:
             raise NotFound("deployment", deployment_id)
         if not target.is_logged:
             self._plans.pop(deployment_id, None)
-            raise Conflict(f"The records of {deployment_id} lie in your own tables, so none are logged: write them there instead.")
+            raise Conflict(
+                f"The records of {deployment_id} lie in your own tables, so none are logged: write them "
+                "there instead."
+            )
         if len(self._plans) >= _MOST_PLANS:
             self._plans.clear()
         cached = self._plans.get(deployment_id)
@@ -283,7 +321,11 @@ def _find_erased(ids: Sequence[str | None], target: Target) -> Mapping[int, str]
     if not target.erased:
         return {}
     erased = "is of a record that was erased on request; it is not stored again"
-    return {position: erased for position, record_id in enumerate(ids) if record_id is not None and digest_id(record_id) in target.erased}
+    return {
+        position: erased
+        for position, record_id in enumerate(ids)
+        if record_id is not None and digest_id(record_id) in target.erased
+    }
 
 
 def _with_fresh_ids(ids: Sequence[str | None], now: datetime) -> list[str]:
@@ -301,7 +343,8 @@ def _make_partitions(database: Database, ensure: Callable[[Session, Any], None],
 
 def _receipt(kind: _Kind, checked: Checked, outcome: WriteOutcome, plan: IngestPlan) -> Receipt:
     conflicts = tuple(
-        RecordConflict(checked.indexes[position], checked.ids[position] or "", kind.conflict) for position in outcome.conflicts
+        RecordConflict(checked.indexes[position], checked.ids[position] or "", kind.conflict)
+        for position in outcome.conflicts
     )
     duplicate = len(outcome.duplicates)
     return Receipt(
@@ -315,7 +358,10 @@ def _receipt(kind: _Kind, checked: Checked, outcome: WriteOutcome, plan: IngestP
     )
 
 
-_counters = {kind: {outcome: ingest_records.labels(kind, outcome) for outcome in ("accepted", "duplicate", "rejected")} for kind in LogKind}
+_counters = {
+    kind: {outcome: ingest_records.labels(kind, outcome) for outcome in ("accepted", "duplicate", "rejected")}
+    for kind in LogKind
+}
 
 
 def _count(kind: _Kind, receipt: Receipt) -> None:

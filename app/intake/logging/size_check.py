@@ -16,7 +16,10 @@ _PLACED = ("indexes", "times", "debiased", "sample_rates", *_VALUES)
 def size_problem(size: int) -> str | None:
     if size <= MAX_RECORD_BYTES:
         return None
-    return f"has {size:,} bytes as JSON without the columns' names; a record may have at most {MAX_RECORD_BYTES:,}"
+    return (
+        f"has {size:,} bytes as JSON without the columns' names; a record may have at most "
+        f"{MAX_RECORD_BYTES:,}"
+    )
 
 
 def measure_size(*values: object) -> int:
@@ -34,14 +37,20 @@ def find_large(checked: Checked, lines: bytes) -> Mapping[int, str]:
         return {}
     long = [position for position, length in enumerate(lengths) if length > MAX_RECORD_BYTES]
     columns = [getattr(checked, name) for name in _VALUES if hasattr(checked, name)]
-    problems = {position: size_problem(measure_size(*(column[position] for column in columns))) for position in long}
+    problems = {
+        position: size_problem(measure_size(*(column[position] for column in columns))) for position in long
+    }
     return {position: problem for position, problem in problems.items() if problem is not None}
 
 
 def reject(checked: Checked, problems: Mapping[int, str], *, field: str = "record") -> None:
-    checked.rejections += [Rejection(checked.indexes[position], field, problem) for position, problem in problems.items()]
+    checked.rejections += [
+        Rejection(checked.indexes[position], field, problem) for position, problem in problems.items()
+    ]
     checked.rejections.sort(key=lambda rejection: rejection.index)
     for name in _PLACED:
         values = getattr(checked, name, None)
         if values:
-            setattr(checked, name, [value for position, value in enumerate(values) if position not in problems])
+            setattr(
+                checked, name, [value for position, value in enumerate(values) if position not in problems]
+            )

@@ -29,7 +29,8 @@ def is_evidently_strict(body: bytes, members: int, times: int) -> bool:
 
     `members` were decoded; `times` of their values have two colons or more.
     """
-    # A count of one byte takes a third of the time of a count of two. Escapes could hide colons of a time (`12\u003a00`).
+    # A count of one byte takes a third of the time of a count of two. Escapes could hide colons of a time
+    # (`12\u003a00`).
     if b"\\" not in body and body.count(b":") == members + 2 * times:
         return not _may_hold_vanished(body)
     return _most_members(body) == members
@@ -52,7 +53,9 @@ def _most_members(body: bytes) -> int | None:
 
 
 def _may_hold_vanished(body: bytes) -> bool:
-    return _ZEROS in body or any(sign in body and tiny.search(body) is not None for sign, tiny in _TINY_EXPONENTS.items())
+    return _ZEROS in body or any(
+        sign in body and tiny.search(body) is not None for sign, tiny in _TINY_EXPONENTS.items()
+    )
 
 
 def _members(decoded: Any, enough: int) -> int:  # noqa: ANN401 - as above

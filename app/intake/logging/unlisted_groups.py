@@ -14,19 +14,38 @@ MAX_WARNINGS = 10
 
 
 def find_unlisted(checked: Checked, plan: IngestPlan) -> Sequence[UnlistedAnswer]:
-    """Labels and predictions of accepted records that are in no outcome list of the monitor, the most frequent first."""
+    """Labels and predictions of accepted records that are in no outcome list of the monitor, the most
+    frequent first.
+    """
     outcomes, classify, predictions = plan.target.outcomes, plan.classify, checked.predictions
     if outcomes is None or classify is None:
         return ()
     if isinstance(checked, CheckedPayload):
         # The decoded form counts, where there is one.
-        predictions = [prediction for prediction, label in zip(predictions, checked.labels, strict=True) if label is None]
-    answers = [("label", label) for label in checked.labels] + [("prediction", prediction) for prediction in predictions]
-    unlisted = Counter((name, answer) for name, answer in answers if answer is not None and classify(answer) is Outcome.UNCLASSIFIED)
-    listed = {name_value(value): value for value in (*outcomes.favourable, *outcomes.unfavourable) if not isinstance(value, Range)}
-    return [UnlistedAnswer(name, records, _describe(answer, listed)) for (name, answer), records in unlisted.most_common(MAX_WARNINGS)]
+        predictions = [
+            prediction for prediction, label in zip(predictions, checked.labels, strict=True) if label is None
+        ]
+    answers = [("label", label) for label in checked.labels] + [
+        ("prediction", prediction) for prediction in predictions
+    ]
+    unlisted = Counter(
+        (name, answer)
+        for name, answer in answers
+        if answer is not None and classify(answer) is Outcome.UNCLASSIFIED
+    )
+    listed = {
+        name_value(value): value
+        for value in (*outcomes.favourable, *outcomes.unfavourable)
+        if not isinstance(value, Range)
+    }
+    return [
+        UnlistedAnswer(name, records, _describe(answer, listed))
+        for (name, answer), records in unlisted.most_common(MAX_WARNINGS)
+    ]
 
 
 def _describe(answer: Scalar, listed: dict[str, Scalar]) -> str:
     near = nearest(name_value(answer), listed)
-    return f"{shown(answer)} is in neither outcome list" + ("" if near is None else f"; did you mean {shown(listed[near])}?")
+    return f"{shown(answer)} is in neither outcome list" + (
+        "" if near is None else f"; did you mean {shown(listed[near])}?"
+    )

@@ -20,7 +20,9 @@ class PseudonymsIn(In):
 class PseudonymsOut(Out):
     """The pseudonyms, in the order of the values."""
 
-    model_config = example({"column": "Postcode", "pseudonyms": ["p_3q2-7wAAECAwQFBgcICQoL", "p_AAECAwQFBgcICQoLDA0ODw"]})
+    model_config = example(
+        {"column": "Postcode", "pseudonyms": ["p_3q2-7wAAECAwQFBgcICQoL", "p_AAECAwQFBgcICQoLDA0ODw"]}
+    )
 
     column: str
     pseudonyms: list[str]

@@ -17,16 +17,23 @@ router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["deployments"
 
 @router.post("/pseudonyms")
 def make_pseudonyms(
-    body: PseudonymsIn, deployment: LockedDeployment, session: SessionIn, services: ServicesIn, principal: Manager
+    body: PseudonymsIn,
+    deployment: LockedDeployment,
+    session: SessionIn,
+    services: ServicesIn,
+    principal: Manager,
 ) -> PseudonymsOut:
-    """Returns the pseudonyms of values of a protected column. The values are not stored, and that somebody asked is.
+    """Returns the pseudonyms of values of a protected column. The values are not stored, and that somebody
+    asked is.
 
     Monitors and filters name the pseudonyms, because the values are stored nowhere.
     """
     column = deployment.schema.column(body.column)
     if column is None or column.storage is None or column.storage.kind is not StorageKind.PSEUDONYM:
         raise InvalidInput.of("column", "is not a column of this deployment that is stored as pseudonyms")
-    check = check_for(column, Deployments(session, services.secret_box).column_keys([deployment.no])[deployment.no])
+    check = check_for(
+        column, Deployments(session, services.secret_box).column_keys([deployment.no])[deployment.no]
+    )
     pseudonyms, faults = [], []
     for index, value in enumerate(body.values):
         try:
@@ -34,5 +41,12 @@ def make_pseudonyms(
         except CellRefused as error:
             faults.append(FieldProblem(f"values[{index}]", str(error)))
     refuse(faults)
-    record_activity(session, principal.actor, "pseudonyms.made", deployment, subject=column.name, details={"values": len(pseudonyms)})
+    record_activity(
+        session,
+        principal.actor,
+        "pseudonyms.made",
+        deployment,
+        subject=column.name,
+        details={"values": len(pseudonyms)},
+    )
     return PseudonymsOut(column=column.name, pseudonyms=pseudonyms)

@@ -32,7 +32,9 @@ class SnippetsOut(Out):
 
     model_config = example(
         {
-            "snippets": [{"logs": "payload", "form": "records", "language": "sh", "code": _CODE, "asks_model": False}],
+            "snippets": [
+                {"logs": "payload", "form": "records", "language": "sh", "code": _CODE, "asks_model": False}
+            ],
             "key_variable": "EVENHAND_KEY",
             "has_values_of_record": False,
             "example": {"records": [{"id": "example-1", "features": {"Age": 31}, "prediction": 1}]},

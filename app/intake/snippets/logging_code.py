@@ -49,7 +49,9 @@ def example_body(deployment: Deployment, monitor: Monitor | None, newest: Newest
     return _Example(deployment, monitor, newest).records("example-1")
 
 
-def write_snippets(deployment: Deployment, monitor: Monitor | None, newest: NewestRecord | None, *, base_url: str) -> list[Snippet]:
+def write_snippets(
+    deployment: Deployment, monitor: Monitor | None, newest: NewestRecord | None, *, base_url: str
+) -> list[Snippet]:
     """Code for every language, each with an id of its own, so that all can be tried.
 
     The values are those of `newest`, if it has the present columns.
@@ -60,12 +62,16 @@ def write_snippets(deployment: Deployment, monitor: Monitor | None, newest: Newe
     example = _Example(deployment, monitor, newest)
     asking = _write_asking(deployment, example, "example-asked-1", base_url=base_url)
     return [
-        Snippet("payload", CLIENT, "python", _write_client(base_url, deployment.id, example, "example-client-1")),
+        Snippet(
+            "payload", CLIENT, "python", _write_client(base_url, deployment.id, example, "example-client-1")
+        ),
         *([] if asking is None else [asking]),
         Snippet("payload", RECORDS, "sh", _write_curl(payload, example.records("example-curl-1"))),
         Snippet("payload", PAIR_FORMAT, "sh", _write_curl(payload, example.pair("example-call"))),
         Snippet("payload", RECORDS, "python", _write_python(payload, example.records("example-python-1"))),
-        Snippet("payload", PAIR_FORMAT, "python", _write_python(payload, example.pair("example-python-call"))),
+        Snippet(
+            "payload", PAIR_FORMAT, "python", _write_python(payload, example.pair("example-python-call"))
+        ),
         Snippet("feedback", RECORDS, "sh", _write_curl(feedback, example.labels("example-curl-1"))),
         Snippet("feedback", RECORDS, "python", _write_python(feedback, example.labels("example-python-1"))),
     ]
@@ -110,7 +116,11 @@ class _Example:
     def answer(self) -> JsonObject:
         if self._real is not None:
             answer = self._real.answer
-            members = {"prediction": answer.prediction, "probability": answer.probability, "label": answer.label}
+            members = {
+                "prediction": answer.prediction,
+                "probability": answer.probability,
+                "label": answer.label,
+            }
             return {name: value for name, value in members.items() if value is not None}
         decoded = self._outputs.label is not None
         named: JsonObject = {"prediction": 1 if decoded and not self._is_regression else self._outcome}
@@ -122,7 +132,11 @@ class _Example:
 
 
 def _choose_cells(columns: Sequence[Column], monitor: Monitor | None) -> dict[str, Scalar]:
-    watched = {} if monitor is None else {attribute.feature: attribute.monitored[0] for attribute in monitor.attributes}
+    watched = (
+        {}
+        if monitor is None
+        else {attribute.feature: attribute.monitored[0] for attribute in monitor.attributes}
+    )
     return {column.name: _choose_cell(column, watched.get(column.name)) for column in columns}
 
 
@@ -138,7 +152,11 @@ def _choose_cell(column: Column, watched: GroupValue | None) -> Scalar:
             return watched if isinstance(watched, bool) else True
         case FieldType.INTEGER:
             # The lower end may lie below the first whole number of the range.
-            return int(min(watched.hi // 1, _EXACT)) if isinstance(watched, Range) else _choose_number(watched, 1)
+            return (
+                int(min(watched.hi // 1, _EXACT))
+                if isinstance(watched, Range)
+                else _choose_number(watched, 1)
+            )
         case FieldType.NUMBER:
             return watched.hi if isinstance(watched, Range) else _choose_number(watched, 1.5)
 
@@ -176,7 +194,11 @@ def _write_python(address: str, body: JsonObject) -> str:
 
 
 def _write_client(base_url: str, deployment_id: str, example: _Example, record_id: str) -> str:
-    named = [*example.answer().items(), *([("meta", example.meta)] if example.meta else []), ("id", record_id)]
+    named = [
+        *example.answer().items(),
+        *([("meta", example.meta)] if example.meta else []),
+        ("id", record_id),
+    ]
     options = "".join(f"    {name}={_write_python_value(value)},\n" for name, value in named)
     return (
         "import os\n\nfrom evenhand_client import Evenhand\n\n"
@@ -193,7 +215,9 @@ def _write_python_value(value: Any) -> str:  # noqa: ANN401 - any value of JSON
 def _spell_json(scalar: Scalar) -> str:
     # A line break or a bidirectional mark inside a value could disguise the code.
     text = json.dumps(scalar, ensure_ascii=False)
-    return "".join(character if character.isprintable() else json.dumps(character)[1:-1] for character in text)
+    return "".join(
+        character if character.isprintable() else json.dumps(character)[1:-1] for character in text
+    )
 
 
 def _write_value(value: Any, spell: Callable[[Scalar], str], indent: str = "") -> str:  # noqa: ANN401 - any value of JSON
@@ -212,7 +236,9 @@ def _write_value(value: Any, spell: Callable[[Scalar], str], indent: str = "") -
     return f"{opening}\n{lines}\n{indent}{closing}"
 
 
-def _write_asking(deployment: Deployment, example: _Example, record_id: str, *, base_url: str) -> Snippet | None:
+def _write_asking(
+    deployment: Deployment, example: _Example, record_id: str, *, base_url: str
+) -> Snippet | None:
     """None without an endpoint, and for formats whose bodies are not JSON or cannot carry the row."""
     endpoint, outputs = deployment.endpoint, deployment.outputs
     if endpoint is None or not endpoint.url or outputs.has_only_probabilities:
@@ -220,10 +246,14 @@ def _write_asking(deployment: Deployment, example: _Example, record_id: str, *, 
     codec = bind_codec(endpoint)
     if codec.content_type != JSON or codec.accept != JSON:
         return None
-    named = {"prediction": outputs.prediction} | ({"probability": outputs.probability} if outputs.probability is not None else {})
+    named = {"prediction": outputs.prediction} | (
+        {"probability": outputs.probability} if outputs.probability is not None else {}
+    )
     asking = Asking(outputs=outputs, types=tuple(column.type for column in deployment.schema.features))
     try:
-        request = json.loads(codec.write_request(list(example.features), [list(example.features.values())], asking))
+        request = json.loads(
+            codec.write_request(list(example.features), [list(example.features.values())], asking)
+        )
         answer = json.loads(codec.write_answer(list(named.values()), [[_MARKS[output] for output in named]]))
     except (EvenhandError, ValueError):
         return None
@@ -240,7 +270,8 @@ def _write_asking(deployment: Deployment, example: _Example, record_id: str, *, 
         f"request = {_write_python_value(request)}\n"
         "# Add the credentials that the model asks for, if any.\n"
         f"answer = httpx.post({endpoint.url!r}, json=request).raise_for_status().json()\n"
-        "# The places of the outputs in an answer of this format: compare them with an answer of your model.\n"
+        "# The places of the outputs in an answer of this format: compare them with an answer of your "
+        "model.\n"
         f"evenhand.log(\n    features,\n{options}{meta}    id={record_id!r},\n)\n"
         "print(evenhand.flush())\n"
     )
@@ -249,7 +280,9 @@ def _write_asking(deployment: Deployment, example: _Example, record_id: str, *, 
 
 def _places_in(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - any value of JSON
     """Yields every scalar with its place: `["predictions"][0]`."""
-    members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
+    members = (
+        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
+    )
     if members is None:
         yield path, value
         return

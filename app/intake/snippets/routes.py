@@ -14,11 +14,15 @@ router = APIRouter(prefix="/v1/deployments/{deployment_id}/logging-snippets", ta
 
 
 @router.get("", dependencies=[READS_RECORDS])
-def list_logging_snippets(deployment: ReadableDeployment, session: SessionIn, request: Request) -> SnippetsOut:
-    """Returns code to log payload and feedback of this deployment, with its id and columns and the address that this request was sent to.
+def list_logging_snippets(
+    deployment: ReadableDeployment, session: SessionIn, request: Request
+) -> SnippetsOut:
+    """Returns code to log payload and feedback of this deployment, with its id and columns and the address
+    that this request was sent to.
 
-    The values are those of the newest record in the database, or made up, of the right types, where there is none of the present columns;
-    `has_values_of_record` says which. Records logged with them count in the next check, so put in your own values first.
+    The values are those of the newest record in the database, or made up, of the right types, where there
+    is none of the present columns; `has_values_of_record` says which. Records logged with them count in
+    the next check, so put in your own values first.
     """
     monitor, newest = find_monitor(session, deployment.no), newest_record(session, deployment.no)
     snippets = write_snippets(deployment, monitor, newest, base_url=str(request.base_url))

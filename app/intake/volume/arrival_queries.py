@@ -9,7 +9,14 @@ from sqlalchemy.orm import Session
 
 from ...database.binary_rows import list_column_values, read_row
 from ...database.paging import within
-from ...database.tables import ArrivalRow, DeploymentRow, FeedbackRecordRow, IntakeCountRow, MissingRecordRow, RejectionCountRow
+from ...database.tables import (
+    ArrivalRow,
+    DeploymentRow,
+    FeedbackRecordRow,
+    IntakeCountRow,
+    MissingRecordRow,
+    RejectionCountRow,
+)
 from ...deployments.queries import find_numbers
 from ...domain.arrival import KEPT, Arrivals, RejectionCount
 from ...domain.check import Span
@@ -25,7 +32,8 @@ _IS_ALONE = text("SELECT pg_try_advisory_xact_lock(4540261130)")
 
 # A deployment that is being deleted is skipped, not waited for.
 _LOCK = text("""
-    SELECT no FROM deployments WHERE no IN (SELECT deployment_no FROM arrivals) ORDER BY no FOR KEY SHARE SKIP LOCKED
+    SELECT no FROM deployments WHERE no IN (SELECT deployment_no FROM arrivals)
+        ORDER BY no FOR KEY SHARE SKIP LOCKED
 """)
 
 _FORGET = tuple(
@@ -70,7 +78,9 @@ def arrivals_in(session: Session, deployment_no: int, hours: Span) -> Sequence[A
         .group_by(row.hour, row.source, row.kind)
         .order_by(row.hour, row.source, row.kind)
     )
-    return [read_row(Arrivals, counted, records=int(counted.records)) for counted in session.execute(statement)]
+    return [
+        read_row(Arrivals, counted, records=int(counted.records)) for counted in session.execute(statement)
+    ]
 
 
 def rejections_in(session: Session, deployment_no: int, hours: Span) -> Sequence[RejectionCount]:
@@ -89,7 +99,9 @@ def add_rejections(session: Session, counts: Mapping[int, Sequence[RejectionCoun
     # A deployment that is deleted now would make the next statement refuse all rows.
     there = select(DeploymentRow.no).where(DeploymentRow.no.in_(counts)).order_by(DeploymentRow.no)
     present = session.scalars(there.with_for_update(read=True, key_share=True, skip_locked=True)).all()
-    rows = [{"deployment_no": no, **list_column_values(rejected)} for no in present for rejected in counts[no]]
+    rows = [
+        {"deployment_no": no, **list_column_values(rejected)} for no in present for rejected in counts[no]
+    ]
     # Processes lock rows in the same order.
     rows.sort(key=lambda row: tuple(map(str, row.values())))
     if rows:
@@ -103,7 +115,11 @@ def waiting_labels(session: Session, deployment_no: int) -> int:
     """Returns the labels whose record has not arrived; one more than `MOST_WAITING` means "more than"."""
     row = FeedbackRecordRow
     # A partial index holds these labels alone.
-    waiting = select(row.feedback_no).where(row.deployment_no == deployment_no, row.usable_at.is_(None)).limit(MOST_WAITING + 1)
+    waiting = (
+        select(row.feedback_no)
+        .where(row.deployment_no == deployment_no, row.usable_at.is_(None))
+        .limit(MOST_WAITING + 1)
+    )
     return session.scalar(select(func.count()).select_from(waiting.subquery())) or 0
 
 
@@ -119,7 +135,10 @@ def add_counts(session: Session, counts: Sequence[IntakeCount]) -> None:
         return
     insertion = insert(IntakeCountRow)
     new = insertion.excluded
-    added = {"count": IntakeCountRow.count + new.count, "reason": func.coalesce(new.reason, IntakeCountRow.reason)}
+    added = {
+        "count": IntakeCountRow.count + new.count,
+        "reason": func.coalesce(new.reason, IntakeCountRow.reason),
+    }
     keys = ["deployment_no", "hour", "source", "outcome"]
     session.execute(insertion.on_conflict_do_update(index_elements=keys, set_=added), rows)
 
@@ -135,9 +154,13 @@ def intake_hours(
         .order_by(IntakeCountRow.hour.desc())
         .limit(limit)
     )
-    statement = select(IntakeCountRow).where(IntakeCountRow.deployment_no == deployment_no, IntakeCountRow.hour.in_(hours))
+    statement = select(IntakeCountRow).where(
+        IntakeCountRow.deployment_no == deployment_no, IntakeCountRow.hour.in_(hours)
+    )
     counts: dict[datetime, list[IntakeCount]] = {}
-    for row in session.scalars(statement.order_by(IntakeCountRow.hour.desc(), IntakeCountRow.source, IntakeCountRow.outcome)):
+    for row in session.scalars(
+        statement.order_by(IntakeCountRow.hour.desc(), IntakeCountRow.source, IntakeCountRow.outcome)
+    ):
         counts.setdefault(row.hour, []).append(read_row(IntakeCount, row))
     return counts
 
@@ -152,7 +175,9 @@ _SUMS = (
 )
 
 
-def put_missing(session: Session, deployment_no: int, sender: str, sample_rate: float, totals: Sequence[MissingTotals]) -> None:
+def put_missing(
+    session: Session, deployment_no: int, sender: str, sample_rate: float, totals: Sequence[MissingTotals]
+) -> None:
     """Stores a sender's totals. They only grow, so messages may repeat, in any order."""
     if not totals:
         return
@@ -166,12 +191,20 @@ def put_missing(session: Session, deployment_no: int, sender: str, sample_rate: 
         "left_out": func.greatest(MissingRecordRow.left_out, new.left_out),
     }
     grows = or_(MissingRecordRow.not_received < new.not_received, MissingRecordRow.left_out < new.left_out)
-    session.execute(insertion.on_conflict_do_update(index_elements=["deployment_no", "hour", "sender"], set_=raised, where=grows), rows)
+    session.execute(
+        insertion.on_conflict_do_update(
+            index_elements=["deployment_no", "hour", "sender"], set_=raised, where=grows
+        ),
+        rows,
+    )
 
 
 def missing_in(session: Session, deployment_no: int, hours: Span) -> MissingRecords:
     row = session.execute(
-        select(*_SUMS).where(MissingRecordRow.deployment_no == deployment_no, *within(MissingRecordRow.hour, hours.start, hours.end))
+        select(*_SUMS).where(
+            MissingRecordRow.deployment_no == deployment_no,
+            *within(MissingRecordRow.hour, hours.start, hours.end),
+        )
     ).one()
     return read_row(MissingRecords, row, not_received=int(row.not_received), left_out=int(row.left_out))
 
@@ -181,6 +214,13 @@ def missing_hours(
 ) -> Sequence[MissingHour]:
     """Returns at most `limit` hours in [since, until) with missing records, newest first."""
     statement = select(MissingRecordRow.hour, func.count().label("senders"), *_SUMS)
-    missing = statement.where(MissingRecordRow.deployment_no == deployment_no, *within(MissingRecordRow.hour, since, until))
-    rows = session.execute(missing.group_by(MissingRecordRow.hour).order_by(MissingRecordRow.hour.desc()).limit(limit))
-    return [read_row(MissingHour, row, not_received=int(row.not_received), left_out=int(row.left_out)) for row in rows]
+    missing = statement.where(
+        MissingRecordRow.deployment_no == deployment_no, *within(MissingRecordRow.hour, since, until)
+    )
+    rows = session.execute(
+        missing.group_by(MissingRecordRow.hour).order_by(MissingRecordRow.hour.desc()).limit(limit)
+    )
+    return [
+        read_row(MissingHour, row, not_received=int(row.not_received), left_out=int(row.left_out))
+        for row in rows
+    ]

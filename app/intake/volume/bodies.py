@@ -32,7 +32,12 @@ class MissingHourIn(In):
 class MissingRecordsIn(In):
     """Totals of records that one sender could not, or did not, send."""
 
-    model_config = example({"sample_rate": 0.1, "hours": [{"hour": "2026-03-01T09:00:00Z", "not_received": 12, "left_out": 4500}]})
+    model_config = example(
+        {
+            "sample_rate": 0.1,
+            "hours": [{"hour": "2026-03-01T09:00:00Z", "not_received": 12, "left_out": 4500}],
+        }
+    )
 
     sample_rate: float = Field(default=1.0, ge=0, le=1)
     """The share of records that the sender logs."""
@@ -145,7 +150,9 @@ class RejectedOut(Out):
 
     @classmethod
     def of(cls, rejection: RejectionCount) -> "RejectedOut":
-        return cls.from_object(rejection, sentence=describe_rejection(rejection), remedy=find_remedy(rejection))
+        return cls.from_object(
+            rejection, sentence=describe_rejection(rejection), remedy=find_remedy(rejection)
+        )
 
 
 class IngestionOut(Out):
@@ -220,7 +227,9 @@ class IntakeCountOut(Out):
 
     count: int
     reason: str | None
-    """Why the last one was rejected, ignored or is unpaired. It may quote a record: null for roles that see figures only."""
+    """Why the last one was rejected, ignored or is unpaired. It may quote a record: null for roles that
+    see figures only.
+    """
 
 
 class IntakeHourOut(Out):
@@ -251,7 +260,12 @@ class IntakeHoursPage(Out):
                             "count": 2,
                             "reason": "the request of this answer did not come in time",
                         },
-                        {"source": "gateway", "outcome": "rejected", "count": 1, "reason": "Age: must be a whole number, found 'young'"},
+                        {
+                            "source": "gateway",
+                            "outcome": "rejected",
+                            "count": 1,
+                            "reason": "Age: must be a whole number, found 'young'",
+                        },
                     ],
                 }
             ],

@@ -12,7 +12,14 @@ from ...base.frozen import frozen
 from ...domain.arrival import Arrivals, LogKind, RecordSource, RejectionCount, RejectionReason
 from ...domain.check import Span
 from ..gateway.call_outcomes import IntakeCount, IntakeOutcome
-from .arrival_queries import MOST_WAITING, arrivals_in, intake_hours, missing_hours, rejections_in, waiting_labels
+from .arrival_queries import (
+    MOST_WAITING,
+    arrivals_in,
+    intake_hours,
+    missing_hours,
+    rejections_in,
+    waiting_labels,
+)
 from .missing_records import MissingHour
 
 SOURCE_WORDS: Mapping[RecordSource, str] = {
@@ -85,7 +92,8 @@ _ANSWERED_BEFORE = (RecordSource.GATEWAY, RecordSource.EVENT)
 """Callers are answered before their records are read: no answer says what is wrong."""
 
 _REASON_OF_CALLS = (
-    "GET /v1/deployments/{id}/intake-counts has the reason of the last one. Compare the call with the deployment's payload format."
+    "GET /v1/deployments/{id}/intake-counts has the reason of the last one. Compare the call "
+    "with the deployment's payload format."
 )
 
 
@@ -117,10 +125,11 @@ class IgnoredEvents:
 
 @frozen(kw_only=True)
 class IngestionView:
-    """All hours, newest first. Rejections are summed up by reason, the most frequent first; their hour is the last with any.
+    """All hours, newest first. Rejections are summed up by reason, the most frequent first; their hour is the
+    last with any.
 
-    `waiting_labels` are labels without a payload record, at most `MOST_WAITING`; `is_more`: there are more. `ignored` events are no half of
-    a call.
+    `waiting_labels` are labels without a payload record, at most `MOST_WAITING`; `is_more`: there are
+    more. `ignored` events are no half of a call.
     """
 
     hours: Sequence[IngestionHour]
@@ -132,7 +141,11 @@ class IngestionView:
 
     @property
     def sources(self) -> Sequence[RecordSource]:
-        return [source for source in RecordSource if any(source in hour.payload or source in hour.feedback for hour in self.hours)]
+        return [
+            source
+            for source in RecordSource
+            if any(source in hour.payload or source in hour.feedback for hour in self.hours)
+        ]
 
 
 def ingestion_in(session: Session, deployment_no: int, span: Span, now: datetime) -> IngestionView:
@@ -145,7 +158,9 @@ def ingestion_in(session: Session, deployment_no: int, span: Span, now: datetime
     ingestion_hours = _by_hour(span, arrivals, rejections, missing)
     lines = _by_reason(rejections)
     counted = intake_hours(session, deployment_no, since=span.start, until=span.end, limit=hours)
-    ignored = [intake for counts in counted.values() for intake in counts if intake.outcome is IntakeOutcome.IGNORED]
+    ignored = [
+        intake for counts in counted.values() for intake in counts if intake.outcome is IntakeOutcome.IGNORED
+    ]
     return IngestionView(
         hours=ingestion_hours,
         rejections=lines,
@@ -158,7 +173,9 @@ def ingestion_in(session: Session, deployment_no: int, span: Span, now: datetime
 
 def describe_rejection(rejection: RejectionCount) -> str:
     """`Age is of another type`."""
-    subject = {RejectionReason.ORPHAN: "a record", RejectionReason.UNREADABLE: "a request"}.get(rejection.reason)
+    subject = {RejectionReason.ORPHAN: "a record", RejectionReason.UNREADABLE: "a request"}.get(
+        rejection.reason
+    )
     return f"{subject or rejection.field or 'a field'} {REASONS[rejection.reason][0]}"
 
 
@@ -169,14 +186,21 @@ def find_remedy(rejection: RejectionCount) -> str:
 
 
 def _by_hour(
-    span: Span, arrivals: Sequence[Arrivals], rejections: Sequence[RejectionCount], missing: Sequence[MissingHour]
+    span: Span,
+    arrivals: Sequence[Arrivals],
+    rejections: Sequence[RejectionCount],
+    missing: Sequence[MissingHour],
 ) -> list[IngestionHour]:
-    arrived = defaultdict[datetime, dict[LogKind, dict[RecordSource, int]]](lambda: {kind: {} for kind in LogKind})
+    arrived = defaultdict[datetime, dict[LogKind, dict[RecordSource, int]]](
+        lambda: {kind: {} for kind in LogKind}
+    )
     for arrival in arrivals:
         arrived[arrival.hour][arrival.kind][arrival.source] = arrival.records
     rejected, unreadable = Counter[datetime](), Counter[datetime]()
     for rejection in rejections:
-        (unreadable if rejection.reason is RejectionReason.UNREADABLE else rejected)[rejection.hour] += rejection.records
+        (unreadable if rejection.reason is RejectionReason.UNREADABLE else rejected)[rejection.hour] += (
+            rejection.records
+        )
     lost = {missing_hour.hour: missing_hour for missing_hour in missing}
     hours = []
     hour = span.end - HOUR
@@ -202,19 +226,26 @@ def _by_reason(rejections: Sequence[RejectionCount]) -> list[RejectionCount]:
     for rejection in rejections:
         key = (rejection.source, rejection.kind, rejection.reason, rejection.field)
         # Newest first, so the first of each has its newest hour.
-        sums[key] = replace(sums[key], records=sums[key].records + rejection.records) if key in sums else rejection
+        sums[key] = (
+            replace(sums[key], records=sums[key].records + rejection.records) if key in sums else rejection
+        )
     return sorted(sums.values(), key=lambda rejection: (-rejection.records, describe_rejection(rejection)))
 
 
 def _sum_ignored(counts: Sequence[IntakeCount]) -> IgnoredEvents:
     """Counts are newest first."""
     return IgnoredEvents(
-        events=sum(intake.count for intake in counts), reason=next((intake.reason for intake in counts if intake.reason), "")
+        events=sum(intake.count for intake in counts),
+        reason=next((intake.reason for intake in counts if intake.reason), ""),
     )
 
 
 def _find_signs(
-    hours: Sequence[IngestionHour], rejections: Sequence[RejectionCount], ignored: Sequence[IntakeCount], *, is_present: bool
+    hours: Sequence[IngestionHour],
+    rejections: Sequence[RejectionCount],
+    ignored: Sequence[IntakeCount],
+    *,
+    is_present: bool,
 ) -> list[str]:
     """Signs of the newest 24 hours, and a silence up to now."""
     newest = hours[:24]
@@ -223,17 +254,25 @@ def _find_signs(
     silent_since = next((hour.hour + HOUR for hour in hours if hour.payload), None)
     # The present hour may have just begun, so one whole hour without a record comes first.
     if is_present and silent_since is not None and silent_since < hours[0].hour:
-        signs.append(f"No payload record has arrived since {silent_since:%Y-%m-%d %H:%M} UTC. Look whether the model is still called.")
+        signs.append(
+            f"No payload record has arrived since {silent_since:%Y-%m-%d %H:%M} UTC. Look whether the model "
+            "is still called."
+        )
     rejected = sum(hour.rejected for hour in newest)
     if rejected:
         sent = rejected + sum(sum(hour.payload.values()) + sum(hour.feedback.values()) for hour in newest)
         since = newest[-1].hour
         lines = _by_reason(
-            [rejection for rejection in rejections if rejection.hour >= since and rejection.reason is not RejectionReason.UNREADABLE]
+            [
+                rejection
+                for rejection in rejections
+                if rejection.hour >= since and rejection.reason is not RejectionReason.UNREADABLE
+            ]
         )
         share = f"{rejected:,} of {sent:,}" if sent > rejected else f"All {rejected:,}"
         signs.append(
-            f"{share} records of the last {span} were rejected and are in no figure. The most frequent reason: "
+            f"{share} records of the last {span} were rejected and are in no figure. The most frequent "
+            "reason: "
             f"{describe_rejection(lines[0])} ({lines[0].records:,})."
         )
     unreadable = sum(hour.unreadable_requests for hour in newest)
@@ -243,10 +282,17 @@ def _find_signs(
     unused = _sum_ignored([intake for intake in ignored if intake.hour >= newest[-1].hour])
     # Some senders also send events that are no calls. Where nothing else came, the sender is set up wrongly.
     if unused.events and not any(hour.payload.get(RecordSource.EVENT) for hour in newest):
-        were = "The only event of the last {span} was" if unused.events == 1 else f"All {unused.events:,} events of the last {{span}} were"
+        were = (
+            "The only event of the last {span} was"
+            if unused.events == 1
+            else f"All {unused.events:,} events of the last {{span}} were"
+        )
         signs.append(f"{were.format(span=span)} ignored: {unused.reason}.")
     lost = sum(hour.not_received for hour in newest)
     if lost:
         records, were = ("1 record", "was") if lost == 1 else (f"{lost:,} records", "were")
-        signs.append(f"{records} of the last {span} {were} dropped by the programs that log before they reached Evenhand.")
+        signs.append(
+            f"{records} of the last {span} {were} dropped by the programs that log before they reached "
+            "Evenhand."
+        )
     return signs

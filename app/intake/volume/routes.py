@@ -1,4 +1,6 @@
-"""Routes of what came in for a deployment: records and calls by hour, and records that Evenhand did not get."""
+"""Routes of what came in for a deployment: records and calls by hour, and records that Evenhand did not
+get.
+"""
 
 from collections import Counter
 from dataclasses import asdict
@@ -18,14 +20,25 @@ from ...domain.record_times import TimeRule
 from ...web.id_and_time import Moment, in_utc, uuid_path
 from ...web.paging import Limit, PlaceCursor, cut_at_place, read_place_cursor
 from .arrival_queries import intake_hours, missing_hours, put_missing
-from .bodies import IngestionOut, IntakeHourOut, IntakeHoursPage, MissingHourOut, MissingHoursPage, MissingRecordsIn
+from .bodies import (
+    IngestionOut,
+    IntakeHourOut,
+    IntakeHoursPage,
+    MissingHourOut,
+    MissingHoursPage,
+    MissingRecordsIn,
+)
 from .hourly_view import ingestion_in
 from .missing_records import MissingTotals
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["records"])
 
 SenderId = Annotated[
-    str, uuid_path("An id that the sender (a process that logs) has made for itself.", "0b9d6c1e-5f43-4d1a-9c55-3c8f5f0f9a71")
+    str,
+    uuid_path(
+        "An id that the sender (a process that logs) has made for itself.",
+        "0b9d6c1e-5f43-4d1a-9c55-3c8f5f0f9a71",
+    ),
 ]
 
 
@@ -38,7 +51,9 @@ class HoursWanted:
     limit: int
 
 
-def read_hours(since: Moment = None, until: Moment = None, limit: Limit = 100, cursor: PlaceCursor = None) -> HoursWanted:
+def read_hours(
+    since: Moment = None, until: Moment = None, limit: Limit = 100, cursor: PlaceCursor = None
+) -> HoursWanted:
     before = read_place_cursor(cursor, datetime)
     if before is not None and before.tzinfo is None:
         raise InvalidInput.of("cursor", "is not a cursor from this list")
@@ -51,12 +66,18 @@ WantedHours = Annotated[HoursWanted, Depends(read_hours)]
 
 @router.put("/missing-records/{sender_id}", status_code=204)
 def put_missing_records(
-    body: MissingRecordsIn, deployment: LoggableDeployment, session: SessionIn, sender_id: SenderId, *, now: NowIn
+    body: MissingRecordsIn,
+    deployment: LoggableDeployment,
+    session: SessionIn,
+    sender_id: SenderId,
+    *,
+    now: NowIn,
 ) -> None:
     """Stores how many records a sender dropped, or left out of its sample, by hour.
 
-    The counts are running totals of the sender: of each hour the highest one counts, so the same message may be sent again.
-    `evenhand-client` sends them by itself. Checks show them next to the figures of these hours.
+    The counts are running totals of the sender: of each hour the highest one counts, so the same message
+    may be sent again. `evenhand-client` sends them by itself. Checks show them next to the figures of
+    these hours.
     """
     totals = [hour.read_as(MissingTotals) for hour in body.hours]
     rule, hours = TimeRule.at(now, deployment.earliest), Counter(hour_totals.hour for hour_totals in totals)
@@ -65,7 +86,9 @@ def put_missing_records(
     for index, hour in enumerate(hour_totals.hour for hour_totals in totals):
         problem = None
         if not rule.earliest <= hour <= rule.latest:
-            problem = f"must be between {rule.earliest:%Y-%m-%dT%H:%M:%SZ} and {rule.latest:%Y-%m-%dT%H:%M:%SZ}"
+            problem = (
+                f"must be between {rule.earliest:%Y-%m-%dT%H:%M:%SZ} and {rule.latest:%Y-%m-%dT%H:%M:%SZ}"
+            )
         elif hour != floor_to_hour(hour):
             problem = "must be the beginning of an hour"
         elif hours[hour] > 1:
@@ -77,11 +100,15 @@ def put_missing_records(
 
 
 @router.get("/missing-records")
-def list_missing_records(deployment: ReadableDeployment, session: SessionIn, period: WantedHours) -> MissingHoursPage:
+def list_missing_records(
+    deployment: ReadableDeployment, session: SessionIn, period: WantedHours
+) -> MissingHoursPage:
     """Returns the hours in which records are missing, newest first, `since` <= hour < `until`."""
     missing = missing_hours(session, deployment.no, **asdict(period))
     page, next_cursor = cut_at_place(missing, period.limit - 1, lambda hour: hour.hour.astimezone(UTC))
-    return MissingHoursPage(hours=[MissingHourOut.from_object(hour) for hour in page], next_cursor=next_cursor)
+    return MissingHoursPage(
+        hours=[MissingHourOut.from_object(hour) for hour in page], next_cursor=next_cursor
+    )
 
 
 MAX_HOURS = KEPT.days * 24
@@ -90,20 +117,30 @@ Hours = Annotated[int, Query(ge=1, le=MAX_HOURS, description="Number of hours, t
 
 
 @router.get("/ingestion")
-def read_ingestion(deployment: ReadableDeployment, session: SessionIn, *, now: NowIn, hours: Hours = 48) -> IngestionOut:
-    """Returns the records that arrived by hour and source, those that were rejected with the reasons, and those that are missing.
+def read_ingestion(
+    deployment: ReadableDeployment, session: SessionIn, *, now: NowIn, hours: Hours = 48
+) -> IngestionOut:
+    """Returns the records that arrived by hour and source, those that were rejected with the reasons, and
+    those that are missing.
 
-    Counts are kept for 31 days. Rejected records are counted by the kind of reason and the field; no value of a record is kept.
+    Counts are kept for 31 days. Rejected records are counted by the kind of reason and the field; no value
+    of a record is kept.
     """
     until = floor_to_hour(now) + HOUR
-    return IngestionOut.of(ingestion_in(session, deployment.no, Span(start=until - hours * HOUR, end=until), now))
+    return IngestionOut.of(
+        ingestion_in(session, deployment.no, Span(start=until - hours * HOUR, end=until), now)
+    )
 
 
 @router.get("/intake-counts")
-def list_intake_counts(principal: Reader, deployment: ReadableDeployment, session: SessionIn, period: WantedHours) -> IntakeHoursPage:
-    """Returns what became of calls through the gateway and of events by hour, newest first, `since` <= hour < `until`.
+def list_intake_counts(
+    principal: Reader, deployment: ReadableDeployment, session: SessionIn, period: WantedHours
+) -> IntakeHoursPage:
+    """Returns what became of calls through the gateway and of events by hour, newest first, `since` <= hour <
+    `until`.
 
-    Counts appear within ten seconds. Records that were lost before they could be kept are in `missing-records` instead.
+    Counts appear within ten seconds. Records that were lost before they could be kept are in
+    `missing-records` instead.
     """
     counts = intake_hours(session, deployment.no, **asdict(period))
     page, next_cursor = cut_at_place(list(counts), period.limit - 1, lambda hour: hour.astimezone(UTC))

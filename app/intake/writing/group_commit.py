@@ -83,7 +83,10 @@ class GroupCommit:
         if self._is_closing:
             raise Unavailable("The service is stopping. Send the records again in a moment.")
         if self._waiting_records and self._waiting_records + count > self._limit:
-            raise Unavailable(f"{self._waiting_records:,} records are waiting to be written already. Send these again in a moment.")
+            raise Unavailable(
+                f"{self._waiting_records:,} records are waiting to be written already. Send these again in "
+                "a moment."
+            )
         pending = _Pending(batch, self._loop.create_future())
         self._queue.append(pending)
         self._waiting_records += count

@@ -14,14 +14,24 @@ from .write_session import WriteSession
 
 KEY_COLUMNS = ("deployment_no", "record_id", "record_no")
 RECORD_COLUMNS = (
-    *("deployment_no", "record_no", "record_id", "schema_version", "model_revision", "scored_at", "features", "meta"),
+    *(
+        "deployment_no",
+        "record_no",
+        "record_id",
+        "schema_version",
+        "model_revision",
+        "scored_at",
+        "features",
+        "meta",
+    ),
     *("prediction", "probability", "label", "debiased", "sample_rate"),
 )
 
 _CLASH = {"23505", "40P01"}
 """An id is taken, or two writes waited for each other."""
 
-# Mitigation depends on settings of the moment, so a repeated request may differ in it. Another rate is another weight.
+# Mitigation depends on settings of the moment, so a repeated request may differ in it. Another rate is
+# another weight.
 _COMPARED = ("features", "meta", "prediction", "probability", "label", "sample_rate")
 _SAME = " AND ".join(f"r.{column} IS NOT DISTINCT FROM s.{column}" for column in _COMPARED)
 
@@ -29,7 +39,8 @@ _STAGE = b"CREATE TEMP TABLE IF NOT EXISTS payload_staged (LIKE payload_records 
 
 _ALL_COLUMNS = ", ".join((*RECORD_COLUMNS, "logged_at"))
 
-# By ids, so that writes never wait for each other; of an id that comes twice the first is taken. A stored number is ours, from an attempt
+# By ids, so that writes never wait for each other; of an id that comes twice the first is taken. A stored
+# number is ours, from an attempt
 # whose commit was not confirmed: it is not counted again. The record of a taken id may be past its retention.
 _MERGE = f"""
 INSERT INTO payload_keys (deployment_no, record_id, record_no, logged_at)
@@ -49,7 +60,8 @@ WHERE logged_at >= date_trunc('minute', now()) - interval '{int(KEPT.total_secon
 SELECT s.record_no, r.record_no IS NULL OR ({_SAME}), r.record_no IS NULL OR r.scored_at = s.scored_at
 FROM payload_staged s
 JOIN payload_keys k USING (deployment_no, record_id)
-LEFT JOIN payload_records r ON (r.deployment_no, r.logged_at, r.record_no) = (k.deployment_no, k.logged_at, k.record_no)
+LEFT JOIN payload_records r ON (r.deployment_no, r.logged_at, r.record_no) = (k.deployment_no, k.logged_at,
+    k.record_no)
 WHERE k.record_no <> s.record_no;
 """.encode()  # noqa: S608 - nothing of it comes from outside
 
@@ -59,17 +71,22 @@ async def write_payload(session: WriteSession, batches: Sequence[PayloadBatch]) 
 
     Raises:
         StaleTarget: some were checked against another state of their deployment; nothing was written.
-        TimeoutError: it took too long; nothing was written, unless the commit was under way.
-        psycopg.Error: Postgres refused, and nothing was written; or the connection broke: write the same batches again, their numbers
+        TimeoutError: it took too long; nothing was written, unless the commit was under way. psycopg.Error:
+        Postgres refused, and nothing was written; or the connection broke: write the same batches again,
+        their numbers
             show what was stored.
     """
     extra = ("logged_at",) if batches[0].historical else ()
     lines = b"".join([batch.lines for batch in batches])
     try:
         async with session.transaction(batches):
-            await session.copy("payload_keys", (*KEY_COLUMNS, *extra), b"".join([batch.keys for batch in batches]))
+            await session.copy(
+                "payload_keys", (*KEY_COLUMNS, *extra), b"".join([batch.keys for batch in batches])
+            )
             await session.copy("payload_records", (*RECORD_COLUMNS, *extra), lines)
-            await session.commit(_note_hours(batches) + _count_minutes(batches) + arrivals.count_all(batches, LogKind.PAYLOAD))
+            await session.commit(
+                _note_hours(batches) + _count_minutes(batches) + arrivals.count_all(batches, LogKind.PAYLOAD)
+            )
     except psycopg.Error as error:
         if error.sqlstate not in _CLASH:
             raise
@@ -95,7 +112,9 @@ async def write_payload(session: WriteSession, batches: Sequence[PayloadBatch]) 
 
 
 def _note_hours(batches: Sequence[PayloadBatch]) -> bytes:
-    """Hours of historical records may have been counted before, and others where the database's clock was set back."""
+    """Hours of historical records may have been counted before, and others where the database's clock was
+    set back.
+    """
     rows = sorted({(batch.deployment_no, hour) for batch in batches for hour in batch.hours})
     if rows:
         hours = "VALUES " + ",".join(f"({no},'{hour.isoformat()}')" for no, hour in rows)
@@ -117,6 +136,7 @@ def _count_minutes(batches: Sequence[PayloadBatch]) -> bytes:
     # Others get the transaction's time, as their column's default does.
     minutes_of = {minute: "now()" if minute is None else f"'{minute.isoformat()}'" for _, minute in counts}
     values = ",".join(
-        f"(date_trunc('minute', {minutes_of[minute]}::timestamptz),{no},{records})" for (no, minute), records in counts.items()
+        f"(date_trunc('minute', {minutes_of[minute]}::timestamptz),{no},{records})"
+        for (no, minute), records in counts.items()
     )
     return f"INSERT INTO record_counts (minute, deployment_no, records) VALUES {values};".encode()  # noqa: S608 - numbers and times

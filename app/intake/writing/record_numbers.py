@@ -48,7 +48,9 @@ class RecordNumbers:
 
 def _reserve(database: Database) -> list[int]:
     with database.transaction() as session:
-        return sorted(session.scalars(select(record_no_seq.next_value()).select_from(func.generate_series(1, BLOCKS))))
+        return sorted(
+            session.scalars(select(record_no_seq.next_value()).select_from(func.generate_series(1, BLOCKS)))
+        )
 
 
 def _note_error(task: "asyncio.Task[None]") -> None:

@@ -26,8 +26,8 @@ class Batch(Struct, frozen=True, kw_only=True, eq=False):
 class PayloadBatch(Batch, frozen=True, kw_only=True):
     """Payload records.
 
-    `keys` and `lines` are in the columns of `payload_writer`, in one order.
-    `scored_at_sent[i]`: the client stated the time, so another stored time is a conflict. `hours` are those of historical records,
+    `keys` and `lines` are in the columns of `payload_writer`, in one order. `scored_at_sent[i]`: the
+    client stated the time, so another stored time is a conflict. `hours` are those of historical records,
     `minutes` the number of each counted minute.
     """
 
@@ -54,7 +54,9 @@ NOTHING_SPECIAL = WriteOutcome()
 
 def find_write_outcome(batch: Batch, is_same: Mapping[int, bool]) -> WriteOutcome:
     """Returns the outcome. `is_same` has the records whose id was taken, and whether by the same record."""
-    repeated = [(position, is_same[number]) for position, number in enumerate(batch.numbers) if number in is_same]
+    repeated = [
+        (position, is_same[number]) for position, number in enumerate(batch.numbers) if number in is_same
+    ]
     if not repeated:
         return NOTHING_SPECIAL
     return WriteOutcome(

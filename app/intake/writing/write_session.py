@@ -82,13 +82,17 @@ class WriteSession:
 
     async def _lock(self, batches: Sequence[Batch]) -> None:
         numbers = ",".join(str(no) for no in sorted({batch.deployment_no for batch in batches}))
-        versions: dict[int, str] = dict(await self.run(f"BEGIN; EXECUTE lock_deployments ('{{{numbers}}}')".encode()))
+        versions: dict[int, str] = dict(
+            await self.run(f"BEGIN; EXECUTE lock_deployments ('{{{numbers}}}')".encode())
+        )
         stale = [batch for batch in batches if versions.get(batch.deployment_no) != batch.row_version]
         if stale:
             raise StaleTarget(stale)
 
     async def copy(self, table: str, columns: Sequence[str], lines: bytes) -> None:
-        async with self._connection.cursor().copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN".encode()) as copy:
+        async with self._connection.cursor().copy(
+            f"COPY {table} ({', '.join(columns)}) FROM STDIN".encode()
+        ) as copy:
             await copy.write(lines)
 
     async def commit(self, script: bytes) -> Rows:

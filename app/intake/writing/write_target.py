@@ -50,7 +50,9 @@ ROW_VERSION = "xmin"
 
 
 def read_target(database: Database, deployment_id: str, sealer: Sealer | None = None) -> Target | None:
-    """Returns the deployment; without a sealer, without the key of its protected columns. Raises Unavailable."""
+    """Returns the deployment; without a sealer, without the key of its protected columns. Raises
+    Unavailable.
+    """
     if not deployment_id.isprintable():
         return None  # Postgres could not even be asked
     version = literal_column(f"deployments.{ROW_VERSION}::text", String)
@@ -58,7 +60,8 @@ def read_target(database: Database, deployment_id: str, sealer: Sealer | None = 
         select(DeploymentRow, DeploymentSchemaRow, version)
         .join(
             DeploymentSchemaRow,
-            (DeploymentSchemaRow.deployment_no == DeploymentRow.no) & (DeploymentSchemaRow.version == DeploymentRow.schema_version),
+            (DeploymentSchemaRow.deployment_no == DeploymentRow.no)
+            & (DeploymentSchemaRow.version == DeploymentRow.schema_version),
         )
         .where(DeploymentRow.id == deployment_id)
     )
@@ -75,7 +78,9 @@ def read_target(database: Database, deployment_id: str, sealer: Sealer | None = 
             row_version=row_version,
             schema=read_row(RecordSchema, schema),
             is_logged=row.record_tables is None,
-            erased=frozenset(session.scalars(select(ErasedIdRow.digest).where(ErasedIdRow.deployment_no == row.no))),
+            erased=frozenset(
+                session.scalars(select(ErasedIdRow.digest).where(ErasedIdRow.deployment_no == row.no))
+            ),
             column_key=None if sealer is None or row.column_key is None else sealer.unseal(row.column_key),
             outcomes=None if monitor is None else monitor.outcomes,
         )

@@ -29,8 +29,10 @@ _ALL_COLUMNS = ", ".join((*COLUMNS, "logged_at"))
 _MERGE = f"""
 WITH added AS (INSERT INTO feedback_records ({_ALL_COLUMNS}, record_no, record_logged_at, usable_at)
 SELECT {", ".join(f"s.{column}" for column in _ALL_COLUMNS.split(", "))}, k.record_no, k.logged_at,
-       CASE WHEN k.record_no IS NOT NULL THEN greatest(s.logged_at, k.logged_at) WHEN s.features IS NOT NULL THEN s.logged_at END
-FROM (SELECT DISTINCT ON (deployment_no, feedback_id) * FROM feedback_staged ORDER BY deployment_no, feedback_id, feedback_no) s
+       CASE WHEN k.record_no IS NOT NULL THEN greatest(s.logged_at, k.logged_at) WHEN s.features IS NOT NULL
+           THEN s.logged_at END
+FROM (SELECT DISTINCT ON (deployment_no, feedback_id) * FROM feedback_staged ORDER BY deployment_no,
+    feedback_id, feedback_no) s
 LEFT JOIN payload_keys k ON (k.deployment_no, k.record_id) = (s.deployment_no, s.feedback_id)
 ORDER BY s.deployment_no, s.feedback_id
 ON CONFLICT DO NOTHING
@@ -52,12 +54,16 @@ WHERE f.feedback_no = s.feedback_no AND f.record_logged_at IS NOT NULL;
 
 
 async def write_feedback(session: WriteSession, batches: Sequence[Batch]) -> list[WriteOutcome]:
-    """Returns one outcome per batch of feedback, after one durable commit; all are historical, or none is. Raises as `write_payload`."""
+    """Returns one outcome per batch of feedback, after one durable commit; all are historical, or none is.
+    Raises as `write_payload`.
+    """
     columns = (*COLUMNS, "logged_at") if batches[0].historical else COLUMNS
     await session.run(_STAGE)
     async with session.transaction(batches):
         await session.copy("feedback_staged", columns, b"".join([batch.lines for batch in batches]))
-        merged = await session.commit(arrivals.with_sources(_MERGE, batches) + (_NOTE_HOURS if batches[0].historical else b""))
+        merged = await session.commit(
+            arrivals.with_sources(_MERGE, batches) + (_NOTE_HOURS if batches[0].historical else b"")
+        )
     is_same: dict[int, bool] = dict(merged)
     return [find_write_outcome(batch, is_same) for batch in batches]
 
@@ -87,22 +93,27 @@ class Writer:
     async def write(self, batches: Sequence[Batch]) -> list[WriteOutcome]:
         """Returns one outcome per batch, after the durable commit of all.
 
-        A write whose connection broke is repeated, even if its commit may have taken place: record numbers show it.
+        A write whose connection broke is repeated, even if its commit may have taken place: record numbers
+        show it.
 
         Raises:
-            Unavailable: Postgres does not answer, or not in time; after a broken connection the outcome is unknown.
-            StaleTarget: some batches were checked against another state of their deployment; nothing was written.
-            RowsRefused: the rows cannot be stored; nothing was written.
+            Unavailable: Postgres does not answer, or not in time; after a broken connection the outcome is
+            unknown. StaleTarget: some batches were checked against another state of their deployment; nothing
+            was written. RowsRefused: the rows cannot be stored; nothing was written.
         """
         started = monotonic_seconds()
         for attempt in range(_ATTEMPTS):
             session = await self._connect()
             try:
                 payload = [batch for batch in batches if isinstance(batch, PayloadBatch)]
-                outcomes = await (write_payload(session, payload) if payload else write_feedback(session, batches))
+                outcomes = await (
+                    write_payload(session, payload) if payload else write_feedback(session, batches)
+                )
             except TimeoutError as error:
                 log.warning("write_too_slow", attempt=attempt)
-                raise Unavailable("The database could not take the write in time. Send the records again in a moment.") from error
+                raise Unavailable(
+                    "The database could not take the write in time. Send the records again in a moment."
+                ) from error
             except psycopg.Error as error:
                 # The server's other lines quote the rows.
                 sqlstate, reason = error.sqlstate or "", error.diag.message_primary or str(error)
@@ -116,7 +127,9 @@ class Writer:
                     raise RowsRefused(reason) from error
                 else:
                     log.error("write_failed", sqlstate=sqlstate, reason=reason)  # noqa: TRY400 - a traceback would quote the rows
-                    raise Unavailable("The database could not take the write now. Send the records again in a moment.") from error
+                    raise Unavailable(
+                        "The database could not take the write now. Send the records again in a moment."
+                    ) from error
             else:
                 flush_records.observe(sum(len(batch.numbers) for batch in batches))
                 flush_seconds.observe(monotonic_seconds() - started)
@@ -139,7 +152,9 @@ class Writer:
                 if monotonic_seconds() >= give_up:
                     self._is_down = True
                     self._outages.fail(reason=str(error))
-                    raise Unavailable("The database does not answer. Send the records again in a moment.") from error
+                    raise Unavailable(
+                        "The database does not answer. Send the records again in a moment."
+                    ) from error
                 await asyncio.sleep(next(pauses, _PAUSES[-1]))
             else:
                 self._is_down = False

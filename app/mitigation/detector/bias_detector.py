@@ -1,6 +1,8 @@
-"""A trained bias detector: how it reads a record, its threshold, its quality on records it never saw, and its safe stored form.
+"""A trained bias detector: how it reads a record, its threshold, its quality on records it never saw, and its
+safe stored form.
 
-Stored by skops, which builds only objects of the types listed here; never by pickle, which runs what it reads.
+Stored by skops, which builds only objects of the types listed here; never by pickle, which runs what it
+reads.
 """
 
 import hashlib
@@ -28,10 +30,14 @@ from ...statistics.intervals.intervals import wilson
 from ...statistics.tables.score_bins import ScoreBins
 
 MOST_CATEGORIES = 254
-"""Max categories of one column: the classifier takes 255, one being NO_CATEGORY; rarer values count as that."""
+"""Max categories of one column: the classifier takes 255, one being NO_CATEGORY; rarer values count as
+that.
+"""
 
 NO_CATEGORY = 0
-"""Code of a missing or unknown category. Not NaN: where one category is left next to NaN, scikit-learn 1.9 predicts wrongly."""
+"""Code of a missing or unknown category. Not NaN: where one category is left next to NaN, scikit-learn 1.9
+predicts wrongly.
+"""
 
 LARGEST = 1e300
 """Larger numbers are replaced by this: the classifier adds neighbours, and their sum has to stay finite."""
@@ -56,7 +62,9 @@ class Encoding:
 
     @classmethod
     def fit(cls, columns: Sequence[Column], rows: Rows) -> Self:
-        """Returns the encoding with the most frequent values of the rows; equal frequencies in order of text."""
+        """Returns the encoding with the most frequent values of the rows; equal frequencies in order of
+        text.
+        """
         codes: list[dict[str, int] | None] = []
         for index, column in enumerate(columns):
             if column.kind is not FieldKind.CATEGORICAL:
@@ -109,7 +117,8 @@ _DIGEST_BYTES = hashlib.sha256().digest_size
 
 @frozen(eq=False)
 class BiasDetector:
-    """Predicts whether the model would act in a biased way on a monitored record with an unfavourable outcome.
+    """Predicts whether the model would act in a biased way on a monitored record with an unfavourable
+    outcome.
 
     A score at or above `threshold` means yes. `quality` is of the records held out.
     """
@@ -121,7 +130,9 @@ class BiasDetector:
     quality: DetectorQuality
 
     def scores(self, rows: Rows, own_scores: Sequence[float | None]) -> FloatArray:
-        """Returns each record's probability in [0, 1], by its features in the order of training and the model's own score."""
+        """Returns each record's probability in [0, 1], by its features in the order of training and the
+        model's own score.
+        """
         numbers = self.encoding.encode(rows, own_scores)
         return predict(self.classifier, numbers) if len(numbers) else np.zeros(0)
 
@@ -139,7 +150,8 @@ class BiasDetector:
         """Returns the detector that `to_bytes` wrote.
 
         Raises:
-        InvalidInput: the bytes are damaged, of another version of the library, or hold an object of a type that is not trusted.
+        InvalidInput: the bytes are damaged, of another version of the library, or hold an object of a type
+        that is not trusted.
         """
         from skops import io  # noqa: PLC0415
         from skops.io.exceptions import UntrustedTypesFoundException  # noqa: PLC0415
@@ -157,7 +169,9 @@ class BiasDetector:
             raise InvalidInput.of("model", f"cannot be read as a bias detector: {error}") from error
         from sklearn.ensemble import HistGradientBoostingClassifier  # noqa: PLC0415
 
-        if not isinstance(content, dict) or not isinstance(classifier := content.get("classifier"), HistGradientBoostingClassifier):
+        if not isinstance(content, dict) or not isinstance(
+            classifier := content.get("classifier"), HistGradientBoostingClassifier
+        ):
             raise InvalidInput.of("model", "holds no classifier of a bias detector")
         text = content.get("description")
         try:
@@ -165,19 +179,26 @@ class BiasDetector:
         except msgspec.DecodeError as error:
             raise InvalidInput.of("model", f"has no description of a bias detector: {error}") from error
         if description.made_by != LIBRARY:
-            raise InvalidInput.of("model", f"was written by {description.made_by} and cannot be used by {LIBRARY}")
-        return cls(description.encoding, classifier, description.threshold, description.counts, description.quality)
+            raise InvalidInput.of(
+                "model", f"was written by {description.made_by} and cannot be used by {LIBRARY}"
+            )
+        return cls(
+            description.encoding, classifier, description.threshold, description.counts, description.quality
+        )
 
 
 def limit_threads() -> AbstractContextManager[object]:
-    """Limits the classifier to one thread: on busy cores, threads wait for each other far longer than they work."""
+    """Limits the classifier to one thread: on busy cores, threads wait for each other far longer than they
+    work.
+    """
     limit: AbstractContextManager[object] = _threads().limit(limits=1, user_api="openmp")
     return limit
 
 
 @cache
 def _threads() -> "ThreadpoolController":
-    # It knows only the libraries that are loaded when it is made, and making it takes longer than a prediction.
+    # It knows only the libraries that are loaded when it is made, and making it takes longer than a
+    # prediction.
     import sklearn.ensemble  # noqa: F401, PLC0415
     from threadpoolctl import ThreadpoolController  # noqa: PLC0415
 
@@ -200,14 +221,19 @@ class _Description(msgspec.Struct, frozen=True):
 
 
 def find_threshold(scores: FloatArray, biased: BoolArray) -> float:
-    """Returns, of the thresholds that nine tenths of the biased records reach, the one with the greatest F2; of equal ones the greatest.
+    """Returns, of the thresholds that nine tenths of the biased records reach, the one with the greatest F2;
+    of equal ones the greatest.
 
-    It lies midway to the next lower score, because scores of one kind of record differ a little between classifiers.
+    It lies midway to the next lower score, because scores of one kind of record differ a little between
+    classifiers.
     """
     biased_scores, unbiased_scores = np.sort(scores[biased]), np.sort(scores[~biased])
     reached = biased_scores[::-1][math.ceil(LEAST_RECALL * len(biased_scores)) - 1 :]
     missed = np.searchsorted(biased_scores, reached)
-    hits, needless = len(biased_scores) - missed, len(unbiased_scores) - np.searchsorted(unbiased_scores, reached)
+    hits, needless = (
+        len(biased_scores) - missed,
+        len(unbiased_scores) - np.searchsorted(unbiased_scores, reached),
+    )
     gain = (1 + MISSED_WEIGHS) * hits
     best = reached[np.argmax(gain / (gain + MISSED_WEIGHS * missed + needless))]
     below = scores[scores < best]
@@ -216,7 +242,9 @@ def find_threshold(scores: FloatArray, biased: BoolArray) -> float:
 
 def measure_quality(scores: FloatArray, biased: BoolArray, threshold: float) -> DetectorQuality:
     selected = scores >= threshold
-    hits, chosen, all_biased, records = (int(marks.sum()) for marks in (selected & biased, selected, biased, np.ones_like(biased)))
+    hits, chosen, all_biased, records = (
+        int(marks.sum()) for marks in (selected & biased, selected, biased, np.ones_like(biased))
+    )
     ranked = ranking(ScoreBins.from_records(biased.astype(np.int64), 2, scores, None))
     limits = ranking_limits(ranked, np.array([[(~biased).sum(), biased.sum()]], dtype=np.float64))
     area = float(ranked.area[0])

@@ -14,7 +14,17 @@ from ...deployments.bias_detector import ALL_TOGETHER, DetectorCounts, DetectorV
 from ...deployments.mitigation_queries import NewDetector
 from ...domain.deployment import Column
 from ...statistics.group_labels import FloatArray
-from .bias_detector import LIBRARY, BiasDetector, BoolArray, Encoding, Rows, find_threshold, limit_threads, measure_quality, predict
+from .bias_detector import (
+    LIBRARY,
+    BiasDetector,
+    BoolArray,
+    Encoding,
+    Rows,
+    find_threshold,
+    limit_threads,
+    measure_quality,
+    predict,
+)
 
 if TYPE_CHECKING:
     from sklearn.ensemble import HistGradientBoostingClassifier
@@ -49,14 +59,18 @@ def train(
     biased: Sequence[bool],
     ids: Sequence[str],
 ) -> BiasDetector | TrainingRefusal:
-    """Trains on monitored records with an unfavourable outcome, oldest first, each once; the newest MOST_RECORDS are used.
+    """Trains on monitored records with an unfavourable outcome, oldest first, each once; the newest
+    MOST_RECORDS are used.
 
-    `own_scores` are the model's probabilities of the favourable outcome, `biased` whether the outcome as reference is favourable. The
-    records held out are picked by their `ids`: a record is always on the same side.
+    `own_scores` are the model's probabilities of the favourable outcome, `biased` whether the outcome as
+    reference is favourable. The records held out are picked by their `ids`: a record is always on the same
+    side.
     """
     start = max(0, len(rows) - MOST_RECORDS)
     # In [0, 1); the salt of its own makes the places independent of other draws by id.
-    digests = (hashlib.blake2b(record_id.encode(), digest_size=8, key=_SALT).digest() for record_id in ids[start:])
+    digests = (
+        hashlib.blake2b(record_id.encode(), digest_size=8, key=_SALT).digest() for record_id in ids[start:]
+    )
     draws = np.array([int.from_bytes(digest) / 2**64 for digest in digests], dtype=np.float64)
     order = np.argsort(draws, kind="stable")
     records = list(zip(rows[start:], own_scores[start:], biased[start:], strict=True))
@@ -75,9 +89,12 @@ def train(
     if reason is not None:
         return TrainingRefusal(reason, counts)
 
-    encoding = Encoding.fit(columns, [row for (row, _, _), is_held_out in zip(used, held_out, strict=True) if not is_held_out])
+    encoding = Encoding.fit(
+        columns, [row for (row, _, _), is_held_out in zip(used, held_out, strict=True) if not is_held_out]
+    )
     numbers = encoding.encode([row for row, _, _ in used], [score for _, score, _ in used])
-    # The records held out measure quality only: neither encoding, classifier nor threshold may depend on them.
+    # The records held out measure quality only: neither encoding, classifier nor threshold may depend on
+    # them.
     learned, is_learned_biased = numbers[~held_out], is_biased[~held_out]
     threshold = find_threshold(_score_crosswise(learned, is_learned_biased, encoding), is_learned_biased)
     classifier = _fit(learned, is_learned_biased, encoding)
@@ -92,7 +109,11 @@ def _find_shortage(counts: DetectorCounts) -> str | None:
         requirements = (
             (of_all, LEAST, f"of the {counts.used:,} monitored records with an unfavourable outcome"),
             (of_held_out, LEAST_HELD_OUT, f"of the {counts.held_out:,} records held out to measure quality"),
-            (of_all - of_held_out, LEAST_LEARNED_FROM, f"of the {counts.used - counts.held_out:,} records to learn from"),
+            (
+                of_all - of_held_out,
+                LEAST_LEARNED_FROM,
+                f"of the {counts.used - counts.held_out:,} records to learn from",
+            ),
         )
         for count, least, where in requirements:
             if count < least:
@@ -101,7 +122,9 @@ def _find_shortage(counts: DetectorCounts) -> str | None:
 
 
 def _score_crosswise(numbers: FloatArray, biased: BoolArray, encoding: Encoding) -> FloatArray:
-    """Returns each record's score by a classifier fitted to the other folds; every fold has its part of both kinds."""
+    """Returns each record's score by a classifier fitted to the other folds; every fold has its part of
+    both kinds.
+    """
     folds = np.empty(len(biased), dtype=np.int64)
     for kind in (biased, ~biased):
         folds[kind] = np.arange(int(kind.sum())) % FOLDS
@@ -113,7 +136,9 @@ def _score_crosswise(numbers: FloatArray, biased: BoolArray, encoding: Encoding)
 
 
 def _fit(numbers: FloatArray, biased: BoolArray, encoding: Encoding) -> "HistGradientBoostingClassifier":
-    """Fits small trees, slowly added: the biased records may be few. `random_state` has no effect, and is set to keep it so."""
+    """Fits small trees, slowly added: the biased records may be few. `random_state` has no effect, and is
+    set to keep it so.
+    """
     from sklearn.ensemble import HistGradientBoostingClassifier  # noqa: PLC0415
 
     classifier = HistGradientBoostingClassifier(
@@ -137,15 +162,18 @@ GROWTH = 0.2
 
 
 RETRAINED_AFTER = timedelta(days=7)
-"""Age at which a detector is trained again: a window of steady size never grows, while the people in it change."""
+"""Age at which a detector is trained again: a window of steady size never grows, while the people in it
+change.
+"""
 
 
 @frozen(eq=False)
 class DetectorEvidence:
-    """Records with a monitored value and an unfavourable outcome, whose outcome as reference is known: oldest first, each once.
+    """Records with a monitored value and an unfavourable outcome, whose outcome as reference is known: oldest
+    first, each once.
 
-    `own_scores` are the model's probabilities of the favourable outcome where it gives them; `biased` is whether the outcome as reference
-    is favourable.
+    `own_scores` are the model's probabilities of the favourable outcome where it gives them; `biased` is
+    whether the outcome as reference is favourable.
     """
 
     attribute: str
@@ -156,17 +184,25 @@ class DetectorEvidence:
 
 
 def train_detectors(
-    columns: Sequence[Column], evidence: Sequence[DetectorEvidence], newest: Mapping[str, DetectorVersion], *, now: datetime
+    columns: Sequence[Column],
+    evidence: Sequence[DetectorEvidence],
+    newest: Mapping[str, DetectorVersion],
+    *,
+    now: datetime,
 ) -> list[NewDetector]:
     """Returns the new versions to store: of each attribute, and of all together, whose training is due.
 
-    `newest` are the newest versions for the same basis. Training is due where there is none, where biased records grew by a fifth, after a
-    week, and where the library changed; a refusal is stored again where the records changed by a fifth.
+    `newest` are the newest versions for the same basis. Training is due where there is none, where biased
+    records grew by a fifth, after a week, and where the library changed; a refusal is stored again where
+    the records changed by a fifth.
     """
     if not evidence:
         return []
     several = [*evidence, pool_evidence(evidence)] if len(evidence) > 1 else evidence
-    trained = (_train_if_due(columns, of_attribute, newest.get(of_attribute.attribute), now) for of_attribute in several)
+    trained = (
+        _train_if_due(columns, of_attribute, newest.get(of_attribute.attribute), now)
+        for of_attribute in several
+    )
     new_versions = [new for new in trained if new is not None]
     if len(evidence) == 1:
         new_versions += [replace(new, attribute=ALL_TOGETHER) for new in new_versions]
@@ -182,8 +218,16 @@ def pool_evidence(evidence: Sequence[DetectorEvidence]) -> DetectorEvidence:
     records: dict[str, tuple[Sequence[Scalar | None], float | None]] = {}
     biased: set[str] = set()
     for of_attribute in evidence:
-        of_records = zip(of_attribute.record_ids, of_attribute.rows, of_attribute.own_scores, of_attribute.biased, strict=True)
-        for age, (record_id, row, score, is_biased) in zip(range(len(of_attribute.record_ids), 0, -1), of_records, strict=True):
+        of_records = zip(
+            of_attribute.record_ids,
+            of_attribute.rows,
+            of_attribute.own_scores,
+            of_attribute.biased,
+            strict=True,
+        )
+        for age, (record_id, row, score, is_biased) in zip(
+            range(len(of_attribute.record_ids), 0, -1), of_records, strict=True
+        ):
             ages[record_id] = min(age, ages.get(record_id, age))
             records[record_id] = row, score
             if is_biased:
@@ -198,13 +242,26 @@ def pool_evidence(evidence: Sequence[DetectorEvidence]) -> DetectorEvidence:
     )
 
 
-def _train_if_due(columns: Sequence[Column], evidence: DetectorEvidence, last: DetectorVersion | None, now: datetime) -> NewDetector | None:
+def _train_if_due(
+    columns: Sequence[Column], evidence: DetectorEvidence, last: DetectorVersion | None, now: datetime
+) -> NewDetector | None:
     records, biased = len(evidence.biased), sum(map(bool, evidence.biased))
-    if last is not None and last.reason is None and last.made_by == LIBRARY and now - last.trained_at < RETRAINED_AFTER:
+    if (
+        last is not None
+        and last.reason is None
+        and last.made_by == LIBRARY
+        and now - last.trained_at < RETRAINED_AFTER
+    ):
         growth = biased - last.counts.biased
         if growth <= 0 or growth < GROWTH * last.counts.biased:
             return None
-    result = train(columns, evidence.rows, own_scores=evidence.own_scores, biased=evidence.biased, ids=evidence.record_ids)
+    result = train(
+        columns,
+        evidence.rows,
+        own_scores=evidence.own_scores,
+        biased=evidence.biased,
+        ids=evidence.record_ids,
+    )
     if isinstance(result, BiasDetector):
         return NewDetector(
             attribute=evidence.attribute,
@@ -218,4 +275,6 @@ def _train_if_due(columns: Sequence[Column], evidence: DetectorEvidence, last: D
         pairs = (biased, last.counts.biased), (records - biased, last.counts.records - last.counts.biased)
         if not any(count != before and abs(count - before) >= GROWTH * before for count, before in pairs):
             return None
-    return NewDetector(attribute=evidence.attribute, counts=result.counts, made_by=LIBRARY, reason=result.reason)
+    return NewDetector(
+        attribute=evidence.attribute, counts=result.counts, made_by=LIBRARY, reason=result.reason
+    )

@@ -3,7 +3,10 @@
 from functools import cache
 from importlib.util import find_spec
 
-MISSING = "its packages are not installed; install them for the service and its workers: pip install 'evenhand[detector]'"
+MISSING = (
+    "its packages are not installed; install them for the service and its workers: pip install "
+    "'evenhand[detector]'"
+)
 
 
 @cache

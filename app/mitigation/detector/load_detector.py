@@ -1,4 +1,6 @@
-"""Stored bias detectors, ready for use: they choose the live records that get a second call of the model, and mark records."""
+"""Stored bias detectors, ready for use: they choose the live records that get a second call of the model,
+and mark records.
+"""
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -29,8 +31,12 @@ class LoadedDetectors:
         self._kept = OrderedDict[_Key, BiasDetector | None]()
         self._lock = Lock()
 
-    def of(self, session: Session, deployment_no: int, versions: Mapping[str, int]) -> dict[str, BiasDetector]:
-        """Returns the detectors of these versions, by attribute, without those that this library version cannot read."""
+    def of(
+        self, session: Session, deployment_no: int, versions: Mapping[str, int]
+    ) -> dict[str, BiasDetector]:
+        """Returns the detectors of these versions, by attribute, without those that this library version
+        cannot read.
+        """
         detectors = {}
         for attribute, version in versions.items():
             key = (deployment_no, attribute, version)
@@ -81,28 +87,37 @@ def bias_scores(
 
 @frozen
 class DetectorChooser:
-    """Picks the records of a request whose reference copies are worth scoring, by the detectors of each attribute.
+    """Picks the records of a request whose reference copies are worth scoring, by the detectors of each
+    attribute.
 
     They know only records with an unfavourable outcome.
     """
 
     detectors: Mapping[str, BiasDetector]
 
-    def choose(self, rows: Rows, own_scores: Sequence[float | None], attributes: Sequence[tuple[str, ...]]) -> list[bool]:
+    def choose(
+        self, rows: Rows, own_scores: Sequence[float | None], attributes: Sequence[tuple[str, ...]]
+    ) -> list[bool]:
         """Returns whether each record gets a second call: any attribute is likely to bias it.
 
-        Without any detector, whether it has a monitored attribute. `rows` are in the order of the schema, `own_scores` the model's of the
-        favourable outcome, `attributes` those of which the record has a monitored value.
+        Without any detector, whether it has a monitored attribute. `rows` are in the order of the schema,
+        `own_scores` the model's of the favourable outcome, `attributes` those of which the record has a
+        monitored value.
         """
         chosen = np.zeros(len(rows), dtype=np.bool_)
         positions_of: dict[str, list[int]] = {}
         for position, (_, _, of_record) in enumerate(zip(rows, own_scores, attributes, strict=True)):
             for attribute in of_record:
-                positions_of.setdefault(attribute if attribute in self.detectors else ALL_TOGETHER, []).append(position)
+                positions_of.setdefault(
+                    attribute if attribute in self.detectors else ALL_TOGETHER, []
+                ).append(position)
         for attribute, its_places in positions_of.items():
             once = sorted(set(its_places))
             scores = bias_scores(
-                self.detectors, attribute, [rows[position] for position in once], [own_scores[position] for position in once]
+                self.detectors,
+                attribute,
+                [rows[position] for position in once],
+                [own_scores[position] for position in once],
             )
             chosen[once] |= True if scores is None else scores.is_likely
         return [bool(is_chosen) for is_chosen in chosen]

@@ -1,4 +1,5 @@
-"""Mitigation of live records: their reference copies, and answers that have the outcomes of the rule. No model, no database, no labels.
+"""Mitigation of live records: their reference copies, and answers that have the outcomes of the rule. No
+model, no database, no labels.
 
 Source of the copies: spec of the fairness check, section 8: jointly over the record's monitored attributes.
 """
@@ -15,7 +16,16 @@ from ...domain.mitigation import AttributeProfile, Mode, StandIn
 from ...domain.monitor import Outcome
 from ...domain.record import Prediction
 from ...statistics.group_labels import IntArray
-from ..rule import ALMOST, UNKNOWN, CopyAnswers, Judge, mean_numbers, mean_probabilities, outcomes_as_reference, substitute
+from ..rule import (
+    ALMOST,
+    UNKNOWN,
+    CopyAnswers,
+    Judge,
+    mean_numbers,
+    mean_probabilities,
+    outcomes_as_reference,
+    substitute,
+)
 
 MOST_COPIES = 100
 """Max copies of one record for its attributes together: those with the greatest shares."""
@@ -25,7 +35,9 @@ Row = Sequence[Scalar | None]
 
 @frozen
 class Substitution:
-    """One copy: the new values by place in the row, and its share of the reference records. Shares add up to 1."""
+    """One copy: the new values by place in the row, and its share of the reference records. Shares add up
+    to 1.
+    """
 
     changes: tuple[tuple[int, Scalar | None], ...]
     share: float
@@ -39,7 +51,9 @@ class Substitution:
 
 @frozen
 class CopySet:
-    """Copies for monitored values of these attributes: of all together and, if there are several, of each alone."""
+    """Copies for monitored values of these attributes: of all together and, if there are several, of each
+    alone.
+    """
 
     attributes: tuple[str, ...]
     together: tuple[Substitution, ...]
@@ -48,12 +62,17 @@ class CopySet:
 
     def rows(self, row: Row) -> Iterator[list[Scalar | None]]:
         """Returns the copies: those of all attributes together, then those of each alone."""
-        for substitution in [*self.together, *(single for _, substitutions in self.alone for single in substitutions)]:
+        for substitution in [
+            *self.together,
+            *(single for _, substitutions in self.alone for single in substitutions),
+        ]:
             yield substitution.of(row)
 
 
 class CopySets:
-    """The copies for every combination of attributes. `features` are the model's, in the order of its rows."""
+    """The copies for every combination of attributes. `features` are the model's, in the order of its
+    rows.
+    """
 
     def __init__(self, profiles: Sequence[AttributeProfile], features: Sequence[str]) -> None:
         self._stand_ins = {profile.feature: profile.stand_ins for profile in profiles}
@@ -61,10 +80,14 @@ class CopySets:
         self._kept: dict[tuple[str, ...], CopySet | None] = {}
 
     def of(self, monitored: tuple[str, ...]) -> CopySet | None:
-        """Returns the copies for monitored values of these attributes, by those that have stand-ins; None where none has."""
+        """Returns the copies for monitored values of these attributes, by those that have stand-ins; None
+        where none has.
+        """
         if monitored not in self._kept:
             attributes = tuple(attribute for attribute in monitored if self._stand_ins[attribute])
-            together = combine_stand_ins([self._stand_ins[attribute] for attribute in attributes], self._places)
+            together = combine_stand_ins(
+                [self._stand_ins[attribute] for attribute in attributes], self._places
+            )
             alone = tuple(
                 (attribute, combine_stand_ins([self._stand_ins[attribute]], self._places))
                 for attribute in attributes
@@ -75,22 +98,28 @@ class CopySets:
         return self._kept[monitored]
 
 
-def combine_stand_ins(stand_ins: Sequence[Sequence[StandIn]], positions: Mapping[str, int]) -> tuple[Substitution, ...]:
-    """Returns every combination of one stand-in of each attribute, shares multiplied; of too many those with the greatest shares.
+def combine_stand_ins(
+    stand_ins: Sequence[Sequence[StandIn]], positions: Mapping[str, int]
+) -> tuple[Substitution, ...]:
+    """Returns every combination of one stand-in of each attribute, shares multiplied; of too many those with
+    the greatest shares.
 
     Where two attributes change one feature, the later one counts. Shares that are all zero count equally.
     """
     combined: list[tuple[dict[int, Scalar | None], float]] = [({}, 1.0)]
     for of_one in stand_ins:
         total = sum(stand_in.share for stand_in in of_one)
-        weighted = [(stand_in, stand_in.share / total if total > 0 else 1 / len(of_one)) for stand_in in of_one]
+        weighted = [
+            (stand_in, stand_in.share / total if total > 0 else 1 / len(of_one)) for stand_in in of_one
+        ]
         combined = [
             (changes | {positions[name]: value for name, value in stand_in.changes}, share * weight)
             for changes, share in combined
             for stand_in, weight in weighted
         ]
         if len(combined) > MOST_COPIES:
-            # A combination cut here ranks after that many others whatever follows, so none is lost that would have been kept.
+            # A combination cut here ranks after that many others whatever follows, so none is lost that would
+            # have been kept.
             ranked = sorted(range(len(combined)), key=lambda rank: (-combined[rank][1], rank))
             combined = [combined[rank] for rank in sorted(ranked[:MOST_COPIES])]
     total = sum(share for _, share in combined)
@@ -146,7 +175,10 @@ class Decider:
     classify: Callable[[Scalar], Outcome]
 
     def substitute(self, records: Sequence[CopiedRecord]) -> list[Debiased]:
-        together = [self._classify(record.copies.together, record.answers[: len(record.copies.together)]) for record in records]
+        together = [
+            self._classify(record.copies.together, record.answers[: len(record.copies.together)])
+            for record in records
+        ]
         outcomes: IntArray = np.array([record.outcome for record in records], dtype=np.int64)
         answers = self._tabulate(together)
         as_reference, after = self._decide(answers, outcomes)
@@ -173,27 +205,44 @@ class Decider:
                 )
                 answer = Prediction(prediction.prediction, probabilities[index], prediction.label)
                 causes = changed_by.get(index, ())
-                debiased.append(Debiased(answer, Debiasing.CHANGED if causes else Debiasing.UNCHANGED, causes))
+                debiased.append(
+                    Debiased(answer, Debiasing.CHANGED if causes else Debiasing.UNCHANGED, causes)
+                )
         return debiased
 
-    def _find_causes(self, records: Sequence[CopiedRecord], changed: Sequence[int]) -> dict[int, tuple[str, ...]]:
-        """Returns, of each changed record, the attributes that change the outcome by themselves; where none does, all of them."""
+    def _find_causes(
+        self, records: Sequence[CopiedRecord], changed: Sequence[int]
+    ) -> dict[int, tuple[str, ...]]:
+        """Returns, of each changed record, the attributes that change the outcome by themselves; where
+        none does, all of them.
+        """
         positions, attributes, alone = [], [], []
         for position in changed:
             copies, start = records[position].copies, len(records[position].copies.together)
             for attribute, substitutions in copies.alone:
                 positions.append(position)
                 attributes.append(attribute)
-                alone.append(self._classify(substitutions, records[position].answers[start : start + len(substitutions)]))
+                alone.append(
+                    self._classify(
+                        substitutions, records[position].answers[start : start + len(substitutions)]
+                    )
+                )
                 start += len(substitutions)
         outcomes: IntArray = np.array([records[position].outcome for position in positions], dtype=np.int64)
         _, after = self._decide(self._tabulate(alone), outcomes)
         causes: dict[int, list[str]] = {position: [] for position in changed}
-        for position, attribute, is_changed in zip(positions, attributes, (after != outcomes).tolist(), strict=True):
+        for position, attribute, is_changed in zip(
+            positions, attributes, (after != outcomes).tolist(), strict=True
+        ):
             causes[position] += [attribute] if is_changed else []
-        return {position: tuple(changing) or records[position].copies.attributes for position, changing in causes.items()}
+        return {
+            position: tuple(changing) or records[position].copies.attributes
+            for position, changing in causes.items()
+        }
 
-    def _classify(self, substitutions: Sequence[Substitution], answers: Sequence[Prediction]) -> list[ClassifiedAnswer]:
+    def _classify(
+        self, substitutions: Sequence[Substitution], answers: Sequence[Prediction]
+    ) -> list[ClassifiedAnswer]:
         classified = [
             ClassifiedAnswer(answer, self.classify(answer.outcome_value), substitution.share)
             for substitution, answer in zip(substitutions, answers, strict=True)
@@ -202,9 +251,14 @@ class Decider:
 
     def _tabulate(self, answers: Sequence[Sequence[ClassifiedAnswer]]) -> CopyAnswers:
         every = [answer for of_record in answers for answer in of_record]
-        numbers = [read_number(answer.prediction.prediction) if self.judge.predicts_numbers else None for answer in every]
+        numbers = [
+            read_number(answer.prediction.prediction) if self.judge.predicts_numbers else None
+            for answer in every
+        ]
         return CopyAnswers(
-            np.repeat(np.arange(len(answers)), np.array([len(of_record) for of_record in answers], dtype=np.int64)),
+            np.repeat(
+                np.arange(len(answers)), np.array([len(of_record) for of_record in answers], dtype=np.int64)
+            ),
             np.array([answer.outcome for answer in every], dtype=np.int64),
             np.array([answer.share for answer in every], dtype=np.float64),
             [answer.prediction.probability for answer in every],
@@ -213,11 +267,18 @@ class Decider:
 
     def _decide(self, answers: CopyAnswers, outcomes: IntArray) -> tuple[IntArray, IntArray]:
         classified = np.bincount(answers.records, minlength=len(outcomes))
-        favourable = np.bincount(answers.records[answers.outcomes == Outcome.FAVOURABLE], minlength=len(outcomes))
-        as_reference = outcomes_as_reference(
-            classified, favourable, lambda divided: answers.select(np.isin(answers.records, divided)), self.judge
+        favourable = np.bincount(
+            answers.records[answers.outcomes == Outcome.FAVOURABLE], minlength=len(outcomes)
         )
-        return as_reference, substitute(outcomes, as_reference, np.ones(len(outcomes), dtype=np.bool_), self.mode)
+        as_reference = outcomes_as_reference(
+            classified,
+            favourable,
+            lambda divided: answers.select(np.isin(answers.records, divided)),
+            self.judge,
+        )
+        return as_reference, substitute(
+            outcomes, as_reference, np.ones(len(outcomes), dtype=np.bool_), self.mode
+        )
 
 
 def _find_most_frequent(answers: Sequence[ClassifiedAnswer]) -> Prediction:
@@ -228,7 +289,10 @@ def _find_most_frequent(answers: Sequence[ClassifiedAnswer]) -> Prediction:
         values = (answer.prediction.prediction, answer.prediction.label)
         # True, 1 and "1" are different classes; 1 and 1.0 are one.
         kinds = (type(value).__name__ if isinstance(value, bool | str) else "number" for value in values)
-        key = tuple("" if value is None else f"{kind} {canonical(value)}" for kind, value in zip(kinds, values, strict=True))
+        key = tuple(
+            "" if value is None else f"{kind} {canonical(value)}"
+            for kind, value in zip(kinds, values, strict=True)
+        )
         shares[key] = shares.get(key, 0.0) + answer.share
         first.setdefault(key, answer.prediction)
     greatest = max(shares.values())

@@ -16,7 +16,9 @@ Roles = dict[str, str]
 """The role of one record's group by attribute, in the order of the monitor's."""
 
 FEW_COPIES = 20
-"""Copies that are always few enough to score together with the records; otherwise as many as there are records."""
+"""Copies that are always few enough to score together with the records; otherwise as many as there are
+records.
+"""
 
 NO_COPIES = CopySet((), (), (), 0)
 
@@ -35,7 +37,10 @@ class Case:
 
 def find_roles(plan: ActivePlan, asked_records: Asked) -> list[Roles]:
     roles_of: list[Roles] = [{} for _ in asked_records.features]
-    features, meta = ([column.name for column in columns] for columns in (plan.deployment.schema.features, plan.deployment.schema.meta))
+    features, meta = (
+        [column.name for column in columns]
+        for columns in (plan.deployment.schema.features, plan.deployment.schema.meta)
+    )
     for attribute in plan.attributes:
         values: list[Any]
         if attribute.name in features:
@@ -51,7 +56,8 @@ def find_roles(plan: ActivePlan, asked_records: Asked) -> list[Roles]:
 def pick_early_copies(plan: ActivePlan, asked_records: Asked, roles: Sequence[Roles]) -> dict[int, CopySet]:
     """Returns the copies, by record, that are few enough to be scored together with the records.
 
-    A separate call takes longer than scoring some needless copies. None where a chooser first needs the model's answers.
+    A separate call takes longer than scoring some needless copies. None where a chooser first needs the
+    model's answers.
     """
     if plan.chooser is not None:
         return {}
@@ -63,13 +69,21 @@ def pick_early_copies(plan: ActivePlan, asked_records: Asked, roles: Sequence[Ro
             copies_of[position] = copies
     count = sum(copies.count for copies in copies_of.values())
     page_size = plan.model.endpoint.page_size
-    return copies_of if count <= max(len(asked_records), FEW_COPIES) and len(asked_records) + count <= page_size else {}
+    return (
+        copies_of
+        if count <= max(len(asked_records), FEW_COPIES) and len(asked_records) + count <= page_size
+        else {}
+    )
 
 
-def open_cases(plan: ActivePlan, asked_records: Asked, roles: Sequence[Roles], predictions: Sequence[Prediction]) -> list[Case]:
+def open_cases(
+    plan: ActivePlan, asked_records: Asked, roles: Sequence[Roles], predictions: Sequence[Prediction]
+) -> list[Case]:
     cases = []
     for row, prediction, of_record in zip(asked_records.features, predictions, roles, strict=True):
-        case = Case(row, prediction, plan.decider.classify(prediction.outcome_value), _list_monitored(of_record))
+        case = Case(
+            row, prediction, plan.decider.classify(prediction.outcome_value), _list_monitored(of_record)
+        )
         if not case.attributes:
             case.decided = Debiased(prediction, Debiasing.REFERENCE if of_record else Debiasing.IN_NO_GROUP)
         elif case.outcome is Outcome.UNCLASSIFIED:
@@ -84,8 +98,12 @@ def open_cases(plan: ActivePlan, asked_records: Asked, roles: Sequence[Roles], p
     # A chooser knows unfavourable records only; the others get their copies.
     asked_about = [case for case in find_waiting(cases) if case.outcome is Outcome.UNFAVOURABLE]
     if plan.chooser is not None and asked_about:
-        scores = known_scores(write_probabilities(case.own.probability for case in asked_about), plan.profile.reading)
-        chosen = plan.chooser.choose([case.row for case in asked_about], scores, [case.attributes for case in asked_about])
+        scores = known_scores(
+            write_probabilities(case.own.probability for case in asked_about), plan.profile.reading
+        )
+        chosen = plan.chooser.choose(
+            [case.row for case in asked_about], scores, [case.attributes for case in asked_about]
+        )
         for case, is_chosen in zip(asked_about, chosen, strict=True):
             case.decided = None if is_chosen else Debiased(case.own, Debiasing.NOT_CHOSEN)
     return cases
@@ -113,6 +131,9 @@ def split_answers(answers: Sequence[Prediction], copies: Iterable[CopySet]) -> l
 
 
 def decide(plan: ActivePlan, waiting: Sequence[Case], answers: Sequence[Sequence[Prediction]]) -> None:
-    records = [CopiedRecord(case.own, case.outcome, case.copies, case_answers) for case, case_answers in zip(waiting, answers, strict=True)]
+    records = [
+        CopiedRecord(case.own, case.outcome, case.copies, case_answers)
+        for case, case_answers in zip(waiting, answers, strict=True)
+    ]
     for case, debiased in zip(waiting, plan.decider.substitute(records), strict=True):
         case.decided = debiased

@@ -46,7 +46,8 @@ class MitigatedAttribute:
 class ActivePlan:
     """One state of a deployment, its monitor, its settings and the profile fitted for them.
 
-    `chooser` is None where every record that may need it gets a second call; otherwise `detector_version` is its training.
+    `chooser` is None where every record that may need it gets a second call; otherwise `detector_version`
+    is its training.
     """
 
     records: IngestPlan
@@ -64,14 +65,21 @@ class ActivePlan:
     def notes(self) -> list[str]:
         notes = [ONLY_DIRECT]
         if self.settings.bias_detector is DetectorUse.CHOOSE and (reason := why_missing()) is not None:
-            notes.append(f"Every monitored record gets its second call, for the bias detector is left out: {reason}.")
+            notes.append(
+                f"Every monitored record gets its second call, for the bias detector is left out: {reason}."
+            )
         if self.profile.is_provisional:
             notes.append(
-                f"The profile is provisional: it was fitted to {self.profile.records:,} payload records, and the monitor asks for"
+                f"The profile is provisional: it was fitted to {self.profile.records:,} payload records, "
+                "and the monitor asks for"
                 f" {self.monitor.min_records:,}."
             )
         of_attributes = {attribute.name: attribute.profile for attribute in self.attributes}
-        return notes + [f"{name} is not mitigated: {fitted.reason}." for name, fitted in of_attributes.items() if not fitted.stand_ins]
+        return notes + [
+            f"{name} is not mitigated: {fitted.reason}."
+            for name, fitted in of_attributes.items()
+            if not fitted.stand_ins
+        ]
 
 
 class ActivePlans:
@@ -84,7 +92,8 @@ class ActivePlans:
         self._running: dict[str, asyncio.Task[ActivePlan]] = {}
 
     async def current(self, deployment_id: str) -> ActivePlan:
-        """Returns the deployment's plan, at most `KEPT_SECONDS` old; callers that wait for one share one look-up.
+        """Returns the deployment's plan, at most `KEPT_SECONDS` old; callers that wait for one share one
+        look-up.
 
         Raises:
         NotFound: there is no such deployment.
@@ -106,12 +115,15 @@ class ActivePlans:
         self._running.pop(deployment_id, None)
 
     async def is_outdated(self, plan: ActivePlan) -> bool:
-        """Returns whether the deployment has changed since: refusals must not rest on an old schema. Raises NotFound, Unavailable."""
+        """Returns whether the deployment has changed since: refusals must not rest on an old schema.
+        Raises NotFound, Unavailable.
+        """
         return await self._ingestion.current_plan(plan.deployment.id) is not plan.records
 
     async def _read_current(self, deployment_id: str) -> ActivePlan:
         asked_at = monotonic_seconds()
-        # The row's version is read first: any change while the rest is read makes the later write fail, and the request start again.
+        # The row's version is read first: any change while the rest is read makes the later write fail, and
+        # the request start again.
         records = await self._ingestion.current_plan(deployment_id)
         plan = await asyncio.to_thread(self._read, records)
         if len(self._kept) >= _MOST_PLANS:
@@ -138,18 +150,31 @@ class PlanReader:
     def read(self, records: IngestPlan) -> ActivePlan:
         with self._database.transaction() as session:
             deployment = Deployments(session, self._sealer).get(records.target.id)
-            monitor, settings = find_monitor(session, deployment.no), read_mitigation_settings(session, deployment.no)
+            monitor, settings = (
+                find_monitor(session, deployment.no),
+                read_mitigation_settings(session, deployment.no),
+            )
         if deployment.endpoint is None:
-            raise Conflict(f"Deployment {deployment.id} has no endpoint, so its model cannot be asked; give it one.")
+            raise Conflict(
+                f"Deployment {deployment.id} has no endpoint, so its model cannot be asked; give it one."
+            )
         if monitor is None:
-            raise Conflict(f"Deployment {deployment.id} has no fairness monitor, which says whose outcomes are mitigated; put one first.")
+            raise Conflict(
+                f"Deployment {deployment.id} has no fairness monitor, which says whose outcomes are "
+                "mitigated; put one first."
+            )
         mitigated = mitigated_attributes(settings, monitor)
         if not mitigated:
-            raise Conflict(f"The mitigation settings of {deployment.id} leave no attribute of its fairness monitor; change them.")
+            raise Conflict(
+                f"The mitigation settings of {deployment.id} leave no attribute of its fairness monitor; "
+                "change them."
+            )
         try:
             profile = current_profile(self._database, deployment, monitor, settings, now=utc_now())
         except InvalidInput as error:
-            raise Conflict(f"The fairness monitor of {deployment.id} cannot be applied to what was logged. {error}") from error
+            raise Conflict(
+                f"The fairness monitor of {deployment.id} cannot be applied to what was logged. {error}"
+            ) from error
         attributes = []
         for attribute in monitor.attributes:
             if attribute.feature not in mitigated:
@@ -157,7 +182,8 @@ class PlanReader:
             column, fitted = deployment.schema.column(attribute.feature), profile.attribute(attribute.feature)
             if column is None or fitted is None:
                 raise Conflict(
-                    f"{attribute.feature} is named by the monitor but no longer a column of {deployment.id}; change the monitor."
+                    f"{attribute.feature} is named by the monitor but no longer a column of "
+                    f"{deployment.id}; change the monitor."
                 )
             attributes.append(MitigatedAttribute(ListedGroups.of(attribute, column), fitted))
         features = tuple(column.name for column in deployment.schema.features)
@@ -166,7 +192,10 @@ class PlanReader:
             with self._database.transaction() as session:
                 versions = usable_versions(session, deployment.no, profile.basis)
                 if detectors := self._detectors.of(session, deployment.no, versions):
-                    chooser, detector_version = DetectorChooser(detectors), max(versions[attribute] for attribute in detectors)
+                    chooser, detector_version = (
+                        DetectorChooser(detectors),
+                        max(versions[attribute] for attribute in detectors),
+                    )
         return ActivePlan(
             records=records,
             deployment=deployment,
@@ -175,8 +204,15 @@ class PlanReader:
             profile=profile,
             attributes=tuple(attributes),
             copy_sets=CopySets([attribute.profile for attribute in attributes], features),
-            decider=Decider(Judge.of(monitor.outcomes, profile), settings.mode, OutcomeClassifier(monitor.outcomes)),
-            model=ModelKey(deployment.endpoint, deployment.outputs, features, tuple(column.type for column in deployment.schema.features)),
+            decider=Decider(
+                Judge.of(monitor.outcomes, profile), settings.mode, OutcomeClassifier(monitor.outcomes)
+            ),
+            model=ModelKey(
+                deployment.endpoint,
+                deployment.outputs,
+                features,
+                tuple(column.type for column in deployment.schema.features),
+            ),
             chooser=chooser,
             detector_version=detector_version,
         )

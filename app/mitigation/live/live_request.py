@@ -1,4 +1,6 @@
-"""A request for debiased predictions in any form. Here its shape is read; ingestion checks the values, and one bad value refuses all."""
+"""A request for debiased predictions in any form. Here its shape is read; ingestion checks the values, and
+one bad value refuses all.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -35,8 +37,9 @@ _SHAPES = ["{records: […]}", *(form.shape for form in FORMS)]
 class Asked(Struct, frozen=True, kw_only=True):
     """The records of a request, each value as it is stored; position i of every list is the same record.
 
-    Features and meta fields are in schema order. An id of None is to be generated; a record may come without meta fields. They came in a
-    form, or in a payload format without one (`codec`); with neither as records of our own. `path` is their place in the body.
+    Features and meta fields are in schema order. An id of None is to be generated; a record may come
+    without meta fields. They came in a form, or in a payload format without one (`codec`); with neither as
+    records of our own. `path` is their place in the body.
     """
 
     form: Form | None
@@ -51,7 +54,9 @@ class Asked(Struct, frozen=True, kw_only=True):
 
 
 class _Sent(Struct, frozen=True, kw_only=True):
-    """The records of a request, unchecked: features and meta fields as objects, at these paths in record number {}."""
+    """The records of a request, unchecked: features and meta fields as objects, at these paths in record
+    number {}.
+    """
 
     path: str
     ids: list[str | None]
@@ -71,7 +76,8 @@ def read_asked(
 ) -> Asked:
     """Returns the records that were sent; `encoding` is the body's Content-Encoding.
 
-    Without a `payload_format` the members of the body show its form; a body of no known form is read as one for the endpoint.
+    Without a `payload_format` the members of the body show its form; a body of no known form is read as one
+    for the endpoint.
 
     Raises:
     InvalidInput: something in it does not match the schema; names each offending field.
@@ -102,18 +108,32 @@ def read_asked(
     checked = check_objects([sent.meta[index] for index in with_meta], plan.meta, meta_refusals)
     meta = dict(zip(with_meta, checked, strict=True))
     faults = [(index, sent.features_path, "features", *fault) for index, fault in refusals.found.items()]
-    faults += [(with_meta[index], sent.meta_path, "meta", *fault) for index, fault in meta_refusals.found.items()]
+    faults += [
+        (with_meta[index], sent.meta_path, "meta", *fault) for index, fault in meta_refusals.found.items()
+    ]
     if faults:
         problems = [
-            FieldProblem(path.format(index) + field.removeprefix(kind), reason) for index, path, kind, field, reason in sorted(faults)
+            FieldProblem(path.format(index) + field.removeprefix(kind), reason)
+            for index, path, kind, field, reason in sorted(faults)
         ]
         raise InvalidInput(problems[:MOST_PROBLEMS])
     asked_records = Asked(
-        form=form, codec=codec, path=sent.path, ids=sent.ids, features=features, meta=[meta.get(index) for index in range(len(features))]
+        form=form,
+        codec=codec,
+        path=sent.path,
+        ids=sent.ids,
+        features=features,
+        meta=[meta.get(index) for index in range(len(features))],
     )
     if len(body) * _MOST_GROWTH > MAX_RECORD_BYTES:
-        sizes = map(size_problem, map(measure_size, asked_records.ids, asked_records.features, asked_records.meta))
-        large = [FieldProblem(f"{asked_records.path}[{index}]", problem) for index, problem in enumerate(sizes) if problem is not None]
+        sizes = map(
+            size_problem, map(measure_size, asked_records.ids, asked_records.features, asked_records.meta)
+        )
+        large = [
+            FieldProblem(f"{asked_records.path}[{index}]", problem)
+            for index, problem in enumerate(sizes)
+            if problem is not None
+        ]
         if large:
             raise InvalidInput(large[:MOST_PROBLEMS])
     return asked_records
@@ -159,11 +179,24 @@ def _read_objects(sent: Objects, plan: IngestPlan) -> _Sent:
     rows, names = sent.rows, plan.meta.names
     _require_count(len(rows), sent.path)
     # A column that is in neither list is left among the features, whose check refuses it.
-    features = [{name: value for name, value in row.items() if name not in names} if isinstance(row, dict) else row for row in rows]
+    features = [
+        {name: value for name, value in row.items() if name not in names} if isinstance(row, dict) else row
+        for row in rows
+    ]
     has_meta = any(isinstance(row, dict) and not names.isdisjoint(row) for row in rows)
-    meta = [{name: row[name] for name in names if name in row} if has_meta and isinstance(row, dict) else None for row in rows]
+    meta = [
+        {name: row[name] for name in names if name in row} if has_meta and isinstance(row, dict) else None
+        for row in rows
+    ]
     path = sent.path + "[{}]"
-    return _Sent(path=sent.path, ids=[None] * len(rows), features=features, meta=meta, features_path=path, meta_path=path)
+    return _Sent(
+        path=sent.path,
+        ids=[None] * len(rows),
+        features=features,
+        meta=meta,
+        features_path=path,
+        meta_path=path,
+    )
 
 
 def _read_tables(sent: Tables, plan: IngestPlan) -> _Sent:
@@ -173,9 +206,15 @@ def _read_tables(sent: Tables, plan: IngestPlan) -> _Sent:
     for index, name in enumerate(table.fields):
         where = f"{table.fields_path}[{index}]"
         if name not in plan.features.names | names:
-            problems.append(FieldProblem(where, f"names {printable(name)}, which is not a column of the schema"))
+            problems.append(
+                FieldProblem(where, f"names {printable(name)}, which is not a column of the schema")
+            )
         elif meta_table is not None and name in names:
-            problems.append(FieldProblem(where, f"names {printable(name)}, a meta field; as meta is sent, it belongs there"))
+            problems.append(
+                FieldProblem(
+                    where, f"names {printable(name)}, a meta field; as meta is sent, it belongs there"
+                )
+            )
     # Every row lacks what the line of names lacks, so it is said once.
     missing = [column.name for column in plan.features.columns if column.name not in table.fields]
     reason = "it is missing; a feature without a value must be sent as null"
@@ -183,18 +222,26 @@ def _read_tables(sent: Tables, plan: IngestPlan) -> _Sent:
     for index, name in enumerate(meta_table.fields if meta_table is not None else ()):
         if name not in names and meta_table is not None:
             where = f"{meta_table.fields_path}[{index}]"
-            problems.append(FieldProblem(where, f"names {printable(name)}, which is not a meta field of the schema"))
+            problems.append(
+                FieldProblem(where, f"names {printable(name)}, which is not a meta field of the schema")
+            )
     if problems:
         raise InvalidInput(problems[:MOST_PROBLEMS])
 
     with_meta = meta_table or (table if names.intersection(table.fields) else None)
     meta: list[Any] = [None] * len(table.values)
     if with_meta is not None:
-        meta = [{name: row[index] for index, name in enumerate(with_meta.fields) if name in names} for row in with_meta.values]
+        meta = [
+            {name: row[index] for index, name in enumerate(with_meta.fields) if name in names}
+            for row in with_meta.values
+        ]
     return _Sent(
         path=table.values_path,
         ids=[None] * len(table.values),
-        features=[{name: row[index] for index, name in enumerate(table.fields) if name not in names} for row in table.values],
+        features=[
+            {name: row[index] for index, name in enumerate(table.fields) if name not in names}
+            for row in table.values
+        ],
         meta=meta,
         features_path=table.values_path + "[{}]",
         meta_path=(with_meta or table).values_path + "[{}]",

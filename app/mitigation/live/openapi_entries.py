@@ -26,31 +26,49 @@ _FIELDS, _VALUES = list(_FEATURES), [list(_FEATURES.values())]
 OTHER_MEDIA = tuple(sorted({row.codec.content_type for row in PayloadFormat} - {JSON}))
 
 _OWN_FORMAT: Schema = {
-    "description": "A request in another payload format: that of the deployment's endpoint, or the one that the parameter names"
+    "description": "A request in another payload format: that of the deployment's endpoint, or the one that "
+    "the parameter names"
 }
-_OTHERS: Schema = {media: {"schema": {"type": "string", "format": "binary", **_OWN_FORMAT}} for media in OTHER_MEDIA}
+_OTHERS: Schema = {
+    media: {"schema": {"type": "string", "format": "binary", **_OWN_FORMAT}} for media in OTHER_MEDIA
+}
 
 BODY: Schema = {
     "required": True,
     "content": {
         "application/json": {
             "schema": {
-                "anyOf": [closed_object(["records"], records=_RECORDS), *(form.request_schema(MAX_RECORDS) for form in FORMS), _OWN_FORMAT]
+                "anyOf": [
+                    closed_object(["records"], records=_RECORDS),
+                    *(form.request_schema(MAX_RECORDS) for form in FORMS),
+                    _OWN_FORMAT,
+                ]
             },
             "examples": {
-                "records": {"summary": "Records, with ids of your own", "value": {"records": [{"id": "a-1", "features": _FEATURES}]}},
-                **{form.name: {"summary": form.title, "value": form.write_request(_FIELDS, _VALUES)} for form in FORMS},
+                "records": {
+                    "summary": "Records, with ids of your own",
+                    "value": {"records": [{"id": "a-1", "features": _FEATURES}]},
+                },
+                **{
+                    form.name: {"summary": form.title, "value": form.write_request(_FIELDS, _VALUES)}
+                    for form in FORMS
+                },
             },
         },
         **_OTHERS,
     },
 }
 
-ENCODING = {"name": "Content-Encoding", "in": "header", "schema": {"type": "string", "enum": ["gzip", "identity", ""]}}
+ENCODING = {
+    "name": "Content-Encoding",
+    "in": "header",
+    "schema": {"type": "string", "enum": ["gzip", "identity", ""]},
+}
 
 _PROBABILITY = {"type": ["number", "array", "null"], "items": {"type": "number"}}
 _COUNTS = open_object(
-    [STORED, DUPLICATE, CONFLICT], **{state: {"type": "integer", "minimum": 0} for state in (STORED, DUPLICATE, CONFLICT)}
+    [STORED, DUPLICATE, CONFLICT],
+    **{state: {"type": "integer", "minimum": 0} for state in (STORED, DUPLICATE, CONFLICT)},
 )
 _FACTS: Schema = {
     "mode": {"type": "string", "enum": [mode.value for mode in Mode]},
@@ -58,11 +76,15 @@ _FACTS: Schema = {
     "profile_version": {"type": "integer", "minimum": 1},
     "bias_detector_version": {
         "type": ["integer", "null"],
-        "description": "The training of the bias detector that chose who gets a second call; null where none chose.",
+        "description": "The training of the bias detector that chose who gets a second call; null where "
+        "none chose.",
     },
     "is_provisional": {"type": "boolean", "description": "Whether payload was too little yet to learn from."},
     "notes": {"type": "array", "items": {"type": "string"}},
-    "warning": {"type": ["string", "null"], "description": "Why copies could not be scored, where they could not."},
+    "warning": {
+        "type": ["string", "null"],
+        "description": "Why copies could not be scored, where they could not.",
+    },
 }
 _IN_TABLES: Schema = {"ids": {"type": "array", "items": {"type": "string"}}, "logged": _COUNTS}
 _ADDED: Schema = {
@@ -114,12 +136,17 @@ def _build_answer_schemas() -> list[Schema]:
     for names, alike in members.items():
         properties = alike[0]
         if len(alike) > 1:
-            properties = {name: {"type": "array", "items": {"anyOf": [schema[name]["items"] for schema in alike]}} for name in names}
+            properties = {
+                name: {"type": "array", "items": {"anyOf": [schema[name]["items"] for schema in alike]}}
+                for name in names
+            }
         schemas.append(open_object([*names, *_FACTS, *_IN_TABLES], **properties, **_FACTS, **_IN_TABLES))
     return schemas
 
 
-_OWN_ANSWER: Schema = {"description": "An answer in the payload format of the request, with columns for the debiased answers"}
+_OWN_ANSWER: Schema = {
+    "description": "An answer in the payload format of the request, with columns for the debiased answers"
+}
 
 ANSWER: Schema = {
     "description": "The model's own answers and the debiased ones, in the form in which the records came",
@@ -127,17 +154,24 @@ ANSWER: Schema = {
         "application/json": {
             "schema": {
                 "anyOf": [
-                    open_object(["predictions", *_FACTS], predictions={"type": "array", "items": _ROW}, **_FACTS),
+                    open_object(
+                        ["predictions", *_FACTS], predictions={"type": "array", "items": _ROW}, **_FACTS
+                    ),
                     *_build_answer_schemas(),
                     _OWN_ANSWER,
                 ]
             },
             "examples": {
-                "records": {"summary": "For records", "value": {"predictions": [_EXAMPLE_ROW]} | _EXAMPLE_FACTS},
+                "records": {
+                    "summary": "For records",
+                    "value": {"predictions": [_EXAMPLE_ROW]} | _EXAMPLE_FACTS,
+                },
                 **{
                     form.answer_name: {
                         "summary": form.answer_title,
-                        "value": form.write_answer(_EXAMPLE_FIELDS, [_EXAMPLE_VALUES]) | _EXAMPLE_FACTS | _EXAMPLE_LOGGED,
+                        "value": form.write_answer(_EXAMPLE_FIELDS, [_EXAMPLE_VALUES])
+                        | _EXAMPLE_FACTS
+                        | _EXAMPLE_LOGGED,
                     }
                     for form in FORMS
                 },
@@ -145,5 +179,10 @@ ANSWER: Schema = {
         },
         **{media: {"schema": {"type": "string", "format": "binary", **_OWN_ANSWER}} for media in OTHER_MEDIA},
     },
-    "headers": {FACTS_HEADER: {"schema": {"type": "string"}, "description": "Facts for which the body has no place, as JSON"}},
+    "headers": {
+        FACTS_HEADER: {
+            "schema": {"type": "string"},
+            "description": "Facts for which the body has no place, as JSON",
+        }
+    },
 }

@@ -46,30 +46,41 @@ async def predict_debiased(
     deployment_id: DeploymentId,
     now: NowIn,
     timeout_seconds: Annotated[
-        float, Query(gt=0, le=MOST_SECONDS, allow_inf_nan=False, description="How long the whole answer may take.")
+        float,
+        Query(gt=0, le=MOST_SECONDS, allow_inf_nan=False, description="How long the whole answer may take."),
     ] = DEFAULT_SECONDS,
     payload_format: Annotated[
-        PayloadFormat | None, Query(description="The format of the body and the answer. By default the body shows it.")
+        PayloadFormat | None,
+        Query(description="The format of the body and the answer. By default the body shows it."),
     ] = None,
 ) -> Response:
     """Scores records by the deployment's own model, and adds the debiased prediction to each answer.
 
-    The model is asked once for the records and once for all their copies: each record that may be treated unfairly, with reference
-    values in place of its own. `debiasing` says of every record what mitigation did with it. If the copies cannot be scored within the
-    time, the model's own answers come back, marked `not_scored`, with the reason in `warning`. Both answers are logged as payload before
-    this one is sent. It is in the payload format of the request, with columns for the debiased answers; facts for which that format
-    has no place are in the header `Evenhand-Debiasing`. One bad value refuses the whole request: the model is not asked, and nothing is
-    stored.
+    The model is asked once for the records and once for all their copies: each record that may be treated
+    unfairly, with reference values in place of its own. `debiasing` says of every record what mitigation
+    did with it. If the copies cannot be scored within the time, the model's own answers come back, marked
+    `not_scored`, with the reason in `warning`. Both answers are logged as payload before this one is sent.
+    It is in the payload format of the request, with columns for the debiased answers; facts for which that
+    format has no place are in the header `Evenhand-Debiasing`. One bad value refuses the whole request:
+    the model is not asked, and nothing is stored.
     """
     # First: the time that the caller allows includes the body's arrival.
     began = monotonic_seconds()
     try:
-        body = await _bodies.read(request.receive, request.headers.get("content-length", "").encode("latin-1"), principal.actor)
+        body = await _bodies.read(
+            request.receive, request.headers.get("content-length", "").encode("latin-1"), principal.actor
+        )
     except (ClientGone, ClientDisconnect) as error:
         raise InvalidInput.of("body", "did not arrive completely") from error
     try:
         encoding = request.headers.get("content-encoding", "").strip().lower()
-        live = LiveRequest(body=body, encoding=encoding, payload_format=payload_format, began=began, timeout_seconds=timeout_seconds)
+        live = LiveRequest(
+            body=body,
+            encoding=encoding,
+            payload_format=payload_format,
+            began=began,
+            timeout_seconds=timeout_seconds,
+        )
         answer = await mitigation.answer(deployment_id, live, caller=principal, now=now)
     finally:
         # The body is in memory until the answer is computed.

@@ -1,6 +1,7 @@
 """The path of a live request: read, score, copy, score the copies, decide, log both outcomes, answer.
 
-Few copies are sent with the records in one call, more in a second one. Nothing is random and no label is read.
+Few copies are sent with the records in one call, more in a second one. Nothing is random and no label is
+read.
 """
 
 import asyncio
@@ -30,7 +31,17 @@ from ...payloads.codec import JSON, Form
 from ...payloads.read_predictions import Answer
 from ...payloads.wire import decode_answer
 from .debias import Debiased, Debiasing
-from .live_cases import Case, Roles, copy_rows, decide, find_roles, find_waiting, open_cases, pick_early_copies, split_answers
+from .live_cases import (
+    Case,
+    Roles,
+    copy_rows,
+    decide,
+    find_roles,
+    find_waiting,
+    open_cases,
+    pick_early_copies,
+    split_answers,
+)
 from .live_plan import ActivePlan, ActivePlans
 from .live_request import Asked, read_asked
 
@@ -103,7 +114,9 @@ def write_answer(
     }
     writer = asked_records.form or asked_records.codec
     if writer is None:
-        return LiveAnswer(_encode({"predictions": _write_records(plan, own, debiased, ids, logged)} | about), JSON)
+        return LiveAnswer(
+            _encode({"predictions": _write_records(plan, own, debiased, ids, logged)} | about), JSON
+        )
     fields: list[str] = []
     columns = {*own.fields, *COLUMNS}
     for name in own.fields:
@@ -114,7 +127,10 @@ def write_answer(
             columns.add(shown)
             about["notes"].append(f"The model's own column {name} is called {shown} here.")
         fields.append(shown)
-    about |= {"ids": list(ids), "logged": {state: logged.count(state) for state in (STORED, DUPLICATE, CONFLICT)}}
+    about |= {
+        "ids": list(ids),
+        "logged": {state: logged.count(state) for state in (STORED, DUPLICATE, CONFLICT)},
+    }
     ours: dict[str, list[Any]] = {PREDICTION: [record.answer.prediction for record in debiased]}
     if any(prediction.probability is not None for prediction in own.predictions):
         ours[PROBABILITY] = [record.answer.probability for record in debiased]
@@ -137,7 +153,9 @@ def write_answer(
         return LiveAnswer(_encode(decoded | about), JSON)
     # Without members of its own the body has no place for more than rows.
     del about["ids"]
-    body = writer.write_answer([*names, RECORD_ID], [[*row, record_id] for row, record_id in zip(values, ids, strict=True)])
+    body = writer.write_answer(
+        [*names, RECORD_ID], [[*row, record_id] for row, record_id in zip(values, ids, strict=True)]
+    )
     return LiveAnswer(body, writer.accept.split(",")[0], json.dumps(about))
 
 
@@ -148,7 +166,9 @@ def _write_records(
     # The model's further columns: neither outputs that the deployment names nor echoed inputs.
     further = {name: index for index, name in enumerate(own.fields) if name not in named}
     records = []
-    for row_id, prediction, record, row, state in zip(ids, own.predictions, debiased, own.rows, logged, strict=True):
+    for row_id, prediction, record, row, state in zip(
+        ids, own.predictions, debiased, own.rows, logged, strict=True
+    ):
         written: dict[str, Any] = {
             "id": row_id,
             "prediction": prediction.prediction,
@@ -169,7 +189,8 @@ def _write_records(
 
 
 class LiveRequest(Struct, frozen=True, kw_only=True):
-    """A request as sent: body, its Content-Encoding, start on the monotonic clock, and the seconds that all of it may take.
+    """A request as sent: body, its Content-Encoding, start on the monotonic clock, and the seconds that all
+    of it may take.
 
     `payload_format` is the format that the caller named, if any.
     """
@@ -202,20 +223,25 @@ class ActiveMitigation:
     async def stop(self) -> None:
         await self._models.close()
 
-    async def answer(self, deployment_id: str, request: LiveRequest, *, caller: Principal, now: datetime) -> LiveAnswer:
-        """Returns the debiased answers in the form in which the records came, after both outcomes are stored durably.
+    async def answer(
+        self, deployment_id: str, request: LiveRequest, *, caller: Principal, now: datetime
+    ) -> LiveAnswer:
+        """Returns the debiased answers in the form in which the records came, after both outcomes are stored
+        durably.
 
         Raises:
-        NotFound: there is no such deployment, as far as the caller may know.
-        Conflict: it has no endpoint or no monitor, or nothing of it is mitigated.
-        InvalidInput, TooLarge, UnsupportedMediaType: the request cannot be read; nothing was sent to the model and nothing stored.
-        ScoringFailed: the model gave no usable answer to the records themselves; nothing was stored.
-        Unavailable: they could not be stored in time, or it is unknown whether they were; send the same records again.
+        NotFound: there is no such deployment, as far as the caller may know. Conflict: it has no endpoint
+        or no monitor, or nothing of it is mitigated. InvalidInput, TooLarge, UnsupportedMediaType: the
+        request cannot be read; nothing was sent to the model and nothing stored. ScoringFailed: the model
+        gave no usable answer to the records themselves; nothing was stored. Unavailable: they could not be
+        stored in time, or it is unknown whether they were; send the same records again.
         """
         try:
             async with asyncio.timeout(request.deadline - monotonic_seconds()):
                 if not caller.sees((await self._ingestion.plan(deployment_id)).target.no):
-                    raise NotFound("deployment", deployment_id)  # the same words as for an id that does not exist
+                    raise NotFound(
+                        "deployment", deployment_id
+                    )  # the same words as for an id that does not exist
                 for _ in range(_ATTEMPTS):
                     plan = await self._plans.current(deployment_id)
                     try:
@@ -225,12 +251,20 @@ class ActiveMitigation:
                         await asyncio.sleep(_PAUSE_SECONDS)
         except TimeoutError as error:
             raise Unavailable(
-                "The time was too short. Whether the records were stored in it is not known: send them again with their ids."
+                "The time was too short. Whether the records were stored in it is not known: send them "
+                "again with their ids."
             ) from error
         raise Unavailable("The deployment is being changed or deleted. Send the records again in a moment.")
 
     async def _answer(self, plan: ActivePlan, request: LiveRequest, now: datetime) -> LiveAnswer:
-        read = partial(read_asked, request.body, request.encoding, plan.records, plan.model.endpoint, request.payload_format)
+        read = partial(
+            read_asked,
+            request.body,
+            request.encoding,
+            plan.records,
+            plan.model.endpoint,
+            request.payload_format,
+        )
         try:
             if len(request.body) < _INLINE_BYTES and not request.encoding:
                 asked_records = read(INLINE_BYTES)
@@ -259,16 +293,19 @@ class ActiveMitigation:
 async def _score(
     plan: ActivePlan, asked_records: Asked, roles: Sequence[Roles], model: LiveModel, request: LiveRequest
 ) -> tuple[Answer, dict[int, Sequence[Prediction]]]:
-    """Returns the model's answer to the records and, if it came from the call with their copies, the answers to these by record.
+    """Returns the model's answer to the records and, if it came from the call with their copies, the answers
+    to these by record.
 
-    If the call with the copies fails, or takes long, the records are also sent alone, because the copies may be at fault. The first answer
-    counts: the call with the copies is not cut short.
+    If the call with the copies fails, or takes long, the records are also sent alone, because the copies
+    may be at fault. The first answer counts: the call with the copies is not cut short.
     """
     early, deadline = pick_early_copies(plan, asked_records, roles), request.model_deadline
     if not early:
         return await model.score(asked_records.features, deadline=deadline), {}
     rows = [row for index, copies in early.items() for row in copies.rows(asked_records.features[index])]
-    together = asyncio.ensure_future(model.score([*asked_records.features, *rows], deadline=deadline, attempts=1))
+    together = asyncio.ensure_future(
+        model.score([*asked_records.features, *rows], deadline=deadline, attempts=1)
+    )
     calls = [together]
     try:
         await asyncio.wait(calls, timeout=_HEAD_START * (deadline - monotonic_seconds()))
@@ -289,7 +326,9 @@ async def _score(
     if first is not together:
         return answer, {}
     own_answer = Answer(answer.fields, answer.rows[:count], answer.predictions[:count])
-    return own_answer, dict(zip(early, split_answers(answer.predictions[count:], early.values()), strict=True))
+    return own_answer, dict(
+        zip(early, split_answers(answer.predictions[count:], early.values()), strict=True)
+    )
 
 
 async def _debias(plan: ActivePlan, waiting: Sequence[Case], model: LiveModel, deadline: float) -> str | None:
@@ -303,7 +342,10 @@ async def _debias(plan: ActivePlan, waiting: Sequence[Case], model: LiveModel, d
     except ScoringFailed as error:
         for case in waiting:
             case.decided = Debiased(case.own, Debiasing.NOT_SCORED)
-        return f"The copies could not be scored, so {len(waiting):,} of the answers are the model's own. {error.quoting}"
+        return (
+            f"The copies could not be scored, so {len(waiting):,} of the answers are the model's own. "
+            f"{error.quoting}"
+        )
     answers = split_answers(answer.predictions, sets)
     if is_few:
         decide(plan, waiting, answers)
@@ -313,13 +355,18 @@ async def _debias(plan: ActivePlan, waiting: Sequence[Case], model: LiveModel, d
 
 
 def build_payload(
-    plan: ActivePlan, asked_records: Asked, own_predictions: Sequence[Prediction], debiased: Sequence[Debiased]
+    plan: ActivePlan,
+    asked_records: Asked,
+    own_predictions: Sequence[Prediction],
+    debiased: Sequence[Debiased],
 ) -> CheckedPayload:
     check = plan.records.prediction
     try:
         predictions = [check(prediction.prediction) for prediction in own_predictions]
     except CellRefused as error:
-        raise ScoringFailed(f"The model's endpoint gave a prediction that this deployment cannot have: it {error}.") from error
+        raise ScoringFailed(
+            f"The model's endpoint gave a prediction that this deployment cannot have: it {error}."
+        ) from error
     probabilities = [
         list(prediction.probability) if isinstance(prediction.probability, tuple) else prediction.probability
         for prediction in own_predictions
@@ -332,7 +379,9 @@ def build_payload(
         times=[None] * count,
         features=list(asked_records.features),
         meta=list(asked_records.meta),
-        labels=[None if prediction.label is None else scalar(prediction.label) for prediction in own_predictions],
+        labels=[
+            None if prediction.label is None else scalar(prediction.label) for prediction in own_predictions
+        ],
         predictions=predictions,
         probabilities=[None if value is None else probability(value) for value in probabilities],
         debiased=[

@@ -22,7 +22,10 @@ _FIELDS = tuple(FlaggedRecord.__dataclass_fields__)
 _COLUMNS = ", ".join(f'"{name}"' for name in (*_FIELDS, "deployment_no", "check_no"))
 _KEY = ("deployment_no", "record_no", "attribute")
 
-_STAGE = "CREATE TEMP TABLE IF NOT EXISTS flagged_staged (LIKE flagged_records INCLUDING DEFAULTS) ON COMMIT DELETE ROWS"
+_STAGE = (
+    "CREATE TEMP TABLE IF NOT EXISTS flagged_staged (LIKE flagged_records INCLUDING DEFAULTS) ON "
+    "COMMIT DELETE ROWS"
+)
 
 # The model's answer outweighs the detector's guess; of one kind the newer counts.
 _MERGE = f"""
@@ -31,7 +34,8 @@ SELECT DISTINCT ON (record_no, attribute) {_COLUMNS} FROM flagged_staged
 ORDER BY record_no, attribute, kind = 'changed' DESC, gap DESC
 ON CONFLICT ({", ".join(_KEY)}) DO UPDATE
 SET {", ".join(f'"{name}" = excluded."{name}"' for name in (*_FIELDS, "check_no") if name not in _KEY)}
-WHERE excluded.kind = 'changed' OR flagged_records.kind <> 'changed' OR flagged_records.model_revision <> excluded.model_revision
+WHERE excluded.kind = 'changed' OR flagged_records.kind <> 'changed'
+    OR flagged_records.model_revision <> excluded.model_revision
 """  # noqa: S608 - nothing of it comes from outside
 
 
@@ -80,8 +84,12 @@ class FlaggedPayload:
         return FlagPlace(self.flag.gap, self.flag.record_no, self.flag.attribute)
 
 
-def store_flagged(session: Session, deployment_no: int, check_no: int, records: Sequence[FlaggedRecord]) -> None:
-    """Writes the flags of a check, one for each record and attribute; no `likely` one replaces a `changed` one of a model revision."""
+def store_flagged(
+    session: Session, deployment_no: int, check_no: int, records: Sequence[FlaggedRecord]
+) -> None:
+    """Writes the flags of a check, one for each record and attribute; no `likely` one replaces a `changed`
+    one of a model revision.
+    """
     if not records:
         return
     session.execute(text(_STAGE))
@@ -94,21 +102,35 @@ def store_flagged(session: Session, deployment_no: int, check_no: int, records: 
     session.execute(text(_MERGE))
 
 
-def clear_flags(session: Session, deployment_no: int, attribute: str, record_nos: Sequence[int], kinds: Sequence[str]) -> None:
+def clear_flags(
+    session: Session, deployment_no: int, attribute: str, record_nos: Sequence[int], kinds: Sequence[str]
+) -> None:
     session.execute(
         text(
             "DELETE FROM flagged_records WHERE deployment_no = :deployment_no AND attribute = :attribute"
             " AND record_no = ANY(CAST(:record_nos AS bigint[])) AND kind = ANY(:kinds)"
         ),
-        {"deployment_no": deployment_no, "attribute": attribute, "record_nos": list(record_nos), "kinds": list(kinds)},
+        {
+            "deployment_no": deployment_no,
+            "attribute": attribute,
+            "record_nos": list(record_nos),
+            "kinds": list(kinds),
+        },
     )
 
 
 def drop_unwatched_flags(session: Session, deployment_no: int, groups: Mapping[str, Sequence[str]]) -> None:
     """Removes all flags but those of these attributes' groups: no check would look at others again."""
     # Without attributes all flags go.
-    held = [and_(FlaggedRecordRow.attribute == attribute, FlaggedRecordRow.group.in_(labels)) for attribute, labels in groups.items()]
-    session.execute(delete(FlaggedRecordRow).where(FlaggedRecordRow.deployment_no == deployment_no, not_(or_(false(), *held))))
+    held = [
+        and_(FlaggedRecordRow.attribute == attribute, FlaggedRecordRow.group.in_(labels))
+        for attribute, labels in groups.items()
+    ]
+    session.execute(
+        delete(FlaggedRecordRow).where(
+            FlaggedRecordRow.deployment_no == deployment_no, not_(or_(false(), *held))
+        )
+    )
 
 
 def flagged_page(
@@ -117,9 +139,14 @@ def flagged_page(
     """Returns at most `limit` flags after that position, largest gap first, then by record and attribute."""
     conditions = _build_conditions(filters)
     if after is not None:
-        further = tuple_(FlaggedRecordRow.record_no, FlaggedRecordRow.attribute) > (after.record_no, after.attribute)
+        further = tuple_(FlaggedRecordRow.record_no, FlaggedRecordRow.attribute) > (
+            after.record_no,
+            after.attribute,
+        )
         # Implied by the others, but lets the index be used.
-        conditions.append(and_(FlaggedRecordRow.gap <= after.gap, or_(FlaggedRecordRow.gap < after.gap, further)))
+        conditions.append(
+            and_(FlaggedRecordRow.gap <= after.gap, or_(FlaggedRecordRow.gap < after.gap, further))
+        )
     statement = _select_flags(deployment_no).where(*conditions).limit(limit)
     with session.execute(statement, execution_options={"yield_per": _AT_ONCE}) as rows:
         flagged = (
@@ -152,7 +179,14 @@ def _build_conditions(filters: FlaggedFilter) -> list[ColumnElement[bool]]:
 
 
 def _measure_size(flagged: FlaggedPayload) -> int:
-    values = (flagged.features, flagged.meta, flagged.prediction, flagged.probability, flagged.label, flagged.debiased)
+    values = (
+        flagged.features,
+        flagged.meta,
+        flagged.prediction,
+        flagged.probability,
+        flagged.label,
+        flagged.debiased,
+    )
     return len(msgspec.json.encode(values))
 
 
@@ -163,7 +197,8 @@ def _select_flags(deployment_no: int) -> Select[FlaggedRecordRow, PayloadRecordR
         PayloadRecordRow.record_no == FlaggedRecordRow.record_no,
     )
     of_record = and_(
-        DeploymentSchemaRow.deployment_no == PayloadRecordRow.deployment_no, DeploymentSchemaRow.version == PayloadRecordRow.schema_version
+        DeploymentSchemaRow.deployment_no == PayloadRecordRow.deployment_no,
+        DeploymentSchemaRow.version == PayloadRecordRow.schema_version,
     )
     return (
         select(FlaggedRecordRow, PayloadRecordRow, DeploymentSchemaRow)

@@ -31,24 +31,37 @@ class Flags:
 
 
 def is_flagged_already(subject: Subject, profile: Profile) -> bool:
-    """Returns whether earlier checks flagged by this profile, so that only records with new copies need examining.
+    """Returns whether earlier checks flagged by this profile, so that only records with new copies need
+    examining.
 
     Not so for a requested range, or the first window of a changed monitor.
     """
     last = subject.last
-    if subject.check.trigger is Trigger.RANGE or last is None or last.monitor_version != subject.monitor.version:
+    if (
+        subject.check.trigger is Trigger.RANGE
+        or last is None
+        or last.monitor_version != subject.monitor.version
+    ):
         return False
     return last.window.get("mitigation_profile_version") == profile.version
 
 
-def flag_records(reader: ArrowReader, subject: Subject, window: PayloadWindow, treated: TreatedWindow, *, only_new: bool) -> Flags:
-    """Returns the monitored records of the window whose outcome as reference is another, whatever the mode."""
+def flag_records(
+    reader: ArrowReader, subject: Subject, window: PayloadWindow, treated: TreatedWindow, *, only_new: bool
+) -> Flags:
+    """Returns the monitored records of the window whose outcome as reference is another, whatever the
+    mode.
+    """
     examined = treated.is_new() if only_new else np.ones(len(window), dtype=np.bool_)
     changed = find_changed(treated, examined)
     nos = window.record_nos()[changed].tolist()
-    probabilities = read_record_probabilities(reader, subject.deployment.no, window.reach(), nos) if nos else {}
+    probabilities = (
+        read_record_probabilities(reader, subject.deployment.no, window.reach(), nos) if nos else {}
+    )
     flags = describe_flags(subject, window, treated, changed, [probabilities.get(no) for no in nos])
-    return Flags(treated.profile.feature, treated.monitored_labels, window.record_nos()[examined].tolist(), flags)
+    return Flags(
+        treated.profile.feature, treated.monitored_labels, window.record_nos()[examined].tolist(), flags
+    )
 
 
 def find_changed(treated: TreatedWindow, examined: BoolArray) -> IntArray:
@@ -57,14 +70,22 @@ def find_changed(treated: TreatedWindow, examined: BoolArray) -> IntArray:
 
 
 def describe_flags(
-    subject: Subject, window: PayloadWindow, treated: TreatedWindow, changed: IntArray, probabilities: Sequence[str | None]
+    subject: Subject,
+    window: PayloadWindow,
+    treated: TreatedWindow,
+    changed: IntArray,
+    probabilities: Sequence[str | None],
 ) -> list[FlaggedRecord]:
     if not len(changed):
         return []
     times, reading = window.rows["logged_at"], treated.judge.reading
-    means = mean_probabilities(read_reference_answers(treated.copies, treated.profile, treated.judge, changed), len(window))
+    means = mean_probabilities(
+        read_reference_answers(treated.copies, treated.profile, treated.judge, changed), len(window)
+    )
     own_scores = known_scores(probabilities, reading)
-    reference_scores = known_scores(write_probabilities([means[record] for record in changed.tolist()]), reading)
+    reference_scores = known_scores(
+        write_probabilities([means[record] for record in changed.tolist()]), reading
+    )
     nos = window.record_nos()[changed].tolist()
     return [
         FlaggedRecord(
@@ -79,5 +100,7 @@ def describe_flags(
             reference_score=reference_score,
             gap=0.0 if own_score is None or reference_score is None else abs(reference_score - own_score),
         )
-        for no, record, own_score, reference_score in zip(nos, changed.tolist(), own_scores, reference_scores, strict=True)
+        for no, record, own_score, reference_score in zip(
+            nos, changed.tolist(), own_scores, reference_scores, strict=True
+        )
     ]

@@ -1,4 +1,6 @@
-"""Changes that mitigation would have made in the window, from outcomes that the check knows, and the bias detector in a check."""
+"""Changes that mitigation would have made in the window, from outcomes that the check knows, and the bias
+detector in a check.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -22,7 +24,13 @@ from ...domain.mitigation import AttributeProfile, DetectorUse, FlaggedRecord, P
 from ...domain.monitor import Comparison, Outcome
 from ...sources.arrays.column_cells import outcome_codes
 from ...sources.arrays.group_of_records import group_records
-from ...sources.stored.window_queries import VALUE_PREFIX, WindowQuery, newest_payload, read_record_features, read_record_probabilities
+from ...sources.stored.window_queries import (
+    VALUE_PREFIX,
+    WindowQuery,
+    newest_payload,
+    read_record_features,
+    read_record_probabilities,
+)
 from ...sources.tables.own_files import FLAGS
 from ...statistics.group_labels import as_groups
 from ...statistics.tables.record_kinds import DebiasedCells
@@ -44,13 +52,19 @@ MOST_RECORDS = 50_000
 """Max records that are read for training, and that are marked: the newest of each attribute."""
 
 
-def mitigate_window(subject: Subject, evidence: CheckEvidence, labels: Labelled | None, database: Database) -> Further:
-    """Returns tables and measurements before and after mitigation; records to be examined again. Of records in files only the last."""
+def mitigate_window(
+    subject: Subject, evidence: CheckEvidence, labels: Labelled | None, database: Database
+) -> Further:
+    """Returns tables and measurements before and after mitigation; records to be examined again. Of
+    records in files only the last.
+    """
     if subject.deployment.payload is not None:
         return flag_records_in_files(subject, evidence)
     if not any(subject.mitigation.mitigates(copies.grouping.column.name) for copies in evidence.copies):
         return Further()
-    profile = current_profile(database, subject.deployment, subject.monitor, subject.mitigation, now=utc_now())
+    profile = current_profile(
+        database, subject.deployment, subject.monitor, subject.mitigation, now=utc_now()
+    )
     only_new = is_flagged_already(subject, profile)
     judge, attributes = Judge.of(subject.monitor.outcomes, profile), []
     with arrow_reader(database) as reader:
@@ -58,16 +72,25 @@ def mitigate_window(subject: Subject, evidence: CheckEvidence, labels: Labelled 
             name = copies.grouping.column.name
             if subject.mitigation.mitigates(name):
                 fitted = profile.attribute(name) or AttributeProfile(name, (), 0.0, NOTHING_FITTED)
-                treated_window = treat_window(copies, evidence.outcomes, fitted, judge, subject.mitigation.mode)
+                treated_window = treat_window(
+                    copies, evidence.outcomes, fitted, judge, subject.mitigation.mode
+                )
                 compared = None
                 if labels is not None and picked_on(subject.monitor, DataSet.DEBIASED_FEEDBACK):
                     compared = tabulate_labels(reader, subject, evidence, labels, treated_window)
                 attributes.append((treated_window, compared))
         treated = [treated_window for treated_window, _ in attributes]
-        flags = [flag_records(reader, subject, evidence.window, treated_window, only_new=only_new) for treated_window in treated]
+        flags = [
+            flag_records(reader, subject, evidence.window, treated_window, only_new=only_new)
+            for treated_window in treated
+        ]
         new, likely, detected = detect(reader, database, subject, evidence, treated, profile)
 
-    tables = [table for treated_window, compared in attributes for table in _tabulate(subject, evidence, treated_window, compared)]
+    tables = [
+        table
+        for treated_window, compared in attributes
+        for table in _tabulate(subject, evidence, treated_window, compared)
+    ]
     measurements = [
         measurement
         for table in tables
@@ -78,7 +101,9 @@ def mitigate_window(subject: Subject, evidence: CheckEvidence, labels: Labelled 
             monitor=subject.monitor,
             at=subject.at,
             picked=stored_on(subject.monitor, table.data),
-            labels=None if labels is None or table.data is not DataSet.DEBIASED_FEEDBACK else labels.count_cells(table.comparison),
+            labels=None
+            if labels is None or table.data is not DataSet.DEBIASED_FEEDBACK
+            else labels.count_cells(table.comparison),
             other_revisions=table.other_revisions,
         )
     ]
@@ -87,7 +112,9 @@ def mitigate_window(subject: Subject, evidence: CheckEvidence, labels: Labelled 
         "mitigation": {
             "mode": subject.mitigation.mode,
             "profile_is_provisional": profile.is_provisional,
-            "attributes": {treated.profile.feature: _count_changes(treated, compared) for treated, compared in attributes},
+            "attributes": {
+                treated.profile.feature: _count_changes(treated, compared) for treated, compared in attributes
+            },
         },
     }
     if detected:
@@ -96,7 +123,9 @@ def mitigate_window(subject: Subject, evidence: CheckEvidence, labels: Labelled 
     def store(session: Session, check_no: int) -> None:
         no, every = subject.deployment.no, [*flags, *likely]
         if not only_new:
-            drop_unwatched_flags(session, no, {of_attribute.attribute: of_attribute.groups for of_attribute in every})
+            drop_unwatched_flags(
+                session, no, {of_attribute.attribute: of_attribute.groups for of_attribute in every}
+            )
         for of_attribute in every:
             clear_flags(session, no, of_attribute.attribute, of_attribute.examined, of_attribute.kinds)
         store_flagged(session, no, check_no, [flag for of_attribute in every for flag in of_attribute.found])
@@ -105,8 +134,14 @@ def mitigate_window(subject: Subject, evidence: CheckEvidence, labels: Labelled 
     return Further(tables=tables, measurements=measurements, details=details, store=store)
 
 
-def _tabulate(subject: Subject, evidence: CheckEvidence, treated: TreatedWindow, labels: LabelTables | None) -> Iterator[Tabulated]:
-    mode, comparison, copies = subject.mitigation.mode.value, Comparison((treated.profile.feature,)), treated.copies
+def _tabulate(
+    subject: Subject, evidence: CheckEvidence, treated: TreatedWindow, labels: LabelTables | None
+) -> Iterator[Tabulated]:
+    mode, comparison, copies = (
+        subject.mitigation.mode.value,
+        Comparison((treated.profile.feature,)),
+        treated.copies,
+    )
     if picked_on(subject.monitor, DataSet.DEBIASED):
         is_own = evidence.window.is_own()
         own_cells, additional = (
@@ -121,9 +156,23 @@ def _tabulate(subject: Subject, evidence: CheckEvidence, treated: TreatedWindow,
             )
             for selected in (is_own, ~is_own)
         )
-        yield Tabulated(DataSet.DEBIASED, comparison, own_cells, additional, mitigated=mode, revisions=tabulate_revisions(evidence, copies))
+        yield Tabulated(
+            DataSet.DEBIASED,
+            comparison,
+            own_cells,
+            additional,
+            mitigated=mode,
+            revisions=tabulate_revisions(evidence, copies),
+        )
     if labels is not None:
-        yield Tabulated(DataSet.DEBIASED_FEEDBACK, comparison, labels.own, labels.additional, mitigated=mode, revisions=labels.revisions)
+        yield Tabulated(
+            DataSet.DEBIASED_FEEDBACK,
+            comparison,
+            labels.own,
+            labels.additional,
+            mitigated=mode,
+            revisions=labels.revisions,
+        )
 
 
 def _count_changes(treated: TreatedWindow, labels: LabelTables | None) -> dict[str, object]:
@@ -135,7 +184,10 @@ def _count_changes(treated: TreatedWindow, labels: LabelTables | None) -> dict[s
         "changed": int((treated.after != treated.own).sum()),
     }
     if labels is not None:
-        counts |= {"labels_without_copies": labels.without_copies, "labels_of_other_revisions": labels.of_other_revisions}
+        counts |= {
+            "labels_without_copies": labels.without_copies,
+            "labels_of_other_revisions": labels.of_other_revisions,
+        }
     if treated.profile.reason is not None:
         counts["reason"] = treated.profile.reason
     return counts
@@ -145,7 +197,13 @@ def flag_records_in_files(subject: Subject, evidence: CheckEvidence) -> Further:
     if not evidence.copies:
         return Further()
     window, mitigation = evidence.window, subject.mitigation
-    goal = Goal(deployment=subject.deployment, monitor=subject.monitor, settings=mitigation, donors=subject.donors, basis="")
+    goal = Goal(
+        deployment=subject.deployment,
+        monitor=subject.monitor,
+        settings=mitigation,
+        donors=subject.donors,
+        basis="",
+    )
     profile = fit_to(goal, window.rows, window.values(), now=utc_now())
     judge, everything = Judge.of(subject.monitor.outcomes, profile), np.ones(len(window), dtype=np.bool_)
     flags: list[FlaggedRecord] = []
@@ -163,14 +221,21 @@ def flag_records_in_files(subject: Subject, evidence: CheckEvidence) -> Further:
     columns = {name: [getattr(flag, name, None) for flag in flags] for name in FLAGS.names}
     columns["record_id"] = window.rows["record_id"].take(pa.array(positions, pa.int64())).to_pylist()
     columns["scored_at"] = [flag.logged_at for flag in flags]
-    columns["gap"] = [None if flag.own_score is None or flag.reference_score is None else flag.gap for flag in flags]
+    columns["gap"] = [
+        None if flag.own_score is None or flag.reference_score is None else flag.gap for flag in flags
+    ]
     columns["check_id"] = [subject.check.id] * len(flags)
     order = [("gap", "descending"), ("record_id", "ascending"), ("attribute", "ascending")]
     return Further(details={"flagged_records": counts}, flagged=pa.table(columns, FLAGS).sort_by(order))
 
 
 def detect(
-    reader: ArrowReader, database: Database, subject: Subject, evidence: CheckEvidence, treated: Sequence[TreatedWindow], profile: Profile
+    reader: ArrowReader,
+    database: Database,
+    subject: Subject,
+    evidence: CheckEvidence,
+    treated: Sequence[TreatedWindow],
+    profile: Profile,
 ) -> tuple[Sequence[NewDetector], Sequence[Flags], dict[str, object]]:
     """Trains detectors and marks records: new versions, likely records, and details of the check.
 
@@ -183,9 +248,15 @@ def detect(
     window, known_records = evidence.window, []
     for treated_window in treated:
         # The window has its newest record first, and training wants the oldest first.
-        is_wanted = treated_window.is_monitored() & (treated_window.own == Outcome.UNFAVOURABLE) & (treated_window.as_reference != UNKNOWN)
+        is_wanted = (
+            treated_window.is_monitored()
+            & (treated_window.own == Outcome.UNFAVOURABLE)
+            & (treated_window.as_reference != UNKNOWN)
+        )
         positions = np.flatnonzero(is_wanted)[:MOST_RECORDS][::-1]
-        rows, own_scores = _read_records(reader, subject, window.reach(), window.record_nos()[positions].tolist(), profile.reading)
+        rows, own_scores = _read_records(
+            reader, subject, window.reach(), window.record_nos()[positions].tolist(), profile.reading
+        )
         known_records.append(
             DetectorEvidence(
                 attribute=treated_window.profile.feature,
@@ -201,12 +272,23 @@ def detect(
         usable = usable_versions(session, subject.deployment.no, profile.basis)
         detectors = LoadedDetectors().of(session, subject.deployment.no, usable)
     new = train_detectors(subject.deployment.schema.features, known_records, versions, now=utc_now())
-    detectors |= {detector.attribute: BiasDetector.from_bytes(detector.model) for detector in new if detector.model is not None}
+    detectors |= {
+        detector.attribute: BiasDetector.from_bytes(detector.model)
+        for detector in new
+        if detector.model is not None
+    }
 
     is_left_out = window.logged_in_span > window.own
-    likely = list(_mark_left_out(reader, subject, treated, detectors, profile.reading)) if detectors and is_left_out else []
+    likely = (
+        list(_mark_left_out(reader, subject, treated, detectors, profile.reading))
+        if detectors and is_left_out
+        else []
+    )
     details: dict[str, object] = {
-        "trained": {detector.attribute or "all attributes": "trained" if detector.reason is None else detector.reason for detector in new},
+        "trained": {
+            detector.attribute or "all attributes": "trained" if detector.reason is None else detector.reason
+            for detector in new
+        },
         "likely": sum(len(flags.found) for flags in likely),
         "attributes_with_detector": sorted(set(detectors) - {ALL_TOGETHER}),
     }
@@ -230,18 +312,32 @@ def _mark_left_out(
     detectors: Mapping[str, BiasDetector],
     reading: Reading | None,
 ) -> Iterator[Flags]:
-    """Returns likely biased records of the span that the window leaves out: monitored, unfavourable, and of the present model."""
+    """Returns likely biased records of the span that the window leaves out: monitored, unfavourable, and
+    of the present model.
+    """
     monitor, deployment = subject.monitor, subject.deployment
-    query = WindowQuery(deployment.no, deployment.schema, tuple(treated_window.profile.feature for treated_window in treated))
-    rows = newest_payload(reader, query, subject.check.span, monitor.max_records + MOST_RECORDS).slice(monitor.max_records)
+    query = WindowQuery(
+        deployment.no, deployment.schema, tuple(treated_window.profile.feature for treated_window in treated)
+    )
+    rows = newest_payload(reader, query, subject.check.span, monitor.max_records + MOST_RECORDS).slice(
+        monitor.max_records
+    )
     present = np.array(rows["model_revision"].to_pylist(), dtype=object) == deployment.model_revision
     unfavourable = present & (outcome_codes(rows["outcome"], monitor.outcomes) == Outcome.UNFAVOURABLE)
     for position, treated_window in enumerate(treated):
-        grouping = group_records(subject.fixed(treated_window.grouping), treated_window.grouping.column, rows[f"{VALUE_PREFIX}{position}"])
+        grouping = group_records(
+            subject.fixed(treated_window.grouping),
+            treated_window.grouping.column,
+            rows[f"{VALUE_PREFIX}{position}"],
+        )
         chosen = np.flatnonzero(unfavourable & find_monitored(grouping))
         record_nos = rows["record_no"].to_numpy()[chosen].tolist()
         features, own_scores = _read_records(reader, subject, subject.check.span, record_nos, reading)
-        scores = bias_scores(detectors, treated_window.profile.feature, features, own_scores) if record_nos else None
+        scores = (
+            bias_scores(detectors, treated_window.profile.feature, features, own_scores)
+            if record_nos
+            else None
+        )
         if scores is None:
             continue
         marked = [
@@ -258,4 +354,10 @@ def _mark_left_out(
             )
             for index in np.flatnonzero(scores.is_likely).tolist()
         ]
-        yield Flags(treated_window.profile.feature, treated_window.monitored_labels, record_nos, marked, kinds=("likely",))
+        yield Flags(
+            treated_window.profile.feature,
+            treated_window.monitored_labels,
+            record_nos,
+            marked,
+            kinds=("likely",),
+        )

@@ -21,7 +21,16 @@ from ...sources.arrays.group_of_records import Grouping
 from ...sources.stored.copy_answers import stored_outcomes
 from ...statistics.group_labels import IntArray, as_groups
 from ...statistics.tables.count_table import DebiasedFeedback
-from ..rule import UNKNOWN, BoolArray, CopyAnswers, Judge, Probability, outcomes_as_reference, read_probability, substitute
+from ..rule import (
+    UNKNOWN,
+    BoolArray,
+    CopyAnswers,
+    Judge,
+    Probability,
+    outcomes_as_reference,
+    read_probability,
+    substitute,
+)
 
 NO_RECORD = -1
 """Record number of a label that came with features of its own: no copies were scored."""
@@ -31,8 +40,9 @@ NO_RECORD = -1
 class TreatedWindow:
     """The records of a window under the mitigation of one attribute.
 
-    `own` and `after` are their outcomes [records] without and with it, `as_reference` [records] those with a reference value, and
-    `copies_after` [records, groups] the favourable copies among the classified ones of `copies`.
+    `own` and `after` are their outcomes [records] without and with it, `as_reference` [records] those with
+    a reference value, and `copies_after` [records, groups] the favourable copies among the classified ones
+    of `copies`.
     """
 
     copies: CopyOutcomes
@@ -71,10 +81,13 @@ class TreatedWindow:
         return takes_part
 
 
-def treat_window(copies: CopyOutcomes, outcomes: IntArray, profile: AttributeProfile, judge: Judge, mode: Mode) -> TreatedWindow:
+def treat_window(
+    copies: CopyOutcomes, outcomes: IntArray, profile: AttributeProfile, judge: Judge, mode: Mode
+) -> TreatedWindow:
     as_reference = find_outcomes_as_reference(copies, profile, judge)
     after = substitute(outcomes, as_reference, find_monitored(copies.grouping), mode)
-    # A synthetic monitored record is compared with the reference record it was copied from; copies into reference values stay.
+    # A synthetic monitored record is compared with the reference record it was copied from; copies into
+    # reference values stay.
     favourable = (outcomes == Outcome.FAVOURABLE)[:, None]
     stays = copies.favourable if mode is Mode.LIFT_ONLY else np.zeros_like(copies.favourable)
     substituted = np.where(favourable, copies.classified, stays)
@@ -88,20 +101,33 @@ def find_monitored(grouping: Grouping) -> BoolArray:
 
 
 def find_outcomes_as_reference(copies: CopyOutcomes, profile: AttributeProfile, judge: Judge) -> IntArray:
-    """Returns the outcome of each record with a reference value [records], UNKNOWN where its copies do not decide."""
+    """Returns the outcome of each record with a reference value [records], UNKNOWN where its copies do not
+    decide.
+    """
     counted = find_counted_references(copies.grouping, profile)
-    classified, favourable = copies.classified[:, counted].sum(axis=1), copies.favourable[:, counted].sum(axis=1)
-    return outcomes_as_reference(classified, favourable, partial(read_reference_answers, copies, profile, judge), judge)
+    classified, favourable = (
+        copies.classified[:, counted].sum(axis=1),
+        copies.favourable[:, counted].sum(axis=1),
+    )
+    return outcomes_as_reference(
+        classified, favourable, partial(read_reference_answers, copies, profile, judge), judge
+    )
 
 
 def find_counted_references(grouping: Grouping, profile: AttributeProfile) -> list[int]:
-    """Returns the positions of the reference groups whose copies decide: those with logged records; all, where none has any."""
+    """Returns the positions of the reference groups whose copies decide: those with logged records; all,
+    where none has any.
+    """
     shares = profile.shares()
     reference = [position for position, group in enumerate(grouping.groups) if group.role == "reference"]
-    return [position for position in reference if shares.get(grouping.groups[position].label, 0) > 0] or reference
+    return [
+        position for position in reference if shares.get(grouping.groups[position].label, 0) > 0
+    ] or reference
 
 
-def read_reference_answers(copies: CopyOutcomes, profile: AttributeProfile, judge: Judge, records: IntArray) -> CopyAnswers:
+def read_reference_answers(
+    copies: CopyOutcomes, profile: AttributeProfile, judge: Judge, records: IntArray
+) -> CopyAnswers:
     shares, counted = profile.shares(), find_counted_references(copies.grouping, profile)
     positions: list[IntArray] = [np.zeros(0, dtype=np.int64)]
     outcomes, weights = list(positions), [np.zeros(0)]
@@ -112,20 +138,30 @@ def read_reference_answers(copies: CopyOutcomes, profile: AttributeProfile, judg
             continue
         chosen = np.flatnonzero(np.isin(answers.records, records))
         texts = answers.outcomes.take(pa.array(chosen))
-        share = shares.get(copies.grouping.groups[answers.target].label, 0.0) / copies.targets[answers.target].draws
+        share = (
+            shares.get(copies.grouping.groups[answers.target].label, 0.0)
+            / copies.targets[answers.target].draws
+        )
         positions.append(answers.records[chosen])
         outcomes.append(outcome_codes(texts, judge.rule))
         weights.append(np.full(len(chosen), share))
         probabilities += map(read_probability, answers.probabilities.take(pa.array(chosen)).to_pylist())
-        numbers += [read_number(parse_value(text)) if judge.predicts_numbers else None for text in texts.to_pylist()]
+        numbers += [
+            read_number(parse_value(text)) if judge.predicts_numbers else None for text in texts.to_pylist()
+        ]
     return CopyAnswers(
-        np.concatenate(positions), np.concatenate(outcomes), np.concatenate(weights), probabilities, np.array(numbers, dtype=np.float64)
+        np.concatenate(positions),
+        np.concatenate(outcomes),
+        np.concatenate(weights),
+        probabilities,
+        np.array(numbers, dtype=np.float64),
     )
 
 
 @frozen(eq=False)
 class LabelTables:
-    """The labels of the span and the additional ones, before and after; the number that could not be compared, and why.
+    """The labels of the span and the additional ones, before and after; the number that could not be
+    compared, and why.
 
     `revisions` counts, for both, the model revisions of the labelled predictions.
     """
@@ -142,10 +178,13 @@ def tabulate_labels(
 ) -> LabelTables:
     """Returns the table of one attribute's mitigation.
 
-    A label of a monitored record whose copies were not scored is in neither figure, whatever its prediction: left out by their outcome,
-    those that stay would not represent their group. So is one that another model revision predicted.
+    A label of a monitored record whose copies were not scored is in neither figure, whatever its
+    prediction: left out by their outcome, those that stay would not represent their group. So is one that
+    another model revision predicted.
     """
-    grouping = next(candidate for candidate in labels.groupings if candidate.column.name == treated.grouping.column.name)
+    grouping = next(
+        candidate for candidate in labels.groupings if candidate.column.name == treated.grouping.column.name
+    )
     made_by, revision = labels.window.rows["model_revision"], subject.deployment.model_revision
     # A prediction without a revision was requested in this check.
     present = np.array([made_with in (None, revision) for made_with in made_by.to_pylist()], dtype=np.bool_)
@@ -153,10 +192,16 @@ def tabulate_labels(
     is_monitored = find_monitored(grouping)
     needs = present & is_monitored & (before != Outcome.UNCLASSIFIED)
     record_nos = labels.window.rows["record_no"].fill_null(NO_RECORD).to_numpy().astype(np.int64)
-    as_reference, are_known = _find_as_reference(reader, subject, evidence, record_nos, grouping, treated, needs=needs)
-    after, unknown = substitute(before, as_reference, is_monitored, subject.mitigation.mode), needs & ~are_known
+    as_reference, are_known = _find_as_reference(
+        reader, subject, evidence, record_nos, grouping, treated, needs=needs
+    )
+    after, unknown = (
+        substitute(before, as_reference, is_monitored, subject.mitigation.mode),
+        needs & ~are_known,
+    )
 
-    # Of a changed outcome only the side of the label is known; where an outcome is one class, that is the same.
+    # Of a changed outcome only the side of the label is known; where an outcome is one class, that is the
+    # same.
     comparison = labels.comparison
     correct = np.where(after == before, comparison.correct, after == comparison.actual).astype(np.int64)
     periods = (labels.window.is_own(), ~labels.window.is_own())
@@ -174,7 +219,10 @@ def tabulate_labels(
     )
     # Repeats are those of the window: of labelled records too few.
     of_window = zip(periods, tabulate_revisions(evidence, treated.copies), strict=True)
-    revisions = tuple(OtherRevisions.of_records(grouping, made_by, revision, period, window.repeats) for period, window in of_window)
+    revisions = tuple(
+        OtherRevisions.of_records(grouping, made_by, revision, period, window.repeats)
+        for period, window in of_window
+    )
     return LabelTables(own_cells, additional, int(unknown.sum()), int((~present).sum()), revisions)
 
 
@@ -188,13 +236,17 @@ def _find_as_reference(
     *,
     needs: BoolArray,
 ) -> tuple[IntArray, BoolArray]:
-    """Returns the outcome of each labelled record as reference, and whether all the copies that decide it are known.
+    """Returns the outcome of each labelled record as reference, and whether all the copies that decide it are
+    known.
 
-    From the window where the record is in it, else from earlier checks. Copies that decide nothing still count as known.
+    From the window where the record is in it, else from earlier checks. Copies that decide nothing still
+    count as known.
     """
     outcomes: IntArray = np.full(len(record_nos), UNKNOWN, dtype=np.int64)
     targets = treated.copies.targets
-    is_copied = subject.is_feature(grouping.column.name) or any(target.donors is not None for target in targets)
+    is_copied = subject.is_feature(grouping.column.name) or any(
+        target.donors is not None for target in targets
+    )
     are_known = np.full(len(record_nos), not is_copied)
     in_window = evidence.window.record_nos()
     if len(in_window):
@@ -207,10 +259,16 @@ def _find_as_reference(
     remaining = np.flatnonzero(needs & ~are_known & (record_nos != NO_RECORD))
     if len(remaining):
         nos, is_reference = record_nos[remaining], ~grouping.is_monitored()
-        copies = CopyOutcomes(replace(grouping, codes=grouping.codes[remaining]), targets, np.tile(is_reference, (len(remaining), 1)))
+        copies = CopyOutcomes(
+            replace(grouping, codes=grouping.codes[remaining]),
+            targets,
+            np.tile(is_reference, (len(remaining), 1)),
+        )
         revision, version = subject.deployment.model_revision, subject.deployment.schema.version
         for position in np.flatnonzero(is_reference).tolist():
-            number = evidence.known_targets.get(target_key(targets[position], model_revision=revision, schema_version=version))
+            number = evidence.known_targets.get(
+                target_key(targets[position], model_revision=revision, schema_version=version)
+            )
             if number is not None:
                 bounds = (int(nos.min()), int(nos.max()))
                 stored = stored_outcomes(reader, number, bounds, with_probabilities=True, only=nos.tolist())
@@ -218,5 +276,7 @@ def _find_as_reference(
         counted = find_counted_references(grouping, treated.profile)
         draws = np.array([targets[position].draws for position in counted], dtype=np.int64)
         are_known[remaining] = (copies.known[:, counted] >= draws).all(axis=1)
-        outcomes[remaining] = np.where(are_known[remaining], find_outcomes_as_reference(copies, treated.profile, treated.judge), UNKNOWN)
+        outcomes[remaining] = np.where(
+            are_known[remaining], find_outcomes_as_reference(copies, treated.profile, treated.judge), UNKNOWN
+        )
     return outcomes, are_known

@@ -30,7 +30,9 @@ OTHERS = "(others)"
 """No id of a deployment looks like this."""
 
 _STATES = {AlertState.OPEN: "unacknowledged", AlertState.ACKNOWLEDGED: "acknowledged"}
-_TEXT: Answers = {200: {"description": "Counters and gauges", "content": {"text/plain": {"schema": {"type": "string"}}}}}
+_TEXT: Answers = {
+    200: {"description": "Counters and gauges", "content": {"text/plain": {"schema": {"type": "string"}}}}
+}
 
 
 class HealthOut(Out):
@@ -51,7 +53,9 @@ async def live() -> HealthOut:
 
 @router.get("/health/ready", tags=["health"], responses=answers(Unavailable))
 def ready(services: ServicesIn) -> HealthOut:
-    """Answers if the database does and is migrated, so requests can be served. Needs no key, and waits for no other request."""
+    """Answers if the database does and is migrated, so requests can be served. Needs no key, and waits for
+    no other request.
+    """
     # Not the request's transaction, which would wait after requests that hang.
     with services.database.transaction() as session:
         migrated = is_migrated(session)
@@ -65,9 +69,15 @@ def whole_reader(principal: Reader) -> Principal:
     return principal
 
 
-@router.get("/metrics", tags=["health"], operation_id="readTelemetry", response_class=PrometheusText, responses=_TEXT)
-def metrics(_principal: Annotated[Principal, Depends(whole_reader)], session: SessionIn, now: NowIn) -> Response:
-    """Returns operations numbers in Prometheus' text form: requests, records, checks, model calls, and the present queue."""
+@router.get(
+    "/metrics", tags=["health"], operation_id="readTelemetry", response_class=PrometheusText, responses=_TEXT
+)
+def metrics(
+    _principal: Annotated[Principal, Depends(whole_reader)], session: SessionIn, now: NowIn
+) -> Response:
+    """Returns operations numbers in Prometheus' text form: requests, records, checks, model calls, and the
+    present queue.
+    """
     text, content_type = exposition()
     # The global registry would keep the numbers of the first request.
     gauges = CollectorRegistry(auto_describe=False)
@@ -80,7 +90,9 @@ class _Gauges(Collector):
         self._session, self._now = session, now
 
     def collect(self) -> Iterator[Metric]:
-        states = GaugeMetricFamily("evenhand_checks_stored", "Checks in the database, by state.", labels=["state"])
+        states = GaugeMetricFamily(
+            "evenhand_checks_stored", "Checks in the database, by state.", labels=["state"]
+        )
         for state, count in count_checks(self._session).items():
             states.add_metric([state], count)
         yield states
@@ -94,7 +106,9 @@ def alert_gauge(alerts: Sequence[OpenAlerts]) -> GaugeMetricFamily:
 
     The others always have series, even of 0, so that the name is never absent.
     """
-    gauge = GaugeMetricFamily("evenhand_alerts", "Alerts that are not over.", labels=["deployment", "kind", "state"])
+    gauge = GaugeMetricFamily(
+        "evenhand_alerts", "Alerts that are not over.", labels=["deployment", "kind", "state"]
+    )
     totals = Counter[str]()
     for counted in alerts:
         totals[counted.deployment_id] += counted.count

@@ -65,11 +65,18 @@ def activity_page(
     return page(request, "activity.html", {"now": now, **list_events(session, events, chosen)})
 
 
-def list_events(session: Session, events: Sequence[Activity | AuditEvent], chosen: ChosenEvents) -> dict[str, object]:
+def list_events(
+    session: Session, events: Sequence[Activity | AuditEvent], chosen: ChosenEvents
+) -> dict[str, object]:
     shown, cursor = cut(events, Paging(SHOWN + 1))
     filled = chosen.model_dump()
     older = f"?{urlencode({**filled, 'cursor': cursor})}" if cursor else None
-    return {"events": shown, "names": people(session, (event.actor for event in shown)), "older": older, **filled}
+    return {
+        "events": shown,
+        "names": people(session, (event.actor for event in shown)),
+        "older": older,
+        **filled,
+    }
 
 
 @router.get("/audit")
@@ -81,7 +88,13 @@ def audit_page(
     before_no: NumberCursor,
     chosen: Annotated[ChosenEvents, Depends()],
 ) -> Response:
-    query = AuditFilter(deployment_id=chosen.deployment or None, actor=chosen.actor or None, action=chosen.action or None)
+    query = AuditFilter(
+        deployment_id=chosen.deployment or None, actor=chosen.actor or None, action=chosen.action or None
+    )
     events = audit_events.page(session, query, Paging(SHOWN + 1, before_no))
     unsealed, oldest = audit_events.unsealed_since(session)
-    return page(request, "audit.html", {"now": now, "unsealed": unsealed, "oldest": oldest, **list_events(session, events, chosen)})
+    return page(
+        request,
+        "audit.html",
+        {"now": now, "unsealed": unsealed, "oldest": oldest, **list_events(session, events, chosen)},
+    )

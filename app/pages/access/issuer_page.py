@@ -32,7 +32,12 @@ async def begin_log_in(request: Request, services: ServicesIn, now: NowIn, next:
     try:
         address, cookie = await services.oidc.begin(own_path(next), now=now)
     except EvenhandError as error:
-        return page(request, "login.html", log_in_values(services, next) | {"problem": str(error)}, status=find_kind(error).status)
+        return page(
+            request,
+            "login.html",
+            log_in_values(services, next) | {"problem": str(error)},
+            status=find_kind(error).status,
+        )
     response = RedirectResponse(address, status_code=HTTPStatus.SEE_OTHER)
     response.set_cookie(
         pending_cookie(request.scope),
@@ -48,7 +53,10 @@ async def begin_log_in(request: Request, services: ServicesIn, now: NowIn, next:
 
 @router.post(BACK_CHANNEL)
 async def end_by_issuer(
-    request: Request, services: ServicesIn, *, logout_token: Annotated[str, Form(max_length=MAX_TOKEN_CHARACTERS)]
+    request: Request,
+    services: ServicesIn,
+    *,
+    logout_token: Annotated[str, Form(max_length=MAX_TOKEN_CHARACTERS)],
 ) -> Response:
     """Ends a person's sessions by the issuer's signed notice."""
     if services.oidc is None:
@@ -86,12 +94,19 @@ async def end_log_in(
     address: str = request.state.client_address
     sent = CallbackIn(code=code, state=state, error=error, issuer=iss)
     try:
-        token, path = await services.oidc.end(sent, pending_log_in(request.scope), now=now, address=address, client=name_client(address))
+        token, path = await services.oidc.end(
+            sent, pending_log_in(request.scope), now=now, address=address, client=name_client(address)
+        )
     except EvenhandError as refused:
         response: Response = page(
-            request, "login.html", log_in_values(services, "/") | {"problem": str(refused)}, status=find_kind(refused).status
+            request,
+            "login.html",
+            log_in_values(services, "/") | {"problem": str(refused)},
+            status=find_kind(refused).status,
         )
     else:
         response = lead_on(request, token, own_path(path), seconds=services.oidc.lasts)
-    response.delete_cookie(pending_cookie(request.scope), httponly=True, secure=is_over_https(request.scope), samesite="lax")
+    response.delete_cookie(
+        pending_cookie(request.scope), httponly=True, secure=is_over_https(request.scope), samesite="lax"
+    )
     return response

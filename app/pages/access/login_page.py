@@ -31,7 +31,13 @@ def log_in_page(request: Request, services: ServicesIn, next: str = "/", *, ende
 
 def log_in_values(services: Services, next_path: str) -> dict[str, Any]:
     has_issuer = services.oidc is not None
-    return {"next": own_path(next_path), "name": "", "problem": None, "ended": False, "has_issuer": has_issuer}
+    return {
+        "next": own_path(next_path),
+        "name": "",
+        "problem": None,
+        "ended": False,
+        "has_issuer": has_issuer,
+    }
 
 
 @router.post(LOG_IN)
@@ -52,7 +58,9 @@ async def log_in(
             async with services.log_ins.turn(name_client(address)):
                 token = await run_in_threadpool(_log_in_with_key, services, key, address=address)
         else:
-            token = await log_in_with_password(services, name.strip(), password, address=address, client=name_client(address))
+            token = await log_in_with_password(
+                services, name.strip(), password, address=address, client=name_client(address)
+            )
     except EvenhandError as error:
         values = log_in_values(services, next) | {"name": name, "problem": str(error)}
         return page(request, "login.html", values, status=find_kind(error).status)
@@ -62,13 +70,19 @@ async def log_in(
 def lead_on(request: Request, token: str, path: str, *, seconds: int) -> Response:
     response = RedirectResponse(path, status_code=HTTPStatus.SEE_OTHER)
     secure = is_over_https(request.scope)
-    response.set_cookie(session_cookie(request.scope), token, max_age=seconds, httponly=True, secure=secure, samesite="lax")
+    response.set_cookie(
+        session_cookie(request.scope), token, max_age=seconds, httponly=True, secure=secure, samesite="lax"
+    )
     return response
 
 
 @router.post("/logout")
-async def log_out(request: Request, services: ServicesIn, *, everywhere: Annotated[bool, Form()] = False) -> Response:
-    """Ends the session, or all of the person or key. One begun at the issuer gets the address that ends the log-in there."""
+async def log_out(
+    request: Request, services: ServicesIn, *, everywhere: Annotated[bool, Form()] = False
+) -> Response:
+    """Ends the session, or all of the person or key. One begun at the issuer gets the address that ends
+    the log-in there.
+    """
     token = session_token(request.scope)
     at_issuer = None
     if token is not None:
@@ -82,7 +96,9 @@ async def log_out(request: Request, services: ServicesIn, *, everywhere: Annotat
         # A link and no redirect: browsers hold redirects after a form to the form's rule, this host only.
         request.scope["state"]["principal"] = None
         response = page(request, "logged_out.html", {"at_issuer": at_issuer})
-    response.delete_cookie(session_cookie(request.scope), httponly=True, secure=is_over_https(request.scope), samesite="lax")
+    response.delete_cookie(
+        session_cookie(request.scope), httponly=True, secure=is_over_https(request.scope), samesite="lax"
+    )
     return response
 
 

@@ -1,4 +1,6 @@
-"""Alerts as lines of a list, one for a group as logged and counterfactual, and the figure of an alert over time."""
+"""Alerts as lines of a list, one for a group as logged and counterfactual, and the figure of an alert over
+time.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -125,11 +127,17 @@ def list_lines(session: Session, page: Sequence[Alert], state: AlertState | None
     by_deployment: dict[int, list[AlertLine]] = {}
     for alerts in by_key.values():
         if alerts[0].no in numbers:
-            line = AlertLine(alerts=tuple(sorted(alerts, key=lambda alert: alert.subject.data is not DataSet.PAYLOAD)))
+            line = AlertLine(
+                alerts=tuple(sorted(alerts, key=lambda alert: alert.subject.data is not DataSet.PAYLOAD))
+            )
             by_deployment.setdefault(alerts[0].deployment_no, []).append(line)
     ordered = [sorted(lines, key=lambda line: line.gravity) for lines in by_deployment.values()]
     return [
-        AlertsOfDeployment(deployment_id=lines[0].first.deployment_id, deployment_name=lines[0].first.deployment_name, lines=tuple(lines))
+        AlertsOfDeployment(
+            deployment_id=lines[0].first.deployment_id,
+            deployment_name=lines[0].first.deployment_name,
+            lines=tuple(lines),
+        )
         for lines in sorted(ordered, key=lambda lines: lines[0].gravity)
     ]
 
@@ -137,7 +145,8 @@ def list_lines(session: Session, page: Sequence[Alert], state: AlertState | None
 def rank_alert(alert: Alert) -> tuple[int, int, float]:
     """Sort key, the gravest first: state, verdict, distance beyond the limit.
 
-    Of evidence the interval's end next to the limit counts. Alerts without a figure come last; one that is over has no gravity.
+    Of evidence the interval's end next to the limit counts. Alerts without a figure come last; one that is
+    over has no gravity.
     """
     rank = _GRAVEST.index(alert.state)
     metric = CATALOGUE.get(alert.subject.metric or "")
@@ -150,7 +159,11 @@ def rank_alert(alert: Alert) -> tuple[int, int, float]:
         if isinstance(ends, list):
             value = _number(ends[0] if lower_limit is None else ends[1])
     grade = Verdict(verdict) if isinstance(verdict, str) else None
-    return rank, GRAVEST.index(grade), 0.0 if value is None else -how_far_out(value, metric, (lower_limit, upper_limit))
+    return (
+        rank,
+        GRAVEST.index(grade),
+        0.0 if value is None else -how_far_out(value, metric, (lower_limit, upper_limit)),
+    )
 
 
 def format_alert_figure(alert: Alert) -> AlertFigure:
@@ -158,12 +171,19 @@ def format_alert_figure(alert: Alert) -> AlertFigure:
     data = alert.subject.data
     name = "" if data is None else DATA_NAMES.get(data, data.value.replace("_", " "))
     facts = alert.facts
-    bounds = facts.get("interval") if alert.kind is RuleKind.EVIDENCE else [facts.get("lower"), facts.get("upper")]
+    bounds = (
+        facts.get("interval") if alert.kind is RuleKind.EVIDENCE else [facts.get("lower"), facts.get("upper")]
+    )
     lower, upper = (_number(end) for end in bounds) if isinstance(bounds, list) else (None, None)
     value = _number(facts.get("value"))
     marks = (0.0, 1.0, _number(facts.get("lower_limit")), _number(facts.get("upper_limit")))
-    digits = max((digits_apart(number, marks, _HUNDREDTHS) for number in (value, lower, upper) if number is not None), default=_HUNDREDTHS)
-    text, low, high = ("" if number is None else write_minus(f"{number:.{digits}f}") for number in (value, lower, upper))
+    digits = max(
+        (digits_apart(number, marks, _HUNDREDTHS) for number in (value, lower, upper) if number is not None),
+        default=_HUNDREDTHS,
+    )
+    text, low, high = (
+        "" if number is None else write_minus(f"{number:.{digits}f}") for number in (value, lower, upper)
+    )
     interval = ""
     if low and high:
         interval = f"{low}{choose_joint(lower or 0.0)}{high}"
@@ -214,11 +234,17 @@ def read_trend(session: Session, alert: Alert) -> AlertTrend | None:
         for figure in recent_figures(session, alert.deployment_no, about.metric, checks)
         if figure.data is about.data and figure.attribute == about.attribute and figure.group == about.group
     ]
-    strips = collect_strips(ForestSource(monitor=None, evidence=None, checks=checks, measured=(), recent=recent))
+    strips = collect_strips(
+        ForestSource(monitor=None, evidence=None, checks=checks, measured=(), recent=recent)
+    )
     points = next(iter(strips.values()), ())
     if not any(point.value is not None for point in points):
         return None
-    return AlertTrend(since=since, points=points, begun=next((no for no, point in enumerate(points) if point.at >= since), None))
+    return AlertTrend(
+        since=since,
+        points=points,
+        begun=next((no for no, point in enumerate(points) if point.at >= since), None),
+    )
 
 
 def affected_records(alert: Alert) -> RecordsWanted | None:
@@ -256,6 +282,8 @@ def read_affected(session: Session, alert: Alert, query: RecordsWanted | None) -
         if query is None:
             return None
         count = count_matching_records(session, alert.deployment_no, query, limit=MOST_COUNTED)
-        return AffectedRecords(records=list_matching_records(session, alert.deployment_no, query), count=count)
+        return AffectedRecords(
+            records=list_matching_records(session, alert.deployment_no, query), count=count
+        )
     except (InvalidInput, Conflict, NotFound):
         return None

@@ -48,14 +48,21 @@ _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 def say_affected(listed: int, count: RecordCount, query: RecordsWanted) -> str:
     times = ""
     if query.since is not None and query.until is not None:
-        times = f", logged from {query.since:%Y-%m-%d %H:%M} to {query.until:%Y-%m-%d %H:%M} UTC, when there was enough evidence"
+        times = (
+            f", logged from {query.since:%Y-%m-%d %H:%M} to {query.until:%Y-%m-%d %H:%M} UTC, when "
+            "there was enough evidence"
+        )
     if not count.is_least and listed >= count.records:
         return f"{listed:,} record{'' if listed == 1 else 's'} in all{times}."
-    return f"The newest {listed:,} of {'at least ' if count.is_least else ''}{count.records:,} records{times}."
+    return (
+        f"The newest {listed:,} of {'at least ' if count.is_least else ''}{count.records:,} records{times}."
+    )
 
 
 @router.get("/alerts/{alert_id}", dependencies=[KEEPS_RANGE, SHOWS_RECORDS])
-def alert_page(request: Request, principal: Reader, session: SessionIn, now: NowIn, alert_id: str) -> Response:
+def alert_page(
+    request: Request, principal: Reader, session: SessionIn, now: NowIn, alert_id: str
+) -> Response:
     if not _ID.fullmatch(alert_id):
         raise NotFound("alert", alert_id)
     alert = get_alert(session, alert_id)
@@ -77,7 +84,8 @@ def alert_page(request: Request, principal: Reader, session: SessionIn, now: Now
         "explained": attribution_of_alert(session, alert.no),
         "attribution_words": attribution_words,
         "trend": trend,
-        "picture": trend and draw_trend(trend.points, metric=str(alert.subject.metric), limits=bounds, begun=trend.begun),
+        "picture": trend
+        and draw_trend(trend.points, metric=str(alert.subject.metric), limits=bounds, begun=trend.begun),
         "records": None if is_in_files else read_affected(session, alert, query),
         "say_affected": say_affected,
         "wanted": query,
@@ -88,12 +96,19 @@ def alert_page(request: Request, principal: Reader, session: SessionIn, now: Now
         "has_more_comments": len(comments) > MOST_COMMENTS,
         # Made here, so that a form that is sent twice stores one comment.
         "comment_id": uuid.uuid4(),
-        "assignees": {principal.actor: "me"} | {actor: name for actor, name in assignees.items() if actor != principal.actor},
+        "assignees": {principal.actor: "me"}
+        | {actor: name for actor, name in assignees.items() if actor != principal.actor},
         "own": principal.actor,
         "reasons": REASONS,
         "names": people(
             session,
-            [alert.acknowledged_by, alert.closed_by, alert.assignee, principal.actor, *(comment.author for comment in comments)],
+            [
+                alert.acknowledged_by,
+                alert.closed_by,
+                alert.assignee,
+                principal.actor,
+                *(comment.author for comment in comments),
+            ],
         ),
         "now": now,
     }

@@ -42,7 +42,12 @@ MOST_CHANNELS = 200
 DELIVERIES = 20
 """Max deliveries shown of each channel."""
 
-STATES = {"": "all", AlertState.OPEN.value: "open", AlertState.ACKNOWLEDGED.value: "acknowledged", AlertState.RESOLVED.value: "resolved"}
+STATES = {
+    "": "all",
+    AlertState.OPEN.value: "open",
+    AlertState.ACKNOWLEDGED.value: "acknowledged",
+    AlertState.RESOLVED.value: "resolved",
+}
 
 
 class ChosenAlerts(BaseModel):
@@ -55,10 +60,22 @@ class ChosenAlerts(BaseModel):
 
 @router.get("/alerts")
 def alerts_page(
-    request: Request, principal: Reader, session: SessionIn, now: NowIn, before_no: NumberCursor, chosen: Annotated[ChosenAlerts, Query()]
+    request: Request,
+    principal: Reader,
+    session: SessionIn,
+    now: NowIn,
+    before_no: NumberCursor,
+    chosen: Annotated[ChosenAlerts, Query()],
 ) -> Response:
-    query = AlertFilter(deployment_no=principal.deployment_no, deployment_id=chosen.deployment or None, state=chosen.state)
-    values = {"listed": _list_alerts(session, query, chosen, before_no), "chosen": chosen, "states": STATES, "now": now}
+    query = AlertFilter(
+        deployment_no=principal.deployment_no, deployment_id=chosen.deployment or None, state=chosen.state
+    )
+    values = {
+        "listed": _list_alerts(session, query, chosen, before_no),
+        "chosen": chosen,
+        "states": STATES,
+        "now": now,
+    }
     return page(request, "alerts.html", values)
 
 
@@ -103,7 +120,11 @@ def deployment_alerts_page(
         not_sent.setdefault(unsent.rule_no, []).append(unsent)
 
     # A person bound to a deployment sees only channels that its rules name already.
-    channels = channel_page(session, Paging(MOST_CHANNELS)) if Permission.MANAGE in principal.role.permissions else []
+    channels = (
+        channel_page(session, Paging(MOST_CHANNELS))
+        if Permission.MANAGE in principal.role.permissions
+        else []
+    )
     if principal.deployment_no is not None:
         named = {channel for rule in rules for channel in rule.content.channels}
         channels = [channel for channel in channels if channel.id in named]
@@ -114,9 +135,15 @@ def deployment_alerts_page(
         "listed": _list_alerts(session, query, chosen, before_no),
         "rules": rules,
         "not_sent": not_sent,
-        "attributes": [] if monitor is None else [comparison.label for comparison in list_comparisons(monitor)],
+        "attributes": []
+        if monitor is None
+        else [comparison.label for comparison in list_comparisons(monitor)],
         "channels": channels,
-        "metrics": {key: metric.title for key, metric in sorted(CATALOGUE.items()) if {"group", "worst"} & set(metric.scopes)},
+        "metrics": {
+            key: metric.title
+            for key, metric in sorted(CATALOGUE.items())
+            if {"group", "worst"} & set(metric.scopes)
+        },
         "data_sets": list(DataSet),
         "single_checks_alarm": SINGLE_CHECKS_ALARM,
         "about_evidence": next((rule.id for rule in rules if rule.content.kind is RuleKind.EVIDENCE), None),
@@ -141,8 +168,12 @@ def _list_alerts(session: Session, filters: AlertFilter, chosen: ChosenAlerts, b
     paging = Paging(SHOWN + 1, before_no)
     newest, cursor = cut(alerts.alerts_page(session, filters, paging), paging)
     listed = list_lines(session, newest, filters.state)
-    names = people(session, (who for deployment in listed for line in deployment.lines for who in line.assignees))
+    names = people(
+        session, (who for deployment in listed for line in deployment.lines for who in line.assignees)
+    )
     if cursor is None:
         return Listed(listed, None, names)
-    query = {"deployment": chosen.deployment, "cursor": cursor} | ({} if chosen.state is None else {"state": chosen.state.value})
+    query = {"deployment": chosen.deployment, "cursor": cursor} | (
+        {} if chosen.state is None else {"state": chosen.state.value}
+    )
     return Listed(listed, f"?{urlencode(query)}", names)

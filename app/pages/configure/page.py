@@ -37,8 +37,10 @@ from .steps import ConfigurePart, StepName, list_steps, next_step
 router = APIRouter(prefix="/deployments/{deployment_id}", include_in_schema=False, dependencies=[KEEPS_RANGE])
 
 MODES = {
-    Mode.LIFT_ONLY: "lift only: a monitored record becomes favourable where it would be with a reference value; nothing is lowered",
-    Mode.REFERENCE_SUBSTITUTION: "reference substitution: a monitored record gets the outcome it would have with a reference value",
+    Mode.LIFT_ONLY: "lift only: a monitored record becomes favourable where it would be with a reference "
+    "value; nothing is lowered",
+    Mode.REFERENCE_SUBSTITUTION: "reference substitution: a monitored record gets the outcome it would have "
+    "with a reference value",
 }
 
 DETECTORS = {
@@ -49,25 +51,45 @@ DETECTORS = {
 
 BREAKERS = {
     BreakerState.CLOSED: "Checks ask it.",
-    BreakerState.OPEN: "Checks do not ask it for a few minutes; a check that somebody starts tries it at once.",
+    BreakerState.OPEN: "Checks do not ask it for a few minutes; a check that somebody starts tries it at "
+    "once.",
     BreakerState.HALF_OPEN: "The next check tries it with one record first.",
 }
 
 
 @router.get("/configure", dependencies=[SHOWS_RECORDS])
 def configure_page(
-    request: Request, deployment: ReadableDeployment, session: SessionIn, now: NowIn, step: StepName | None = None
+    request: Request,
+    deployment: ReadableDeployment,
+    session: SessionIn,
+    now: NowIn,
+    step: StepName | None = None,
 ) -> Response:
     """Shows the next or the chosen step of setting up; after the first check, the list of parts."""
     values = _read_values(session, deployment, now)
-    chosen = next((candidate for candidate in values["steps"] if candidate.name is step), None) or next_step(values["steps"])
+    chosen = next((candidate for candidate in values["steps"] if candidate.name is step), None) or next_step(
+        values["steps"]
+    )
     shown = () if chosen is None else chosen.parts
-    return page(request, "configure.html", values | {"step": chosen, "part": None, "shown": [member.value for member in shown]})
+    return page(
+        request,
+        "configure.html",
+        values | {"step": chosen, "part": None, "shown": [member.value for member in shown]},
+    )
 
 
 @router.get("/configure/{part}", dependencies=[SHOWS_RECORDS])
-def configure_part_page(request: Request, deployment: ReadableDeployment, session: SessionIn, now: NowIn, part: str) -> Response:
-    chosen = next((candidate for candidate in ConfigurePart if candidate.value == part and candidate is not ConfigurePart.CHECK), None)
+def configure_part_page(
+    request: Request, deployment: ReadableDeployment, session: SessionIn, now: NowIn, part: str
+) -> Response:
+    chosen = next(
+        (
+            candidate
+            for candidate in ConfigurePart
+            if candidate.value == part and candidate is not ConfigurePart.CHECK
+        ),
+        None,
+    )
     if chosen is None:
         raise NotFound("part of Configure", part)
     values = _read_values(session, deployment, now)
@@ -98,10 +120,16 @@ def _read_values(session: Session, deployment: Deployment, now: datetime) -> dic
         "text": group_text,
         "outcome_text": outcome_text,
         "titles": {key: metric.title for key, metric in CATALOGUE.items()},
-        "plan": None if monitor is None else plan_from_counts(session, deployment.no, monitor, WantedDetection(ratio=0.7, chance=0.9)),
+        "plan": None
+        if monitor is None
+        else plan_from_counts(session, deployment.no, monitor, WantedDetection(ratio=0.7, chance=0.9)),
         "usual": DEFAULT_METRICS,
         "max_nightly_rows": MAX_NIGHTLY_ROWS,
-        "schedules": [schedule for schedule in Schedule if schedule in {Schedule.HOURLY, Schedule.OFF} or deployment.payload is not None],
+        "schedules": [
+            schedule
+            for schedule in Schedule
+            if schedule in {Schedule.HOURLY, Schedule.OFF} or deployment.payload is not None
+        ],
         "numeric": FieldKind.NUMERIC,
         "breakers": BREAKERS,
         "certificates": _describe_certificates(deployment),

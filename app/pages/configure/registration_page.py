@@ -45,7 +45,11 @@ CREDENTIALS = {
 @router.get("/register")
 def new_deployment_page(request: Request, principal: Manager, session: SessionIn) -> Response:
     principal.require(Permission.MANAGE)
-    return page(request, "new_deployment.html", form_values() | {"steps": list_steps(session, None, None, has_records=False)})
+    return page(
+        request,
+        "new_deployment.html",
+        form_values() | {"steps": list_steps(session, None, None, has_records=False)},
+    )
 
 
 def form_values() -> dict[str, Any]:

@@ -17,7 +17,9 @@ from ..author_names import people
 from ..range_bar import KEEPS_RANGE
 from ..render import page
 
-router = APIRouter(prefix="/deployments/{deployment_id}/retention", include_in_schema=False, dependencies=[KEEPS_RANGE])
+router = APIRouter(
+    prefix="/deployments/{deployment_id}/retention", include_in_schema=False, dependencies=[KEEPS_RANGE]
+)
 
 SHOWN: Final = 20
 """Erasures on one page."""

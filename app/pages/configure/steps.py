@@ -56,14 +56,19 @@ class Step:
     is_optional: bool = False
 
 
-def list_steps(session: Session, deployment: Deployment | None, monitor: Monitor | None, *, has_records: bool) -> tuple[Step, ...]:
+def list_steps(
+    session: Session, deployment: Deployment | None, monitor: Monitor | None, *, has_records: bool
+) -> tuple[Step, ...]:
     """Without a deployment none is done. `has_records`: some were logged."""
-    is_checked = deployment is not None and bool(checks.page(session, deployment.no, Paging(1), state=CheckState.SUCCEEDED))
+    is_checked = deployment is not None and bool(
+        checks.page(session, deployment.no, Paging(1), state=CheckState.SUCCEEDED)
+    )
     return (
         Step(
             name=StepName.DATA,
             title="Data",
-            why="The columns that the model takes, and the names of its answer. Training data are optional: with them, recommendations know"
+            why="The columns that the model takes, and the names of its answer. Training data are optional: "
+            "with them, recommendations know"
             " the groups, and each check is compared with the data that the model was trained on.",
             parts=(ConfigurePart.TRAINING,),
             is_done=deployment is not None,
@@ -71,14 +76,16 @@ def list_steps(session: Session, deployment: Deployment | None, monitor: Monitor
         Step(
             name=StepName.GROUPS,
             title="Groups",
-            why="The fairness monitor says which outcome is favourable and which groups are compared. Without it nothing is checked.",
+            why="The fairness monitor says which outcome is favourable and which groups are compared. "
+            "Without it nothing is checked.",
             parts=(ConfigurePart.RECOMMENDED, ConfigurePart.MONITOR),
             is_done=monitor is not None,
         ),
         Step(
             name=StepName.ENDPOINT,
             title="Endpoint",
-            why="Optional. With it checks also ask the model about copies of records in which one attribute is changed.",
+            why="Optional. With it checks also ask the model about copies of records in which one attribute "
+            "is changed.",
             parts=(ConfigurePart.MODEL,),
             is_done=deployment is not None and _has_answered(session, deployment),
             is_optional=True,
@@ -96,7 +103,9 @@ def list_steps(session: Session, deployment: Deployment | None, monitor: Monitor
 
 def _has_answered(session: Session, deployment: Deployment) -> bool:
     """Whether the endpoint passed a test since the last change of the deployment."""
-    tests = activities.page(session, ActivityFilter(deployment_no=deployment.no, action=ENDPOINT_ANSWERED), Paging(1))
+    tests = activities.page(
+        session, ActivityFilter(deployment_no=deployment.no, action=ENDPOINT_ANSWERED), Paging(1)
+    )
     return deployment.endpoint is not None and bool(tests) and tests[0].at >= deployment.updated_at
 
 
@@ -110,8 +119,12 @@ def _step_of_records(deployment: Deployment | None, *, has_records: bool, is_che
 
 
 def next_step(steps: tuple[Step, ...]) -> Step | None:
-    """First step that is not done; None after the first check. An optional one is passed over once a later one is done."""
+    """First step that is not done; None after the first check. An optional one is passed over once a later
+    one is done.
+    """
     for position, step in enumerate(steps):
-        if not step.is_done and not (step.is_optional and any(later.is_done for later in steps[position + 1 :])):
+        if not step.is_done and not (
+            step.is_optional and any(later.is_done for later in steps[position + 1 :])
+        ):
             return step
     return None

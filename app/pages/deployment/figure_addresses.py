@@ -10,4 +10,10 @@ from ...domain.check import Measurement
 def figure_query(measurement: Measurement) -> str:
     """Query that identifies a measurement, under REST's names."""
     # A group may be blank, which is not the same as none.
-    return urlencode({name: value for name, value in asdict(make_measurement_key(measurement)).items() if value is not None})
+    return urlencode(
+        {
+            name: value
+            for name, value in asdict(make_measurement_key(measurement)).items()
+            if value is not None
+        }
+    )

@@ -66,7 +66,8 @@ class DrawerFigure:
 class Drawer:
     """Opened row. `records` and `changed` are queries of its records; the second is None without copies.
 
-    `reading` says what its two figures mean together, where that is sure; `caveat` why attributes watched together have only one.
+    `reading` says what its two figures mean together, where that is sure; `caveat` why attributes watched
+    together have only one.
     """
 
     row: ForestRow
@@ -81,16 +82,29 @@ class Drawer:
 
 def live_alerts(session: Session, deployment_no: int) -> list[Alert]:
     """Alerts that are not over, those on records as logged first; among them open before acknowledged."""
-    filters = [AlertFilter(deployment_no=deployment_no, state=state) for state in (AlertState.OPEN, AlertState.ACKNOWLEDGED)]
-    alerts = [alert for alert_filter in filters for alert in alerts_page(session, alert_filter, Paging(MOST_ALERTS))]
+    filters = [
+        AlertFilter(deployment_no=deployment_no, state=state)
+        for state in (AlertState.OPEN, AlertState.ACKNOWLEDGED)
+    ]
+    alerts = [
+        alert for alert_filter in filters for alert in alerts_page(session, alert_filter, Paging(MOST_ALERTS))
+    ]
     return sorted(alerts, key=lambda alert: alert.subject.data != DataSet.PAYLOAD)
 
 
-def open_drawer(forest: Forest, row: ForestRow, alerts: Sequence[Alert], attribution: AttributionRun | None) -> Drawer:
+def open_drawer(
+    forest: Forest, row: ForestRow, alerts: Sequence[Alert], attribution: AttributionRun | None
+) -> Drawer:
     """`alerts` are those of the deployment that are not over."""
-    about = tuple(alert for alert in alerts if alert.subject.attribute == row.attribute and alert.subject.group in {row.group, None})
+    about = tuple(
+        alert
+        for alert in alerts
+        if alert.subject.attribute == row.attribute and alert.subject.group in {row.group, None}
+    )
     gaps = () if attribution is None or attribution.result is None else attribution.result.gaps
-    gap = next((gap for gap in gaps if gap.attribute == row.attribute and gap.monitored.label == row.group), None)
+    gap = next(
+        (gap for gap in gaps if gap.attribute == row.attribute and gap.monitored.label == row.group), None
+    )
     records = {"attribute": row.attribute, "group": row.group}
     if forest.check is not None:
         records["check"] = forest.check.id
@@ -118,7 +132,9 @@ def _describe(forest: Forest, row: ForestRow, figure: ForestFigure) -> DrawerFig
         number=format_measurement(figure.measurement),
         explanation=explained(forest.words.rename(figure.measurement)),
         query=figure_query(figure.measurement),
-        trend=draw_trend(figure.strip, metric=measurement.metric, limits=(measurement.lower_limit, measurement.upper_limit)),
+        trend=draw_trend(
+            figure.strip, metric=measurement.metric, limits=(measurement.lower_limit, measurement.upper_limit)
+        ),
         since_note=None if figure.evidence is None else note_first_hour(figure.evidence),
     )
 
@@ -128,11 +144,19 @@ class ChosenRow(BaseModel):
     group: Label = ""
 
 
-def show_forest(forest: Forest, chosen: ChosenRow, alerts: Sequence[Alert], attribution: AttributionRun | None) -> dict[str, object]:
+def show_forest(
+    forest: Forest, chosen: ChosenRow, alerts: Sequence[Alert], attribution: AttributionRun | None
+) -> dict[str, object]:
     # Without an attribute the first of that group.
-    rows = [row for row in forest.rows if row.group == chosen.group and chosen.attribute in {"", row.attribute}] if chosen.group else []
+    rows = (
+        [row for row in forest.rows if row.group == chosen.group and chosen.attribute in {"", row.attribute}]
+        if chosen.group
+        else []
+    )
     row = rows[0] if rows else None
-    sent = chosen.model_dump(mode="json", include=chosen.model_fields_set, exclude={"attribute", "group"}, exclude_none=True)
+    sent = chosen.model_dump(
+        mode="json", include=chosen.model_fields_set, exclude={"attribute", "group"}, exclude_none=True
+    )
     return {
         "forest": forest,
         "headline": word_forest(forest),
@@ -143,7 +167,9 @@ def show_forest(forest: Forest, chosen: ChosenRow, alerts: Sequence[Alert], attr
         "short_evidence": short_evidence,
         "explain_evidence": explain_evidence,
         "clause_of": lambda row, figure: word_figure(row, figure, forest.words),
-        "query_of": lambda row: f"?{urlencode({**sent, 'attribute': row.attribute, 'group': row.group})}#drawer",
+        "query_of": lambda row: (
+            f"?{urlencode({**sent, 'attribute': row.attribute, 'group': row.group})}#drawer"
+        ),
         "without_row": f"?{urlencode(sent)}",
         "drawer": None if row is None else open_drawer(forest, row, alerts, attribution),
         "attribution_words": attribution_words,
@@ -155,7 +181,11 @@ def short_evidence(state: ComparisonState | None, now: datetime) -> str:
     if state is None:
         return "none"
     since = "" if state.since is None else f" since {format_day(state.since, now.year)}"
-    return {State.UNFAIR: f"unfair{since}", State.SHOWN_FAIR: f"shown fair{since}", State.UNDECIDED: "undecided"}[state.state]
+    return {
+        State.UNFAIR: f"unfair{since}",
+        State.SHOWN_FAIR: f"shown fair{since}",
+        State.UNDECIDED: "undecided",
+    }[state.state]
 
 
 _BY_VERDICT: Mapping[Verdict | None, str] = {
@@ -177,6 +207,7 @@ def explain_evidence(row: ForestRow) -> str | None:
     if row.evidence is None or row.verdict not in _BY_VERDICT or (row.verdict, row.evidence.state) in _ALIKE:
         return None
     return (
-        f"The verdict is on the newest check alone: {_BY_VERDICT[row.verdict]}. The evidence is of all hours together, with a bound on"
+        f"The verdict is on the newest check alone: {_BY_VERDICT[row.verdict]}. The evidence is of all "
+        "hours together, with a bound on"
         f" false alarms: they {_BY_EVIDENCE[row.evidence.state]}."
     )

@@ -15,7 +15,15 @@ from ...base.frozen import frozen
 from ...charts.named_groups import rename_series
 from ...charts.pictures.drawing import PAGE, Chart
 from ...charts.pictures.period_charts import TimeTick, series_chart, time_ticks, volume_chart
-from ...charts.pictures.timeline_picture import PanelPicture, TimeAxis, draw_moments, draw_panel, draw_stretches, draw_volume, level_axis
+from ...charts.pictures.timeline_picture import (
+    PanelPicture,
+    TimeAxis,
+    draw_moments,
+    draw_panel,
+    draw_stretches,
+    draw_volume,
+    level_axis,
+)
 from ...charts.series import SeriesWanted, build_series, count_volume
 from ...charts.time_ranges import RangeChoice
 from ...charts.timeline import ACCURACY, Timeline, TimelineWanted, TimePanel, choose_range, read_timeline
@@ -43,7 +51,9 @@ _NONE_OF_THEM = (0,) * len(GRAVEST)
 
 @frozen
 class Drawn:
-    """Chart with the address and query of its exports. `chart` is None next to a timeline, and with a `problem`."""
+    """Chart with the address and query of its exports. `chart` is None next to a timeline, and with a
+    `problem`.
+    """
 
     title: str
     address: str
@@ -114,7 +124,11 @@ class WantedCharts:
 
 
 def read_over_time(
-    session: Session, chart_query: WantedCharts, choice: RangeChoice, measured: Sequence[Measurement], now: datetime
+    session: Session,
+    chart_query: WantedCharts,
+    choice: RangeChoice,
+    measured: Sequence[Measurement],
+    now: datetime,
 ) -> dict[str, object]:
     """Values of the template.
 
@@ -126,8 +140,14 @@ def read_over_time(
     timeline = None
     if chart_query.rollup is None and chart_query.metric in CATALOGUE:
         names = GroupWords.of(chart_query.monitor)
-        timeline_query = TimelineWanted(metric=chart_query.metric, data=chart_query.data, choice=choice, words=names)
-        timeline = show_timeline(read_timeline(session, chart_query.deployment_no, span, timeline_query), chart_query.deployment_id, choice)
+        timeline_query = TimelineWanted(
+            metric=chart_query.metric, data=chart_query.data, choice=choice, words=names
+        )
+        timeline = show_timeline(
+            read_timeline(session, chart_query.deployment_no, span, timeline_query),
+            chart_query.deployment_id,
+            choice,
+        )
     return {
         "range": shown,
         "over_time": timeline,
@@ -142,7 +162,10 @@ def show_timeline(timeline: Timeline, deployment_id: str, choice: RangeChoice) -
     drawn = timeline.panels[:MAX_PANELS]
     levels = level_axis(metric, drawn)
     shift = timedelta() if timeline.earlier is None else timeline.earlier.shift
-    panels = [_show_panel(panel, metric, timeline, draw_panel(panel, metric, axis, levels, shift=shift), axis) for panel in drawn]
+    panels = [
+        _show_panel(panel, metric, timeline, draw_panel(panel, metric, axis, levels, shift=shift), axis)
+        for panel in drawn
+    ]
     if timeline.accuracy is not None:
         accuracy = timeline.accuracy
         picture = draw_panel(accuracy, ACCURACY.metric, axis, level_axis(ACCURACY.metric, [accuracy]))
@@ -163,9 +186,19 @@ def show_timeline(timeline: Timeline, deployment_id: str, choice: RangeChoice) -
         panels=tuple(panels),
         left_out=len(timeline.panels) - len(drawn),
         volume=draw_volume(timeline.checks, timeline.step, axis),
-        volume_words=f"{sum(logged):,} records logged in the checked hours, at most {max(logged, default=0):,} {per}",
-        hatched=draw_stretches((check.start - longer for check in timeline.checks if check.topped_up), timeline.step + longer, axis),
-        gaps=draw_stretches((check.start - longer for check in timeline.checks if check.failed), timeline.step + longer, axis, height=5),
+        volume_words=f"{sum(logged):,} records logged in the checked hours, at most "
+        f"{max(logged, default=0):,} {per}",
+        hatched=draw_stretches(
+            (check.start - longer for check in timeline.checks if check.topped_up),
+            timeline.step + longer,
+            axis,
+        ),
+        gaps=draw_stretches(
+            (check.start - longer for check in timeline.checks if check.failed),
+            timeline.step + longer,
+            axis,
+            height=5,
+        ),
         changes=draw_moments((change.at for change in timeline.changes), axis),
         events=tuple(events[-MAX_EVENTS:]),
         left_out_events=max(0, len(events) - MAX_EVENTS),
@@ -173,7 +206,9 @@ def show_timeline(timeline: Timeline, deployment_id: str, choice: RangeChoice) -
     )
 
 
-def _show_panel(panel: TimePanel, metric: str, timeline: Timeline, picture: PanelPicture, axis: TimeAxis) -> ShownPanel:
+def _show_panel(
+    panel: TimePanel, metric: str, timeline: Timeline, picture: PanelPicture, axis: TimeAxis
+) -> ShownPanel:
     # Numbers, which the script words where the pointer is: a thousand sentences would take longer to make
     # than the page.
     steps = []
@@ -203,11 +238,17 @@ def _show_panel(panel: TimePanel, metric: str, timeline: Timeline, picture: Pane
         panel=panel,
         picture=picture,
         words="; ".join(text for text in (say_steps(metric, panel.steps), picture.words) if text),
-        absent="" if picture.places else next((step.reason for step in reversed(panel.steps) if step.reason), "no reason is known"),
-        earlier_words=say_steps(metric, panel.earlier) if timeline.earlier is not None and panel is not timeline.accuracy else "",
+        absent=""
+        if picture.places
+        else next((step.reason for step in reversed(panel.steps) if step.reason), "no reason is known"),
+        earlier_words=say_steps(metric, panel.earlier)
+        if timeline.earlier is not None and panel is not timeline.accuracy
+        else "",
         form=form,
         steps=msgspec.json.encode(steps).decode(),
-        alerts=tuple(axis.percent(alert.opened_at) for alert in timeline.alerts if _is_about(alert, panel, timeline)),
+        alerts=tuple(
+            axis.percent(alert.opened_at) for alert in timeline.alerts if _is_about(alert, panel, timeline)
+        ),
     )
 
 
@@ -228,39 +269,66 @@ def _list_events(timeline: Timeline, deployment_id: str, axis: TimeAxis) -> list
     events = []
 
     def add(moment: datetime, kind: str, text: str, address: str = "") -> None:
-        events.append(TimeEvent(moment=moment, kind=kind, text=text, address=address, at=axis.percent(moment)))
+        events.append(
+            TimeEvent(moment=moment, kind=kind, text=text, address=address, at=axis.percent(moment))
+        )
 
     for change in timeline.changes:
         if change.revision != change.revision_before:
             add(
                 change.at,
                 "revision",
-                f"First check of model revision {change.revision or 'none'}, after {change.revision_before or 'none'}",
+                f"First check of model revision {change.revision or 'none'}, after "
+                f"{change.revision_before or 'none'}",
             )
         if change.monitor != change.monitor_before:
-            add(change.at, "monitor", f"First check with version {change.monitor} of the monitor, after {change.monitor_before}")
+            add(
+                change.at,
+                "monitor",
+                f"First check with version {change.monitor} of the monitor, after {change.monitor_before}",
+            )
     for alert in timeline.alerts:
         add(alert.opened_at, "alert", alert.sentence or alert.rule_name, f"/alerts/{alert.id}")
     link = f"/deployments/{deployment_id}/checks"
     for step in timeline.checks:
         if step.failed:
             checks = "1 check" if step.failed == 1 else f"{step.failed:,} checks"
-            add(max(step.start, timeline.span.start), "gap", f"{checks} without figures: {step.reason or 'no reason is known'}", link)
+            add(
+                max(step.start, timeline.span.start),
+                "gap",
+                f"{checks} without figures: {step.reason or 'no reason is known'}",
+                link,
+            )
     return sorted(events, key=lambda event: event.moment)
 
 
 def _list_charts(
-    session: Session, chart_query: WantedCharts, measured: Sequence[Measurement], span: Span, *, is_drawn: bool
+    session: Session,
+    chart_query: WantedCharts,
+    measured: Sequence[Measurement],
+    span: Span,
+    *,
+    is_drawn: bool,
 ) -> list[Drawn]:
     """One chart for each attribute with the metric, then volume and accuracy."""
     metric, data, number = chart_query.metric, chart_query.data, chart_query.deployment_no
-    about = [figure for figure in measured if (figure.metric, figure.data) == (metric, data) and metric in CATALOGUE]
+    about = [
+        figure
+        for figure in measured
+        if (figure.metric, figure.data) == (metric, data) and metric in CATALOGUE
+    ]
     base = f"/v1/deployments/{chart_query.deployment_id}/charts"
     # So many single checks can only be shown rolled up.
     rollup = chart_query.rollup or (Period.MONTH if span.end - span.start > LONGEST_SINGLE else None)
-    when = {"since": span.start.isoformat(), "until": span.end.isoformat()} | ({} if rollup is None else {"rollup": rollup.value})
+    when = {"since": span.start.isoformat(), "until": span.end.isoformat()} | (
+        {} if rollup is None else {"rollup": rollup.value}
+    )
     names, charts = GroupWords.of(chart_query.monitor), []
-    alerts = [alert for alert in alerts_between(session, number, span) if alert.opened_at >= span.start] if is_drawn else []
+    alerts = (
+        [alert for alert in alerts_between(session, number, span) if alert.opened_at >= span.start]
+        if is_drawn
+        else []
+    )
 
     def add(title: str, address: str, query: dict[str, str], draw: Callable[[], Chart]) -> None:
         chart, problem = None, ""
@@ -272,9 +340,22 @@ def _list_charts(
         charts.append(Drawn(title, f"{base}/{address}", f"?{urlencode(query | when)}", chart, problem))
 
     def add_series(title: str, metric: str, data: DataSet, attribute: str | None) -> None:
-        request = SeriesWanted(metric=metric, data=data, attribute=attribute, since=span.start, until=span.end, rollup=rollup)
-        query = {"metric": metric, "data": data.value, **({} if attribute is None else {"attribute": attribute})}
-        add(title, "series", query, lambda: series_chart(rename_series(names, build_series(session, number, request)), PAGE, alerts=alerts))
+        request = SeriesWanted(
+            metric=metric, data=data, attribute=attribute, since=span.start, until=span.end, rollup=rollup
+        )
+        query = {
+            "metric": metric,
+            "data": data.value,
+            **({} if attribute is None else {"attribute": attribute}),
+        }
+        add(
+            title,
+            "series",
+            query,
+            lambda: series_chart(
+                rename_series(names, build_series(session, number, request)), PAGE, alerts=alerts
+            ),
+        )
 
     for attribute in dict.fromkeys(figure.attribute for figure in about):
         name = CATALOGUE[metric].title
@@ -282,6 +363,18 @@ def _list_charts(
         add_series(f"{title}, {data_set(data.value)}", metric, data, attribute)
     if measured:
         title = "Records logged"
-        add(title, "volume", {}, lambda: volume_chart(count_volume(session, number, span.start, span.end, rollup), PAGE, rollup=rollup))
-        add_series("Accuracy of records with a label: how often the prediction was the label", ACCURACY.metric, ACCURACY.data, None)
+        add(
+            title,
+            "volume",
+            {},
+            lambda: volume_chart(
+                count_volume(session, number, span.start, span.end, rollup), PAGE, rollup=rollup
+            ),
+        )
+        add_series(
+            "Accuracy of records with a label: how often the prediction was the label",
+            ACCURACY.metric,
+            ACCURACY.data,
+            None,
+        )
     return charts

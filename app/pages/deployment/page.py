@@ -59,12 +59,19 @@ MOST_SCANS = 20
 
 NO_MONITOR = "A scan needs a fairness monitor, which says what outcomes are favourable. There is none."
 NOTHING_COUNTED = (
-    "A scan reads counted hours, and none has been counted for the present monitor and model revision yet. A worker counts each hour after"
+    "A scan reads counted hours, and none has been counted for the present monitor and model revision yet. "
+    "A worker counts each hour after"
     " its end."
 )
-COUNTING_STOPPED = "A scan reads counted hours, and none could be counted for the present monitor and model revision: {problem}."
+COUNTING_STOPPED = (
+    "A scan reads counted hours, and none could be counted for the present monitor and model "
+    "revision: {problem}."
+)
 NO_SCAN = "No scan has been requested yet."
-NO_WORKER = "No worker answers. A scan that waits begins when one is started, and one that was running is begun again."
+NO_WORKER = (
+    "No worker answers. A scan that waits begins when one is started, and one that was running is "
+    "begun again."
+)
 
 
 @frozen(kw_only=True)
@@ -76,10 +83,16 @@ class _ShownGroup:
     problem: str | None
 
 
-def read_subgroups(session: Session, deployment: Deployment, evidence: DeploymentEvidence | None) -> dict[str, object]:
+def read_subgroups(
+    session: Session, deployment: Deployment, evidence: DeploymentEvidence | None
+) -> dict[str, object]:
     scans = read_scans(session, deployment.no, Paging(MOST_SCANS))
     newest, ended = next(iter(scans), None), next((scan for scan in scans if scan.state == "succeeded"), None)
-    obstacle, monitor, era = None, None if evidence is None else evidence.monitor, None if evidence is None else evidence.era
+    obstacle, monitor, era = (
+        None,
+        None if evidence is None else evidence.monitor,
+        None if evidence is None else evidence.era,
+    )
     if monitor is None:
         obstacle = NO_MONITOR
     elif era is not None and era.counted_until is None and era.problem is not None:
@@ -93,9 +106,16 @@ def read_subgroups(session: Session, deployment: Deployment, evidence: Deploymen
         "ended_scan": ended,
         "ended_scan_words": None if ended is None else say_scan(ended),
         "can_scan": obstacle is None,
-        "scan_remarks": [*([] if obstacle is None else [obstacle]), *([] if newest is not None else [NO_SCAN])],
+        "scan_remarks": [
+            *([] if obstacle is None else [obstacle]),
+            *([] if newest is not None else [NO_SCAN]),
+        ],
         "no_worker_scans": NO_WORKER,
-        "scannable": [column.name for column in (*deployment.schema.features, *deployment.schema.meta) if column.name != person],
+        "scannable": [
+            column.name
+            for column in (*deployment.schema.features, *deployment.schema.meta)
+            if column.name != person
+        ],
         "max_scanned": MAX_FEATURES,
         "found_groups": [] if monitor is None else list(_list_groups(scans, monitor)),
         "min_shown": MIN_RECORDS,
@@ -123,7 +143,12 @@ def _list_groups(scans: Sequence[SubgroupScan], monitor: Monitor) -> Iterator[_S
 router = APIRouter(include_in_schema=False)
 
 
-ROLLUPS = {"": "each check", Period.DAY.value: "by day", Period.WEEK.value: "by week", Period.MONTH.value: "by month"}
+ROLLUPS = {
+    "": "each check",
+    Period.DAY.value: "by day",
+    Period.WEEK.value: "by week",
+    Period.MONTH.value: "by month",
+}
 
 
 class ChosenCharts(ChosenRow):
@@ -169,7 +194,10 @@ def fairness_page(
     now: NowIn,
     chosen: Annotated[ChosenCharts, Query()],
 ) -> Response:
-    state = next(described for described in overview(session, OverviewWanted(only_no=deployment.no), now=now).deployments)
+    state = next(
+        described
+        for described in overview(session, OverviewWanted(only_no=deployment.no), now=now).deployments
+    )
     checks = recent_checks(session, deployment.no, most=STRIP_CHECKS)
     newest = get(session, deployment.no, checks[0].id) if checks else None
     measured = [] if newest is None else read_measurements(session, newest.no)
@@ -196,7 +224,9 @@ def fairness_page(
         **_WORDING,
         "figure_of": lambda state: name_figure(rename_state(forest.words, state)),
         "missing": missing_sides(monitor),
-        "names": people(session, [*(alert.acknowledged_by for alert in live), None if busy is None else busy.created_by]),
+        "names": people(
+            session, [*(alert.acknowledged_by for alert in live), None if busy is None else busy.created_by]
+        ),
         "busy": busy,
         "busy_advice": None if busy is None else advice_on_check(busy, read_outlook(session, deployment.no)),
         "configured": CONFIGURED,
@@ -217,12 +247,19 @@ def show_attributed(forest: Forest, attributed: AttributionRun | None) -> dict[s
     return {
         "attributed": attributed,
         "attributed_gaps": [rename_gap(forest.words, gap) for gap in gaps],
-        "group_names": [{"attribute": row.attribute, "group": row.group, "name": row.name} for row in forest.rows],
+        "group_names": [
+            {"attribute": row.attribute, "group": row.group, "name": row.name} for row in forest.rows
+        ],
     }
 
 
 def _show_over_time(
-    request: Request, session: Session, deployment: Deployment, chosen: ChosenCharts, source: ForestSource, now: datetime
+    request: Request,
+    session: Session,
+    deployment: Deployment,
+    chosen: ChosenCharts,
+    source: ForestSource,
+    now: datetime,
 ) -> dict[str, object]:
     measured, time_range = source.measured, find_kept_range(request) or RangeChoice()
     charts = WantedCharts(
@@ -251,7 +288,9 @@ def _show_over_time(
 def _list_other_data(measured: Sequence[Measurement], chosen: ChosenCharts) -> list[tuple[str, str]]:
     """Other data that the chosen metric was measured on, with their queries."""
     data_sets = dict.fromkeys(
-        measurement.data for measurement in measured if measurement.metric == chosen.metric and measurement.attribute is not None
+        measurement.data
+        for measurement in measured
+        if measurement.metric == chosen.metric and measurement.attribute is not None
     )
     if chosen.data in data_sets:
         return []

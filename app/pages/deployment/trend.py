@@ -45,7 +45,9 @@ class Trend:
     begun: float | None
 
 
-def draw_trend(points: Sequence[StripPoint], *, metric: str, limits: Sequence[float | None], begun: int | None = None) -> Trend | None:
+def draw_trend(
+    points: Sequence[StripPoint], *, metric: str, limits: Sequence[float | None], begun: int | None = None
+) -> Trend | None:
     """Checks are oldest first; None without a value in any. `begun` is the check to mark."""
     bounds = [limit for limit in limits if limit is not None]
     values = [point.value for point in points if point.value is not None]
@@ -53,10 +55,16 @@ def draw_trend(points: Sequence[StripPoint], *, metric: str, limits: Sequence[fl
         return None
     low, high = min(*values, *bounds, values[0]), max(*values, *bounds, values[0])
     # A ratio of 0 has no logarithm; it lies at the lower end.
-    axis = LogAxis(min(LogAxis().low, max(low, 0.01)), max(LogAxis().high, high)) if is_on_ratios(metric) else None
+    axis = (
+        LogAxis(min(LogAxis().low, max(low, 0.01)), max(LogAxis().high, high))
+        if is_on_ratios(metric)
+        else None
+    )
 
     def height(value: float) -> float:
-        share = axis.place(value) if axis is not None else 0.5 if high == low else (value - low) / (high - low)
+        share = (
+            axis.place(value) if axis is not None else 0.5 if high == low else (value - low) / (high - low)
+        )
         return round(TREND_HEIGHT - _MARGIN - share * (TREND_HEIGHT - 2 * _MARGIN), 1)
 
     step = (TREND_WIDTH - 2 * _MARGIN) / max(1, len(points) - 1)
@@ -71,8 +79,20 @@ def draw_trend(points: Sequence[StripPoint], *, metric: str, limits: Sequence[fl
         stretches[-1].append(f"{dot.x:g},{dot.y:g}")
     lines = tuple(" ".join(stretch) for stretch in stretches if len(stretch) > 1)
     marked = None if begun is None else round(_MARGIN + begun * step, 1)
-    levels = [TrendLevel(y=height(limit), text=write_minus(f"{limit:g}"), is_limit=True) for limit in dict.fromkeys(bounds)]
+    levels = [
+        TrendLevel(y=height(limit), text=write_minus(f"{limit:g}"), is_limit=True)
+        for limit in dict.fromkeys(bounds)
+    ]
     equal = 1.0 if axis is not None else 0.0
-    if (axis is not None or low < equal < high) and all(abs(height(equal) - level.y) >= _TEXT_HEIGHT for level in levels):
+    if (axis is not None or low < equal < high) and all(
+        abs(height(equal) - level.y) >= _TEXT_HEIGHT for level in levels
+    ):
         levels.append(TrendLevel(y=height(equal), text=write_minus(f"{equal:g}"), is_limit=False))
-    return Trend(dots=tuple(dots), stretches=lines, levels=tuple(levels), start=points[0].at, end=points[-1].at, begun=marked)
+    return Trend(
+        dots=tuple(dots),
+        stretches=lines,
+        levels=tuple(levels),
+        start=points[0].at,
+        end=points[-1].at,
+        begun=marked,
+    )

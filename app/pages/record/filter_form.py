@@ -70,7 +70,9 @@ class ChosenRecords(BaseModel):
         Raises:
             InvalidInput: the cursor or `among` is none of ours, or a time cannot be expressed in UTC.
         """
-        attribute, group = _read_pair(self.among) if self.among else (self.attribute or None, self.group or None)
+        attribute, group = (
+            _read_pair(self.among) if self.among else (self.attribute or None, self.group or None)
+        )
         return RecordsWanted(
             check_id=self.check or None,
             since=in_utc("since", self.since),
@@ -111,30 +113,42 @@ def encode_group_choice(attribute: str, group: str | None = None) -> str:
     return msgspec.json.encode([attribute] if group is None else [attribute, group]).decode()
 
 
-def list_choices(session: Session, deployment_no: int, monitor: Monitor, query: RecordsWanted) -> list[Choice]:
+def list_choices(
+    session: Session, deployment_no: int, monitor: Monitor, query: RecordsWanted
+) -> list[Choice]:
     """Groups of the monitor but those by a rule, and what is chosen already.
 
-    Where the reference is left out, every other value is a group: those that the newest check saw are offered.
+    Where the reference is left out, every other value is a group: those that the newest check saw are
+    offered.
     """
     seen_labels: dict[str, list[str]] = {}
     if any(attribute.reference is None for attribute in monitor.attributes):
         newest = checks.page(session, deployment_no, Paging(1), state=CheckState.SUCCEEDED)
         counted = [counted_check(session, check).origin.no for check in newest]
-        tables = [table for no in counted for table in read_stored_tables(session, no, data=[DataSet.PAYLOAD])]
-        seen_labels = {table.attribute: [label for label, _role in table.cells["groups"] if label != EVERYBODY_ELSE] for table in tables}
+        tables = [
+            table for no in counted for table in read_stored_tables(session, no, data=[DataSet.PAYLOAD])
+        ]
+        seen_labels = {
+            table.attribute: [label for label, _role in table.cells["groups"] if label != EVERYBODY_ELSE]
+            for table in tables
+        }
 
     groups: dict[str, list[str]] = {}
     for attribute in monitor.attributes:
         if attribute.rule is not None:
             continue
         listed = [name_value(value) for value in (*attribute.monitored, *(attribute.reference or ()))]
-        groups[attribute.feature] = _once([*listed, *(seen_labels.get(attribute.feature, ()) if attribute.reference is None else ())])
+        groups[attribute.feature] = _once(
+            [*listed, *(seen_labels.get(attribute.feature, ()) if attribute.reference is None else ())]
+        )
     for features in monitor.intersections:
         if not groups.keys() >= set(features):
             continue
         members = [groups[feature] for feature in features]
         groups[TOGETHER.join(features)] = (
-            [TOGETHER.join(labels) for labels in product(*members)] if prod(map(len, members)) <= MOST_TOGETHER else []
+            [TOGETHER.join(labels) for labels in product(*members)]
+            if prod(map(len, members)) <= MOST_TOGETHER
+            else []
         )
     if query.attribute in groups and query.group is not None:
         groups[query.attribute] = _once([*groups[query.attribute], query.group])

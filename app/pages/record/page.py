@@ -33,7 +33,9 @@ from . import words as record_words
 from .files_page import page_without_records
 from .filter_form import CHECK_ID, ChosenRecords, encode_group_choice, list_choices, local, write_query
 
-router = APIRouter(prefix="/deployments/{deployment_id}/transactions", include_in_schema=False, dependencies=[KEEPS_RANGE])
+router = APIRouter(
+    prefix="/deployments/{deployment_id}/transactions", include_in_schema=False, dependencies=[KEEPS_RANGE]
+)
 
 SHOWN: Final = 50
 
@@ -59,9 +61,15 @@ def say_count(listed: int, window: Mapping[str, object] | None, shown: ListedRec
         return f"{records} of the {read:,} that the check read."
     # Records may have been erased since the check counted them.
     if shown.fitting is not None and listed < shown.fitting and not shown.is_all:
-        return f"{records} on this page of the {shown.fitting:,} that fit the filter, as the check counted them."
+        return (
+            f"{records} on this page of the {shown.fitting:,} that fit the filter, as the check counted them."
+        )
     fit = f" fit{'s' if listed == 1 else ''} the filter" if shown.is_narrowed else ""
-    return f"{records}{fit or ' in all'}." if shown.is_all else f"{records} on this page{fit}. Other pages may have more."
+    return (
+        f"{records}{fit or ' in all'}."
+        if shown.is_all
+        else f"{records} on this page{fit}. Other pages may have more."
+    )
 
 
 _WORDS = {
@@ -94,14 +102,25 @@ def transactions_page(
     if deployment.payload is not None:
         return page_without_records(request, deployment, "Transactions")
     records_query = chosen.wanted(limit=SHOWN)
-    span, has_own_times = chosen_span(time_range, now), records_query.since is not None or records_query.until is not None
+    span, has_own_times = (
+        chosen_span(time_range, now),
+        records_query.since is not None or records_query.until is not None,
+    )
     # A check has its own records, and the filter's times say more than a range chosen elsewhere.
     if span is not None and records_query.check_id is None and not has_own_times:
         records_query = replace(records_query, since=span.start, until=time_range.end)
-    check = checks.get(session, deployment.no, records_query.check_id) if records_query.check_id is not None else None
+    check = (
+        checks.get(session, deployment.no, records_query.check_id)
+        if records_query.check_id is not None
+        else None
+    )
     # A check that read no records is not an error here: the page says so.
     has_read = check is None or check.window is not None
-    records = list_matching_records(session, deployment.no, records_query) if has_read else Records(records=(), next_place=None)
+    records = (
+        list_matching_records(session, deployment.no, records_query)
+        if has_read
+        else Records(records=(), next_place=None)
+    )
     monitor = find_monitor(session, deployment.no)
     query, by_gap = write_query(records_query), records_query.sort is RecordSort.GAP
     here = {} if records_query.after is None else {"cursor": encode_place(records_query.after)}
@@ -127,8 +146,10 @@ def transactions_page(
         "is_among_flagged": isinstance(records.next_place, GapPlace) and records.next_place.gap is not None,
         "scanned": SCANNED if records_query.changed is None and not by_gap else SCANNED_WITH_COPIES,
         "by_gap": by_gap,
-        "as_csv": f"/v1/deployments/{deployment.id}/payload-records.csv" + (f"?{urlencode(query)}" if query else ""),
-        "as_json": f"/v1/deployments/{deployment.id}/payload-records?" + urlencode(query | here | {"limit": SHOWN}),
+        "as_csv": f"/v1/deployments/{deployment.id}/payload-records.csv"
+        + (f"?{urlencode(query)}" if query else ""),
+        "as_json": f"/v1/deployments/{deployment.id}/payload-records?"
+        + urlencode(query | here | {"limit": SHOWN}),
     }
     return page(request, "transactions.html", values)
 
@@ -151,7 +172,9 @@ def record_page(
     values = {
         "deployment": deployment,
         "details": record_details(session, deployment.no, record_id or id_in_query, check_id=of_check),
-        "corrections": page_corrections(session, deployment.no, Paging(SHOWN), record=record_id or id_in_query),
+        "corrections": page_corrections(
+            session, deployment.no, Paging(SHOWN), record=record_id or id_in_query
+        ),
         "choices": pick_labels(monitor),
         "check": used_by,
         "monitor": monitor,

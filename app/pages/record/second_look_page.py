@@ -36,8 +36,17 @@ KINDS = {"changed": "the model was asked again", "likely": "the bias detector ex
 
 def say_flags(listed: int, total: int, *, is_all: bool) -> str:
     flags = "1 flag" if listed == 1 else f"{listed:,} flags"
-    of = " in all" if is_all else f" of more than {MOST_COUNTED:,}" if total > MOST_COUNTED else f" of {total:,}"
-    return f"{flags}{of}, over all hours of this model revision; a record has one for each attribute that it is flagged for."
+    of = (
+        " in all"
+        if is_all
+        else f" of more than {MOST_COUNTED:,}"
+        if total > MOST_COUNTED
+        else f" of {total:,}"
+    )
+    return (
+        f"{flags}{of}, over all hours of this model revision; a record has one for each attribute that "
+        "it is flagged for."
+    )
 
 
 class ChosenFlags(BaseModel):
@@ -53,7 +62,10 @@ class ChosenFlags(BaseModel):
 
 @router.get("/second-look", dependencies=[READS_RECORDS])
 def second_look_page(
-    request: Request, deployment: ReadableDeployment, session: SessionIn, chosen: Annotated[ChosenFlags, Query()]
+    request: Request,
+    deployment: ReadableDeployment,
+    session: SessionIn,
+    chosen: Annotated[ChosenFlags, Query()],
 ) -> Response:
     if deployment.payload is not None:
         return page_without_records(request, deployment, "Second look")
@@ -78,12 +90,18 @@ def second_look_page(
         "flags": shown,
         "labels": {record_id: outcome_label(label) for record_id, label in labels.items()},
         "choices": [(json.dumps(value), outcome_label(value)) for value in pick_labels(monitor)],
-        "attributes": sorted({attribute.feature for attribute in monitor.attributes} | {chosen.attribute} - {""}) if monitor else [],
+        "attributes": sorted(
+            {attribute.feature for attribute in monitor.attributes} | {chosen.attribute} - {""}
+        )
+        if monitor
+        else [],
         "chosen": chosen,
         "query": query,
         "say_flags": say_flags,
         "total": count_flags(session, deployment.no, filters, most=MOST_COUNTED + 1),
-        "further": None if last is None else query | {"gap": repr(last.gap), "record_no": last.record_no, "at": last.attribute},
+        "further": None
+        if last is None
+        else query | {"gap": repr(last.gap), "record_no": last.record_no, "at": last.attribute},
         "check": check,
         "totals": totals,
         "directions": DIRECTIONS,

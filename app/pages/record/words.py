@@ -106,7 +106,10 @@ def probability(value: Any) -> str:  # noqa: ANN401 - one number, a list of them
     # So many decimals that a number close to a mark is not shown there: 0.49999 is not 0.5.
     for decimals in range(_LEAST_DECIMALS, _MOST_DECIMALS):
         shown = [f"{number:.{decimals}f}" for number in numbers]
-        if all(float(written) == number or float(written) not in _MARKS for written, number in zip(shown, numbers, strict=True)):
+        if all(
+            float(written) == number or float(written) not in _MARKS
+            for written, number in zip(shown, numbers, strict=True)
+        ):
             return " / ".join(shown)
     return " / ".join(repr(number) for number in numbers)
 
@@ -131,13 +134,21 @@ def list_shown_values(summary: RecordSummary) -> tuple[list[ShownValue], list[Sh
     groups = {group.attribute: group for group in summary.groups}
 
     def show(columns: Sequence[Column], values: Sequence[Any]) -> list[ShownValue]:
-        return [ShownValue(column.name, text(value), groups.get(column.name)) for column, value in zip(columns, values, strict=True)]
+        return [
+            ShownValue(column.name, text(value), groups.get(column.name))
+            for column, value in zip(columns, values, strict=True)
+        ]
 
     return show(schema.features, record.features), show(schema.meta, record.meta or [None] * len(schema.meta))
 
 
 def watched(summary: RecordSummary) -> dict[str, ShownValue]:
-    return {value.name: value for values in list_shown_values(summary) for value in values if value.group is not None}
+    return {
+        value.name: value
+        for values in list_shown_values(summary)
+        for value in values
+        if value.group is not None
+    }
 
 
 def groups_together(monitor: Monitor, groups: Sequence[RecordGroup]) -> list[RecordGroup]:
@@ -147,7 +158,10 @@ def groups_together(monitor: Monitor, groups: Sequence[RecordGroup]) -> list[Rec
     joined = []
     for features in monitor.intersections:
         members = [of[feature] for feature in features]
-        name, labels = TOGETHER.join(features), [member.group for member in members if member.group is not None]
+        name, labels = (
+            TOGETHER.join(features),
+            [member.group for member in members if member.group is not None],
+        )
         if len(labels) < len(members):
             joined.append(RecordGroup(name, None, None))
             continue
@@ -193,7 +207,11 @@ def sentences(details: RecordDetails) -> list[str]:
     return [
         f"The model said {answer_text(summary.record)}{outcome}.",
         *_describe_copies(copies(details, is_present=True), summary),
-        *([f"The debiased endpoint answered {debiased_text(debiased)} instead."] if debiased.get("changed") else []),
+        *(
+            [f"The debiased endpoint answered {debiased_text(debiased)} instead."]
+            if debiased.get("changed")
+            else []
+        ),
     ]
 
 
@@ -204,7 +222,9 @@ def _describe_copies(present: Sequence[Counterfactual], summary: RecordSummary) 
     if summary.outcome == WORDS[Outcome.UNCLASSIFIED]:
         return ["So nothing can be said about what its copies change."]
     of_attributes = groupby(present, lambda copy: copy.attribute)
-    changes = (_describe_change(attribute, list(of_one), summary.schema) for attribute, of_one in of_attributes)
+    changes = (
+        _describe_change(attribute, list(of_one), summary.schema) for attribute, of_one in of_attributes
+    )
     if described := [sentence for sentence in changes if sentence is not None]:
         return described
 
@@ -212,7 +232,11 @@ def _describe_copies(present: Sequence[Counterfactual], summary: RecordSummary) 
     compared = sum(copy.change is not None for copy in present)
     if not compared:
         return [f"With another {attributes} it gives an answer that is in neither outcome list."]
-    among = "" if compared == len(present) else f" in the {compared} of {len(present)} copies that can be compared"
+    among = (
+        ""
+        if compared == len(present)
+        else f" in the {compared} of {len(present)} copies that can be compared"
+    )
     return [f"With another {attributes} the outcome is the same{among}."]
 
 
@@ -230,8 +254,13 @@ def _describe_change(attribute: str, all_of_it: Sequence[Counterfactual], schema
     values = _join(named if remaining <= 1 else [*named[:_NAMED], f"{remaining} other values"], "or")
     if not is_donated(changed[0], schema):
         return f"With {attribute} set to {values} and everything else the same it says {answers}{often}."
-    features = _join(_once(name for copy in changed for name in copy.values or ()), "and") or "its other features"
-    return f"With {features} as records with {attribute} {values} have them, and everything else the same, it says {answers}{often}."
+    features = (
+        _join(_once(name for copy in changed for name in copy.values or ()), "and") or "its other features"
+    )
+    return (
+        f"With {features} as records with {attribute} {values} have them, and everything else the same, "
+        f"it says {answers}{often}."
+    )
 
 
 def _once(texts: Iterable[str]) -> list[str]:

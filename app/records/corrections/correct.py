@@ -27,7 +27,8 @@ _REASONS = {
     "not_stored": "record {record} is not stored; a value that was never logged cannot be corrected",
     "erased": "record {record} was erased",
     "gone": "record {record} is gone: it is past its retention of {retention}",
-    "past_retention": "record {record} is not stored: it was never logged, or is gone, past its retention of {retention}",
+    "past_retention": "record {record} is not stored: it was never logged, or is gone, past its retention "
+    "of {retention}",
     "without_label": "record {record} has no label; log it as feedback",
     "other_content": "a correction of this id is stored already, with other content",
     "other_value": "old is {old}, stored is {stored}: nothing was changed",
@@ -38,7 +39,8 @@ _REASONS = {
 
 
 def read_corrections(body: bytes, charset: str | None, plan: IngestPlan) -> Sequence[Json]:
-    """Corrections of a body as they were sent; a line of a CSV, which has a charset, is a RecordRefused if it cannot be read.
+    """Corrections of a body as they were sent; a line of a CSV, which has a charset, is a RecordRefused if it
+    cannot be read.
 
     Raises:
         InvalidInput: the body as a whole cannot be read.
@@ -50,14 +52,21 @@ def read_corrections(body: bytes, charset: str | None, plan: IngestPlan) -> Sequ
     else:
         require_decodable(body)
         sent = decoded_json(body)
-        corrections = sent["corrections"] if isinstance(sent, dict) and sent.keys() == {"corrections"} else sent
+        corrections = (
+            sent["corrections"] if isinstance(sent, dict) and sent.keys() == {"corrections"} else sent
+        )
     if not isinstance(corrections, list) or not 1 <= len(corrections) <= MAX_RECORDS:
-        raise InvalidInput.of("corrections", f"must be a list of 1 to {MAX_RECORDS:,}, as the only member of the body or as the body")
+        raise InvalidInput.of(
+            "corrections",
+            f"must be a list of 1 to {MAX_RECORDS:,}, as the only member of the body or as the body",
+        )
     return corrections
 
 
 def correct(session: Session, sent: Sequence[Json], plan: IngestPlan, *, by: str) -> Receipt:
-    """Makes the corrections that can be made, one after the other; `accepted` counts these. The deployment is locked."""
+    """Makes the corrections that can be made, one after the other; `accepted` counts these. The deployment
+    is locked.
+    """
     checked, duplicate = Checked(sent=len(sent)), 0
     conflicts: list[RecordConflict] = []
     for index, members in enumerate(sent):
@@ -74,13 +83,17 @@ def correct(session: Session, sent: Sequence[Json], plan: IngestPlan, *, by: str
             retention=result.retention,
         )
         if result.outcome == "corrected":
-            (checked.labels if correction.what is Corrected.LABEL else checked.predictions).append(correction.new)
+            (checked.labels if correction.what is Corrected.LABEL else checked.predictions).append(
+                correction.new
+            )
         elif result.outcome == "duplicate":
             duplicate += 1
         elif result.outcome in ("other_content", "other_value"):
             conflicts.append(RecordConflict(index, correction.record_id, reason))
         else:
-            checked.rejections.append(Rejection(index, "new" if result.outcome == "unchanged" else "record", reason))
+            checked.rejections.append(
+                Rejection(index, "new" if result.outcome == "unchanged" else "record", reason)
+            )
     return Receipt(
         accepted=len(checked.labels) + len(checked.predictions),
         duplicate=duplicate,
@@ -91,11 +104,15 @@ def correct(session: Session, sent: Sequence[Json], plan: IngestPlan, *, by: str
     )
 
 
-def _read_line(header: Sequence[str], line: Sequence[str], plan: IngestPlan) -> Mapping[str, Json] | RecordRefused:
+def _read_line(
+    header: Sequence[str], line: Sequence[str], plan: IngestPlan
+) -> Mapping[str, Json] | RecordRefused:
     if len(line) != len(header):
         return RecordRefused("line", f"has {len(line)} values under {len(header)} columns")
     return {
-        _COLUMNS.get(name, name): parse_label(cell, is_text=name not in ("old", "new") or plan.target.lists_texts)
+        _COLUMNS.get(name, name): parse_label(
+            cell, is_text=name not in ("old", "new") or plan.target.lists_texts
+        )
         for name, cell in zip(header, line, strict=True)
     }
 

@@ -29,18 +29,21 @@ _CORRECT = text("""
                 FROM retention_policies WHERE deployment_no = :no) AS retention
         FROM (SELECT) one
         LEFT JOIN payload_keys k ON k.deployment_no = :no AND k.record_id = :record_id
-        LEFT JOIN payload_records r ON r.deployment_no = :no AND r.logged_at = k.logged_at AND r.record_no = k.record_no
+        LEFT JOIN payload_records r ON r.deployment_no = :no AND r.logged_at = k.logged_at
+            AND r.record_no = k.record_no
         LEFT JOIN feedback_records f ON f.deployment_no = :no AND f.feedback_id = :record_id
     ), chain AS (
         SELECT count(*) AS corrections, max(made_at) AS previous_at
         FROM corrections WHERE deployment_no = :no AND record_id = :record_id AND what = :what
     ), earlier AS (
-        SELECT record_id = :record_id AND what = :what AND reason = :reason AND coalesce(new, 'null') = CAST(:new AS jsonb) AS is_same
+        SELECT record_id = :record_id AND what = :what AND reason = :reason AND coalesce(new,
+            'null') = CAST(:new AS jsonb) AS is_same
         FROM (
             SELECT * FROM corrections WHERE deployment_no = :no AND id = :id
             UNION ALL
             (SELECT * FROM corrections
-             WHERE CAST(:id AS text) IS NULL AND deployment_no = :no AND record_id = :record_id AND what = :what
+             WHERE CAST(:id AS text) IS NULL AND deployment_no = :no AND record_id = :record_id
+                 AND what = :what
              ORDER BY number DESC LIMIT 1))
     ), judged AS (
         SELECT *, CASE
@@ -65,22 +68,28 @@ _CORRECT = text("""
         UPDATE payload_records r SET label = CASE WHEN r.label IS NOT NULL THEN due.new END,
             prediction = CASE WHEN r.label IS NULL OR due.new = 'null' THEN due.new ELSE r.prediction END
         FROM due
-        WHERE :what = 'prediction' AND r.deployment_no = :no AND r.logged_at = due.record_at AND r.record_no = due.record_no
+        WHERE :what = 'prediction' AND r.deployment_no = :no AND r.logged_at = due.record_at
+            AND r.record_no = due.record_no
     ), hour AS (
         INSERT INTO changed_hours (deployment_no, hour)
         SELECT :no, date_trunc('hour', logged_at, 'UTC') FROM due WHERE logged_at IS NOT NULL
     ), made AS (
-        INSERT INTO corrections (deployment_no, id, record_id, what, number, old, new, reason, made_by, previous_at, logged_at, usable_at)
-        SELECT :no, :id, :record_id, :what, corrections + 1, nullif(value, 'null'), nullif(new, 'null'), :reason, :by, previous_at,
+        INSERT INTO corrections (deployment_no, id, record_id, what, number, old, new, reason, made_by,
+            previous_at, logged_at, usable_at)
+        SELECT :no, :id, :record_id, :what, corrections + 1, nullif(value, 'null'), nullif(new, 'null'),
+            :reason, :by, previous_at,
                logged_at, usable_at
         FROM due
     )
     SELECT outcome, value, retention FROM judged
 """)
 _PAGE = text("""
-    SELECT no, id, record_id AS record, what, number, old, new, reason, made_by AS corrected_by, made_at AS corrected_at FROM corrections
-    WHERE deployment_no = :no AND record_id IS NOT NULL AND (CAST(:record AS text) IS NULL OR record_id = :record)
-      AND (CAST(:what AS text) IS NULL OR what = :what) AND (CAST(:since AS timestamptz) IS NULL OR made_at >= :since)
+    SELECT no, id, record_id AS record, what, number, old, new, reason, made_by AS corrected_by, made_at
+        AS corrected_at FROM corrections
+    WHERE deployment_no = :no AND record_id IS NOT NULL AND (CAST(:record AS text) IS NULL
+        OR record_id = :record)
+      AND (CAST(:what AS text) IS NULL OR what = :what) AND (CAST(:since AS timestamptz) IS NULL
+          OR made_at >= :since)
       AND (:after = 0 OR no < :after)
     ORDER BY no DESC LIMIT :limit
 """)
@@ -94,9 +103,11 @@ _COUNT = text("""
 
 
 def store_correction(session: Session, target: Target, correction: Correction, *, by: str) -> Row[Any]:
-    """Replaces the value, if nothing speaks against it; notes the hour as changed, and an audit event without a value.
+    """Replaces the value, if nothing speaks against it; notes the hour as changed, and an audit event without
+    a value.
 
-    Returns the outcome, the value that was stored, and for how long records are kept. The deployment is locked.
+    Returns the outcome, the value that was stored, and for how long records are kept. The deployment is
+    locked.
     """
     digest = digest_id(correction.record_id)
     values = asdict(correction) | {"old": Jsonb(correction.old), "new": Jsonb(correction.new)}
@@ -104,7 +115,14 @@ def store_correction(session: Session, target: Target, correction: Correction, *
     result = session.execute(_CORRECT, values).one()
     if result.outcome == "corrected":
         details = {"what": correction.what, "reason": correction.reason}
-        insert_event(session, actor=by, action="record.corrected", deployment_id=target.id, subject=digest.hex(), details=details)
+        insert_event(
+            session,
+            actor=by,
+            action="record.corrected",
+            deployment_id=target.id,
+            subject=digest.hex(),
+            details=details,
+        )
     return result
 
 
@@ -123,5 +141,7 @@ def page(
 
 
 def count_by_day(session: Session, deployment_no: int) -> Any:  # noqa: ANN401 - JSON
-    """Returns an object of numbers by kind for each day (UTC), the newest first; those of erased records are among them."""
+    """Returns an object of numbers by kind for each day (UTC), the newest first; those of erased records
+    are among them.
+    """
     return session.scalar(_COUNT, {"no": deployment_no})

@@ -47,7 +47,8 @@ _BODY = {
         },
         "text/csv": {
             "schema": _TEXT,
-            "example": "record_id,what,old,new,reason,correction_id\na-1,label,Risk,No Risk,Two applications were mixed up.,audit-1\n",
+            "example": "record_id,what,old,new,reason,correction_id\na-1,label,Risk,No Risk,Two "
+            "applications were mixed up.,audit-1\n",
         },
     },
 }
@@ -56,26 +57,37 @@ _BODY = {
 @router.post("", response_model=CorrectionReceipt, openapi_extra={"requestBody": _BODY})
 @takes("text/csv")
 async def correct_records(
-    request: Request, principal: Manager, services: ServicesIn, ingestion: IngestionIn, deployment_id: DeploymentId
+    request: Request,
+    principal: Manager,
+    services: ServicesIn,
+    ingestion: IngestionIn,
+    deployment_id: DeploymentId,
 ) -> CorrectionReceipt | Response:
-    """Corrects at most 10,000 labels and predictions, each with a reason; needs the role manage. The old values are kept.
+    """Corrects at most 10,000 labels and predictions, each with a reason; needs the role manage. The old
+    values are kept.
 
-    Without `old` the value is replaced whatever it is; a `new` of null takes it away. An `id` that is sent again with the same content is a
-    duplicate; without one, a correction that is equal to the newest one of its value is. If none was corrected or is a duplicate, the
-    answer is a problem that holds the receipt: 409 with a conflict (not `old` is stored, or the id has other content), else 422.
-    Evidence is counted again from the hours of the records on; figures of past checks stay, and say `corrected_since`.
+    Without `old` the value is replaced whatever it is; a `new` of null takes it away. An `id` that is sent
+    again with the same content is a duplicate; without one, a correction that is equal to the newest one
+    of its value is. If none was corrected or is a duplicate, the answer is a problem that holds the
+    receipt: 409 with a conflict (not `old` is stored, or the id has other content), else 422. Evidence is
+    counted again from the hours of the records on; figures of past checks stay, and say `corrected_since`.
     In CSV an empty `old` is not given.
     """
     plan = await ingestion.current_plan(deployment_id)
     if not principal.sees(plan.target.no):
         raise NotFound("deployment", deployment_id)  # the same words as for an id that does not exist
     kind = sent_type(request)
-    async with spooled(request, room=services.uploads, actor=principal.actor, max_bytes=MAX_BODY_BYTES) as file, services.turns:
+    async with (
+        spooled(request, room=services.uploads, actor=principal.actor, max_bytes=MAX_BODY_BYTES) as file,
+        services.turns,
+    ):
         receipt = await run_in_threadpool(_correct, services, plan, file.read(), kind, principal.actor)
     if receipt.accepted or receipt.duplicate:
         return CorrectionReceipt(**receipt_members(receipt, "corrected"))
     error = Conflict if receipt.conflicts else InvalidInput
-    return refuse_all(error, receipt, request.state.request_id, noun="correction", stored="corrected", conflicting="old")
+    return refuse_all(
+        error, receipt, request.state.request_id, noun="correction", stored="corrected", conflicting="old"
+    )
 
 
 @router.get("", dependencies=[READS_RECORDS])
@@ -88,8 +100,12 @@ def list_corrections(
     what: Corrected | None = None,
     since: Moment = None,
 ) -> CorrectionPage:
-    """Returns corrections, newest first, made at `since` or later. Those of erased records are not among them."""
-    return CorrectionPage.of(page(session, deployment.no, paging, record=record, what=what, since=in_utc("since", since)), paging)
+    """Returns corrections, newest first, made at `since` or later. Those of erased records are not among
+    them.
+    """
+    return CorrectionPage.of(
+        page(session, deployment.no, paging, record=record, what=what, since=in_utc("since", since)), paging
+    )
 
 
 @router.get("/counts")

@@ -49,7 +49,9 @@ class FeedbackRecordOut(Out):
             feedback,
             id=feedback.feedback_id,
             label=shown_value(feedback.label),
-            features=None if feedback.features is None else shown_value(name_cells(schema.features, feedback.features)),
+            features=None
+            if feedback.features is None
+            else shown_value(name_cells(schema.features, feedback.features)),
             meta=None if feedback.meta is None else shown_value(name_cells(schema.meta, feedback.meta)),
             prediction=shown_value(feedback.prediction),
         )

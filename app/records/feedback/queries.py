@@ -41,7 +41,13 @@ _WINDOW = """f.deployment_no = :no AND f.logged_at >= coalesce(CAST(:since AS ti
 
 
 def list_feedback(
-    session: Session, deployment_no: int, *, since: datetime | None, until: datetime | None, after: RecordPlace | None, limit: int
+    session: Session,
+    deployment_no: int,
+    *,
+    since: datetime | None,
+    until: datetime | None,
+    after: RecordPlace | None,
+    limit: int,
 ) -> list[StoredFeedback]:
     """Returns at most `limit` labels logged in [since, until), newest first, after that position."""
     values = {"no": deployment_no, "since": since, "until": until, "limit": limit}
@@ -60,6 +66,10 @@ def find_feedback(session: Session, deployment_no: int, feedback_id: str) -> Sto
     return None if row is None else StoredFeedback(**row)
 
 
-def count_feedback(session: Session, deployment_no: int, *, since: datetime | None, until: datetime | None) -> int:
+def count_feedback(
+    session: Session, deployment_no: int, *, since: datetime | None, until: datetime | None
+) -> int:
     query = f"SELECT count(*) FROM feedback_records f WHERE {_WINDOW}"  # noqa: S608 - constants
-    return int(session.execute(text(query), {"no": deployment_no, "since": since, "until": until}).scalar_one())
+    return int(
+        session.execute(text(query), {"no": deployment_no, "since": since, "until": until}).scalar_one()
+    )

@@ -16,7 +16,10 @@ from .bodies import FeedbackRecordOut, FeedbackRecordPage
 from .queries import count_feedback, find_feedback, list_feedback
 
 router = APIRouter(
-    prefix="/v1/deployments/{deployment_id}/feedback-records", tags=["records"], dependencies=[NEEDS_LOGGED], responses=answers(Conflict)
+    prefix="/v1/deployments/{deployment_id}/feedback-records",
+    tags=["records"],
+    dependencies=[NEEDS_LOGGED],
+    responses=answers(Conflict),
 )
 
 
@@ -31,9 +34,17 @@ def list_feedback_records(
     cursor: PlaceCursor = None,
     count: WithCount = False,
 ) -> FeedbackRecordPage:
-    """Returns ground-truth labels, `since` <= `logged_at` < `until`, newest first, each with the features of its record or its own."""
-    earliest, latest, after = in_utc("since", since), in_utc("until", until), read_place_cursor(cursor, RecordPlace)
-    records = list_feedback(session, deployment.no, since=earliest, until=latest, after=after, limit=limit + 1)
+    """Returns ground-truth labels, `since` <= `logged_at` < `until`, newest first, each with the features
+    of its record or its own.
+    """
+    earliest, latest, after = (
+        in_utc("since", since),
+        in_utc("until", until),
+        read_place_cursor(cursor, RecordPlace),
+    )
+    records = list_feedback(
+        session, deployment.no, since=earliest, until=latest, after=after, limit=limit + 1
+    )
     schemas = read_schemas(session, deployment.no)
     page = records[:limit]
     return FeedbackRecordPage(
@@ -44,7 +55,9 @@ def list_feedback_records(
 
 
 @router.get("/{record_id:path}", dependencies=[READS_RECORDS])
-def read_feedback_record(deployment: ReadableDeployment, session: SessionIn, record_id: RecordId) -> FeedbackRecordOut:
+def read_feedback_record(
+    deployment: ReadableDeployment, session: SessionIn, record_id: RecordId
+) -> FeedbackRecordOut:
     """Returns the ground-truth label of that id."""
     record = require_present(find_feedback(session, deployment.no, record_id), "feedback record", record_id)
     return FeedbackRecordOut.of(record, read_schemas(session, deployment.no)[record.schema_version])

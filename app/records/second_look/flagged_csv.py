@@ -31,7 +31,10 @@ def csv_header(schema: RecordSchema, *, is_raw: bool = False) -> list[str]:
     """
     columns = [column.name for column in (*schema.features, *schema.meta)]
     used = set(columns)
-    header = [take_free_name(used, "id", "record_id"), *(take_free_name(used, name) for name in _FLAG_COLUMNS)]
+    header = [
+        take_free_name(used, "id", "record_id"),
+        *(take_free_name(used, name) for name in _FLAG_COLUMNS),
+    ]
     names = [*header, *columns, take_free_name(used, "label", "observed_label")]
     return names if is_raw else list(map(harmless, names))
 
@@ -45,7 +48,9 @@ def csv_lines(rows: Iterable[Iterable[str]]) -> bytes:
 def csv_row(flagged: FlaggedPayload, schema: RecordSchema, *, is_raw: bool = False) -> list[str]:
     """Cells of one flag; a column that the record was logged without is empty."""
     flag = flagged.flag
-    values = name_cells(flagged.schema.features, flagged.features) | name_cells(flagged.schema.meta, flagged.meta)
+    values = name_cells(flagged.schema.features, flagged.features) | name_cells(
+        flagged.schema.meta, flagged.meta
+    )
     cells = [
         *(flag.logged_at.isoformat(), flag.attribute, flag.group, flag.kind, flag.direction),
         # In the spelling in which people write the label.

@@ -40,7 +40,10 @@ def wanted_flags(
     until: Moment = None,
     model_revision: Annotated[
         FilterText,
-        Query(description="What this revision of the model said when it was asked again. Left out: the deployment's present one."),
+        Query(
+            description="What this revision of the model said when it was asked again. Left out: the "
+            "deployment's present one."
+        ),
     ] = None,
 ) -> FlaggedFilter:
     return FlaggedFilter(
@@ -68,7 +71,8 @@ def list_flagged_records(
     after: Annotated[FlagPlace | None, Depends(read_flag_cursor)],
     limit: Limit = 100,
 ) -> FlaggedPage:
-    """Returns records whose outcome would, or would probably, differ with a reference value: largest gap of the scores first.
+    """Returns records whose outcome would, or would probably, differ with a reference value: largest gap of
+    the scores first.
 
     `since` <= `logged_at` < `until`. Checks flag records; each record and attribute is listed once.
     """
@@ -77,13 +81,19 @@ def list_flagged_records(
     page = flags.items[:limit]
     return FlaggedPage(
         model_revision=filters.model_revision,
-        flagged_records=[FlaggedOut.of(flagged.flag, names, record=RecordOut.of(flagged)) for flagged in page],
+        flagged_records=[
+            FlaggedOut.of(flagged.flag, names, record=RecordOut.of(flagged)) for flagged in page
+        ],
         next_cursor=encode_place(page[-1].place if flags.is_cut or len(flags.items) > limit else None),
         notes=[ONLY_DIRECT],
     )
 
 
-@router.get("/flagged-records.csv", response_class=CsvAnswer, dependencies=[READS_RECORDS, exported("flagged_records")])
+@router.get(
+    "/flagged-records.csv",
+    response_class=CsvAnswer,
+    dependencies=[READS_RECORDS, exported("flagged_records")],
+)
 def export_flagged_records(
     deployment: ReadableDeployment,
     session: SessionIn,
@@ -93,15 +103,20 @@ def export_flagged_records(
     *,
     raw: Raw = False,
 ) -> CsvAnswer:
-    """Returns the same list, whole, as CSV with an empty column `label`: fill it in and send it to `POST …/feedback-records`.
+    """Returns the same list, whole, as CSV with an empty column `label`: fill it in and send it to `POST
+    …/feedback-records`.
 
-    There, rows with an empty label are refused one by one, and the others stored. One request takes at most 10,000 rows. A text that
-    a spreadsheet would take for a formula has an apostrophe before it, unless `raw` is set; the id never has.
+    There, rows with an empty label are refused one by one, and the others stored. One request takes at
+    most 10,000 rows. A text that a spreadsheet would take for a formula has an apostrophe before it,
+    unless `raw` is set; the id never has.
     """
 
     def read(session: Session, after: FlagPlace | None, size: int) -> CsvPiece[FlaggedPayload, FlagPlace]:
         items = flagged_page(session, deployment.no, filters, after=after, limit=size).items
         return CsvPiece(items, items[-1].place if items else None)
 
-    header, write = csv_header(deployment.schema, is_raw=raw), partial(csv_row, schema=deployment.schema, is_raw=raw)
+    header, write = (
+        csv_header(deployment.schema, is_raw=raw),
+        partial(csv_row, schema=deployment.schema, is_raw=raw),
+    )
     return send_csv(services, session, f"{deployment.id}-flagged-records", header, write, read, limit=limit)

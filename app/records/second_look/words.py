@@ -46,17 +46,20 @@ class FlipTotal:
 def list_flip_totals(
     session: Session, deployment: Deployment, monitor: Monitor | None, check: CheckRun | None
 ) -> tuple[CheckRun | None, list[FlipTotal]]:
-    """Sentences such as `71 of 222 women were not rated No Risk, and would have been as men`, and their check.
+    """Sentences such as `71 of 222 women were not rated No Risk, and would have been as men`, and their
+    check.
 
-    The check is the given one, or the newest that succeeded. There is no sentence without copies, and none on an attribute that the model
-    does not see, whose copies change other columns.
+    The check is the given one, or the newest that succeeded. There is no sentence without copies, and none
+    on an attribute that the model does not see, whose copies change other columns.
     """
     if check is None:
         check = next(iter(checks.page(session, deployment.no, Paging(1), state=CheckState.SUCCEEDED)), None)
     if check is None or monitor is None or check.state is not CheckState.SUCCEEDED:
         return check, []
     names, features = GroupWords.of(monitor), {column.name for column in deployment.schema.features}
-    attributes = {attribute.feature: attribute for attribute in monitor.attributes if attribute.feature in features}
+    attributes = {
+        attribute.feature: attribute for attribute in monitor.attributes if attribute.feature in features
+    }
     totals = []
     for measurement in read_measurements(session, counted_check(session, check).origin.no, metrics=[FLIPS]):
         attribute = None if measurement.attribute is None else attributes.get(measurement.attribute)
@@ -68,21 +71,48 @@ def list_flip_totals(
         ):
             continue
         gained, records = measurement.details.counts.get("gained"), measurement.details.counts.get("n")
-        if gained is not None and records and measurement.group in {name_value(value) for value in attribute.monitored}:
+        if (
+            gained is not None
+            and records
+            and measurement.group in {name_value(value) for value in attribute.monitored}
+        ):
             sentence = _word_total(attribute, measurement.group, int(gained), int(records), names)
-            sentence += f" Caution: the flip rate {measurement.details.caution}." if "repeats" in measurement.details.counts else ""
-            query = {"check": check.id, "attribute": attribute.feature, "group": measurement.group, "changed": "gained"}
+            sentence += (
+                f" Caution: the flip rate {measurement.details.caution}."
+                if "repeats" in measurement.details.counts
+                else ""
+            )
+            query = {
+                "check": check.id,
+                "attribute": attribute.feature,
+                "group": measurement.group,
+                "changed": "gained",
+            }
             totals.append(FlipTotal(sentence=sentence, records=int(gained), query=query))
     return check, sorted(totals, key=lambda total: -total.records)[:MAX_SENTENCES]
 
 
-def _word_total(attribute: MonitoredAttribute, group: str, gained: int, records: int, names: GroupWords) -> str:
-    name, groups, change = names.names.favourable, names.subject(attribute.feature, group), _word_change(attribute, names)
+def _word_total(
+    attribute: MonitoredAttribute, group: str, gained: int, records: int, names: GroupWords
+) -> str:
+    name, groups, change = (
+        names.names.favourable,
+        names.subject(attribute.feature, group),
+        _word_change(attribute, names),
+    )
     if not gained:
-        not_so, so = ("got another outcome", "have got the favourable one") if name is None else (f"was not {name}", "have been")
+        not_so, so = (
+            ("got another outcome", "have got the favourable one")
+            if name is None
+            else (f"was not {name}", "have been")
+        )
         return f"Of {records:,} {groups}, none that {not_so} would {so} {change}."
     be = "was" if gained == 1 else "were"
-    not_so, so = ("did not get the favourable outcome", "have got it") if name is None else (f"{be} not {name}", "have been")
+    not_so, so = (
+        ("did not get the favourable outcome", "have got it")
+        if name is None
+        else (f"{be} not {name}", "have been")
+    )
     return f"{gained:,} of {records:,} {groups} {not_so}, and would {so} {change}."
 
 

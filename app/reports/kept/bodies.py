@@ -11,7 +11,15 @@ from ...alerts.rules.bodies import ChannelId
 from ...statistics.selections.category_schemes import MAX_MAPPINGS, MAX_VALUES, CategoryMapping
 from ...web.body import FromText, In, NextPageCursor, Out, PageOut, example
 from ...web.id_and_time import Timestamp
-from ..regulator.presets import Missing, PeriodSheet, ReportPreset, SheetPreset, SheetsWanted, ToolKind, choose_sheets
+from ..regulator.presets import (
+    Missing,
+    PeriodSheet,
+    ReportPreset,
+    SheetPreset,
+    SheetsWanted,
+    ToolKind,
+    choose_sheets,
+)
 from .queries import first_due
 from .schedules import KeptReport, KeptReportState, ReportRhythm, ReportSchedule, ScheduleContent
 
@@ -50,9 +58,13 @@ _Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class CategoriesIn(In):
-    """Categories of an attribute: `values` gives that of each value, or `weights` that of each column of probabilities; one of the two."""
+    """Categories of an attribute: `values` gives that of each value, or `weights` that of each column of
+    probabilities; one of the two.
+    """
 
-    model_config = example({"scheme": "eeo-1", "values": {"W": "White", "B": "Black or African American"}, "weights": {}})
+    model_config = example(
+        {"scheme": "eeo-1", "values": {"W": "White", "B": "Black or African American"}, "weights": {}}
+    )
 
     scheme: Literal["sex", "eeo-1", "bisg"] | None = None
     """Scheme that has the categories; null: any names."""
@@ -93,7 +105,9 @@ class WantedSheetsIn(In):
 
     def to_wanted(self) -> SheetsWanted:
         categories = [category.to_mapping(name) for name, category in self.categories.items()]
-        return self.read_as(SheetsWanted, sheets=choose_sheets(self.sheets, self.preset), categories=categories)
+        return self.read_as(
+            SheetsWanted, sheets=choose_sheets(self.sheets, self.preset), categories=categories
+        )
 
 
 class ReportScheduleIn(WantedSheetsIn):
@@ -113,7 +127,9 @@ class ReportScheduleIn(WantedSheetsIn):
     enabled: bool = True
 
     def to_content(self) -> ScheduleContent:
-        return self.read_as(ScheduleContent, wanted=self.to_wanted().to_json(), channels=sorted(set(self.channels)))
+        return self.read_as(
+            ScheduleContent, wanted=self.to_wanted().to_json(), channels=sorted(set(self.channels))
+        )
 
 
 class CategoriesOut(Out):
@@ -179,7 +195,14 @@ class ReportSchedulePage(PageOut):
 class KeptReportIn(WantedSheetsIn):
     """An order for a report that is made in the background and kept."""
 
-    model_config = example({"since": "2026-07-01T00:00:00Z", "until": "2026-10-01T00:00:00Z", "preset": "ugesp", "controls": ["income"]})
+    model_config = example(
+        {
+            "since": "2026-07-01T00:00:00Z",
+            "until": "2026-10-01T00:00:00Z",
+            "preset": "ugesp",
+            "controls": ["income"],
+        }
+    )
 
     since: Timestamp
     """Start of the period. ISO 8601 with an offset."""
@@ -245,7 +268,9 @@ class MissingPartOut(Out):
 
 
 class ReportPresetOut(Out):
-    """One rule: its sheets, what the deployment lacks for them, and what must accompany the report from elsewhere."""
+    """One rule: its sheets, what the deployment lacks for them, and what must accompany the report from
+    elsewhere.
+    """
 
     preset: ReportPreset
     title: str

@@ -13,10 +13,24 @@ from ...base.errors import Conflict, require_present
 from ...database.binary_rows import list_column_values, read_row
 from ...database.leased_rows import HeldRow, lease_row, write_held
 from ...database.paging import page_newest, page_oldest
-from ...database.tables import AlertChannelRow, KeptReportFileRow, KeptReportRow, ReportScheduleChannelRow, ReportScheduleRow
+from ...database.tables import (
+    AlertChannelRow,
+    KeptReportFileRow,
+    KeptReportRow,
+    ReportScheduleChannelRow,
+    ReportScheduleRow,
+)
 from ...domain.check import Span
 from ...domain.paging import Paging
-from .schedules import MAX_SCHEDULES, KeptReport, KeptReportState, ReportRhythm, ReportSchedule, ScheduleContent, periods_between
+from .schedules import (
+    MAX_SCHEDULES,
+    KeptReport,
+    KeptReportState,
+    ReportRhythm,
+    ReportSchedule,
+    ScheduleContent,
+    periods_between,
+)
 
 MOST_OPEN = 20
 """Max reports of a deployment that are requested and not made yet."""
@@ -27,7 +41,9 @@ LEASE = timedelta(minutes=10)
 _OPEN = (KeptReportState.QUEUED, KeptReportState.RUNNING)
 
 
-def request_report(session: Session, deployment_no: int, span: Span, sheets: Mapping[str, Any], *, by: str) -> KeptReport:
+def request_report(
+    session: Session, deployment_no: int, span: Span, sheets: Mapping[str, Any], *, by: str
+) -> KeptReport:
     """Queues a requested report, or returns a waiting equal one. The caller holds the deployment's lock."""
     is_open = (KeptReportRow.deployment_no == deployment_no, KeptReportRow.state.in_(_OPEN))
     waiting = session.scalars(select(KeptReportRow).where(*is_open)).all()
@@ -35,26 +51,41 @@ def request_report(session: Session, deployment_no: int, span: Span, sheets: Map
         if (row.span_start, row.span_end, row.wanted) == (span.start, span.end, sheets):
             return _report(row)
     if len(waiting) >= MOST_OPEN:
-        raise Conflict(f"{len(waiting)} reports of the deployment wait to be made. Ask for more once they are ready.")
+        raise Conflict(
+            f"{len(waiting)} reports of the deployment wait to be made. Ask for more once they are ready."
+        )
     times = {"span_start": span.start, "span_end": span.end}
-    queued = insert(KeptReportRow).values(deployment_no=deployment_no, **times, wanted=dict(sheets), created_by=by)
+    queued = insert(KeptReportRow).values(
+        deployment_no=deployment_no, **times, wanted=dict(sheets), created_by=by
+    )
     return _report(session.scalars(queued.returning(KeptReportRow)).one())
 
 
 def claim_report(session: Session, *, token: str) -> KeptReport | None:
     """Takes the next report for the holder of `token`, new for each call."""
     due = KeptReportRow.claimable_at <= func.now()
-    no = session.scalar(select(KeptReportRow.no).where(due).order_by(KeptReportRow.no).limit(1).with_for_update(skip_locked=True))
+    no = session.scalar(
+        select(KeptReportRow.no)
+        .where(due)
+        .order_by(KeptReportRow.no)
+        .limit(1)
+        .with_for_update(skip_locked=True)
+    )
     if no is None:
         return None
     lease_row(session, KeptReportRow, no, token=token, lease=LEASE, state=KeptReportState.RUNNING)
     return _report(session.get_one(KeptReportRow, no, populate_existing=True))
 
 
-def keep_report(session: Session, report: KeptReport, files: Mapping[str, bytes], *, seal: str, chain_head: str) -> KeptReport:
+def keep_report(
+    session: Session, report: KeptReport, files: Mapping[str, bytes], *, seal: str, chain_head: str
+) -> KeptReport:
     """Ends the report as ready. If it raises LeaseLost, roll everything back."""
     ended = _end(session, report, state=KeptReportState.READY, seal=seal, chain_head=chain_head, reason=None)
-    session.execute(insert(KeptReportFileRow), [{"report_no": report.no, "form": form, "content": file} for form, file in files.items()])
+    session.execute(
+        insert(KeptReportFileRow),
+        [{"report_no": report.no, "form": form, "content": file} for form, file in files.items()],
+    )
     return ended
 
 
@@ -70,7 +101,9 @@ def kept_page(session: Session, deployment_no: int, paging: Paging) -> list[Kept
 
 def get_kept(session: Session, deployment_no: int, report_id: str) -> KeptReport:
     """Returns the report, or raises NotFound."""
-    statement = select(KeptReportRow).where(KeptReportRow.deployment_no == deployment_no, KeptReportRow.id == report_id)
+    statement = select(KeptReportRow).where(
+        KeptReportRow.deployment_no == deployment_no, KeptReportRow.id == report_id
+    )
     row = session.scalars(statement).one_or_none()
     return _report(require_present(row, "kept report", report_id))
 
@@ -78,10 +111,16 @@ def get_kept(session: Session, deployment_no: int, report_id: str) -> KeptReport
 def read_kept_file(session: Session, report: KeptReport, form: str) -> bytes:
     """Returns the report in that form, or raises Conflict if it is not ready."""
     content = session.scalar(
-        select(KeptReportFileRow.content).where(KeptReportFileRow.report_no == report.no, KeptReportFileRow.form == form)
+        select(KeptReportFileRow.content).where(
+            KeptReportFileRow.report_no == report.no, KeptReportFileRow.form == form
+        )
     )
     if content is None:
-        why = f"it failed: {report.reason}" if report.state is KeptReportState.FAILED else f"it is {report.state.value}"
+        why = (
+            f"it failed: {report.reason}"
+            if report.state is KeptReportState.FAILED
+            else f"it is {report.state.value}"
+        )
         raise Conflict(f"Report {report.id} has no file, because {why}")
     return content
 
@@ -89,7 +128,12 @@ def read_kept_file(session: Session, report: KeptReport, form: str) -> bytes:
 def _end(session: Session, report: KeptReport, **values: Any) -> KeptReport:  # noqa: ANN401 - columns of the row
     if_lost = f"Report {report.id} is no longer this worker's: nothing was written."
     held = HeldRow(table=KeptReportRow, no=report.no, token=report.lease_token, if_lost=if_lost)
-    write_held(session, held, {"claimable_at": None, "lease_token": None, "finished_at": func.now(), **values}, KeptReportRow.no)
+    write_held(
+        session,
+        held,
+        {"claimable_at": None, "lease_token": None, "finished_at": func.now(), **values},
+        KeptReportRow.no,
+    )
     return _report(session.get_one(KeptReportRow, report.no, populate_existing=True))
 
 
@@ -103,7 +147,9 @@ def schedules_page(session: Session, deployment_no: int, paging: Paging) -> list
 
 
 def find_schedule(session: Session, deployment_no: int, schedule_id: str) -> ReportSchedule | None:
-    statement = _SELECT.where(ReportScheduleRow.deployment_no == deployment_no, ReportScheduleRow.id == schedule_id)
+    statement = _SELECT.where(
+        ReportScheduleRow.deployment_no == deployment_no, ReportScheduleRow.id == schedule_id
+    )
     return next(map(_schedule, session.execute(statement)), None)
 
 
@@ -112,7 +158,9 @@ def get_schedule(session: Session, deployment_no: int, schedule_id: str) -> Repo
     return require_present(find_schedule(session, deployment_no, schedule_id), "report schedule", schedule_id)
 
 
-def put_schedule(session: Session, deployment_no: int, schedule_id: str, content: ScheduleContent) -> ReportSchedule:
+def put_schedule(
+    session: Session, deployment_no: int, schedule_id: str, content: ScheduleContent
+) -> ReportSchedule:
     """Stores the schedule; its version grows only if the content differs. The channels must exist."""
     before = find_schedule(session, deployment_no, schedule_id)
     if before is not None and before.content == content:
@@ -120,22 +168,38 @@ def put_schedule(session: Session, deployment_no: int, schedule_id: str, content
     values = list_column_values(content)
     del values["channels"]
     if before is None:
-        of_deployment = select(func.count()).select_from(ReportScheduleRow).where(ReportScheduleRow.deployment_no == deployment_no)
+        of_deployment = (
+            select(func.count())
+            .select_from(ReportScheduleRow)
+            .where(ReportScheduleRow.deployment_no == deployment_no)
+        )
         if (session.scalar(of_deployment) or 0) >= MAX_SCHEDULES:
-            raise Conflict(f"The deployment has {MAX_SCHEDULES} report schedules, which is the maximum. Delete one, or change one of them.")
+            raise Conflict(
+                f"The deployment has {MAX_SCHEDULES} report schedules, which is the maximum. Delete one, or "
+                "change one of them."
+            )
         row = {"deployment_no": deployment_no, "id": schedule_id, "version": 1, "since": func.now(), **values}
         no = session.scalars(insert(ReportScheduleRow).values(row).returning(ReportScheduleRow.no)).one()
     else:
         no = before.no
         # Periods in which it was off, or had another rhythm, are not made up for.
-        restarts = content.rhythm is not before.content.rhythm or (content.enabled and not before.content.enabled)
-        values |= {"version": before.version + 1, "updated_at": func.now(), **({"since": func.now()} if restarts else {})}
+        restarts = content.rhythm is not before.content.rhythm or (
+            content.enabled and not before.content.enabled
+        )
+        values |= {
+            "version": before.version + 1,
+            "updated_at": func.now(),
+            **({"since": func.now()} if restarts else {}),
+        }
         session.execute(update(ReportScheduleRow).where(ReportScheduleRow.no == no).values(values))
 
     channel_nos = lock_channels(session, content.channels)
     session.execute(delete(ReportScheduleChannelRow).where(ReportScheduleChannelRow.schedule_no == no))
     if channel_nos:
-        session.execute(insert(ReportScheduleChannelRow), [{"schedule_no": no, "channel_no": channel_no} for channel_no in channel_nos])
+        session.execute(
+            insert(ReportScheduleChannelRow),
+            [{"schedule_no": no, "channel_no": channel_no} for channel_no in channel_nos],
+        )
     return get_schedule(session, deployment_no, schedule_id)
 
 
@@ -145,11 +209,19 @@ def delete_schedule(session: Session, schedule: ReportSchedule) -> None:
 
 
 def queue_due_reports(session: Session, *, settling: timedelta) -> int:
-    """Queues reports of periods that ended `settling` ago and have none, oldest first; concurrent calls queue nothing twice."""
+    """Queues reports of periods that ended `settling` ago and have none, oldest first; concurrent calls
+    queue nothing twice.
+    """
     now = session.execute(select(func.now())).scalar_one()
-    newest = select(func.max(KeptReportRow.span_end)).where(KeptReportRow.schedule_no == ReportScheduleRow.no).scalar_subquery()
+    newest = (
+        select(func.max(KeptReportRow.span_end))
+        .where(KeptReportRow.schedule_no == ReportScheduleRow.no)
+        .scalar_subquery()
+    )
     queued = 0
-    for row, made_until in session.execute(select(ReportScheduleRow, newest).where(ReportScheduleRow.enabled)).all():
+    for row, made_until in session.execute(
+        select(ReportScheduleRow, newest).where(ReportScheduleRow.enabled)
+    ).all():
         after = max(row.since, made_until or row.since)
         for span in periods_between(ReportRhythm(row.rhythm), after, now - settling):
             times = {"span_start": span.start, "span_end": span.end}
@@ -157,7 +229,10 @@ def queue_due_reports(session: Session, *, settling: timedelta) -> int:
                 insert_if_absent(KeptReportRow)
                 .values(deployment_no=row.deployment_no, schedule_no=row.no, schedule_id=row.id, **times)
                 .values(wanted=row.wanted, created_by="schedule")
-                .on_conflict_do_nothing(index_elements=["schedule_no", "span_end"], index_where=KeptReportRow.schedule_no.is_not(None))
+                .on_conflict_do_nothing(
+                    index_elements=["schedule_no", "span_end"],
+                    index_where=KeptReportRow.schedule_no.is_not(None),
+                )
             )
             queued += session.scalar(stored.returning(KeptReportRow.no)) is not None
     return queued
@@ -165,8 +240,12 @@ def queue_due_reports(session: Session, *, settling: timedelta) -> int:
 
 def channels_of_schedule(session: Session, schedule_no: int | None) -> list[int]:
     """Returns the schedule's channels, which cannot be deleted until the transaction ends."""
-    channels = select(AlertChannelRow.no).join(ReportScheduleChannelRow, ReportScheduleChannelRow.channel_no == AlertChannelRow.no)
-    statement = channels.where(ReportScheduleChannelRow.schedule_no == schedule_no).order_by(AlertChannelRow.no)
+    channels = select(AlertChannelRow.no).join(
+        ReportScheduleChannelRow, ReportScheduleChannelRow.channel_no == AlertChannelRow.no
+    )
+    statement = channels.where(ReportScheduleChannelRow.schedule_no == schedule_no).order_by(
+        AlertChannelRow.no
+    )
     return list(session.scalars(statement.with_for_update(read=True, key_share=True, of=AlertChannelRow)))
 
 
@@ -182,11 +261,15 @@ _SELECT: Select[ReportScheduleRow, Any] = select(
 
 def _schedule(result: Any) -> ReportSchedule:  # noqa: ANN401 - a result row of `_SELECT`
     row, channels = result
-    return read_row(ReportSchedule, row, content=read_row(ScheduleContent, row, channels=tuple(sorted(channels))))
+    return read_row(
+        ReportSchedule, row, content=read_row(ScheduleContent, row, channels=tuple(sorted(channels)))
+    )
 
 
 def first_due(schedule: ReportSchedule, after: datetime) -> datetime | None:
     """Returns the end of the first period after `after`; None of a schedule that is off."""
     if not schedule.content.enabled:
         return None
-    return next(periods_between(schedule.content.rhythm, max(after, schedule.since), after + timedelta(days=400))).end
+    return next(
+        periods_between(schedule.content.rhythm, max(after, schedule.since), after + timedelta(days=400))
+    ).end

@@ -26,7 +26,9 @@ class ReportRhythm(StrEnum):
 
     @property
     def months(self) -> int:
-        return {ReportRhythm.MONTHLY: 1, ReportRhythm.QUARTERLY: 3, ReportRhythm.YEARLY: _MONTHS_OF_YEAR}[self]
+        return {ReportRhythm.MONTHLY: 1, ReportRhythm.QUARTERLY: 3, ReportRhythm.YEARLY: _MONTHS_OF_YEAR}[
+            self
+        ]
 
 
 class KeptReportState(StrEnum):
@@ -65,7 +67,8 @@ class ReportSchedule:
 
 @frozen(kw_only=True)
 class KeptReport:
-    """One kept report. `seal` is that of its data, `chain_head` the last link of its chain; both None until it is ready.
+    """One kept report. `seal` is that of its data, `chain_head` the last link of its chain; both None until
+    it is ready.
 
     `schedule_id` is None where a person asked for it.
     """
@@ -89,7 +92,9 @@ class KeptReport:
 
 
 def periods_between(rhythm: ReportRhythm, after: datetime, until: datetime) -> Iterator[Span]:
-    """Yields the calendar periods, in UTC, that end later than `after` and not later than `until`, oldest first."""
+    """Yields the calendar periods, in UTC, that end later than `after` and not later than `until`, oldest
+    first.
+    """
     first = after.astimezone(UTC)
     month = (first.year * _MONTHS_OF_YEAR + first.month - 1) // rhythm.months * rhythm.months
     while (end := _find_month_start(month + rhythm.months)) <= until:

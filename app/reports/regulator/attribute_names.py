@@ -16,7 +16,10 @@ def split_name(name: str) -> frozenset[str]:
 
 def find_sex_and_race(features: Sequence[str]) -> tuple[str, str] | None:
     """Attributes named like sex and like race, if there is just one of each."""
-    candidates = [[feature for feature in features if not split_name(feature).isdisjoint(nouns)] for nouns in (SEX, RACE)]
+    candidates = [
+        [feature for feature in features if not split_name(feature).isdisjoint(nouns)]
+        for nouns in (SEX, RACE)
+    ]
     if any(len(names) != 1 for names in candidates) or candidates[0] == candidates[1]:
         return None
     return candidates[0][0], candidates[1][0]
@@ -30,4 +33,6 @@ def order_for_audit(features: Sequence[str], *, is_chosen: bool) -> tuple[str, .
     required = find_sex_and_race(features)
     if required is None:
         return tuple(features)
-    return (*required, *(feature for feature in features if feature not in required)) if is_chosen else required
+    return (
+        (*required, *(feature for feature in features if feature not in required)) if is_chosen else required
+    )

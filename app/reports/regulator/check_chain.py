@@ -1,7 +1,7 @@
 """Hash chain over the configuration and the checks of a period.
 
-Each link is the SHA-256 of the link before it and of one part: the configuration, then each check as queued, with window and
-measurements. A changed or deleted part breaks the chain at a link that names it.
+Each link is the SHA-256 of the link before it and of one part: the configuration, then each check as
+queued, with window and measurements. A changed or deleted part breaks the chain at a link that names it.
 """
 
 import hashlib
@@ -42,8 +42,13 @@ class Difference:
 
 def make_chain(session: Session, deployment: Deployment, span: Span) -> tuple[ChainLink, ...]:
     """Chain of the checks whose span ends in the period, and of the present configuration."""
-    digests = [(f"{CONFIGURATION}{name}", digest) for name, digest in digest_configuration(session, deployment.no).items()]
-    digests += [(f"check {check_id}", digest) for check_id, digest in digest_checks(session, deployment.no, span)]
+    digests = [
+        (f"{CONFIGURATION}{name}", digest)
+        for name, digest in digest_configuration(session, deployment.no).items()
+    ]
+    digests += [
+        (f"check {check_id}", digest) for check_id, digest in digest_checks(session, deployment.no, span)
+    ]
     return tuple(join_parts(digests))
 
 
@@ -63,7 +68,11 @@ def check_links(chain: Sequence[ChainLink]) -> Iterator[Difference]:
     """Yields the first link that does not follow from the one before it."""
     for link, computed in zip(chain, join_parts((link.part, link.digest) for link in chain), strict=True):
         if link != computed:
-            yield Difference(link.part, "its link does not follow from the link before it: the file was changed, or a link was removed")
+            yield Difference(
+                link.part,
+                "its link does not follow from the link before it: the file was changed, or a link was "
+                "removed",
+            )
             return
 
 

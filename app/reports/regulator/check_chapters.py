@@ -25,11 +25,14 @@ MOST_ROWS = 60
 """Max rows of a table for people; CSV and JSON have all."""
 
 FLIPS = (
-    "The model was asked again about copies in which the attribute is changed. Flips: share of outcomes that change. Gained: share that"
-    " becomes favourable; lost: share that stops being favourable. A group that gains more than it loses is at a disadvantage."
+    "The model was asked again about copies in which the attribute is changed. Flips: share of outcomes "
+    "that change. Gained: share that"
+    " becomes favourable; lost: share that stops being favourable. A group that gains more than it loses is "
+    "at a disadvantage."
 )
 ALTERNATIVES = (
-    "Before: outcomes as they were logged. After: outcomes as the deployment's mitigation gives them for the same records. Ratio: to the"
+    "Before: outcomes as they were logged. After: outcomes as the deployment's mitigation gives them for "
+    "the same records. Ratio: to the"
     " selection rate of the reference."
 )
 ACCURACY = "Accuracy of the outcomes, on records with a ground-truth label."
@@ -48,7 +51,13 @@ class FigureColumn:
 def evidence_blocks(sheet: Json) -> Iterator[Block]:
     rows = tuple((row["comparison"], row["limit"], row["words"]) for row in sheet["rows"][:MOST_ROWS])
     yield Paragraph("The state of every comparison when this report was made, whatever the period.")
-    yield ReportTable("Since when", ("Comparison", "Limit", "State"), rows, name_cut(sheet["rows"]).strip() or None, is_last_wide=True)
+    yield ReportTable(
+        "Since when",
+        ("Comparison", "Limit", "State"),
+        rows,
+        name_cut(sheet["rows"]).strip() or None,
+        is_last_wide=True,
+    )
 
 
 def alert_blocks(sheet: Json) -> Iterator[Block]:
@@ -80,7 +89,9 @@ def alternative_blocks(sheet: Json) -> Iterator[Block]:
         FigureColumn("disparate_impact_after", "Ratio after", _number_with_ends),
         FigureColumn("changed_rate", "Outcomes changed", format_share),
     )
-    yield from _tabulate_figures("Selection before and after mitigation", sheet["rows"], selections, ALTERNATIVES)
+    yield from _tabulate_figures(
+        "Selection before and after mitigation", sheet["rows"], selections, ALTERNATIVES
+    )
     accuracies = (
         FigureColumn("accuracy_before", "Accuracy before", format_share),
         FigureColumn("accuracy_after", "Accuracy after", format_share),
@@ -95,28 +106,43 @@ def format_share(row: Json) -> str:
 
 def name_cut(rows: Sequence[Any]) -> str:
     """Says that a table does not have all rows; empty if it has."""
-    return f" The first {MOST_ROWS} of {count(len(rows))} rows; CSV and JSON have all." if len(rows) > MOST_ROWS else ""
+    return (
+        f" The first {MOST_ROWS} of {count(len(rows))} rows; CSV and JSON have all."
+        if len(rows) > MOST_ROWS
+        else ""
+    )
 
 
 def _introduce(sheet: Json) -> Iterator[Block]:
     span = " to ".join(moment(datetime.fromisoformat(end)) for end in sheet["span"].split("/"))
-    yield Paragraph(f"Figures of check {sheet['check']}, the newest of the period that succeeded, of {span}; they are of its window alone.")
+    yield Paragraph(
+        f"Figures of check {sheet['check']}, the newest of the period that succeeded, of {span}; they are "
+        "of its window alone."
+    )
     absent = [row["reason"] for row in sheet["rows"] if row["value"] is None]
     if absent:
         reasons = "; ".join(map(str, dict.fromkeys(absent)))
-        yield Paragraph(f"{count(len(absent))} of {count(len(sheet['rows']))} figures have no value: {reasons}.")
+        yield Paragraph(
+            f"{count(len(absent))} of {count(len(sheet['rows']))} figures have no value: {reasons}."
+        )
 
 
-def _tabulate_figures(caption: str, rows: Sequence[Json], columns: Sequence[FigureColumn], note: str) -> Iterator[ReportTable]:
+def _tabulate_figures(
+    caption: str, rows: Sequence[Json], columns: Sequence[FigureColumn], note: str
+) -> Iterator[ReportTable]:
     """Yields a row for each group that has one of the figures. CSV and JSON also have pooled groups."""
     figures_of: dict[tuple[str, str], dict[str, Json]] = {}
     metrics = {column.metric for column in columns}
     for row in rows:
         if row["scope"] in _SHOWN and row["metric"] in metrics and row["value"] is not None:
-            figures_of.setdefault((row["attribute"] or ABSENT, row["group"] or _NO_GROUP), {})[row["metric"]] = row
+            figures_of.setdefault((row["attribute"] or ABSENT, row["group"] or _NO_GROUP), {})[
+                row["metric"]
+            ] = row
     cells = []
     for (attribute, group), figures in figures_of.items():
-        shown = (column.show(figures[column.metric]) if column.metric in figures else ABSENT for column in columns)
+        shown = (
+            column.show(figures[column.metric]) if column.metric in figures else ABSENT for column in columns
+        )
         cells.append((attribute, group, *shown, count(min(figure["records"] for figure in figures.values()))))
     if cells:
         names = ("Attribute", "Group", *(column.name for column in columns), "Records")

@@ -1,7 +1,8 @@
 """People of a period by category, and how strongly each logged column goes with them, from counts of the log.
 
-A category is a value of a categorical attribute, watched or not, or a monitor's group of a numeric one. A postcode can carry a difference
-although the model never sees the attribute. Strengths are corrected for chance.
+A category is a value of a categorical attribute, watched or not, or a monitor's group of a numeric one. A
+postcode can carry a difference although the model never sees the attribute. Strengths are corrected for
+chance.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +29,13 @@ from ...sources.stored.period_counts import count_combinations, sample_period
 from ...sources.stored.window_queries import WindowQuery, name_values
 from ...statistics.figure_values import Undefined
 from ...statistics.group_labels import MISSING, Codes, FloatArray, IntArray
-from ...statistics.selections.category_people import AttributeCategories, Control, CountedPeople, divide_numbers, has_many_numbers
+from ...statistics.selections.category_people import (
+    AttributeCategories,
+    Control,
+    CountedPeople,
+    divide_numbers,
+    has_many_numbers,
+)
 from ...statistics.selections.category_schemes import CategoryMapping
 from ...statistics.selections.probability_bounds import bound_categories
 from ..document import Json
@@ -57,7 +64,9 @@ class PeopleWanted:
     categories: tuple[CategoryMapping, ...]
 
 
-def read_people(reader: ArrowReader, deployment: Deployment, monitor: Monitor, span: Span, chosen: PeopleWanted) -> CountedPeople:
+def read_people(
+    reader: ArrowReader, deployment: Deployment, monitor: Monitor, span: Span, chosen: PeopleWanted
+) -> CountedPeople:
     """Counts the people of the period as the monitor reads them.
 
     Raises:
@@ -88,13 +97,20 @@ def read_people(reader: ArrowReader, deployment: Deployment, monitor: Monitor, s
         records,
         outcomes,
         tuple(
-            map_categories(categorise(attribute, columns[attribute.feature], values[attribute.feature], display), chosen.categories)
+            map_categories(
+                categorise(attribute, columns[attribute.feature], values[attribute.feature], display),
+                chosen.categories,
+            )
             for attribute in watched
         ),
         tuple(divide_control(columns[name], values[name], records) for name in chosen.controls),
         scores,
         reason,
-        tuple(bound_people(category, columns, values, records, outcomes) for category in chosen.categories if category.weights),
+        tuple(
+            bound_people(category, columns, values, records, outcomes)
+            for category in chosen.categories
+            if category.weights
+        ),
     )
 
 
@@ -114,24 +130,32 @@ def bound_people(
     for name in mapping.weights:
         probabilities = stored_cells(values[name], columns[name]).floats()
         if probabilities is None:
-            raise InvalidInput.of(f"categories.{mapping.attribute}", f"{name!r} holds values that are no numbers")
+            raise InvalidInput.of(
+                f"categories.{mapping.attribute}", f"{name!r} holds values that are no numbers"
+            )
         numbers.append(probabilities)
     assessed = outcomes != int(Outcome.UNCLASSIFIED)
     selected = outcomes[assessed] == int(Outcome.FAVOURABLE)
     return bound_categories(mapping, np.array(numbers)[:, assessed], records[assessed], selected)
 
 
-def map_categories(attribute: AttributeCategories, mappings: Sequence[CategoryMapping]) -> AttributeCategories:
+def map_categories(
+    attribute: AttributeCategories, mappings: Sequence[CategoryMapping]
+) -> AttributeCategories:
     """Applies the attribute's mapping, if any. A value that it does not name is unknown.
 
     A category of values with different roles in the monitor has no role.
     """
-    mapping = next((mapping for mapping in mappings if mapping.values and mapping.attribute == attribute.feature), None)
+    mapping = next(
+        (mapping for mapping in mappings if mapping.values and mapping.attribute == attribute.feature), None
+    )
     if mapping is None:
         return attribute
     named = [mapping.values.get(value) for value in attribute.values]
     labels = tuple(sorted({label for label in named if label is not None}))
-    codes = np.array([MISSING if name is None else labels.index(name) for name in named] + [MISSING], dtype=np.int64)
+    codes = np.array(
+        [MISSING if name is None else labels.index(name) for name in named] + [MISSING], dtype=np.int64
+    )
     roles = []
     for label in labels:
         of_label = {role for role, name in zip(attribute.roles, named, strict=True) if name == label}
@@ -140,7 +164,9 @@ def map_categories(attribute: AttributeCategories, mappings: Sequence[CategoryMa
     return AttributeCategories(attribute.feature, labels, tuple(roles), codes[attribute.codes], labels)
 
 
-def categorise(attribute: MonitoredAttribute, column: Column, values: pa.ChunkedArray, names: GroupWords) -> AttributeCategories:
+def categorise(
+    attribute: MonitoredAttribute, column: Column, values: pa.ChunkedArray, names: GroupWords
+) -> AttributeCategories:
     """Codes an attribute's categories.
 
     Raises:
@@ -151,12 +177,21 @@ def categorise(attribute: MonitoredAttribute, column: Column, values: pa.Chunked
         grouping = group_records(attribute, column, values)
         labels = [names.label(feature, group.label) for group in grouping.groups]
         group_labels = tuple(group.label for group in grouping.groups)
-        return AttributeCategories(feature, tuple(labels), tuple(group.role for group in grouping.groups), grouping.codes, group_labels)
+        return AttributeCategories(
+            feature,
+            tuple(labels),
+            tuple(group.role for group in grouping.groups),
+            grouping.codes,
+            group_labels,
+        )
     coded = stored_cells(values, column).coded()
     # An empty text is an unknown category, as in a file.
     filled = [value for value in coded.values if canonical(value).strip()]
     if len(filled) > MOST_CATEGORIES:
-        message = f"{feature} has {len(filled):,} different values where at most {MOST_CATEGORIES} categories are expected"
+        message = (
+            f"{feature} has {len(filled):,} different values where at most {MOST_CATEGORIES} "
+            "categories are expected"
+        )
         raise InvalidInput.of("attribute", message)
     groups = list_groups(attribute, column, filled)
     roles = dict(zip(map(name_value, filled), positions(groups, column, filled), strict=True))
@@ -164,7 +199,9 @@ def categorise(attribute: MonitoredAttribute, column: Column, values: pa.Chunked
     code_of = {label: no for no, label in enumerate(labels)}
     codes = coded.spread((code_of.get(name_value(value), MISSING) for value in coded.values), missing=MISSING)
     of_group = tuple(None if roles[label] == NEITHER else groups[roles[label]].role for label in labels)
-    return AttributeCategories(feature, tuple(names.label(feature, label) for label in labels), of_group, codes, tuple(labels))
+    return AttributeCategories(
+        feature, tuple(names.label(feature, label) for label in labels), of_group, codes, tuple(labels)
+    )
 
 
 def divide_control(column: Column, values: pa.ChunkedArray, records: IntArray) -> Control:
@@ -189,7 +226,10 @@ def choose_attributes(monitor: Monitor, names: Sequence[str]) -> tuple[str, ...]
     watched = tuple(attribute.feature for attribute in monitor.attributes if attribute.rule is None)
     for name in names:
         if name not in watched:
-            raise InvalidInput.of("attribute", f"{name!r} is no column that the monitor watches, which watches {quote_names(watched)}")
+            raise InvalidInput.of(
+                "attribute",
+                f"{name!r} is no column that the monitor watches, which watches {quote_names(watched)}",
+            )
     return tuple(name for name in watched if not names or name in names)
 
 
@@ -228,16 +268,26 @@ def indirect_sheet(
     compared = [read_column(column, values[column.name], is_sent=column.name in sent) for column in columns]
     outcomes = outcome_codes(table["outcome"], monitor.outcomes)
     # With outcomes of neither list missing, the others are the places 0 and 1.
-    selected = np.where(outcomes == int(Outcome.UNCLASSIFIED), MISSING, outcomes == int(Outcome.FAVOURABLE)).astype(np.int64)
+    selected = np.where(
+        outcomes == int(Outcome.UNCLASSIFIED), MISSING, outcomes == int(Outcome.FAVOURABLE)
+    ).astype(np.int64)
     with_outcome = {column.column.name: measure(column, selected) for column in compared}
     tables = []
     for watched in (attribute for attribute in monitor.attributes if attribute.feature in attributes):
         column = next(column for column in (*schema.features, *schema.meta) if column.name == watched.feature)
-        attribute = map_categories(categorise(watched, column, values[watched.feature], GroupWords.of(monitor)), categories)
+        attribute = map_categories(
+            categorise(watched, column, values[watched.feature], GroupWords.of(monitor)), categories
+        )
         rows = list(list_strengths(compared, attribute.codes, with_outcome))
         rows.sort(key=lambda row: (1.0 if row["strength"] is None else -row["strength"], row["column"]))
         tables.append({"attribute": watched.feature, "rows": rows})
-    return {"records": table.num_rows, "one_in": one_in, "limit": RECOMMENDED_ABOVE, "tables": tables, "reason": None}
+    return {
+        "records": table.num_rows,
+        "one_in": one_in,
+        "limit": RECOMMENDED_ABOVE,
+        "tables": tables,
+        "reason": None,
+    }
 
 
 def read_column(column: Column, values: pa.ChunkedArray, *, is_sent: bool) -> ComparedColumn:
@@ -247,15 +297,21 @@ def read_column(column: Column, values: pa.ChunkedArray, *, is_sent: bool) -> Co
         return ComparedColumn(column, numbers, is_sent)
     coded = cells.coded()
     if len(coded.values) > MOST_VALUES:
-        return ComparedColumn(column, Undefined(TOO_MANY_VALUES.format(found=len(coded.values), most=MOST_VALUES), 0), is_sent)
+        return ComparedColumn(
+            column, Undefined(TOO_MANY_VALUES.format(found=len(coded.values), most=MOST_VALUES), 0), is_sent
+        )
     return ComparedColumn(column, coded.codes, is_sent)
 
 
 def measure(column: ComparedColumn, codes: Codes) -> Strength | Undefined:
-    return column.values if isinstance(column.values, Undefined) else associate(codes, column.values).strength()
+    return (
+        column.values if isinstance(column.values, Undefined) else associate(codes, column.values).strength()
+    )
 
 
-def list_strengths(compared: Sequence[ComparedColumn], codes: Codes, with_outcome: Mapping[str, Strength | Undefined]) -> Iterator[Json]:
+def list_strengths(
+    compared: Sequence[ComparedColumn], codes: Codes, with_outcome: Mapping[str, Strength | Undefined]
+) -> Iterator[Json]:
     """Yields each column's association with `codes`; `reveals` if it is above 0.1 and above chance."""
     for column in compared:
         row: Json = {"column": column.column.name, "sent_to_model": column.is_sent}
@@ -264,7 +320,12 @@ def list_strengths(compared: Sequence[ComparedColumn], codes: Codes, with_outcom
             row |= {"strength": None, "chance_level": None, "reveals": None, "reason": strength.reason}
         else:
             reveals = strength.corrected > max(RECOMMENDED_ABOVE, strength.chance_level)
-            row |= {"strength": strength.corrected, "chance_level": strength.chance_level, "reveals": reveals, "reason": None}
+            row |= {
+                "strength": strength.corrected,
+                "chance_level": strength.chance_level,
+                "reveals": reveals,
+                "reason": None,
+            }
         row["outcome_strength"] = None if isinstance(outcome, Undefined) else outcome.corrected
         row["outcome_chance_level"] = None if isinstance(outcome, Undefined) else outcome.chance_level
         yield row

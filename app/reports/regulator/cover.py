@@ -10,14 +10,20 @@ from datetime import datetime
 from ...statistics.sentences.rounding import digits_apart
 from ..document import Fact, FirstPage, Json, Made, count
 
-NOT_OVER = "The period was not over when this report was made: records and checks that come later are not in it."
-SOURCE = "the log of the model's decisions in Evenhand: every record of the period, and the checks that ran on them"
+NOT_OVER = (
+    "The period was not over when this report was made: records and checks that come later are not in it."
+)
+SOURCE = (
+    "the log of the model's decisions in Evenhand: every record of the period, and the checks that ran "
+    "on them"
+)
 
 _MOST_REVISIONS = 4
 """Max model revisions that the cover names."""
 
 WINDOWS = (
-    "Verdict and groups of this page are those of the newest check of the period. The tables of people in the annex count every record of"
+    "Verdict and groups of this page are those of the newest check of the period. The tables of people in "
+    "the annex count every record of"
     " the period, as logged, so their figures for the same group may differ from these."
 )
 OF_PERIOD = "Counted over the whole period. The first page has the figures of the newest check alone."
@@ -31,28 +37,50 @@ def count_checks(data: Json) -> int:
 
 
 def extend_cover(first: FirstPage, data: Json, origin: Made) -> FirstPage:
-    facts = [replace(fact, name="Records of the check") if fact.name == "Population" else fact for fact in first.facts]
+    facts = [
+        replace(fact, name="Records of the check") if fact.name == "Population" else fact
+        for fact in first.facts
+    ]
     is_over = datetime.fromisoformat(data["period"]["end"]) <= origin.at
-    of_period = [caution for caution in (data["sheets"].get("ll144", {}).get("caution"), None if is_over else NOT_OVER) if caution]
+    of_period = [
+        caution
+        for caution in (data["sheets"].get("ll144", {}).get("caution"), None if is_over else NOT_OVER)
+        if caution
+    ]
     notes = first.notes if first.group is None else (WINDOWS, *first.notes)
     cautions = (*first.cautions, *of_period)
-    return replace(first, facts=(*list_cover_facts(data), *facts), cautions=cautions, notes=notes, windows=add_period(first, data))
+    return replace(
+        first,
+        facts=(*list_cover_facts(data), *facts),
+        cautions=cautions,
+        notes=notes,
+        windows=add_period(first, data),
+    )
 
 
 def list_cover_facts(data: Json) -> Iterator[Fact]:
     deployment, population = data["deployment"], data["population"]
     yield Fact("Purpose", deployment["purpose"] or "not stated in the deployment's settings")
     yield Fact("Owner", deployment["owner"] or "nobody is named in the deployment's settings")
-    named = [f"{revision['model_revision']} ({count(revision['records'])} records)" for revision in data["revisions"][:_MOST_REVISIONS]]
+    named = [
+        f"{revision['model_revision']} ({count(revision['records'])} records)"
+        for revision in data["revisions"][:_MOST_REVISIONS]
+    ]
     remaining = len(data["revisions"]) - len(named)
     revisions = ", ".join(named) + (f" and {remaining} more" if remaining > 0 else "")
     yield Fact("Model revisions", revisions or "none: no record was logged in the period")
     logged, counted, chosen = (count(population[name]) for name in ("logged", "in_report", "selected"))
-    yield Fact("Population", f"{logged} records logged in the period; {counted} in this report, {chosen} with a favourable outcome")
+    yield Fact(
+        "Population",
+        f"{logged} records logged in the period; {counted} in this report, {chosen} with a favourable "
+        "outcome",
+    )
     yield Fact("Not in the figures", "; ".join(list_left_out(population)) or "nobody that is known of")
     yield Fact("Source", SOURCE)
     yield Fact("Software", data["software"])
-    yield Fact("Hash chain", f"{data['chain_head']}, over {count(count_checks(data))} checks and the configuration")
+    yield Fact(
+        "Hash chain", f"{data['chain_head']}, over {count(count_checks(data))} checks and the configuration"
+    )
 
 
 def list_left_out(population: Json) -> Iterator[str]:
@@ -94,9 +122,16 @@ def add_period(first: FirstPage, data: Json) -> tuple[str, ...]:
 def _say_ratio(group: str, row: Json, name: str, against: str) -> str:
     """As few digits as show the figure on its side of 0.8, 1 and 1.25."""
     value, lower, upper = row[name], row[f"{name}_low"], row[f"{name}_high"]
-    digits = max(digits_apart(number, _MARKS, _HUNDREDTHS) for number in (value, lower, upper) if number is not None)
-    ends = "" if lower is None else f" ({lower:.{digits}f}{' and more' if upper is None else f'–{upper:.{digits}f}'})"
+    digits = max(
+        digits_apart(number, _MARKS, _HUNDREDTHS) for number in (value, lower, upper) if number is not None
+    )
+    ends = (
+        ""
+        if lower is None
+        else f" ({lower:.{digits}f}{' and more' if upper is None else f'–{upper:.{digits}f}'})"
+    )
     return (
-        f"Over the whole period, as logged: the rate of {group} ({count(row['applicants'])} records) is {value:.{digits}f} times"
+        f"Over the whole period, as logged: the rate of {group} ({count(row['applicants'])} records) is "
+        f"{value:.{digits}f} times"
         f" that of {against}{ends}."
     )

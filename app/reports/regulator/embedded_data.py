@@ -23,7 +23,10 @@ _CSV_MEMBERS = ("kind", "format", "deployment.id", "period.start", "period.end",
 _HEAD_BYTES = 64
 """Bytes of a PDF's stream that show whether it is the attached report."""
 
-NO_HASH = "has no hash of its own: it was made by an earlier version of Evenhand, or its end was cut off; verify the JSON of the report"
+NO_HASH = (
+    "has no hash of its own: it was made by an earlier version of Evenhand, or its end was cut off; "
+    "verify the JSON of the report"
+)
 
 
 def seal_html(html: bytes, content: bytes) -> bytes:
@@ -42,7 +45,9 @@ def seal_pdf(pdf: bytes) -> bytes:
 
 def seal_csv(rows: Iterable[Sequence[str]], report: Mapping[str, Any]) -> bytes:
     """Appends the report's members, its chain, and the hash of all before."""
-    members = [("report", "", "", path, str(reduce(getitem, path.split("."), report))) for path in _CSV_MEMBERS]
+    members = [
+        ("report", "", "", path, str(reduce(getitem, path.split("."), report))) for path in _CSV_MEMBERS
+    ]
     chain = [("chain", "", link["part"], "digest", link["digest"]) for link in report["chain"]]
     unsealed = csv_lines([*rows, *members, *chain])
     return unsealed + b"file,,,sha256," + _digest(unsealed) + b"\r\n"
@@ -70,7 +75,9 @@ def read_html(content: bytes) -> bytes:
     try:
         return zlib.decompress(base64.b64decode(match[1])) if match else _refuse("HTML")
     except (ValueError, zlib.error) as error:
-        raise InvalidInput.of("file", "carries a report that cannot be unpacked: the file was changed") from error
+        raise InvalidInput.of(
+            "file", "carries a report that cannot be unpacked: the file was changed"
+        ) from error
 
 
 def read_pdf(content: bytes, *, opening: bytes) -> bytes:

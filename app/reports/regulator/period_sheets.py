@@ -14,7 +14,12 @@ from ...domain.group_words import GroupWords
 from ...domain.monitor import Comparison, Monitor
 from ...evidence.words import name_figure, order_by_gravity, say_limit
 from ...statistics.group_labels import MISSING, cross
-from ...statistics.selections.category_people import CountedPeople, count_category, name_reference, reference_rows
+from ...statistics.selections.category_people import (
+    CountedPeople,
+    count_category,
+    name_reference,
+    reference_rows,
+)
 from ...statistics.selections.controls_sheet import controls_sheet
 from ...statistics.selections.four_fifths import ImpactTable
 from ...statistics.selections.lending_sheet import lending_sheet
@@ -36,7 +41,10 @@ NO_SCORED = "no record of the period has a score"
 
 def impact_sheet(people: CountedPeople, monitor: Monitor, features: Sequence[str]) -> Json:
     """Adverse-impact tables; rows of one attribute have the ratio to the monitor's reference, too."""
-    tables = [tabulate(people, comparison, people.is_assessed, people.is_selected) for comparison in comparisons_in(monitor, features)]
+    tables = [
+        tabulate(people, comparison, people.is_assessed, people.is_selected)
+        for comparison in comparisons_in(monitor, features)
+    ]
     unknown = _count_unknown(people, features, people.is_assessed)
     sheet = as_json(ImpactSheet(tuple(map(ImpactTable, tables)), unknown))
     for table, written in zip(tables, sheet["tables"], strict=True):
@@ -44,18 +52,27 @@ def impact_sheet(people: CountedPeople, monitor: Monitor, features: Sequence[str
     return sheet
 
 
-def audit_sheet(people: CountedPeople, features: Sequence[str], *, is_scoring: bool, listed: Mapping[str, Sequence[str]]) -> Json:
+def audit_sheet(
+    people: CountedPeople, features: Sequence[str], *, is_scoring: bool, listed: Mapping[str, Sequence[str]]
+) -> Json:
     """Sheet of Local Law 144: a table of each attribute, and one of all.
 
-    A table names the `listed` categories by attribute also where nobody is of them. A scoring tool selects everybody above the median
-    of the full sample, of unknown categories, too; a tie is not above.
+    A table names the `listed` categories by attribute also where nobody is of them. A scoring tool selects
+    everybody above the median of the full sample, of unknown categories, too; a tie is not above.
     """
     assessed, selected, median = people.is_assessed, people.is_selected, None
     if is_scoring:
         assessed = np.zeros(0, dtype=np.bool_) if people.scores is None else ~np.isnan(people.scores)
         if people.scores is None or not people.count(assessed):
             reason = people.no_scores if people.scores is None else NO_SCORED
-            return {"tables": [], "unknown": 0, "assessed": 0, "tool": "scoring", "median_score": None, "reason": reason}
+            return {
+                "tables": [],
+                "unknown": 0,
+                "assessed": 0,
+                "tool": "scoring",
+                "median_score": None,
+                "reason": reason,
+            }
         median = float(np.median(np.repeat(people.scores[assessed], people.records[assessed])))
         # NaN is above no number.
         selected = people.scores > median
@@ -76,7 +93,9 @@ def audit_sheet(people: CountedPeople, features: Sequence[str], *, is_scoring: b
 
 
 def _count_unknown(people: CountedPeople, features: Sequence[str], assessed: npt.NDArray[np.bool_]) -> int:
-    is_missing = np.logical_or.reduce([attribute.codes == MISSING for attribute in people.attributes if attribute.feature in features])
+    is_missing = np.logical_or.reduce(
+        [attribute.codes == MISSING for attribute in people.attributes if attribute.feature in features]
+    )
     return people.count(is_missing & assessed)
 
 
@@ -84,7 +103,9 @@ def _count_reference(people: CountedPeople, comparison: Comparison) -> Category 
     """None of combinations, and where there are no such people."""
     if comparison.is_together:
         return None
-    attribute = next(attribute for attribute in people.attributes if attribute.feature == comparison.features[0])
+    attribute = next(
+        attribute for attribute in people.attributes if attribute.feature == comparison.features[0]
+    )
     reference = count_category(people, name_reference(attribute), reference_rows(attribute))
     return reference if reference.applicants else None
 
@@ -93,7 +114,9 @@ def comparisons_in(monitor: Monitor, features: Sequence[str]) -> list[Comparison
     """Each attribute and the monitor's combinations, or else each pair of up to `MOST_PAIRED` attributes."""
     together = [intersection for intersection in monitor.intersections if set(intersection) <= set(features)]
     if not together and len(features) <= MOST_PAIRED:
-        together = [(first, second) for position, first in enumerate(features) for second in features[position + 1 :]]
+        together = [
+            (first, second) for position, first in enumerate(features) for second in features[position + 1 :]
+        ]
     return [Comparison((feature,)) for feature in features] + [Comparison(joined) for joined in together]
 
 
@@ -104,10 +127,16 @@ def audit_comparisons(features: Sequence[str]) -> list[Comparison]:
 
 
 def tabulate(
-    people: CountedPeople, comparison: Comparison, assessed: npt.NDArray[np.bool_], selected: npt.NDArray[np.bool_]
+    people: CountedPeople,
+    comparison: Comparison,
+    assessed: npt.NDArray[np.bool_],
+    selected: npt.NDArray[np.bool_],
 ) -> CategoryTable:
     """`assessed` and `selected` are per row of `people`."""
-    members = [next(attribute for attribute in people.attributes if attribute.feature == feature) for feature in comparison.features]
+    members = [
+        next(attribute for attribute in people.attributes if attribute.feature == feature)
+        for feature in comparison.features
+    ]
     sizes = [len(member.labels) for member in members]
     codes = np.asarray(cross([member.codes for member in members], sizes), dtype=np.int64)
     is_known = (codes != MISSING) & assessed
@@ -120,7 +149,9 @@ def tabulate(
     categories = []
     for position in np.flatnonzero(applicants).tolist():
         codes_of_members = np.unravel_index(position, sizes)
-        names = tuple(member.labels[int(code)] for member, code in zip(members, codes_of_members, strict=True))
+        names = tuple(
+            member.labels[int(code)] for member, code in zip(members, codes_of_members, strict=True)
+        )
         categories.append(Category(names, int(applicants[position]), int(chosen[position])))
     return CategoryTable(comparison, tuple(categories), people.count(assessed & ~is_known))
 
@@ -170,22 +201,30 @@ def make_sheet(name: PeriodSheet, sheet_parts: SheetParts) -> Json:
 
 
 def _audit_of_period(sheet_parts: SheetParts) -> Json:
-    required, span = order_for_audit(sheet_parts.features, is_chosen=bool(sheet_parts.wanted.attributes)), sheet_parts.source.span
+    required, span = (
+        order_for_audit(sheet_parts.features, is_chosen=bool(sheet_parts.wanted.attributes)),
+        sheet_parts.source.span,
+    )
     mapped = {category.attribute for category in sheet_parts.wanted.categories if category.values}
     names = GroupWords.of(sheet_parts.monitor)
     listed = {
         attribute.feature: [
-            names.label(attribute.feature, name_value(value)) for value in (*attribute.monitored, *(attribute.reference or ()))
+            names.label(attribute.feature, name_value(value))
+            for value in (*attribute.monitored, *(attribute.reference or ()))
         ]
         for attribute in sheet_parts.monitor.attributes
         if attribute.feature not in mapped
     }
-    sheet = audit_sheet(sheet_parts.people, required, is_scoring=sheet_parts.wanted.tool is ToolKind.SCORING, listed=listed)
+    sheet = audit_sheet(
+        sheet_parts.people, required, is_scoring=sheet_parts.wanted.tool is ToolKind.SCORING, listed=listed
+    )
     return {
         **sheet,
         "not_asked_for": [feature for feature in sheet_parts.features if feature not in required],
         "data": AUDITED_DATA.format(start=f"{span.start:%Y-%m-%d %H:%M}", end=f"{span.end:%Y-%m-%d %H:%M}"),
-        "caution": LONGER_THAN_A_YEAR.format(days=(span.end - span.start).days) if is_longer_than_a_year(span) else None,
+        "caution": LONGER_THAN_A_YEAR.format(days=(span.end - span.start).days)
+        if is_longer_than_a_year(span)
+        else None,
     }
 
 
@@ -194,25 +233,38 @@ def is_longer_than_a_year(span: Span) -> bool:
     start = span.start
     # From 29 February to the next 1 March.
     is_leap_day = (start.month, start.day) == (2, 29)
-    return span.end > (start.replace(year=start.year + 1, month=3, day=1) if is_leap_day else start.replace(year=start.year + 1))
+    return span.end > (
+        start.replace(year=start.year + 1, month=3, day=1)
+        if is_leap_day
+        else start.replace(year=start.year + 1)
+    )
 
 
 UNEQUALLY_SAMPLED = (
-    "records of the period are of different shares of the traffic, and these tables would count each record once;"
+    "records of the period are of different shares of the traffic, and these tables would count each record "
+    "once;"
     " choose a period in which one share was logged"
 )
 AUDITED_DATA = (
-    "Data: every decision of the tool that is in the log and lies between {start} and {end} UTC; the log may begin later or end earlier."
-    " The rule asks for an audit that is at most one year old when the tool is used, and for the source and the period of its data."
+    "Data: every decision of the tool that is in the log and lies between {start} and {end} UTC; the log "
+    "may begin later or end earlier."
+    " The rule asks for an audit that is at most one year old when the tool is used, and for the source and "
+    "the period of its data."
 )
 LONGER_THAN_A_YEAR = (
-    "The period is longer than one year ({days:,} days), so that its oldest decisions are older than an audit under this rule may be."
+    "The period is longer than one year ({days:,} days), so that its oldest decisions are older than an "
+    "audit under this rule may be."
     " Choose a period of at most one year."
 )
 FLIPS = frozenset({"flip_rate"})
 ALTERNATIVES = frozenset(
     {
-        *("selection_rate_before", "selection_rate_after", "disparate_impact_before", "disparate_impact_after"),
+        *(
+            "selection_rate_before",
+            "selection_rate_after",
+            "disparate_impact_before",
+            "disparate_impact_after",
+        ),
         *("accuracy_before", "accuracy_after", "accuracy_change", "changed_rate"),
     }
 )
@@ -270,5 +322,11 @@ def _share_parts(measurement: Measurement) -> dict[str, float | None]:
         return {}
     counts = measurement.details.counts
     total, repeats = counts.get("weight", counts.get("n")), counts.get("repeats") or 1
-    directions = {name: (counts.get(f"{name}_weight", counts.get(name)), counts.get(f"repeats_{name}") or 0) for name in ("gained", "lost")}
-    return {name: None if count is None or not total else count / total - again / repeats for name, (count, again) in directions.items()}
+    directions = {
+        name: (counts.get(f"{name}_weight", counts.get(name)), counts.get(f"repeats_{name}") or 0)
+        for name in ("gained", "lost")
+    }
+    return {
+        name: None if count is None or not total else count / total - again / repeats
+        for name, (count, again) in directions.items()
+    }

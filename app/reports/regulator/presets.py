@@ -19,7 +19,9 @@ from .attribute_names import RACE, SEX, split_name
 
 
 class PeriodSheet(StrEnum):
-    """Sheets of a report on a period, in the order of its chapters: hazards, measures, evaluation, treatment."""
+    """Sheets of a report on a period, in the order of its chapters: hazards, measures, evaluation,
+    treatment.
+    """
 
     ADVERSE_IMPACT = "adverse_impact"
     LL144 = "ll144"
@@ -82,7 +84,8 @@ class ReportPreset(StrEnum):
 class SheetPreset:
     """Sheets of a rule, and its needs. `attributes` are words of attribute names.
 
-    `needs_owner` asks for the purpose, too. Records must be kept `least_months`. `schemes` are those whose categories the rule names.
+    `needs_owner` asks for the purpose, too. Records must be kept `least_months`. `schemes` are those whose
+    categories the rule names.
     """
 
     title: str
@@ -125,7 +128,13 @@ PRESETS = {
     ),
     ReportPreset.LENDING: SheetPreset(
         title="Fair lending practice",
-        sheets=(PeriodSheet.LENDING, PeriodSheet.PROBABILISTIC, PeriodSheet.CONTROLS, PeriodSheet.ALTERNATIVE, *ALWAYS),
+        sheets=(
+            PeriodSheet.LENDING,
+            PeriodSheet.PROBABILISTIC,
+            PeriodSheet.CONTROLS,
+            PeriodSheet.ALTERNATIVE,
+            *ALWAYS,
+        ),
         attributes={"sex": SEX, "race or ethnicity": RACE, "age": ("age",)},
         needs_scores=True,
         needs_controls=True,
@@ -142,7 +151,12 @@ PRESETS = {
     ReportPreset.INSURANCE_CO: SheetPreset(
         title="Colorado, insurance",
         sheets=(
-            *(PeriodSheet.LENDING, PeriodSheet.PROBABILISTIC, PeriodSheet.CONTROLS, PeriodSheet.INDIRECT_BIAS),
+            *(
+                PeriodSheet.LENDING,
+                PeriodSheet.PROBABILISTIC,
+                PeriodSheet.CONTROLS,
+                PeriodSheet.INDIRECT_BIAS,
+            ),
             *(PeriodSheet.ALTERNATIVE, *ALWAYS),
         ),
         attributes={"race or ethnicity": RACE},
@@ -164,7 +178,9 @@ def choose_sheets(names: Sequence[str], preset: str | None) -> tuple[PeriodSheet
         raise InvalidInput.of("preset", f"must be one of {', '.join(ReportPreset)}, found {preset!r:.100}")
     for name in names:
         if name != "all" and name not in list(PeriodSheet):
-            raise InvalidInput.of("sheets", f"must be all or one of {', '.join(PeriodSheet)}, found {name!r:.100}")
+            raise InvalidInput.of(
+                "sheets", f"must be all or one of {', '.join(PeriodSheet)}, found {name!r:.100}"
+            )
     if names and "all" not in names:
         return tuple(sheet for sheet in PeriodSheet if sheet in names)
     if names or preset is None:
@@ -183,33 +199,61 @@ def find_missing(
     """Yields what the deployment lacks. Attributes are recognised by their names, which may mislead."""
     sheet_preset = PRESETS[preset]
     if monitor is None:
-        yield Missing("a fairness monitor", "Set a monitor: it says which outcomes are favourable and which groups are compared.", True)
+        yield Missing(
+            "a fairness monitor",
+            "Set a monitor: it says which outcomes are favourable and which groups are compared.",
+            True,
+        )
         return
-    watched = {noun for attribute in monitor.attributes if attribute.rule is None for noun in split_name(attribute.feature)}
+    watched = {
+        noun
+        for attribute in monitor.attributes
+        if attribute.rule is None
+        for noun in split_name(attribute.feature)
+    }
     for name, nouns in sheet_preset.attributes.items():
         if watched.isdisjoint(nouns):
             next_step = (
-                f"Add a column for {name} to the monitor's attributes. If the monitor watches such a column under another name, ignore this"
+                f"Add a column for {name} to the monitor's attributes. If the monitor watches such a column "
+                "under another name, ignore this"
                 " line: columns are recognised by their names alone."
             )
             yield Missing(f"an attribute that is named like {name}", next_step, False)
     yield from find_unnamed_categories(sheet_preset, monitor, {category.attribute for category in categories})
-    if PeriodSheet.LENDING in sheet_preset.sheets and sheet_preset.needs_scores and deployment.outputs.probability is None:
-        next_step = "Name the column of the probability in the deployment's outputs: gaps in scores stay empty without it."
+    if (
+        PeriodSheet.LENDING in sheet_preset.sheets
+        and sheet_preset.needs_scores
+        and deployment.outputs.probability is None
+    ):
+        next_step = (
+            "Name the column of the probability in the deployment's outputs: gaps in scores stay "
+            "empty without it."
+        )
         yield Missing("a score", next_step, True)
     if sheet_preset.needs_controls and not controls and monitor.strata is None:
-        next_step = "Choose columns that decisions may lawfully depend on as controls, or set the monitor's strata."
+        next_step = (
+            "Choose columns that decisions may lawfully depend on as controls, or set the monitor's strata."
+        )
         yield Missing("controls", next_step, True)
     if sheet_preset.needs_owner and deployment.owner is None:
         yield Missing("an owner of the model", "Name the owner in the deployment's settings.", False)
     if sheet_preset.needs_owner and deployment.purpose is None:
-        yield Missing("the purpose of the model", "State the purpose in the deployment's settings: the cover shows it.", False)
+        yield Missing(
+            "the purpose of the model",
+            "State the purpose in the deployment's settings: the cover shows it.",
+            False,
+        )
     if retention.records_months is not None and retention.records_months < sheet_preset.least_months:
-        what = f"records that are kept for {sheet_preset.least_months} months: they are erased after {retention.records_months}"
+        what = (
+            f"records that are kept for {sheet_preset.least_months} months: they are erased after "
+            f"{retention.records_months}"
+        )
         yield Missing(what, "Set a longer time in the deployment's retention.", False)
 
 
-def find_unnamed_categories(sheet_preset: SheetPreset, monitor: Monitor, mapped: Collection[str]) -> Iterator[Missing]:
+def find_unnamed_categories(
+    sheet_preset: SheetPreset, monitor: Monitor, mapped: Collection[str]
+) -> Iterator[Missing]:
     """Yields groups not called as the rule calls its categories, but for `mapped` attributes."""
     display = GroupWords.of(monitor)
     for name, scheme in sheet_preset.schemes.items():
@@ -220,13 +264,23 @@ def find_unnamed_categories(sheet_preset: SheetPreset, monitor: Monitor, mapped:
                 or split_name(attribute.feature).isdisjoint(sheet_preset.attributes[name])
             ):
                 continue
-            values = [value for value in (*attribute.monitored, *(attribute.reference or ())) if not isinstance(value, Range)]
+            values = [
+                value
+                for value in (*attribute.monitored, *(attribute.reference or ()))
+                if not isinstance(value, Range)
+            ]
             shown = dict.fromkeys(display.label(attribute.feature, name_value(value)) for value in values)
             scheme_names = {category.casefold() for category in SCHEMES[scheme]}
             unnamed = [label for label in shown if label.casefold() not in scheme_names]
             if unnamed:
                 names, categories = ", ".join(unnamed), ", ".join(SCHEMES[scheme])
                 what = (
-                    f"groups of {attribute.feature} named as the rule names its categories ({categories}): the monitor calls them {names}"
+                    f"groups of {attribute.feature} named as the rule names its categories "
+                    f"({categories}): the monitor calls them {names}"
                 )
-                yield Missing(what, "Map their values to the categories where you make the report, or give the groups their names.", False)
+                yield Missing(
+                    what,
+                    "Map their values to the categories where you make the report, or give the groups their "
+                    "names.",
+                    False,
+                )

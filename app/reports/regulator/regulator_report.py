@@ -67,7 +67,8 @@ class ReadContent:
             return write_csv(report)
         document = Document(
             title=cover.title,
-            subtitle=cover.subtitle + (f" · {PRESETS[ReportPreset(report['preset'])].title}" if report["preset"] else ""),
+            subtitle=cover.subtitle
+            + (f" · {PRESETS[ReportPreset(report['preset'])].title}" if report["preset"] else ""),
             made=self.made,
             first=cover.first and extend_cover(cover.first, report, self.made),
             second=cover.second,
@@ -75,16 +76,33 @@ class ReadContent:
             attachments=(
                 *cover.attachments,
                 Attachment(
-                    name="report.json", media_type="application/json", description="All figures, and the hash chain", content=content
+                    name="report.json",
+                    media_type="application/json",
+                    description="All figures, and the hash chain",
+                    content=content,
                 ),
-                Attachment(name="report.csv", media_type="text/csv", description="All figures of the sheets", content=write_csv(report)),
+                Attachment(
+                    name="report.csv",
+                    media_type="text/csv",
+                    description="All figures of the sheets",
+                    content=write_csv(report),
+                ),
             ),
         )
-        return seal_pdf(as_pdf(document)) if form is ReportForm.PDF else seal_html(as_html(document).encode(), content)
+        return (
+            seal_pdf(as_pdf(document))
+            if form is ReportForm.PDF
+            else seal_html(as_html(document).encode(), content)
+        )
 
 
 def make_regulator_report(
-    database: Database, deployment: Deployment, span: Span, query: SheetsWanted, origin: Made, form: ReportForm
+    database: Database,
+    deployment: Deployment,
+    span: Span,
+    query: SheetsWanted,
+    origin: Made,
+    form: ReportForm,
 ) -> bytes:
     """Returns the file.
 
@@ -94,11 +112,19 @@ def make_regulator_report(
         Unavailable: the database does not answer.
     """
     # Written after the transaction: drawing takes seconds.
-    return read_content(database, deployment, span, query, origin, has_cover=form in {ReportForm.HTML, ReportForm.PDF}).write(form)
+    return read_content(
+        database, deployment, span, query, origin, has_cover=form in {ReportForm.HTML, ReportForm.PDF}
+    ).write(form)
 
 
 def read_content(
-    database: Database, deployment: Deployment, span: Span, query: SheetsWanted, origin: Made, *, has_cover: bool
+    database: Database,
+    deployment: Deployment,
+    span: Span,
+    query: SheetsWanted,
+    origin: Made,
+    *,
+    has_cover: bool,
 ) -> ReadContent:
     """Reads everything in one transaction.
 
@@ -111,12 +137,22 @@ def read_content(
         report = data | {"missing": [], "elsewhere": []}
         if query.preset is not None:
             preset = ReportPreset(query.preset)
-            monitor, retention = find_monitor(session, deployment.no), read_retention_policy(session, deployment.no)
-            missing = find_missing(preset, deployment, monitor, tuple(data["controls"]), retention, query.categories)
-            report |= {"missing": [asdict(lack) for lack in missing], "elsewhere": list(PRESETS[preset].elsewhere)}
+            monitor, retention = (
+                find_monitor(session, deployment.no),
+                read_retention_policy(session, deployment.no),
+            )
+            missing = find_missing(
+                preset, deployment, monitor, tuple(data["controls"]), retention, query.categories
+            )
+            report |= {
+                "missing": [asdict(lack) for lack in missing],
+                "elsewhere": list(PRESETS[preset].elsewhere),
+            }
         # Who made it when is not under the seal.
         report |= {"seal": digest_json(report), "made": {"at": origin.at.isoformat(), "by": origin.by}}
-        return ReadContent(report, make_document(session, deployment, span, origin) if has_cover else None, origin)
+        return ReadContent(
+            report, make_document(session, deployment, span, origin) if has_cover else None, origin
+        )
 
 
 def write_json(report: Json) -> bytes:
@@ -131,7 +167,10 @@ def write_csv(report: Json) -> bytes:
     """
     rows: list[Sequence[str]] = [("sheet", "attribute", "category", "figure", "value")]
     for sheet, content in (("population", report["population"]), *report["sheets"].items()):
-        rows += [[harmless(cell) if read_number(cell) is None else cell for cell in row] for row in flatten_sheet(sheet, content)]
+        rows += [
+            [harmless(cell) if read_number(cell) is None else cell for cell in row]
+            for row in flatten_sheet(sheet, content)
+        ]
     return seal_csv(rows, report)
 
 
@@ -144,9 +183,13 @@ def flatten_sheet(sheet: str, content: Json) -> Iterator[tuple[str, str, str, st
                         for row in member_value:
                             title = "category" if "category" in row else "column"
                             figures = {figure: value for figure, value in row.items() if figure != title}
-                            yield from ((sheet, table["attribute"], row[title], *leaf) for leaf in _leaves(figures))
+                            yield from (
+                                (sheet, table["attribute"], row[title], *leaf) for leaf in _leaves(figures)
+                            )
                     elif member != "attribute":
-                        yield from ((sheet, table["attribute"], "", *leaf) for leaf in _leaves(member_value, member))
+                        yield from (
+                            (sheet, table["attribute"], "", *leaf) for leaf in _leaves(member_value, member)
+                        )
         else:
             yield from ((sheet, "", "", *leaf) for leaf in _leaves(value, name))
 
@@ -201,25 +244,40 @@ def make_next_report(database: Database, sealer: Sealer, *, token: str) -> bool:
         if content is None:
             ended = fail_report(session, report, reason=reason)
         else:
-            ended = keep_report(session, report, files, seal=content.report["seal"], chain_head=content.report["chain_head"])
+            ended = keep_report(
+                session, report, files, seal=content.report["seal"], chain_head=content.report["chain_head"]
+            )
         announce_report(session, deployment, ended)
     return True
 
 
 def announce_report(session: Session, deployment: Deployment, report: KeptReport) -> None:
     """Queues a message on each channel of the schedule, in the transaction that ends the report."""
-    schedule = None if report.schedule_id is None else find_schedule(session, deployment.no, report.schedule_id)
+    schedule = (
+        None if report.schedule_id is None else find_schedule(session, deployment.no, report.schedule_id)
+    )
     if schedule is None or schedule.no != report.schedule_no:
         return
     now = current_time(session)
-    message = report_message(report, deployment_id=deployment.id, deployment_name=deployment.name, name=schedule.content.name, now=now)
+    message = report_message(
+        report,
+        deployment_id=deployment.id,
+        deployment_name=deployment.name,
+        name=schedule.content.name,
+        now=now,
+    )
     queue_message(session, channels_of_schedule(session, schedule.no), message)
 
 
-def report_message(report: KeptReport, *, deployment_id: str, deployment_name: str, name: str, now: datetime) -> dict[str, Any]:
+def report_message(
+    report: KeptReport, *, deployment_id: str, deployment_name: str, name: str, now: datetime
+) -> dict[str, Any]:
     period = f"{report.span.start:%Y-%m-%d} to {report.span.end:%Y-%m-%d}, the end not included"
     is_ready = report.state is KeptReportState.READY
-    sentence = f"The report on {deployment_name}, {period}, {'is ready' if is_ready else f'could not be made: {report.reason}'}"
+    sentence = (
+        f"The report on {deployment_name}, {period}, "
+        f"{'is ready' if is_ready else f'could not be made: {report.reason}'}"
+    )
     sentence = sentence if sentence.endswith(".") else f"{sentence}."
     message = new_message(Event.REPORT, now=now, sentence=sentence, display=sentence, about=None)
     about = {

@@ -17,7 +17,12 @@ from ...deployments.monitor.queries import find_monitor
 from ...domain.check import Span
 from ...domain.deployment import Deployment, FieldKind
 from ...domain.monitor import Monitor, outcome_label
-from ...sources.stored.period_counts import RevisionCount, count_not_stored, count_revisions, count_without_label
+from ...sources.stored.period_counts import (
+    RevisionCount,
+    count_not_stored,
+    count_revisions,
+    count_without_label,
+)
 from ...statistics.group_labels import ComparedGroup
 from ...statistics.selections.category_people import CountedPeople
 from ...statistics.selections.category_schemes import CategoryMapping, require_mappings
@@ -41,14 +46,25 @@ READABLE_FORMATS = (1, 2, 3, 4, 5, 6, FORMAT)
 
 
 LIMITS = (
-    "Tables count records. Where a person has several, the person counts several times, and intervals and tests are too sure.",
-    "The tests of many categories and tables are not corrected for their number: about one in twenty is significant by chance alone.",
-    "A control explains a difference only where decisions may depend on it, and where the attribute does not shape it itself.",
+    (
+        "Tables count records. Where a person has several, the person counts several times, and intervals and "
+        "tests are too sure."
+    ),
+    (
+        "The tests of many categories and tables are not corrected for their number: about one in twenty is "
+        "significant by chance alone."
+    ),
+    (
+        "A control explains a difference only where decisions may depend on it, and where the attribute does "
+        "not shape it itself."
+    ),
     *LIMITS_OF_FIGURES,
 )
 
 
-def read_report(session: Session, reader: ArrowReader, deployment: Deployment, span: Span, query: SheetsWanted) -> Json:
+def read_report(
+    session: Session, reader: ArrowReader, deployment: Deployment, span: Span, query: SheetsWanted
+) -> Json:
     """Returns the data without the time of making.
 
     Raises:
@@ -58,11 +74,18 @@ def read_report(session: Session, reader: ArrowReader, deployment: Deployment, s
     monitor = require_monitor(session, deployment)
     features = choose_attributes(monitor, query.attributes)
     controls = choose_controls(deployment, monitor, query)
-    with_scores = PeriodSheet.LENDING in query.sheets or (PeriodSheet.LL144 in query.sheets and query.tool is ToolKind.SCORING)
-    people = read_people(reader, deployment, monitor, span, PeopleWanted(features, controls, with_scores, query.categories))
+    with_scores = PeriodSheet.LENDING in query.sheets or (
+        PeriodSheet.LL144 in query.sheets and query.tool is ToolKind.SCORING
+    )
+    people = read_people(
+        reader, deployment, monitor, span, PeopleWanted(features, controls, with_scores, query.categories)
+    )
     source = read_source(session, deployment, span)
     if source.check is not None and PeriodSheet.ALTERNATIVE in query.sheets:
-        source = replace(source, measurements=(*source.measurements, *measure_requested(session, source.check, ALTERNATIVES)))
+        source = replace(
+            source,
+            measurements=(*source.measurements, *measure_requested(session, source.check, ALTERNATIVES)),
+        )
     chain = make_chain(session, deployment, span)
     logged, revisions = count_revisions(reader, deployment.no, span), Counter[str]()
     for count in logged:
@@ -72,15 +95,28 @@ def read_report(session: Session, reader: ArrowReader, deployment: Deployment, s
     indirect = {}
     if PeriodSheet.INDIRECT_BIAS in query.sheets and refusal is None:
         records = sum(count.records for count in logged if count.schema_version == deployment.schema.version)
-        indirect = indirect_sheet(reader, deployment, monitor, span, features, records=records, categories=query.categories)
+        indirect = indirect_sheet(
+            reader, deployment, monitor, span, features, records=records, categories=query.categories
+        )
     sheet_parts = SheetParts(
-        people=people, source=source, monitor=monitor, wanted=query, features=features, no_counts=refusal, indirect=indirect
+        people=people,
+        source=source,
+        monitor=monitor,
+        wanted=query,
+        features=features,
+        no_counts=refusal,
+        indirect=indirect,
     )
     population = describe_population(session, deployment, span, people, logged)
     return {
         "kind": KIND,
         "format": FORMAT,
-        "deployment": {"id": deployment.id, "name": deployment.name, "owner": deployment.owner, "purpose": deployment.purpose},
+        "deployment": {
+            "id": deployment.id,
+            "name": deployment.name,
+            "owner": deployment.owner,
+            "purpose": deployment.purpose,
+        },
         "period": {"start": span.start.isoformat(), "end": span.end.isoformat()},
         "preset": query.preset,
         "software": f"Evenhand {VERSION}",
@@ -93,7 +129,8 @@ def read_report(session: Session, reader: ArrowReader, deployment: Deployment, s
         "categories": [asdict(mapping) for mapping in query.categories],
         "controls": list(controls),
         "revisions": [{"model_revision": name, "records": records} for name, records in revisions.items()],
-        "population": population | {"without_label": count_without_label(reader, deployment.no, span), "sampling": sampling},
+        "population": population
+        | {"without_label": count_without_label(reader, deployment.no, span), "sampling": sampling},
         "sheets": {name.value: make_sheet(name, sheet_parts) for name in PeriodSheet if name in query.sheets},
         "limits": list(LIMITS),
         "clauses": [asdict(clause) for clause in CLAUSES],
@@ -111,12 +148,16 @@ def require_monitor(session: Session, deployment: Deployment) -> Monitor:
     """
     if deployment.payload is not None:
         raise Conflict(
-            f"The records of {deployment.id} lie in your own tables, and this report counts records in Evenhand's database."
+            f"The records of {deployment.id} lie in your own tables, and this report counts records in "
+            "Evenhand's database."
             " Export a period of them as CSV, then use `evenhand report --from-csv`."
         )
     monitor = find_monitor(session, deployment.no)
     if monitor is None:
-        raise Conflict(f"Deployment {deployment.id} has no fairness monitor, which says which outcomes are favourable. Set one first.")
+        raise Conflict(
+            f"Deployment {deployment.id} has no fairness monitor, which says which outcomes are favourable. "
+            "Set one first."
+        )
     return monitor
 
 
@@ -132,11 +173,15 @@ def choose_controls(deployment: Deployment, monitor: Monitor, query: SheetsWante
     require_categories(deployment, features, query.categories)
     clash = next((name for name in controls if name in features), None)
     if clash is not None:
-        raise InvalidInput.of("control", f"{clash} is an attribute of the report and cannot be its own control")
+        raise InvalidInput.of(
+            "control", f"{clash} is an attribute of the report and cannot be its own control"
+        )
     return controls
 
 
-def require_categories(deployment: Deployment, features: Sequence[str], mappings: Sequence[CategoryMapping]) -> None:
+def require_categories(
+    deployment: Deployment, features: Sequence[str], mappings: Sequence[CategoryMapping]
+) -> None:
     """Refuses mappings that do not fit.
 
     Raises:
@@ -146,7 +191,9 @@ def require_categories(deployment: Deployment, features: Sequence[str], mappings
     for mapping in mappings:
         path = f"categories.{mapping.attribute}"
         if mapping.values and mapping.attribute not in features:
-            raise InvalidInput.of(path, f"is not an attribute of the report, which has {quote_names(features)}")
+            raise InvalidInput.of(
+                path, f"is not an attribute of the report, which has {quote_names(features)}"
+            )
         for name in mapping.weights:
             column = deployment.schema.column(name)
             if column is None or column.kind is not FieldKind.NUMERIC:
@@ -165,14 +212,25 @@ def require_columns(deployment: Deployment, controls: Iterable[str]) -> None:
 
 
 def describe_population(
-    session: Session, deployment: Deployment, span: Span, people: CountedPeople, logged: Sequence[RevisionCount]
+    session: Session,
+    deployment: Deployment,
+    span: Span,
+    people: CountedPeople,
+    logged: Sequence[RevisionCount],
 ) -> Json:
     assessed = people.is_assessed
     not_stored = count_not_stored(session, deployment.no, span)
     by_attribute = []
     for attribute in people.attributes:
-        sizes = [people.count((attribute.codes == position) & assessed) for position in range(len(attribute.labels))]
-        small = [label for label, size in zip(attribute.labels, sizes, strict=True) if 0 < size < LEAST_SHARE * sum(sizes)]
+        sizes = [
+            people.count((attribute.codes == position) & assessed)
+            for position in range(len(attribute.labels))
+        ]
+        small = [
+            label
+            for label, size in zip(attribute.labels, sizes, strict=True)
+            if 0 < size < LEAST_SHARE * sum(sizes)
+        ]
         records = count_records(
             attribute.feature,
             [
@@ -186,14 +244,18 @@ def describe_population(
             lacks_value=attribute.codes < 0,
             repeats=people.records,
         ).to_json()
-        named = name_lost(records, rejected=not_stored.rejected, dropped=not_stored.not_received, erased=not_stored.erased)
+        named = name_lost(
+            records, rejected=not_stored.rejected, dropped=not_stored.not_received, erased=not_stored.erased
+        )
         by_attribute.append({"attribute": attribute.feature, "records": named, "under_2_percent": small})
     return {
         "logged": sum(count.records for count in logged),
         "in_report": people.count(assessed),
         "selected": people.count(people.is_selected),
         "not_in_report": {
-            "other_schema_version": sum(count.records for count in logged if count.schema_version != deployment.schema.version),
+            "other_schema_version": sum(
+                count.records for count in logged if count.schema_version != deployment.schema.version
+            ),
             "sampled_out": not_stored.sampled_out,
         },
         "by_attribute": by_attribute,
@@ -202,7 +264,10 @@ def describe_population(
 
 def describe_sampling(logged: Sequence[RevisionCount]) -> Json | None:
     """Shares of the traffic that the records are of; None if all was logged."""
-    low, high = min((count.lowest_rate for count in logged), default=1.0), max((count.highest_rate for count in logged), default=1.0)
+    low, high = (
+        min((count.lowest_rate for count in logged), default=1.0),
+        max((count.highest_rate for count in logged), default=1.0),
+    )
     if low == 1:
         return None
     return {"lowest_rate": low, "highest_rate": high, "is_unequal": not math.isclose(low, high, rel_tol=1e-9)}

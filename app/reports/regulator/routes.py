@@ -51,7 +51,15 @@ from ..kept.queries import (
 )
 from ..kept.schedules import ReportSchedule
 from ..report_processes import RegulatorOrder
-from ..routes import ReportFile, ReportsIn, make_stamp, name_regulator_file, report_turn, send_file, wanted_period
+from ..routes import (
+    ReportFile,
+    ReportsIn,
+    make_stamp,
+    name_regulator_file,
+    report_turn,
+    send_file,
+    wanted_period,
+)
 from .clauses import NOT_LEGAL_ADVICE
 from .presets import PRESETS, PeriodSheet, ReportPreset, SheetsWanted, ToolKind, choose_sheets, find_missing
 from .regulator_report import ReportForm
@@ -59,26 +67,46 @@ from .report_data import choose_controls, require_columns, require_monitor
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["reports"])
 
-CATEGORIES = "Categories by attribute, as a JSON object: the category of each value, or of each column of probabilities (`weights`)."
+CATEGORIES = (
+    "Categories by attribute, as a JSON object: the category of each value, or of each column of "
+    "probabilities (`weights`)."
+)
 REPORT_FILES = describe_files("report", "text/html", "application/pdf", "text/csv", "application/json")
 
 
 @frozen
 class WantedSheets:
     form: Annotated[ReportForm, Path()]
-    preset: Annotated[ReportPreset | None, Query(description="Rule whose sheets are made; without one, all sheets.")] = None
+    preset: Annotated[
+        ReportPreset | None, Query(description="Rule whose sheets are made; without one, all sheets.")
+    ] = None
     sheet: Annotated[
-        list[PeriodSheet] | None, Query(max_length=MOST_NAMES, description="Sheet to make, instead of those of the preset. Repeatable.")
+        list[PeriodSheet] | None,
+        Query(
+            max_length=MOST_NAMES, description="Sheet to make, instead of those of the preset. Repeatable."
+        ),
     ] = None
     attribute: Annotated[
-        list[str] | None, Query(max_length=MOST_NAMES, description="Watched attribute; without one, all. Repeatable.", examples=[["sex"]])
+        list[str] | None,
+        Query(
+            max_length=MOST_NAMES,
+            description="Watched attribute; without one, all. Repeatable.",
+            examples=[["sex"]],
+        ),
     ] = None
     control: Annotated[
         list[str] | None,
-        Query(max_length=MOST_NAMES, description="Column that decisions may depend on; without one, the monitor's strata. Repeatable."),
+        Query(
+            max_length=MOST_NAMES,
+            description="Column that decisions may depend on; without one, the monitor's strata. Repeatable.",
+        ),
     ] = None
-    tool: Annotated[ToolKind, Query(description="Kind of tool, for the sheet of Local Law 144.")] = ToolKind.SELECTING
-    categories: Annotated[str | None, Query(max_length=MAX_MAPPING_LENGTH, description=CATEGORIES, examples=[EXAMPLE_MAPPING])] = None
+    tool: Annotated[ToolKind, Query(description="Kind of tool, for the sheet of Local Law 144.")] = (
+        ToolKind.SELECTING
+    )
+    categories: Annotated[
+        str | None, Query(max_length=MAX_MAPPING_LENGTH, description=CATEGORIES, examples=[EXAMPLE_MAPPING])
+    ] = None
 
     def sheets_wanted(self) -> SheetsWanted:
         return SheetsWanted(
@@ -106,14 +134,17 @@ async def report_to_regulator(
     reports: ReportsIn,
     now: NowIn,
 ) -> ReportFile:
-    """Returns the report on a period with the sheets that rules ask for, made from the live log. Not legal advice.
+    """Returns the report on a period with the sheets that rules ask for, made from the live log. Not legal
+    advice.
 
-    `json` has all figures unrounded with the hash chain over the checks of the period; the other forms are made of the same data.
-    Without `until` up to now, without `since` the 30 days before `until`.
+    `json` has all figures unrounded with the hash chain over the checks of the period; the other forms are
+    made of the same data. Without `until` up to now, without `since` the 30 days before `until`.
     """
     sheets = options.sheets_wanted()
     await run_in_threadpool(require_sheets, session, deployment, sheets)
-    order = RegulatorOrder(deployment=deployment, of=period, wanted=sheets, made=make_stamp(principal, now), form=options.form)
+    order = RegulatorOrder(
+        deployment=deployment, of=period, wanted=sheets, made=make_stamp(principal, now), form=options.form
+    )
     name = name_regulator_file(deployment.id, period, sheets.preset)
     return send_file(await reports.make(order), options.form.value, name)
 
@@ -127,26 +158,33 @@ def read_report_presets(
     deployment: ReadableDeployment,
     session: SessionIn,
     control: Annotated[
-        list[str] | None, Query(max_length=MOST_NAMES, description="Controls that the report will have. Repeatable.")
+        list[str] | None,
+        Query(max_length=MOST_NAMES, description="Controls that the report will have. Repeatable."),
     ] = None,
 ) -> ReportPresetsOut:
     """Returns the presets of a regulator's report, and what the deployment lacks for each."""
     require_columns(deployment, control or ())
     monitor, retention = find_monitor(session, deployment.no), read_retention_policy(session, deployment.no)
     presets = [
-        ReportPresetOut.of(name, preset, list(find_missing(name, deployment, monitor, tuple(control or ()), retention)))
+        ReportPresetOut.of(
+            name, preset, list(find_missing(name, deployment, monitor, tuple(control or ()), retention))
+        )
         for name, preset in PRESETS.items()
     ]
     return ReportPresetsOut(presets=presets, notice=NOT_LEGAL_ADVICE)
 
 
-ScheduleId = Annotated[str, Path(description="The schedule's id, which you choose.", pattern=ID_PATTERN, examples=["quarterly"])]
+ScheduleId = Annotated[
+    str, Path(description="The schedule's id, which you choose.", pattern=ID_PATTERN, examples=["quarterly"])
+]
 KeptId = Annotated[str, uuid_path("The report's id.", "6a1f0c9e-2b7d-4c58-9d3e-1f2a3b4c5d6e")]
 _QUEUED = name_location(202, "Queued; read its address until it ends", "The report's address.")
 
 
 @router.get("/report-schedules")
-def list_report_schedules(deployment: ReadableDeployment, session: SessionIn, paging: ShortNumberPaging) -> ReportSchedulePage:
+def list_report_schedules(
+    deployment: ReadableDeployment, session: SessionIn, paging: ShortNumberPaging
+) -> ReportSchedulePage:
     """Returns the deployment's schedules of reports, oldest first."""
     write = partial(ReportScheduleOut.of, now=current_time(session))
     return ReportSchedulePage.of(schedules_page(session, deployment.no, paging), paging, write)
@@ -154,9 +192,14 @@ def list_report_schedules(deployment: ReadableDeployment, session: SessionIn, pa
 
 @router.put("/report-schedules/{schedule_id}", responses=CONFLICT)
 def put_report_schedule(
-    body: ReportScheduleIn, deployment: LockedDeployment, schedule_id: ScheduleId, session: SessionIn, principal: Manager
+    body: ReportScheduleIn,
+    deployment: LockedDeployment,
+    schedule_id: ScheduleId,
+    session: SessionIn,
+    principal: Manager,
 ) -> ReportScheduleOut:
-    """Sets a schedule: a report of each month, quarter or year, in UTC, six hours after its end. The first is that of the running period.
+    """Sets a schedule: a report of each month, quarter or year, in UTC, six hours after its end. The first is
+    that of the running period.
 
     Periods that end while no worker runs are made up for. The same content again changes nothing.
     """
@@ -164,35 +207,55 @@ def put_report_schedule(
     require_sheets(session, deployment, body.to_wanted())
     unknown = set(unknown_channels(session, content.channels))
     places = [(index, channel) for index, channel in enumerate(body.channels) if channel in unknown]
-    refuse([FieldProblem(f"channels[{index}]", f"there is no channel {channel}") for index, channel in places])
+    refuse(
+        [FieldProblem(f"channels[{index}]", f"there is no channel {channel}") for index, channel in places]
+    )
     before = find_schedule(session, deployment.no, schedule_id)
     after = put_schedule(session, deployment.no, schedule_id, content)
     if before != after:
         changes = changes_between(_facts(before), _facts(after))
-        record_activity(session, principal.actor, "report_schedule.changed", deployment, subject=schedule_id, details=changes)
+        record_activity(
+            session,
+            principal.actor,
+            "report_schedule.changed",
+            deployment,
+            subject=schedule_id,
+            details=changes,
+        )
     return ReportScheduleOut.of(after, current_time(session))
 
 
 @router.get("/report-schedules/{schedule_id}")
-def read_report_schedule(deployment: ReadableDeployment, schedule_id: ScheduleId, session: SessionIn) -> ReportScheduleOut:
+def read_report_schedule(
+    deployment: ReadableDeployment, schedule_id: ScheduleId, session: SessionIn
+) -> ReportScheduleOut:
     """Returns one schedule."""
     return ReportScheduleOut.of(get_schedule(session, deployment.no, schedule_id), current_time(session))
 
 
 @router.delete("/report-schedules/{schedule_id}", status_code=204)
-def delete_report_schedule(deployment: LockedDeployment, schedule_id: ScheduleId, session: SessionIn, principal: Manager) -> None:
+def delete_report_schedule(
+    deployment: LockedDeployment, schedule_id: ScheduleId, session: SessionIn, principal: Manager
+) -> None:
     """Deletes a schedule. The reports that it made stay, and so do those that wait."""
     schedule = get_schedule(session, deployment.no, schedule_id)
     delete_schedule(session, schedule)
     changes = changes_between(_facts(schedule), None)
-    record_activity(session, principal.actor, "report_schedule.deleted", deployment, subject=schedule_id, details=changes)
+    record_activity(
+        session, principal.actor, "report_schedule.deleted", deployment, subject=schedule_id, details=changes
+    )
 
 
 @router.post("/kept-reports", status_code=202, responses=_QUEUED | CONFLICT)
 def request_kept_report(
-    body: KeptReportIn, deployment: LockedDeployment, session: SessionIn, principal: Manager, response: Response
+    body: KeptReportIn,
+    deployment: LockedDeployment,
+    session: SessionIn,
+    principal: Manager,
+    response: Response,
 ) -> KeptReportOut:
-    """Asks for a report that a worker makes in the background, in all forms, and that is kept. It never changes once it is ready.
+    """Asks for a report that a worker makes in the background, in all forms, and that is kept. It never
+    changes once it is ready.
 
     While a report on the same period with the same sheets waits, asking again returns that one.
     """
@@ -202,8 +265,13 @@ def request_kept_report(
     if start is None or end is None or start >= end:
         raise InvalidInput.of("since", "must lie before until")
     if end > now:
-        raise InvalidInput.of("until", "must not lie in the future: a kept report never changes, and its period would not be over")
-    report = request_report(session, deployment.no, Span(start=start, end=end), sheets.to_json(), by=principal.actor)
+        raise InvalidInput.of(
+            "until",
+            "must not lie in the future: a kept report never changes, and its period would not be over",
+        )
+    report = request_report(
+        session, deployment.no, Span(start=start, end=end), sheets.to_json(), by=principal.actor
+    )
     if report.created_at == now:
         record_activity(session, principal.actor, "kept_report.requested", deployment, subject=report.id)
     response.headers["Location"] = f"/v1/deployments/{deployment.id}/kept-reports/{report.id}"
@@ -211,7 +279,9 @@ def request_kept_report(
 
 
 @router.get("/kept-reports")
-def list_kept_reports(deployment: ReadableDeployment, session: SessionIn, paging: NumberPaging) -> KeptReportPage:
+def list_kept_reports(
+    deployment: ReadableDeployment, session: SessionIn, paging: NumberPaging
+) -> KeptReportPage:
     """Returns the deployment's kept reports, newest first."""
     return KeptReportPage.of(kept_page(session, deployment.no, paging), paging, KeptReportOut.of)
 
@@ -231,7 +301,9 @@ def read_kept_report(deployment: ReadableDeployment, report_id: KeptId, session:
 def download_kept_report(
     deployment: ReadableDeployment, report_id: KeptId, form: Annotated[ReportForm, Path()], session: SessionIn
 ) -> ReportFile:
-    """Returns the file of a kept report, byte for byte as it was made. It is 409 while the report is not ready, and if it failed."""
+    """Returns the file of a kept report, byte for byte as it was made. It is 409 while the report is not
+    ready, and if it failed.
+    """
     report = get_kept(session, deployment.no, report_id)
     name = name_regulator_file(deployment.id, report.span, report.wanted.get("preset"))
     return send_file(read_kept_file(session, report, form.value), form.value, name)

@@ -12,19 +12,32 @@ from ...base.errors import InvalidInput
 from ...base.frozen import frozen
 from ...domain.check import Span
 from ...domain.deployment import Deployment
-from .check_chain import ChainLink, Difference, check_links, compare_chains, digest_json, find_last_link, join_parts, make_chain, read_links
+from .check_chain import (
+    ChainLink,
+    Difference,
+    check_links,
+    compare_chains,
+    digest_json,
+    find_last_link,
+    join_parts,
+    make_chain,
+    read_links,
+)
 from .embedded_data import is_whole, read_csv, read_html, read_pdf
 from .report_data import FORMAT, KIND, READABLE_FORMATS
 
-CHANGED_FILE = "its hash is not that of its content: the file was changed. Opening and saving a CSV in a spreadsheet changes it, too"
+CHANGED_FILE = (
+    "its hash is not that of its content: the file was changed. Opening and saving a CSV in a "
+    "spreadsheet changes it, too"
+)
 
 
 @frozen
 class ReadReport:
     """Report as its file has it.
 
-    `is_whole` compares the file with the hash at its end; None of JSON, which has only its seal. `has_figures` is false of CSV, whose
-    figures are under the hash of the file, not the seal.
+    `is_whole` compares the file with the hash at its end; None of JSON, which has only its seal.
+    `has_figures` is false of CSV, whose figures are under the hash of the file, not the seal.
     """
 
     deployment_id: str
@@ -43,13 +56,17 @@ def read_report_file(content: bytes) -> ReadReport:
     """
     start = content.lstrip()[:20].lower()
     if start.startswith(b"%pdf"):
-        return _read_members(_parse(read_pdf(content, opening=f'{{\n "kind": "{KIND}"'.encode())), whole=is_whole(content))
+        return _read_members(
+            _parse(read_pdf(content, opening=f'{{\n "kind": "{KIND}"'.encode())), whole=is_whole(content)
+        )
     if start.startswith(b"<"):
         return _read_members(_parse(read_html(content)), whole=is_whole(content))
     if start.startswith(b"sheet,attribute"):
         report = read_csv(content)
         # Without links in the file they follow from the digests.
-        report["chain"] = [asdict(link) for link in join_parts((link["part"], link["digest"]) for link in report["chain"])]
+        report["chain"] = [
+            asdict(link) for link in join_parts((link["part"], link["digest"]) for link in report["chain"])
+        ]
         return _read_members(report, whole=is_whole(content), has_figures=False)
     return _read_members(_parse(content), whole=None)
 
@@ -79,12 +96,18 @@ def _parse(content: bytes) -> Any:  # noqa: ANN401 - any JSON
 
 def _read_members(report: Any, *, whole: bool | None, has_figures: bool = True) -> ReadReport:  # noqa: ANN401 - any JSON
     if not isinstance(report, dict) or report.get("kind") != KIND:
-        raise InvalidInput.of("file", "must be a report of `evenhand report --deployment`, and is another document")
+        raise InvalidInput.of(
+            "file", "must be a report of `evenhand report --deployment`, and is another document"
+        )
     if report.get("format") not in READABLE_FORMATS:
-        raise InvalidInput.of("file", f"must have a format up to {FORMAT}, and was made by another version of Evenhand")
+        raise InvalidInput.of(
+            "file", f"must have a format up to {FORMAT}, and was made by another version of Evenhand"
+        )
     try:
         period = report["period"]
         span = Span(start=datetime.fromisoformat(period["start"]), end=datetime.fromisoformat(period["end"]))
-        return ReadReport(str(report["deployment"]["id"]), span, read_links(report["chain"]), report, whole, has_figures)
+        return ReadReport(
+            str(report["deployment"]["id"]), span, read_links(report["chain"]), report, whole, has_figures
+        )
     except (KeyError, TypeError, ValueError) as error:
         raise InvalidInput.of("file", "lacks the deployment, the period or the chain of a report") from error

@@ -19,8 +19,10 @@ from ..document import ABSENT, Fact, Paragraph, ReportTable, Section, moment
 from ..report_source import ReportSource
 
 CHANGED = (
-    "The monitor has changed since: the check ran under version {then}, and what is shown here is version {now}. Favourable and"
-    " unfavourable outcomes and the sizes of the window are those of the check; attributes and limits are the present ones."
+    "The monitor has changed since: the check ran under version {then}, and what is shown here is version "
+    "{now}. Favourable and"
+    " unfavourable outcomes and the sizes of the window are those of the check; attributes and limits are "
+    "the present ones."
     " The limits that each figure was compared with are shown with the figure."
 )
 
@@ -40,8 +42,14 @@ def deployment_section(deployment: Deployment, model_revision: str | None) -> Se
         ("Kind of problem", deployment.problem_type.value),
         ("Model revision", f"{revision}{present}"),
         ("Features", ", ".join(column.name for column in deployment.schema.features) or "none"),
-        ("Fields that are logged and not sent to the model", ", ".join(column.name for column in deployment.schema.meta) or "none"),
-        ("Asked again about changed records", "yes, through its endpoint" if deployment.endpoint else "no, it has no endpoint"),
+        (
+            "Fields that are logged and not sent to the model",
+            ", ".join(column.name for column in deployment.schema.meta) or "none",
+        ),
+        (
+            "Asked again about changed records",
+            "yes, through its endpoint" if deployment.endpoint else "no, it has no endpoint",
+        ),
     )
     return Section("The model", (ReportTable("The deployment", ("What", "Value"), facts),))
 
@@ -52,25 +60,40 @@ def monitor_section(monitor: Monitor | None, check: CheckRun | None) -> Section:
     window = (check and check.window) or {}
     facts = (
         ("Version", f"{monitor.version}"),
-        ("Favourable outcomes", ", ".join(_name_outcomes(window.get("favourable"), monitor.outcomes.favourable))),
-        ("Unfavourable outcomes", ", ".join(_name_outcomes(window.get("unfavourable"), monitor.outcomes.unfavourable))),
+        (
+            "Favourable outcomes",
+            ", ".join(_name_outcomes(window.get("favourable"), monitor.outcomes.favourable)),
+        ),
+        (
+            "Unfavourable outcomes",
+            ", ".join(_name_outcomes(window.get("unfavourable"), monitor.outcomes.unfavourable)),
+        ),
         ("Fewest records of a window", f"{window.get('min_records', monitor.min_records)}"),
         ("Most records of a window", f"{window.get('max_records', monitor.max_records)}"),
         ("Schedule", monitor.schedule.value),
         ("Copies per record and range", f"{monitor.draws}"),
         ("Seed of draws and resamples", f"{monitor.seed}"),
-        ("Watched together", "; ".join(TOGETHER.join(features) for features in monitor.intersections) or "nothing"),
+        (
+            "Watched together",
+            "; ".join(TOGETHER.join(features) for features in monitor.intersections) or "nothing",
+        ),
     )
     rows = []
     for attribute in monitor.attributes:
         monitored = ", ".join(map(name_value, attribute.monitored))
         if attribute.found_by is not None:
             monitored += f"; {attribute.found_by.words}"
-        reference = "every other value" if attribute.reference is None else ", ".join(map(name_value, attribute.reference))
+        reference = (
+            "every other value"
+            if attribute.reference is None
+            else ", ".join(map(name_value, attribute.reference))
+        )
         limits = limits_in_words((attribute.threshold, attribute.upper_threshold))
         if attribute.upper_threshold is None:
             limits += "; the other side is not watched"
-        other_limits = [f"{metric}: {limits_in_words((of.lower, of.upper))}" for metric, of in attribute.metric_limits]
+        other_limits = [
+            f"{metric}: {limits_in_words((of.lower, of.upper))}" for metric, of in attribute.metric_limits
+        ]
         rows.append((attribute.feature, monitored, reference, limits, "; ".join(other_limits) or "none"))
     columns = ("Attribute", "Monitored", "Reference", "Disparate impact is fair", "Other limits")
     blocks = (
@@ -152,7 +175,11 @@ def _name_outcomes(counted: object, configured: tuple[GroupValue, ...]) -> Itera
 def shorten_names(names: Iterable[str], limit: int = MOST_NAMES) -> str:
     listed = list(names)
     remaining = len(listed) - limit
-    return ", ".join(listed[:limit]) + (f" and {remaining:,} more" if remaining > 0 else "") if listed else "none"
+    return (
+        ", ".join(listed[:limit]) + (f" and {remaining:,} more" if remaining > 0 else "")
+        if listed
+        else "none"
+    )
 
 
 def list_cautions(source: ReportSource) -> Iterator[str]:
@@ -166,7 +193,9 @@ def list_cautions(source: ReportSource) -> Iterator[str]:
 
 def count_states(runs: Iterable[EndedRun]) -> str:
     states = Counter(run.state for run in runs)
-    return ", ".join(f"{count:,} {state.replace('_', ' ')}" for state, count in sorted(states.items())) or "none"
+    return (
+        ", ".join(f"{count:,} {state.replace('_', ' ')}" for state, count in sorted(states.items())) or "none"
+    )
 
 
 def list_facts(source: ReportSource) -> Iterator[Fact]:
@@ -175,14 +204,21 @@ def list_facts(source: ReportSource) -> Iterator[Fact]:
     yield Fact("Model", f"{deployment.id}, revision {revision}")
     window = (check and check.window) or {}
     if "records" in window:
-        additional = f" and {window['additional_records']:,} of earlier hours" if window.get("additional_records") else ""
+        additional = (
+            f" and {window['additional_records']:,} of earlier hours"
+            if window.get("additional_records")
+            else ""
+        )
         yield Fact("Population", f"{window['records']:,} logged records of the check's span{additional}")
     if check is not None:
         yield Fact("Check", f"{check.id}, of {moment(check.span.start)} to {moment(check.span.end)}")
     if not source.is_of_check:
         yield Fact("Checks that ended", count_states(source.runs))
     if monitor is not None:
-        yield Fact("Favourable outcome", shorten_names(_name_outcomes(window.get("favourable"), monitor.outcomes.favourable)))
+        yield Fact(
+            "Favourable outcome",
+            shorten_names(_name_outcomes(window.get("favourable"), monitor.outcomes.favourable)),
+        )
         names, compared = GroupWords.of(monitor), []
         for attribute in monitor.attributes[:3]:
             monitored = shorten_names(_name_groups(attribute, attribute.monitored, names), 3)
@@ -196,7 +232,9 @@ def list_facts(source: ReportSource) -> Iterator[Fact]:
         yield Fact("Monitor", f"version {monitor.version}")
 
 
-def _name_groups(attribute: MonitoredAttribute, values: Iterable[GroupValue], names: GroupWords) -> Iterator[str]:
+def _name_groups(
+    attribute: MonitoredAttribute, values: Iterable[GroupValue], names: GroupWords
+) -> Iterator[str]:
     for label in map(name_value, values):
         name = names.label(attribute.feature, label)
         yield name if name == label else f"{name} ({label})"

@@ -15,7 +15,18 @@ from ...domain.alert import Alert
 from ...domain.check import CheckRun, CheckState, Scope, Span
 from ...evidence.attribution.words import sum_up_gap
 from ...statistics.intervals.verdicts import GRAVEST, MINIMUM_GROUP_SIZE
-from ..document import ABSENT, Block, Bullets, Paragraph, ReportedAlert, ReportTable, SecondPage, Section, TimeRow, moment
+from ..document import (
+    ABSENT,
+    Block,
+    Bullets,
+    Paragraph,
+    ReportedAlert,
+    ReportTable,
+    SecondPage,
+    Section,
+    TimeRow,
+    moment,
+)
 from ..report_source import NONE_MEASURED, History, ReportSource
 from .configuration_sections import list_origin, versions
 from .day_sums import choose_step
@@ -32,13 +43,17 @@ MOST_ALERTS = 100
 
 METHOD = (
     (
-        "Disparate impact is the group's share of favourable outcomes divided by the reference's. As logged (●) it counts the outcomes"
-        " that were logged. Counterfactual (○) it asks the model again about copies of the same records in which the attribute is changed."
+        "Disparate impact is the group's share of favourable outcomes divided by the reference's. As logged "
+        "(●) it counts the outcomes"
+        " that were logged. Counterfactual (○) it asks the model again about copies of the same records in "
+        "which the attribute is changed."
     ),
     (
-        "Each ratio has a 95 % interval. Unfair: ratio and whole interval are beyond a limit. Suspected: the ratio is, its interval is"
+        "Each ratio has a 95 % interval. Unfair: ratio and whole interval are beyond a limit. Suspected: "
+        "the ratio is, its interval is"
         " not; of several groups, by the wider interval that allows for the choice among"
-        f" them. With fewer than {MINIMUM_GROUP_SIZE} records in a group that is compared there is no verdict."
+        f" them. With fewer than {MINIMUM_GROUP_SIZE} records in a group that is compared there is no "
+        "verdict."
     ),
     MEANING,
 )
@@ -46,45 +61,69 @@ METHOD = (
 NO_CAUSE = "This is arithmetic on the model's answers and says nothing about causes."
 
 LIMITS_IN_SHORT = (
-    "A difference between groups is a correlation: it does not say why they differ, nor that anybody was wronged.",
-    "Counterfactual figures show direct bias only: what a model takes from other features that go together with the attribute stays.",
-    "About one in twenty 95 % intervals does not hold the truth; of many figures some lie outside their limits by chance.",
-    "Records whose outcome is in neither list, or whose value is in no group, take part in no rate; many of them may hide a difference.",
+    (
+        "A difference between groups is a correlation: it does not say why they differ, nor that anybody was "
+        "wronged."
+    ),
+    (
+        "Counterfactual figures show direct bias only: what a model takes from other features that go together "
+        "with the attribute stays."
+    ),
+    (
+        "About one in twenty 95 % intervals does not hold the truth; of many figures some lie outside their "
+        "limits by chance."
+    ),
+    (
+        "Records whose outcome is in neither list, or whose value is in no group, take part in no rate; many of "
+        "them may hide a difference."
+    ),
     "A figure inside its limits is no proof of fairness: outcomes, groups and limits are chosen by people.",
 )
 
 LIMITS = (
     (
-        "A difference between groups is a correlation. It does not say why the groups differ, nor that anybody was wronged; "
+        "A difference between groups is a correlation. It does not say why the groups differ, nor that "
+        "anybody was wronged; "
         "that takes people who look at the decisions."
     ),
     (
-        "Counterfactual figures show what the model does when the attribute of a record is changed, and the correlated features where "
-        "that is said. They show direct bias only: what a model takes from other features that go together with the attribute stays in "
+        "Counterfactual figures show what the model does when the attribute of a record is changed, and the "
+        "correlated features where "
+        "that is said. They show direct bias only: what a model takes from other features that go together "
+        "with the attribute stays in "
         "both."
     ),
     (
-        f"Small groups say little. With fewer than {MINIMUM_GROUP_SIZE} records in a group that is compared there is no verdict, and with "
+        f"Small groups say little. With fewer than {MINIMUM_GROUP_SIZE} records in a group that is compared "
+        "there is no verdict, and with "
         "few favourable or few unfavourable outcomes an interval may not hold what it promises."
     ),
     (
-        "The intervals are 95 % intervals: about one in twenty does not hold the truth, and with many figures some lie outside "
-        "their limits by chance. They speak of chance in who happened to be in the window, and not of wrong labels or of "
+        "The intervals are 95 % intervals: about one in twenty does not hold the truth, and with many "
+        "figures some lie outside "
+        "their limits by chance. They speak of chance in who happened to be in the window, and not of wrong "
+        "labels or of "
         "records that depend on each other."
     ),
     (
-        "Without labels nothing is known of whether predictions were right. Accuracy and all that is made of it rests on the "
+        "Without labels nothing is known of whether predictions were right. Accuracy and all that is made "
+        "of it rests on the "
         "labels that came back, which may differ from those that did not."
     ),
     (
-        "Records whose prediction is in neither outcome list, and records whose value is in neither group, are counted and take "
+        "Records whose prediction is in neither outcome list, and records whose value is in neither group, "
+        "are counted and take "
         "part in no rate. Many of them may hide a difference."
     ),
     (
-        "A check reads the newest records of its span up to a limit, and adds earlier ones where they are few. Where nothing has "
+        "A check reads the newest records of its span up to a limit, and adds earlier ones where they are "
+        "few. Where nothing has "
         "changed since, the figures of the check before are carried forward and marked so."
     ),
-    ("Mitigation by substitution removes direct bias only. Its figures say what would have been; they are no promise for other records."),
+    (
+        "Mitigation by substitution removes direct bias only. Its figures say what would have been; they "
+        "are no promise for other records."
+    ),
 )
 
 
@@ -97,17 +136,24 @@ def second_page(source: ReportSource, digest: str) -> SecondPage:
         shown += f"; of {moment(source.span.start)} to {moment(source.span.end)}, only this part has checks or alerts"
     lead = (
         f"{shown}. Each bar reaches from the lowest to the highest ratio of the group"
-        f" furthest out in the checks of one {name_step(choose_step(observed))}, in the colour of the gravest verdict,"
+        f" furthest out in the checks of one {name_step(choose_step(observed))}, in the colour of the "
+        "gravest verdict,"
         " 1 in the middle, with the fair band."
         " Grey: 95 % intervals."
-        " Triangle: alert opened. Dashed line: new model revision or monitor version. Tick at the bottom: check without figures."
+        " Triangle: alert opened. Dashed line: new model revision or monitor version. Tick at the bottom: "
+        "check without figures."
     )
     notes = [lead]
     if not ranked:
         notes = [NONE_MEASURED]
     elif len(ranked) > MOST_TIMES:
-        notes.append(f"The {MOST_TIMES} with the gravest verdicts of {len(ranked)}; the report of checks with its annex has all.")
-    open_first = sorted(source.alerts, key=lambda alert: (alert.resolved_at is not None, -alert.opened_at.timestamp()))
+        notes.append(
+            f"The {MOST_TIMES} with the gravest verdicts of {len(ranked)}; the report of checks with its "
+            "annex has all."
+        )
+    open_first = sorted(
+        source.alerts, key=lambda alert: (alert.resolved_at is not None, -alert.opened_at.timestamp())
+    )
     return SecondPage(
         time_notes=tuple(notes),
         axis=time_axis_svg(observed) if ranked else "",
@@ -126,12 +172,17 @@ def say_carried(source: ReportSource) -> str:
     run = source.attribution
     gaps = () if run is None or run.result is None else run.result.gaps
     attributed = {(gap.attribute, gap.monitored.label): gap for gap in reversed(gaps)}
-    carried = next((gap for row in source.forest.rows if (gap := attributed.get((row.attribute, row.group)))), None)
+    carried = next(
+        (gap for row in source.forest.rows if (gap := attributed.get((row.attribute, row.group)))), None
+    )
     if run is None or carried is None:
         return ""
     gap = rename_gap(source.forest.words, carried)
     group = gap.monitored.label or carried.attribute
-    window = f"records of {moment(run.span.start)} to {moment(run.span.end)}, attributed on {moment(run.finished_at)}"
+    window = (
+        f"records of {moment(run.span.start)} to {moment(run.span.end)}, attributed on "
+        f"{moment(run.finished_at)}"
+    )
     return f"What carries the gap of {group} ({window}): {sum_up_gap(gap)} {NO_CAUSE}"
 
 
@@ -200,12 +251,23 @@ def time_rows(source: ReportSource, histories: list[History]) -> tuple[TimeRow, 
         for before, after in pairwise(succeeded)
         if (before.monitor_version, before.model_revision) != (after.monitor_version, after.model_revision)
     ]
-    failed = sorted({find_step_start(run.span_end, step) for run in source.runs if run.state != CheckState.SUCCEEDED})
-    changes, gaps = draw_moments(changed, axis, bottom=PRINTED_HEIGHT), draw_stretches(failed, step, axis, height=_GAP_HEIGHT)
+    failed = sorted(
+        {find_step_start(run.span_end, step) for run in source.runs if run.state != CheckState.SUCCEEDED}
+    )
+    changes, gaps = (
+        draw_moments(changed, axis, bottom=PRINTED_HEIGHT),
+        draw_stretches(failed, step, axis, height=_GAP_HEIGHT),
+    )
     rows = []
     for history, panel in zip(histories, panels, strict=True):
-        about = [alert for alert in source.alerts if alert.subject.attribute == history.attribute and alert.subject.data == history.data]
-        alerts = [axis.percent(alert.opened_at) for alert in about if span.start <= alert.opened_at <= span.end]
+        about = [
+            alert
+            for alert in source.alerts
+            if alert.subject.attribute == history.attribute and alert.subject.data == history.data
+        ]
+        alerts = [
+            axis.percent(alert.opened_at) for alert in about if span.start <= alert.opened_at <= span.end
+        ]
         drawn = draw_panel(panel, IMPACT, axis, levels)
         picture = print_panel(drawn, PrintedMarks(changes=changes, gaps=gaps, alerts=alerts))
         summary = "; ".join(text for text in (say_steps(IMPACT, panel.steps), drawn.words) if text)
@@ -229,13 +291,22 @@ def observed_span(source: ReportSource) -> Span:
 
 def alerts_section(alerts: Sequence[Alert], *, waiting: int) -> Section:
     """Alerts that people were sent, newest first. Those of `waiting` checks are not known yet."""
-    blocks: list[Block] = [Paragraph(note, is_caution=waiting > 0) for note in describe_alerts(alerts, waiting)]
+    blocks: list[Block] = [
+        Paragraph(note, is_caution=waiting > 0) for note in describe_alerts(alerts, waiting)
+    ]
     if alerts:
         rows = [alert_row(alert) for alert in alerts[:MOST_ALERTS]]
         cells = tuple((row.opened, row.about, row.sentence, row.acknowledged, row.resolved) for row in rows)
         note = f"The newest {MOST_ALERTS} of {len(alerts):,}." if len(alerts) > MOST_ALERTS else None
         caption = "Alerts that were open in this time, or that a check of it opened"
-        blocks.append(ReportTable(caption, ("Opened", "Rule and subject", "What it says", "Acknowledged", "Resolved"), cells, note))
+        blocks.append(
+            ReportTable(
+                caption,
+                ("Opened", "Rule and subject", "What it says", "Acknowledged", "Resolved"),
+                cells,
+                note,
+            )
+        )
     return Section("Alerts", blocks)
 
 
@@ -249,9 +320,12 @@ def tracing_section(check: CheckRun | None) -> Section:
         address = f"/v1/deployments/{check.deployment_id}/checks/{check.id}"
         blocks.append(
             Paragraph(
-                f"The figures of the views are those of check {check.id}. GET {address} has its window, count tables and measurements as"
-                f" JSON, {address}/trace.csv every measurement with its formula and counts; the PDF carries that file. Every figure is its"
-                " formula with these counts put in; the intervals can be repeated exactly from the counts and the monitor's seed."
+                f"The figures of the views are those of check {check.id}. GET {address} has its window, "
+                "count tables and measurements as"
+                f" JSON, {address}/trace.csv every measurement with its formula and counts; the PDF carries "
+                "that file. Every figure is its"
+                " formula with these counts put in; the intervals can be repeated exactly from the counts "
+                "and the monitor's seed."
             )
         )
     return Section("How to trace a figure", blocks)

@@ -34,39 +34,56 @@ _TITLES = {
 }
 _MEANINGS = {
     ViewKind.PAYLOAD: (
-        "How often each group was given the favourable outcome. It includes every difference between the people of the groups."
+        "How often each group was given the favourable outcome. It includes every difference between the "
+        "people of the groups."
     ),
     ViewKind.PAYLOAD_PERTURBED: (
-        "The model was asked again about copies of the same records in which the attribute is changed, one attribute at a time. Compared:"
-        " every record counts once on each side, as it is and as its copies are, so what is left of a difference is due to that change."
-        " Shares, perfect equality (the favourable rate of all reference records, original and copied) and OpenScale's fairness (the share"
+        "The model was asked again about copies of the same records in which the attribute is changed, one "
+        "attribute at a time. Compared:"
+        " every record counts once on each side, as it is and as its copies are, so what is left of a "
+        "difference is due to that change."
+        " Shares, perfect equality (the favourable rate of all reference records, original and copied) and "
+        "OpenScale's fairness (the share"
         " of a group over it) count every copy as a record, as OpenScale does."
     ),
-    ViewKind.TRAINING: "How often each group has the favourable label in the training data, as it is stored now.",
-    ViewKind.DEBIASED: "The outcomes of the same records before mitigation and after it, as logged and counterfactual.",
+    ViewKind.TRAINING: "How often each group has the favourable label in the training data, as it is stored "
+    "now.",
+    ViewKind.DEBIASED: "The outcomes of the same records before mitigation and after it, as logged and "
+    "counterfactual.",
 }
 ORDER = (ViewKind.PAYLOAD, ViewKind.PAYLOAD_PERTURBED, ViewKind.TRAINING, ViewKind.DEBIASED)
 
 
 _BY_CONSTRUCTION = (
-    "Counterfactual figures after mitigation come close to 1 by the way that substitution works: a monitored record gets what the model"
-    " answers to its own copies. That is no evidence of fair outcomes; the figures as logged show what is left."
+    "Counterfactual figures after mitigation come close to 1 by the way that substitution works: a "
+    "monitored record gets what the model"
+    " answers to its own copies. That is no evidence of fair outcomes; the figures as logged show what is "
+    "left."
 )
 
 
 def view_sections(view: CheckView) -> Iterator[Section]:
     blocks: list[Block] = [Paragraph(_MEANINGS[view.kind])]
     if view.reason is not None:
-        yield Section(_TITLES[view.kind], (*blocks, Paragraph(f"The check does not have this view: {view.reason}")))
+        yield Section(
+            _TITLES[view.kind], (*blocks, Paragraph(f"The check does not have this view: {view.reason}"))
+        )
         return
     blocks += [Paragraph(note, is_caution=note == ONLY_DIRECT) for note in view.notes]
     if view.kind is ViewKind.DEBIASED and view.balanced:
         blocks.append(Paragraph(_BY_CONSTRUCTION, is_caution=True))
     if view.kind is ViewKind.TRAINING:
-        records = f"Training data of {count(view.records or 0)} records, processed on {moment(view.processed_at)}."
+        records = (
+            f"Training data of {count(view.records or 0)} records, processed on {moment(view.processed_at)}."
+        )
     else:
-        additional = f" and {count(view.additional_records)} of earlier hours" if view.additional_records else ""
-        records = f"{count(view.records or 0)} records of the span{additional}, from {moment(view.oldest)} to {moment(view.newest)}."
+        additional = (
+            f" and {count(view.additional_records)} of earlier hours" if view.additional_records else ""
+        )
+        records = (
+            f"{count(view.records or 0)} records of the span{additional}, from {moment(view.oldest)} "
+            f"to {moment(view.newest)}."
+        )
     blocks.append(Paragraph(records))
     yield Section(_TITLES[view.kind], blocks)
 
@@ -82,25 +99,42 @@ def _attribute_blocks(kind: ViewKind, view: AttributeView, balanced: AttributeVi
         return
     counts = [] if view.records is None else list_lines(view.records)
     if view.perfect_equality is not None:
-        counts.append(f"Perfect equality: {format_measured_value(view.perfect_equality)} (95 %: {format_interval(view.perfect_equality)}).")
+        counts.append(
+            f"Perfect equality: {format_measured_value(view.perfect_equality)} (95 %: "
+            f"{format_interval(view.perfect_equality)})."
+        )
     if view.perturbed_records is not None:
-        counts.append(f"Copies: {count(view.perturbed_records)}, of which {count(view.unclassified_copies or 0)} in neither outcome list.")
+        counts.append(
+            f"Copies: {count(view.perturbed_records)}, of which {count(view.unclassified_copies or 0)} in "
+            "neither outcome list."
+        )
     yield Paragraph(" ".join(counts))
-    yield ReportChart(f"Favourable rate by {view.attribute}, {VIEW_TITLES[kind]}", lambda look: shares_chart(kind, view, look))
+    yield ReportChart(
+        f"Favourable rate by {view.attribute}, {VIEW_TITLES[kind]}",
+        lambda look: shares_chart(kind, view, look),
+    )
     yield _shares_table(f"Figures of the chart: {view.attribute}, {VIEW_TITLES[kind]}", view)
     if kind is ViewKind.DEBIASED:
         yield from _mitigation_blocks(kind, view, balanced)
 
     rows = [
         (
-            *(sub_range.label, _name_group(group), group.role, count(sub_range.favourable), count(sub_range.records)),
+            *(
+                sub_range.label,
+                _name_group(group),
+                group.role,
+                count(sub_range.favourable),
+                count(sub_range.records),
+            ),
             *_share_and_interval(sub_range),
         )
         for group in view.groups
         for sub_range in group.sub_ranges
     ]
     if rows:
-        yield ReportChart(f"Favourable rate by sub-range of {view.attribute}", lambda look: ranges_chart(kind, view, look))
+        yield ReportChart(
+            f"Favourable rate by sub-range of {view.attribute}", lambda look: ranges_chart(kind, view, look)
+        )
         columns = ("Sub-range", "Group", "Role", "Favourable", "Records", "Share", "95 %")
         yield ReportTable(f"Figures of the chart: {view.attribute} by sub-range", columns, rows)
 
@@ -113,18 +147,31 @@ def _shares_table(caption: str, view: AttributeView) -> ReportTable:
             before, after = _share_and_interval(group.outcomes), (group.outcomes.reason or ABSENT, ABSENT)
             if group.after is not None and group.after.share is not None:
                 after = _share_and_interval(group.after)
-            ratios = [ABSENT if ratio is None else format_measured_value(ratio) for ratio in (group.comparison, group.comparison_after)]
+            ratios = [
+                ABSENT if ratio is None else format_measured_value(ratio)
+                for ratio in (group.comparison, group.comparison_after)
+            ]
             verdict = name_verdict(group.comparison_after)
-            rows.append((_name_group(group), group.role, count(group.records), *before, *after, *ratios, verdict))
+            rows.append(
+                (_name_group(group), group.role, count(group.records), *before, *after, *ratios, verdict)
+            )
         return ReportTable(caption, _OF_PAIR, rows, _RATIO)
 
     metrics = sorted({group.comparison.metric for group in groups if group.comparison is not None})
     has_openscale = any(group.openscale_fairness is not None for group in groups)
     for group in groups:
         outcomes = group.outcomes
-        about = (_name_group(group), group.role, count(outcomes.favourable), count(outcomes.records), *_share_and_interval(outcomes))
+        about = (
+            _name_group(group),
+            group.role,
+            count(outcomes.favourable),
+            count(outcomes.records),
+            *_share_and_interval(outcomes),
+        )
         openscale = value_and_interval(group.openscale_fairness) if has_openscale else ()
-        rows.append((*about, *value_and_interval(group.comparison), name_verdict(group.comparison), *openscale))
+        rows.append(
+            (*about, *value_and_interval(group.comparison), name_verdict(group.comparison), *openscale)
+        )
     if has_openscale:
         note = "Compared: the balanced disparate impact, every record once on each side."
         return ReportTable(caption, (*_OF_ONE, "OpenScale fairness", "95 %"), rows, note)
@@ -134,7 +181,18 @@ def _shares_table(caption: str, view: AttributeView) -> ReportTable:
     return ReportTable(caption, _OF_ONE, rows, f"Compared: {titles}." if titles else None)
 
 
-_OF_PAIR = ("Group", "Role", "Records", "Before", "95 %", "After", "95 %", "Ratio before", "Ratio after", "Verdict after")
+_OF_PAIR = (
+    "Group",
+    "Role",
+    "Records",
+    "Before",
+    "95 %",
+    "After",
+    "95 %",
+    "Ratio before",
+    "Ratio after",
+    "Verdict after",
+)
 _OF_ONE = ("Group", "Role", "Favourable", "Records", "Share", "95 %", "Compared", "95 %", "Verdict")
 _RATIO = "The ratio is the disparate impact: the share of the group over that of the reference."
 
@@ -149,18 +207,23 @@ def _name_group(group: GroupShare) -> str:
     return f"all {group.role}" if group.group is None else group.group
 
 
-def _mitigation_blocks(kind: ViewKind, view: AttributeView, balanced: AttributeView | None) -> Iterator[Block]:
+def _mitigation_blocks(
+    kind: ViewKind, view: AttributeView, balanced: AttributeView | None
+) -> Iterator[Block]:
     if view.mitigated is not None:
         changed = view.mitigated
         note = f" {changed.note}" if changed.note else ""
         yield Paragraph(
-            f"Of {count(changed.monitored)} monitored records, mitigation changes {count(changed.changed)}: {count(changed.lifted)} to"
+            f"Of {count(changed.monitored)} monitored records, mitigation changes {count(changed.changed)}: "
+            f"{count(changed.lifted)} to"
             f" favourable, {count(changed.lowered)} to unfavourable."
             f" {count(changed.undecided)} were left as they were, because an answer is missing.{note}"
         )
     if balanced is None or not balanced.groups:
         yield Paragraph(
-            f"There are no counterfactual figures: {(balanced and balanced.reason) or 'the check measured none'}.", is_caution=True
+            "There are no counterfactual figures: "
+            f"{(balanced and balanced.reason) or 'the check measured none'}.",
+            is_caution=True,
         )
     else:
         # The chart is drawn later; this name is never None for it.
@@ -173,6 +236,12 @@ def _mitigation_blocks(kind: ViewKind, view: AttributeView, balanced: AttributeV
         rows = []
         for change in view.accuracy:
             metric = change.before.metric.removesuffix("_before").replace("_", " ")
-            cells = [*share_and_interval(change.before), *share_and_interval(change.after), *points_and_interval(change.change)]
+            cells = [
+                *share_and_interval(change.before),
+                *share_and_interval(change.after),
+                *points_and_interval(change.change),
+            ]
             rows.append((metric, change.before.group or change.before.scope.value, *cells))
-        yield ReportTable(f"Accuracy on labelled records before and after mitigation: {view.attribute}", columns, rows)
+        yield ReportTable(
+            f"Accuracy on labelled records before and after mitigation: {view.attribute}", columns, rows
+        )

@@ -1,14 +1,19 @@
-"""Association of two columns, counted piece by piece: three measures from 0 to 1, by the kinds of the columns.
+"""Association of two columns, counted piece by piece: three measures from 0 to 1, by the kinds of the
+columns.
 
-- Two categories: Cramér's V, corrected as in Bergsma 2013, A bias-correction for Cramér's V and Tschuprow's T, Journal of the Korean
-  Statistical Society 42, 323-328.
-- A category and a quantity: the correlation ratio, corrected to the root of epsilon squared (Kelley 1935, PNAS 21, 554-559).
-- Two quantities: the absolute value of Pearson's correlation, corrected to the root of the adjusted r squared (Ezekiel 1930).
+- Two categories: Cramér's V, corrected as in Bergsma 2013, A bias-correction for Cramér's V and Tschuprow's
+  T, Journal of the Korean Statistical Society 42, 323-328.
+- A category and a quantity: the correlation ratio, corrected to the root of epsilon squared (Kelley 1935,
+PNAS 21, 554-559).
+- Two quantities: the absolute value of Pearson's correlation, corrected to the root of the adjusted r squared
+(Ezekiel 1930).
 
-A correction subtracts the mean that the square has when one column is shuffled, and divides by the most that the rest can be (the *room*).
-The level of chance is the square that 95 of 100 shuffles stay below, corrected in the same way.
+A correction subtracts the mean that the square has when one column is shuffled, and divides by the most that
+the rest can be (the *room*). The level of chance is the square that 95 of 100 shuffles stay below, corrected
+in the same way.
 
-A record without a value in one of the columns is left out. If a column then has a single value, the strength is undefined, not 0.
+A record without a value in one of the columns is left out. If a column then has a single value, the
+strength is undefined, not 0.
 """
 
 from abc import ABC, abstractmethod
@@ -31,7 +36,9 @@ _ROUNDING = 1e-12
 
 @frozen
 class Shape:
-    """Rank of a column's projection (1 of a quantity, categories less one), and the sum of squared leverages."""
+    """Rank of a column's projection (1 of a quantity, categories less one), and the sum of squared
+    leverages.
+    """
 
     rank: int
     leverage: float
@@ -75,14 +82,19 @@ class Shuffled:
         concentration = share * (1 - share) / spread - 1
         if concentration < _ROUNDING:
             return float(self.highest if share > 1 - SHARE_BELOW else 0)
-        return float(self.highest * betaincinv(share * concentration, (1 - share) * concentration, SHARE_BELOW))
+        return float(
+            self.highest * betaincinv(share * concentration, (1 - share) * concentration, SHARE_BELOW)
+        )
 
     @property
     def variance(self) -> float:
         """The exact variance of the square, of four records at least."""
         n = float(self.records)
         ranks = [shape.rank * (n - 1 - shape.rank) for shape in (self.first, self.second)]
-        uneven = [n * (n + 1) * shape.leverage - (n - 1) * shape.rank * (shape.rank + 2) for shape in (self.first, self.second)]
+        uneven = [
+            n * (n + 1) * shape.leverage - (n - 1) * shape.rank * (shape.rank + 2)
+            for shape in (self.first, self.second)
+        ]
         even = 2 * np.prod(ranks) / ((n - 1) ** 2 * (n + 1) * (n - 2))
         return float(even + np.prod(uneven) / ((n + 1) * n * (n - 1) * (n - 2) * (n - 3)))
 
@@ -108,7 +120,11 @@ class Moments:
             mean = float(numbers.mean())
             centred = numbers - mean
             squared = centred * centred
-            squares, cubes, fourths = float(squared.sum()), sum_products(squared, centred), sum_products(squared, squared)
+            squares, cubes, fourths = (
+                float(squared.sum()),
+                sum_products(squared, centred),
+                sum_products(squared, squared),
+            )
             mine, theirs = self.records, len(numbers)
             total = mine + theirs
             # A numpy number overflows to infinity, one of Python's raises an error.
@@ -232,7 +248,9 @@ class CorrelationRatio(AssociationCounts):
             squared = between / (between + self._squares.sum())
         if shape is None or not np.isfinite(squared):
             return OUT_OF_BOUNDS
-        return _strength(float(squared), Shuffled(shape_of_categories(self._records[self._records > 0]), shape, records))
+        return _strength(
+            float(squared), Shuffled(shape_of_categories(self._records[self._records > 0]), shape, records)
+        )
 
 
 class AbsolutePearson(AssociationCounts):
@@ -246,7 +264,10 @@ class AbsolutePearson(AssociationCounts):
         if not added:
             return
         counted, before = self.records, [quantity.moments.mean for quantity in self._numbers]
-        pair = [quantity.add_and_shift(numbers[has_both]) for quantity, numbers in zip(self._numbers, (first, second), strict=True)]
+        pair = [
+            quantity.add_and_shift(numbers[has_both])
+            for quantity, numbers in zip(self._numbers, (first, second), strict=True)
+        ]
         with np.errstate(all="ignore"):
             means = [np.float64(numbers.mean()) for numbers in pair]
             apart = (means[0] - before[0]) * (means[1] - before[1])
@@ -262,7 +283,9 @@ class AbsolutePearson(AssociationCounts):
             return ONE_VALUE
         first, second = (quantity.shape() for quantity in self._numbers)
         with np.errstate(all="ignore"):
-            correlation = float(self._product / np.prod([np.sqrt(quantity.moments.squares) for quantity in self._numbers]))
+            correlation = float(
+                self._product / np.prod([np.sqrt(quantity.moments.squares) for quantity in self._numbers])
+            )
         if first is None or second is None or not np.isfinite(correlation):
             return OUT_OF_BOUNDS
         return _strength(correlation**2, Shuffled(first, second, self.records))

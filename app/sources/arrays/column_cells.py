@@ -42,7 +42,9 @@ class Cells(Protocol):
         """Returns its distinct values, and the value of each record."""
 
     def floats(self) -> FloatArray | None:
-        """Returns its numbers [records], NaN where one is missing; None where a value need not be a number."""
+        """Returns its numbers [records], NaN where one is missing; None where a value need not be a
+        number.
+        """
 
 
 class NumberCells:
@@ -104,13 +106,17 @@ def format_value(value: Scalar) -> str:
 
 
 def read_answers(json_texts: pa.ChunkedArray, rule: OutcomeRule) -> pa.ChunkedArray:
-    """Returns the classes of answers [records], both as JSON texts: a spelling of a listed boolean is that boolean."""
+    """Returns the classes of answers [records], both as JSON texts: a spelling of a listed boolean is that
+    boolean.
+    """
     tests = rule.tests
     return _spell_each(json_texts, lambda answer: format_value(tests.read(answer)))
 
 
 def canonical_texts(json_texts: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Returns canonical JSON texts [records], null where missing: `1` and `1.0` are one class, `"1"` another."""
+    """Returns canonical JSON texts [records], null where missing: `1` and `1.0` are one class, `"1"`
+    another.
+    """
     return _spell_each(json_texts, canonical)
 
 
@@ -123,7 +129,9 @@ def _spell_each(json_texts: pa.ChunkedArray, spell: Callable[[Scalar], str]) -> 
 def _encode(array: pa.Array, column: Column | None) -> Coded:
     encoded = array.dictionary_encode()
     values = encoded.dictionary.to_pylist()
-    return Coded(values if column is None else [typed(value, column) for value in values], read_codes(encoded))
+    return Coded(
+        values if column is None else [typed(value, column) for value in values], read_codes(encoded)
+    )
 
 
 def read_codes(encoded: pa.DictionaryArray) -> Codes:
@@ -141,9 +149,13 @@ def classify_cells(answers: Cells, rule: OutcomeRule) -> Codes:
     numbers = answers.floats() if are_ranges(sides) else None
     if numbers is not None:
         inside = [in_ranges(numbers, test) for test in sides]
-        return np.select(inside, [int(Outcome.FAVOURABLE), int(Outcome.UNFAVOURABLE)], int(Outcome.UNCLASSIFIED)).astype(np.int64)
+        return np.select(
+            inside, [int(Outcome.FAVOURABLE), int(Outcome.UNFAVOURABLE)], int(Outcome.UNCLASSIFIED)
+        ).astype(np.int64)
     coded = answers.coded()
-    return coded.spread((int(tests.classify(value)) for value in coded.values), missing=int(Outcome.UNCLASSIFIED))
+    return coded.spread(
+        (int(tests.classify(value)) for value in coded.values), missing=int(Outcome.UNCLASSIFIED)
+    )
 
 
 def are_ranges(tests: Sequence[ValueTest]) -> bool:

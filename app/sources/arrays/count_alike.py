@@ -1,4 +1,6 @@
-"""Records that count alike, for figures without weights: a record logged at rate r is kept with the chance `lowest rate / r`."""
+"""Records that count alike, for figures without weights: a record logged at rate r is kept with the chance
+`lowest rate / r`.
+"""
 
 import numpy as np
 import numpy.typing as npt
@@ -8,7 +10,9 @@ import pyarrow.compute as pc
 from ...statistics.group_labels import IntArray
 
 
-def choose_alike(record_nos: IntArray, sample_rates: pa.ChunkedArray, part_codes: IntArray | None = None) -> npt.NDArray[np.bool_]:
+def choose_alike(
+    record_nos: IntArray, sample_rates: pa.ChunkedArray, part_codes: IntArray | None = None
+) -> npt.NDArray[np.bool_]:
     """Returns which records [N] to keep so that those of a part were logged at one rate.
 
     `sample_rates` [N] is null where every record is logged; without `part_codes`, all are one.
@@ -16,7 +20,11 @@ def choose_alike(record_nos: IntArray, sample_rates: pa.ChunkedArray, part_codes
     if sample_rates.null_count == len(sample_rates):
         return np.ones(len(record_nos), dtype=np.bool_)
     rates = np.asarray(pc.fill_null(sample_rates, 1.0).to_numpy(), dtype=np.float64)
-    codes = np.zeros(len(rates), np.int64) if part_codes is None else np.unique(part_codes, return_inverse=True)[1].reshape(-1)
+    codes = (
+        np.zeros(len(rates), np.int64)
+        if part_codes is None
+        else np.unique(part_codes, return_inverse=True)[1].reshape(-1)
+    )
     lowest = np.full(int(codes.max(initial=0)) + 1, np.inf)
     np.minimum.at(lowest, codes, rates)
     # A number in [0, 1) for each record number.

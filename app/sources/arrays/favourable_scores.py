@@ -22,17 +22,27 @@ NO_PROBABILITIES = "no record was logged with a probability"
 REAL_NUMBERS = "the model predicts real numbers, which have no probability"
 MIXED = "some probabilities are one number and others are lists, or lists of different lengths"
 OUTSIDE = "the probabilities are not all between 0 and 1"
-ONE_OUTCOME = "all predictions with a probability have one outcome, so nothing shows which outcome the probability is of"
-UNTIDY = "the probability does not rise or fall with the predicted outcome, so it is not the probability of one of the outcomes"
+ONE_OUTCOME = (
+    "all predictions with a probability have one outcome, so nothing shows which outcome the "
+    "probability is of"
+)
+UNTIDY = (
+    "the probability does not rise or fall with the predicted outcome, so it is not the probability of "
+    "one of the outcomes"
+)
 SEVERAL_CLASSES = (
-    "the probability is one number, and there are more than two classes: it may be that of whatever was predicted;"
+    "the probability is one number, and there are more than two classes: it may be that of whatever was "
+    "predicted;"
     " log a list with a number for each class"
 )
 TOO_FEW = (
-    "at least 10 predictions with a probability, 3 of them favourable and 3 unfavourable, are needed to see which outcome a single number"
+    "at least 10 predictions with a probability, 3 of them favourable and 3 unfavourable, are needed to see "
+    "which outcome a single number"
     " is the probability of; there are fewer"
 )
-NO_DISTRIBUTION = "the numbers of a list do not always add up to 1, so they are not the probabilities of the classes"
+NO_DISTRIBUTION = (
+    "the numbers of a list do not always add up to 1, so they are not the probabilities of the classes"
+)
 CONFIDENCE = "the probability is never below one half, so it may be that of whatever was predicted"
 NO_PLACE = "the largest probability is not in the same place for every prediction of a class"
 
@@ -55,7 +65,9 @@ class Scores:
     reading: Reading | None = None
 
 
-def favourable_scores(probabilities: pa.ChunkedArray, predicted: pa.ChunkedArray, outcomes: IntArray, rule: OutcomeRule) -> Scores:
+def favourable_scores(
+    probabilities: pa.ChunkedArray, predicted: pa.ChunkedArray, outcomes: IntArray, rule: OutcomeRule
+) -> Scores:
     """Returns the scores of records, from answers and predictions as JSON texts."""
     if any(isinstance(value, Range) for value in rule.favourable):
         return Scores(None, REAL_NUMBERS)
@@ -65,7 +77,9 @@ def favourable_scores(probabilities: pa.ChunkedArray, predicted: pa.ChunkedArray
     table = parse_numbers(probabilities.drop_null())
     if table is None:
         return Scores(None, MIXED)
-    reading = _find_reading(table, read_answers(predicted.filter(pa.array(has_answer)), rule), outcomes[has_answer], rule)
+    reading = _find_reading(
+        table, read_answers(predicted.filter(pa.array(has_answer)), rule), outcomes[has_answer], rule
+    )
     if isinstance(reading, str):
         return Scores(None, reading)
     values = np.full(len(has_answer), np.nan)
@@ -81,7 +95,9 @@ def read_scores(reading: Reading, probabilities: pa.ChunkedArray) -> FloatArray:
         texts = probabilities.drop_null()
         table = parse_numbers(texts)
         if table is None:
-            answers = [np.asarray([_ONE_DECODER.decode(text)], dtype=np.float64) for text in texts.to_pylist()]
+            answers = [
+                np.asarray([_ONE_DECODER.decode(text)], dtype=np.float64) for text in texts.to_pylist()
+            ]
             values[has_answer] = [float(_read_form(answer, reading)[0]) for answer in answers]
         else:
             values[has_answer] = _read_form(table, reading)
@@ -93,7 +109,11 @@ def _read_form(table: FloatArray, reading: Reading) -> FloatArray:
         is_read = reading.form == "number"
     else:
         classes = len(reading.classes) or table.shape[1]
-        is_read = reading.form == "list" and table.shape[1] == classes and max(reading.favourable, default=0) < classes
+        is_read = (
+            reading.form == "list"
+            and table.shape[1] == classes
+            and max(reading.favourable, default=0) < classes
+        )
     return _read(table, reading) if is_read else np.full(len(table), np.nan)
 
 
@@ -106,10 +126,14 @@ def _read(table: FloatArray, reading: Reading) -> FloatArray:
     return scores
 
 
-def _find_reading(table: FloatArray, predicted: pa.ChunkedArray, outcomes: IntArray, rule: OutcomeRule) -> Reading | str:
+def _find_reading(
+    table: FloatArray, predicted: pa.ChunkedArray, outcomes: IntArray, rule: OutcomeRule
+) -> Reading | str:
     if not ((table >= 0) & (table <= 1)).all():
         return OUTSIDE
-    classes = {canonical(value) for value in (*rule.favourable, *rule.unfavourable) if not isinstance(value, Range)}
+    classes = {
+        canonical(value) for value in (*rule.favourable, *rule.unfavourable) if not isinstance(value, Range)
+    }
     are_two = len(classes.union(canonical_texts(predicted.drop_null()).unique().to_pylist())) <= TWO
     if table.ndim == 1 and not are_two:
         return SEVERAL_CLASSES
@@ -142,11 +166,14 @@ def parse_numbers(texts: pa.ChunkedArray) -> FloatArray | None:
     return table if table.ndim in {1, TWO} else None
 
 
-def _find_in_lists(table: FloatArray, predicted: pa.ChunkedArray, outcomes: IntArray, rule: OutcomeRule, *, are_two: bool) -> Reading | str:
+def _find_in_lists(
+    table: FloatArray, predicted: pa.ChunkedArray, outcomes: IntArray, rule: OutcomeRule, *, are_two: bool
+) -> Reading | str:
     class_places = _find_places(table, predicted)
     favourable = None if class_places is None else _favourable_places(table, class_places, rule)
     if class_places is None or favourable is None:
-        # With a cut-off other than one half, the larger of two numbers is not always that of the predicted class.
+        # With a cut-off other than one half, the larger of two numbers is not always that of the predicted
+        # class.
         is_clear = are_two and table.shape[1] == TWO and not _are_few(outcomes)
         rises = _rises(table[:, 1], outcomes) if is_clear else None
         return NO_PLACE if rises is None else Reading("list", favourable=(1 if rises else 0,))
@@ -168,8 +195,13 @@ def _are_few(outcomes: IntArray) -> bool:
 
 
 def _rises(numbers: FloatArray, outcomes: IntArray) -> bool | None:
-    """True if each favourable prediction's number is at least that of each unfavourable one, False for the reverse, else None."""
-    favourable, unfavourable = numbers[outcomes == Outcome.FAVOURABLE], numbers[outcomes == Outcome.UNFAVOURABLE]
+    """True if each favourable prediction's number is at least that of each unfavourable one, False for the
+    reverse, else None.
+    """
+    favourable, unfavourable = (
+        numbers[outcomes == Outcome.FAVOURABLE],
+        numbers[outcomes == Outcome.UNFAVOURABLE],
+    )
     rises, falls = favourable.min() >= unfavourable.max(), favourable.max() <= unfavourable.min()
     return None if rises == falls else bool(rises)
 
@@ -188,10 +220,15 @@ def _find_places(table: FloatArray, predicted: pa.ChunkedArray) -> list[tuple[Sc
     is_largest[codes[is_clear], table[is_clear].argmax(axis=1) if is_clear.any() else []] = True
     if (is_largest.sum(axis=1) > 1).any() or (is_largest.sum(axis=0) > 1).any():
         return None
-    return [(value, int(row.argmax()) if row.any() else None) for value, row in zip(classes, is_largest, strict=True)]
+    return [
+        (value, int(row.argmax()) if row.any() else None)
+        for value, row in zip(classes, is_largest, strict=True)
+    ]
 
 
-def _favourable_places(table: FloatArray, class_places: Sequence[tuple[Scalar, int | None]], rule: OutcomeRule) -> list[int] | None:
+def _favourable_places(
+    table: FloatArray, class_places: Sequence[tuple[Scalar, int | None]], rule: OutcomeRule
+) -> list[int] | None:
     of_side: dict[Outcome, list[int]] = {outcome: [] for outcome in Outcome}
     for value, place in class_places:
         if place is not None:
@@ -200,6 +237,8 @@ def _favourable_places(table: FloatArray, class_places: Sequence[tuple[Scalar, i
     if len(favourable) == len(rule.favourable):
         return favourable
     # If all classes are listed, the places left by the other side are this side's.
-    if len(unfavourable) == len(rule.unfavourable) and table.shape[1] == len(rule.favourable) + len(rule.unfavourable):
+    if len(unfavourable) == len(rule.unfavourable) and table.shape[1] == len(rule.favourable) + len(
+        rule.unfavourable
+    ):
         return [column for column in range(table.shape[1]) if column not in unfavourable]
     return None

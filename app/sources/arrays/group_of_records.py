@@ -45,7 +45,9 @@ class Grouping:
 
 @frozen
 class ListedGroups:
-    """The groups that an attribute lists; without a listed reference, every other value but a near twin is a reference group of its own."""
+    """The groups that an attribute lists; without a listed reference, every other value but a near twin is
+    a reference group of its own.
+    """
 
     column: Column
     groups: tuple[Group, ...]
@@ -59,7 +61,10 @@ class ListedGroups:
     def find(self, values: Sequence[Scalar | None]) -> list[NamedGroup | None]:
         """Returns each value's group; None for a missing one and one in no group."""
         present = [value for value in values if value is not None]
-        group_positions, twins = positions(self.groups, self.column, present), find_twins(present, [group.value for group in self.groups])
+        group_positions, twins = (
+            positions(self.groups, self.column, present),
+            find_twins(present, [group.value for group in self.groups]),
+        )
         named: list[NamedGroup | None] = []
         for value in values:
             position = NEITHER if value is None else next(group_positions)
@@ -73,9 +78,15 @@ class ListedGroups:
 
 
 def group_records(
-    attribute: MonitoredAttribute, column: Column, values: pa.ChunkedArray, *, limit: float = MOST_REFERENCE_VALUES
+    attribute: MonitoredAttribute,
+    column: Column,
+    values: pa.ChunkedArray,
+    *,
+    limit: float = MOST_REFERENCE_VALUES,
 ) -> Grouping:
-    """Returns the groups, as `groups_of`, and each record's place; `values` are numbers for a numeric column, else text."""
+    """Returns the groups, as `groups_of`, and each record's place; `values` are numbers for a numeric
+    column, else text.
+    """
     cells = stored_cells(values, column)
     distinct = cells.coded().values if attribute.reference is None else ()
     groups = list_groups(attribute, column, distinct, limit=limit)
@@ -87,7 +98,9 @@ def place(groups: Sequence[Group], column: Column, cells: Cells) -> Codes:
     tests = [group_test(group.value, column) for group in groups]
     numbers = cells.floats() if are_ranges(tests) else None
     if numbers is not None:
-        return np.select([in_ranges(numbers, test) for test in tests], list(range(len(tests))), NEITHER).astype(np.int64)
+        return np.select(
+            [in_ranges(numbers, test) for test in tests], list(range(len(tests))), NEITHER
+        ).astype(np.int64)
     coded = cells.coded()
     return coded.spread(positions(groups, column, coded.values), missing=NEITHER)
 
@@ -98,8 +111,12 @@ def intersect(groupings: Sequence[Grouping]) -> tuple[list[NamedGroup], Codes]:
     Raises:
         InvalidInput: there are too many combinations, or two have one label.
     """
-    named = combine_groups([grouping.column.name for grouping in groupings], [grouping.named for grouping in groupings])
-    return named, cross([grouping.codes for grouping in groupings], [len(grouping.groups) for grouping in groupings])
+    named = combine_groups(
+        [grouping.column.name for grouping in groupings], [grouping.named for grouping in groupings]
+    )
+    return named, cross(
+        [grouping.codes for grouping in groupings], [len(grouping.groups) for grouping in groupings]
+    )
 
 
 def typed_value(text_or_value: Scalar, kind: FieldType) -> Scalar:

@@ -39,7 +39,10 @@ def divide(column: str, values: pa.ChunkedArray) -> Divided:
     # 0.0 and -0.0 have one text.
     position = {text: index for index, text in enumerate(dict.fromkeys(texts))}
     if len(position) > MOST_STRATA:
-        reason = f"{column} has {len(position):,} different values in the window, where at most {MOST_STRATA:,} are strata"
+        reason = (
+            f"{column} has {len(position):,} different values in the window, where at most "
+            f"{MOST_STRATA:,} are strata"
+        )
         return Divided(column, (), np.full(len(values), NEITHER, dtype=np.int64), reason)
     return Divided(column, tuple(position), coded.spread((position[text] for text in texts), missing=NEITHER))
 
@@ -47,13 +50,16 @@ def divide(column: str, values: pa.ChunkedArray) -> Divided:
 def read_attribute(attribute: MonitoredAttribute, values: pa.Table) -> pa.ChunkedArray:
     if attribute.rule is None:
         return values[attribute.feature]
-    groups = pa.array([name_value(value) for value in (*(attribute.reference or ()), *attribute.monitored)], pa.string())
+    groups = pa.array(
+        [name_value(value) for value in (*(attribute.reference or ()), *attribute.monitored)], pa.string()
+    )
     return pa.chunked_array([groups.take(pa.array(is_in_group(attribute.rule, values).astype(np.int64)))])
 
 
 def is_in_group(rule: GroupRule, values: pa.Table) -> npt.NDArray[np.bool_]:
     conjunctions = [
-        np.logical_and.reduce([_meets(condition, values[condition.feature]) for condition in conditions]) for conditions in rule.any_of
+        np.logical_and.reduce([_meets(condition, values[condition.feature]) for condition in conditions])
+        for conditions in rule.any_of
     ]
     return np.asarray(np.logical_or.reduce(conjunctions))
 
@@ -63,7 +69,9 @@ def _meets(condition: Condition, column: pa.ChunkedArray) -> npt.NDArray[np.bool
     numbers = cells.floats() if condition.intervals else None
     if numbers is None:
         coded = cells.coded()
-        return coded.spread(map(condition.is_met_by, coded.values), missing=condition.or_missing).astype(np.bool_)
+        return coded.spread(map(condition.is_met_by, coded.values), missing=condition.or_missing).astype(
+            np.bool_
+        )
     meets = np.isnan(numbers) & condition.or_missing
     for interval in condition.intervals:
         is_above = True if interval.above is None else numbers > interval.above
@@ -74,7 +82,9 @@ def _meets(condition: Condition, column: pa.ChunkedArray) -> npt.NDArray[np.bool
 
 @frozen(eq=False)
 class RecordColumns:
-    """Stored columns: features and meta fields (numeric ones as numbers, others as text), answers as JSON texts."""
+    """Stored columns: features and meta fields (numeric ones as numbers, others as text), answers as JSON
+    texts.
+    """
 
     values: pa.Table
     answers: pa.ChunkedArray
@@ -113,7 +123,9 @@ class RecordTable:
         for attribute, grouping in zip(self.monitor.attributes, self.groupings, strict=True):
             if attribute.rule is None and grouping.column.type is FieldType.STRING:
                 coded = stored_cells(self.values(attribute.feature)).coded()
-                _, *counts = np.bincount(coded.codes - MISSING, repeats, len(coded.values) + 1).astype(int).tolist()
+                _, *counts = (
+                    np.bincount(coded.codes - MISSING, repeats, len(coded.values) + 1).astype(int).tolist()
+                )
                 records = dict(zip(coded.values, counts, strict=True))
                 groups = [group.value for group in grouping.groups]
                 references = groups[len(attribute.monitored) :] if attribute.reference is None else []
@@ -126,7 +138,9 @@ class RecordTable:
             sentence
             for attribute in self.monitor.attributes
             if self.grouping(attribute.feature).column.type is FieldType.STRING
-            for sentence in describe_misspelled(attribute, stored_cells(read_attribute(attribute, self.columns.values)).coded().values)
+            for sentence in describe_misspelled(
+                attribute, stored_cells(read_attribute(attribute, self.columns.values)).coded().values
+            )
         ]
 
     def values(self, feature: str) -> pa.ChunkedArray:
@@ -137,10 +151,14 @@ class RecordTable:
         for grouping in self.groupings:
             if grouping.column.name == feature:
                 return grouping
-        raise InvalidInput.of("attributes", f"{feature} is read from columns that not all records have; change the monitor")
+        raise InvalidInput.of(
+            "attributes", f"{feature} is read from columns that not all records have; change the monitor"
+        )
 
     def compare(self, comparison: Comparison) -> tuple[list[NamedGroup], Codes]:
-        """Returns the groups of a comparison, and each record's or NEITHER. Not cached, for memory. Raises InvalidInput as `intersect`."""
+        """Returns the groups of a comparison, and each record's or NEITHER. Not cached, for memory. Raises
+        InvalidInput as `intersect`.
+        """
         if not comparison.features:
             return [], np.full(len(self), NEITHER, dtype=np.int64)
         return intersect([self.grouping(feature) for feature in comparison.features])
@@ -156,6 +174,9 @@ def read_table(columns: RecordColumns, schema: RecordSchema, monitor: Monitor) -
     for attribute in monitor.attributes:
         column = attribute.column_in(schema)
         if column is None:
-            raise InvalidInput.of("attributes", f"{attribute.feature} is named by the monitor but is not a column; change the monitor")
+            raise InvalidInput.of(
+                "attributes",
+                f"{attribute.feature} is named by the monitor but is not a column; change the monitor",
+            )
         groupings.append(group_records(attribute, column, read_attribute(attribute, columns.values)))
     return RecordTable(monitor, columns, outcome_codes(columns.answers, monitor.outcomes), tuple(groupings))

@@ -19,7 +19,9 @@ def measure_strengths(columns: Sequence[Codes | FloatArray]) -> FloatArray:
     strengths = np.zeros((len(columns), len(columns)))
     for first, second in combinations(range(len(columns)), 2):
         strength = associate(columns[first], columns[second]).strength()
-        strengths[first, second] = strengths[second, first] = np.nan if isinstance(strength, Undefined) else strength.corrected
+        strengths[first, second] = strengths[second, first] = (
+            np.nan if isinstance(strength, Undefined) else strength.corrected
+        )
     return strengths
 
 

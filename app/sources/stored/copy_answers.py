@@ -29,7 +29,8 @@ class TargetKey:
 
 def stored_targets(reader: ArrowReader, deployment_no: int) -> dict[TargetKey, int]:
     table = reader.table(
-        "SELECT no, model_revision, schema_version::int AS schema_version, feature, target, draws::int AS draws, seed"
+        "SELECT no, model_revision, schema_version::int AS schema_version, feature, target, draws::int AS "
+        "draws, seed"
         " FROM copy_targets WHERE deployment_no = $1",
         [deployment_no],
     )
@@ -37,18 +38,26 @@ def stored_targets(reader: ArrowReader, deployment_no: int) -> dict[TargetKey, i
 
 
 def stored_outcomes(
-    reader: ArrowReader, target_no: int, bounds: tuple[int, int], *, with_probabilities: bool, only: Sequence[int] | None = None
+    reader: ArrowReader,
+    target_no: int,
+    bounds: tuple[int, int],
+    *,
+    with_probabilities: bool,
+    only: Sequence[int] | None = None,
 ) -> pa.Table:
-    """Returns the stored answers for records within the bounds, both included, or `only` those; one row a draw.
+    """Returns the stored answers for records within the bounds, both included, or `only` those; one row a
+    draw.
 
-    Columns: record_no, outcome (JSON text of the label or prediction), probability (JSON text or NULL) if wanted.
+    Columns: record_no, outcome (JSON text of the label or prediction), probability (JSON text or NULL) if
+    wanted.
     """
     listed = "" if only is None else " AND record_no = ANY($4::text::bigint[])"
     # The reader takes no list as a parameter.
     numbers = [] if only is None else [array_text(only)]
     probability = ", probability#>>'{}' AS probability" if with_probabilities else ""
     return reader.table(
-        f"SELECT record_no, coalesce(label, prediction)::text AS outcome{probability} FROM counterfactuals"  # noqa: S608 - a constant
+        f"SELECT record_no, coalesce(label, prediction)::text AS outcome{probability} FROM "  # noqa: S608 - a constant
+        "counterfactuals"
         f" WHERE target_no = $1 AND record_no >= $2 AND record_no <= $3{listed}",
         [target_no, *bounds, *numbers],
     )
@@ -60,7 +69,9 @@ def reserve_target_number(session: Session) -> int:
 
 
 def store_targets(session: Session, deployment_no: int, targets: dict[TargetKey, int]) -> None:
-    rows = [{"no": no, "deployment_no": deployment_no, **list_column_values(key)} for key, no in targets.items()]
+    rows = [
+        {"no": no, "deployment_no": deployment_no, **list_column_values(key)} for key, no in targets.items()
+    ]
     if rows:
         session.execute(insert(CopyTargetRow), rows)
 
@@ -77,7 +88,9 @@ class CounterfactualLines:
         lines = []
         for (target, record, draw), answer in zip(copies, answers, strict=True):
             label = _json(None if answer.label is None else normalised(answer.label))
-            lines.append(f"{target}\t{record}\t{draw}\t{_json(normalised(answer.prediction))}\t{_json(answer.probability)}\t{label}\n")
+            lines.append(
+                f"{target}\t{record}\t{draw}\t{_json(normalised(answer.prediction))}\t{_json(answer.probability)}\t{label}\n"
+            )
         self._chunks.append("".join(lines).encode())
         self.count += len(copies)
 
@@ -87,7 +100,9 @@ class CounterfactualLines:
         connection = driver_connection(session)
         with (
             connection.cursor() as cursor,
-            cursor.copy("COPY counterfactuals (target_no, record_no, draw, prediction, probability, label) FROM STDIN") as copy,
+            cursor.copy(
+                "COPY counterfactuals (target_no, record_no, draw, prediction, probability, label) FROM STDIN"
+            ) as copy,
         ):
             for chunk in self._chunks:
                 copy.write(chunk)

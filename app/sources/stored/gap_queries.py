@@ -22,7 +22,8 @@ _BY_GAP = "ORDER BY f.gap DESC, f.record_no, f.attribute"
 _AFTER = "f.gap <= :gap AND (f.gap < :gap OR f.record_no > :record_no)"
 # A record's place is that of its largest flag.
 _IS_LARGEST = (
-    "NOT EXISTS (SELECT FROM flagged_records o WHERE o.deployment_no = f.deployment_no AND o.record_no = f.record_no"
+    "NOT EXISTS (SELECT FROM flagged_records o WHERE o.deployment_no = f.deployment_no AND o.record_no = "
+    "f.record_no"
     " AND (o.gap > f.gap OR (o.gap = f.gap AND o.attribute < f.attribute)))"
 )
 
@@ -35,18 +36,26 @@ class RecordsByGap:
     next_place: GapPlace | None
 
 
-def find_by_gap(session: Session, deployment_no: int, filters: RecordFilter, *, after: GapPlace | None, limit: int) -> RecordsByGap:
+def find_by_gap(
+    session: Session, deployment_no: int, filters: RecordFilter, *, after: GapPlace | None, limit: int
+) -> RecordsByGap:
     """Returns at most `limit` records after that position; looks through a bounded number."""
     if after is not None and after.gap is None:
-        return _find_without_flags(session, deployment_no, filters, RecordPlace(after.logged_at, after.record_no), limit)
+        return _find_without_flags(
+            session, deployment_no, filters, RecordPlace(after.logged_at, after.record_no), limit
+        )
     flagged = _find_flagged(session, deployment_no, filters, after, limit)
     if flagged.next_place is not None:
         return flagged
-    unflagged = _find_without_flags(session, deployment_no, filters, _LAST_PLACE, limit - len(flagged.records))
+    unflagged = _find_without_flags(
+        session, deployment_no, filters, _LAST_PLACE, limit - len(flagged.records)
+    )
     return RecordsByGap(records=[*flagged.records, *unflagged.records], next_place=unflagged.next_place)
 
 
-def _find_flagged(session: Session, deployment_no: int, filters: RecordFilter, after: GapPlace | None, limit: int) -> RecordsByGap:
+def _find_flagged(
+    session: Session, deployment_no: int, filters: RecordFilter, after: GapPlace | None, limit: int
+) -> RecordsByGap:
     conditions = ["f.deployment_no = :deployment_no"]
     values: dict[str, Any] = {"deployment_no": deployment_no}
     if after is not None:
@@ -66,7 +75,8 @@ def _find_flagged(session: Session, deployment_no: int, filters: RecordFilter, a
     add_filters(statement, filters)
     of_flag = "r.deployment_no = f.deployment_no AND r.logged_at = f.logged_at AND r.record_no = f.record_no"
     query = text(
-        f"SELECT {RECORD_COLUMNS}, f.gap FROM flagged_records f JOIN payload_records r ON {of_flag}"  # noqa: S608 - constants
+        f"SELECT {RECORD_COLUMNS}, f.gap FROM flagged_records f JOIN payload_records r ON "  # noqa: S608 - constants
+        f"{of_flag}"
         f" WHERE {' AND '.join([*conditions, _IS_LARGEST])} AND {statement.where} {_BY_GAP} LIMIT :most"
     )
     parameters = statement.values | values | {"most": limit + 1}
@@ -78,13 +88,20 @@ def _find_flagged(session: Session, deployment_no: int, filters: RecordFilter, a
     return RecordsByGap(records=records, next_place=next_place)
 
 
-def _find_without_flags(session: Session, deployment_no: int, filters: RecordFilter, after: RecordPlace, limit: int) -> RecordsByGap:
-    looked_up = find_records(session, deployment_no, replace(filters, without_flags=True), after=after, limit=limit + 1)
+def _find_without_flags(
+    session: Session, deployment_no: int, filters: RecordFilter, after: RecordPlace, limit: int
+) -> RecordsByGap:
+    looked_up = find_records(
+        session, deployment_no, replace(filters, without_flags=True), after=after, limit=limit + 1
+    )
     page, position = looked_up.records[:limit], looked_up.looked_through_to
     if looked_up.is_cut or len(looked_up.records) > limit:
         # A page full of flagged records has none without.
         position = page[-1].place if page else after
-    return RecordsByGap(records=page, next_place=None if position is None else GapPlace(None, position.logged_at, position.record_no))
+    return RecordsByGap(
+        records=page,
+        next_place=None if position is None else GapPlace(None, position.logged_at, position.record_no),
+    )
 
 
 def _measure_size(row: Row[Any]) -> int:

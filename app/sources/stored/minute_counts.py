@@ -15,10 +15,13 @@ _IS_ALONE = text("SELECT pg_try_advisory_xact_lock(4540261128)")
 
 # A deployment that is being deleted is skipped, not waited for.
 _LOCK = text("""
-    SELECT no FROM deployments WHERE no IN (SELECT deployment_no FROM record_counts) ORDER BY no FOR KEY SHARE SKIP LOCKED
+    SELECT no FROM deployments WHERE no IN (SELECT deployment_no FROM record_counts)
+        ORDER BY no FOR KEY SHARE SKIP LOCKED
 """)
 
-_FORGET = text("DELETE FROM record_counts WHERE minute < now() - CAST(:kept AS interval) AND deployment_no = ANY (:nos)")
+_FORGET = text(
+    "DELETE FROM record_counts WHERE minute < now() - CAST(:kept AS interval) AND deployment_no = ANY (:nos)"
+)
 
 _FOLD = text("""
     WITH several AS (
@@ -26,7 +29,8 @@ _FOLD = text("""
         WHERE minute < now() - CAST(:settled AS interval) AND deployment_no = ANY (:nos)
         GROUP BY minute, deployment_no HAVING count(*) > 1
     ), taken AS (
-        DELETE FROM record_counts c USING several s WHERE c.minute = s.minute AND c.deployment_no = s.deployment_no
+        DELETE FROM record_counts c USING several s WHERE c.minute = s.minute
+            AND c.deployment_no = s.deployment_no
         RETURNING c.minute, c.deployment_no, c.records
     )
     INSERT INTO record_counts (minute, deployment_no, records)

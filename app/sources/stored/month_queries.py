@@ -11,7 +11,12 @@ from ...domain.arrival import LogKind
 from ...domain.check import Span
 from ...domain.deployment import FieldType, RecordSchema
 
-TYPES: Final = {FieldType.STRING: "text", FieldType.INTEGER: "bigint", FieldType.NUMBER: "float8", FieldType.BOOLEAN: "boolean"}
+TYPES: Final = {
+    FieldType.STRING: "text",
+    FieldType.INTEGER: "bigint",
+    FieldType.NUMBER: "float8",
+    FieldType.BOOLEAN: "boolean",
+}
 
 _FIXED: Final = {
     LogKind.PAYLOAD: """record_id AS id, scored_at, logged_at, model_revision, prediction::text AS prediction,
@@ -27,9 +32,14 @@ _TIME: Final = {LogKind.PAYLOAD: "logged_at", LogKind.FEEDBACK: "coalesce(record
 _NUMBER: Final = {LogKind.PAYLOAD: "record_no", LogKind.FEEDBACK: "feedback_no"}
 
 
-def versions_of_month(reader: ArrowReader, kind: LogKind, deployment_no: int, month: Span) -> Mapping[int, int]:
+def versions_of_month(
+    reader: ArrowReader, kind: LogKind, deployment_no: int, month: Span
+) -> Mapping[int, int]:
     """Returns the number of the month's records by schema version, the first first."""
-    statement = f"SELECT schema_version::int AS version, count(*) AS n {_of_month(kind, deployment_no, month)} GROUP BY 1 ORDER BY 1"
+    statement = (
+        "SELECT schema_version::int AS version, count(*) AS n "
+        f"{_of_month(kind, deployment_no, month)} GROUP BY 1 ORDER BY 1"
+    )
     return {row["version"]: row["n"] for row in reader.table(statement).to_pylist()}
 
 

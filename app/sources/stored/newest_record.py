@@ -32,12 +32,16 @@ class NewestRecord:
 def newest_record(session: Session, deployment_no: int) -> NewestRecord | None:
     """Returns the newest payload record of any schema version."""
     of_deployment = select(PayloadRecordRow).where(PayloadRecordRow.deployment_no == deployment_no)
-    newest_first = of_deployment.order_by(PayloadRecordRow.logged_at.desc(), PayloadRecordRow.record_no.desc())
+    newest_first = of_deployment.order_by(
+        PayloadRecordRow.logged_at.desc(), PayloadRecordRow.record_no.desc()
+    )
     row = session.scalars(newest_first.limit(1)).first()
     if row is None:
         return None
     probability = tuple(row.probability) if isinstance(row.probability, list) else row.probability
-    return read_row(NewestRecord, row, id=row.record_id, answer=Prediction(row.prediction, probability, row.label))
+    return read_row(
+        NewestRecord, row, id=row.record_id, answer=Prediction(row.prediction, probability, row.label)
+    )
 
 
 SAMPLED = 10_000
@@ -45,7 +49,9 @@ SAMPLED = 10_000
 
 @frozen
 class SampledRecord:
-    """One payload record; columns are in the order of the schema; the outcome is the label, or the prediction."""
+    """One payload record; columns are in the order of the schema; the outcome is the label, or the
+    prediction.
+    """
 
     logged_at: datetime
     features: Sequence[Scalar | None]
@@ -89,11 +95,19 @@ class NewestValues:
 _OUTCOMES, _RECORDS = -1, -2
 
 
-def newest_values(session: Session, deployment_no: int, schema: RecordSchema, columns: Sequence[Column]) -> NewestValues:
-    """Returns the distinct values of the newest SAMPLED records in these columns of the schema, counted by the database."""
+def newest_values(
+    session: Session, deployment_no: int, schema: RecordSchema, columns: Sequence[Column]
+) -> NewestValues:
+    """Returns the distinct values of the newest SAMPLED records in these columns of the schema, counted by
+    the database.
+    """
     # Only positions of columns are written into the statement.
     sections = {"features": schema.features, "meta": schema.meta}
-    values = {column: f"{section} -> {no}" for section, listed in sections.items() for no, column in enumerate(listed)}
+    values = {
+        column: f"{section} -> {no}"
+        for section, listed in sections.items()
+        for no, column in enumerate(listed)
+    }
     queries = [
         f"UNION ALL SELECT {number}, {values[column]} FROM newest WHERE schema_version = :schema_version"  # noqa: S608 - above
         for number, column in enumerate(columns)
@@ -101,7 +115,8 @@ def newest_values(session: Session, deployment_no: int, schema: RecordSchema, co
     rows = session.execute(
         text(
             f"""WITH newest AS MATERIALIZED (
-                    SELECT schema_version, features, meta, coalesce(label, prediction) AS outcome FROM payload_records
+                    SELECT schema_version, features, meta, coalesce(label, prediction) AS outcome
+                        FROM payload_records
                     WHERE deployment_no = :deployment_no ORDER BY logged_at DESC, record_no DESC LIMIT :limit)
                 SELECT place, value, count(*) AS records FROM (
                     SELECT {_OUTCOMES} AS place, outcome AS value FROM newest
@@ -111,7 +126,9 @@ def newest_values(session: Session, deployment_no: int, schema: RecordSchema, co
         ),
         {"deployment_no": deployment_no, "schema_version": schema.version, "limit": SAMPLED},
     )
-    counts: dict[int, list[ValueCount]] = {number: [] for number in (_OUTCOMES, _RECORDS, *range(len(columns)))}
+    counts: dict[int, list[ValueCount]] = {
+        number: [] for number in (_OUTCOMES, _RECORDS, *range(len(columns)))
+    }
     for row in rows:
         if row.value is not None:
             counts[row.place].append(ValueCount(row.value, row.records))

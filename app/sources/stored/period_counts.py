@@ -41,10 +41,13 @@ class NotStored:
 def count_combinations(reader: ArrowReader, query: WindowQuery, span: Span) -> pa.Table:
     """Returns how many records of the current schema version have each combination.
 
-    Columns: records, outcome (JSON text of the label or prediction), probability (JSON text) if wanted, value_0 ….
+    Columns: records, outcome (JSON text of the label or prediction), probability (JSON text) if wanted,
+    value_0 ….
     """
     probability = (
-        ", CASE WHEN coalesce(label, prediction) <> 'null' THEN probability#>>'{}' END AS probability" if query.with_probabilities else ""
+        ", CASE WHEN coalesce(label, prediction) <> 'null' THEN probability#>>'{}' END AS probability"
+        if query.with_probabilities
+        else ""
     )
     columns = [
         "outcome",
@@ -53,13 +56,19 @@ def count_combinations(reader: ArrowReader, query: WindowQuery, span: Span) -> p
     ]
     table = reader.table(
         f"""SELECT count(*) AS records, {", ".join(columns)} FROM (
-              SELECT coalesce(label, prediction)::text AS outcome {probability} {query.values("features", "meta")}
+              SELECT coalesce(label, prediction)::text
+                  AS outcome {probability} {query.values("features", "meta")}
               {_IN_PERIOD} AND schema_version = $4) logged
-            GROUP BY {", ".join(columns)} LIMIT {MOST_ROWS + 1}""",  # noqa: S608 - only positions of columns are written into it, never a name or a value
+            GROUP BY {", ".join(columns)}
+                LIMIT {MOST_ROWS + 1}""",  # noqa: S608 - only positions of columns are written into it, never a name or a value
         [query.deployment_no, span.start, span.end, query.schema.version],
     )
     if table.num_rows > MOST_ROWS:
-        raise InvalidInput.of("since", f"must give a shorter period: its records have more than {MOST_ROWS:,} different values and scores")
+        raise InvalidInput.of(
+            "since",
+            f"must give a shorter period: its records have more than {MOST_ROWS:,} different values and "
+            "scores",
+        )
     # Sums depend on the order to the last digit. Postgres sorts texts by a language, which takes seconds.
     return table.sort_by([(name, "ascending") for name in columns])
 
@@ -87,7 +96,8 @@ def count_without_label(reader: ArrowReader, deployment_no: int, span: Span) -> 
     table = reader.table(
         """SELECT count(*) AS records FROM payload_records p
            WHERE deployment_no = $1 AND logged_at >= $2 AND logged_at < $3
-             AND NOT EXISTS (SELECT FROM feedback_records f WHERE f.deployment_no = p.deployment_no AND f.feedback_id = p.record_id
+             AND NOT EXISTS (SELECT FROM feedback_records f WHERE f.deployment_no = p.deployment_no
+                 AND f.feedback_id = p.record_id
                                AND f.label <> 'null')""",
         [deployment_no, span.start, span.end],
     )
@@ -101,7 +111,8 @@ def count_not_stored(session: Session, deployment_no: int, span: Span) -> NotSto
                          AND hour >= :start AND hour < :end)::bigint AS rejected,
                       (SELECT coalesce(sum(records), 0) FROM erased_hours WHERE deployment_no = :no
                          AND hour >= :start AND hour < :end)::bigint AS erased,
-                      coalesce(sum(not_received), 0)::bigint AS not_received, coalesce(sum(left_out), 0)::bigint AS sampled_out
+                      coalesce(sum(not_received), 0)::bigint AS not_received, coalesce(sum(left_out),
+                          0)::bigint AS sampled_out
                FROM missing_records WHERE deployment_no = :no AND hour >= :start AND hour < :end"""
         ),
         {"no": deployment_no, "start": span.start, "end": span.end},

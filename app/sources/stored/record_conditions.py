@@ -50,8 +50,9 @@ class GroupTest:
 class RecordFilter:
     """Filter of records; an absent member lets all through. Times are half-open.
 
-    A record passes `groups` by all tests of one. `oldest` is the last record that may be read. `changed` is gained, lost, any or none,
-    under the copies of `targets`. `debiased` leaves what mitigation changed; `without_flags` what no check flagged.
+    A record passes `groups` by all tests of one. `oldest` is the last record that may be read. `changed`
+    is gained, lost, any or none, under the copies of `targets`. `debiased` leaves what mitigation changed;
+    `without_flags` what no check flagged.
     """
 
     since: datetime | None = None
@@ -71,7 +72,13 @@ class RecordFilter:
     @property
     def is_selective(self) -> bool:
         """Whether records are left out within its bounds."""
-        return bool(self.groups) or self.outcome is not None or self.changed is not None or self.debiased or self.without_flags
+        return (
+            bool(self.groups)
+            or self.outcome is not None
+            or self.changed is not None
+            or self.debiased
+            or self.without_flags
+        )
 
 
 @dataclass(slots=True)
@@ -120,10 +127,15 @@ def bound_statement(deployment_no: int, filters: RecordFilter, after: RecordPlac
 def add_filters(statement: Statement, filters: RecordFilter) -> None:
     """Adds what the filter says besides its bounds."""
     for side, test in (("favourable", filters.favourable), ("unfavourable", filters.unfavourable)):
-        statement.values |= {f"{side}_texts": list(test.texts), f"{side}_spellings": list(test.spellings)} | _ends(side, test)
+        statement.values |= {
+            f"{side}_texts": list(test.texts),
+            f"{side}_spellings": list(test.spellings),
+        } | _ends(side, test)
     if filters.groups:
         alternatives = [
-            " AND ".join(_passes_group(statement, f"group_{number}_{no}", group) for no, group in enumerate(groups))
+            " AND ".join(
+                _passes_group(statement, f"group_{number}_{no}", group) for no, group in enumerate(groups)
+            )
             for number, groups in enumerate(filters.groups)
         ]
         statement.add(f"({' OR '.join(alternatives)})")
@@ -136,12 +148,16 @@ def add_filters(statement: Statement, filters: RecordFilter) -> None:
         of = "" if filters.attribute is None else " AND f.attribute = :attribute"
         statement.add(
             f"(coalesce(CAST(r.debiased ->> 'changed' AS boolean){by}, false)"
-            " OR EXISTS (SELECT FROM flagged_records f WHERE f.deployment_no = r.deployment_no AND f.record_no = r.record_no"
+            " OR EXISTS (SELECT FROM flagged_records f WHERE f.deployment_no = r.deployment_no AND "
+            "f.record_no = r.record_no"
             f" AND f.kind = 'changed'{of}))",
             attribute=filters.attribute,
         )
     if filters.without_flags:
-        statement.add("NOT EXISTS (SELECT FROM flagged_records f WHERE f.deployment_no = r.deployment_no AND f.record_no = r.record_no)")
+        statement.add(
+            "NOT EXISTS (SELECT FROM flagged_records f WHERE f.deployment_no = r.deployment_no AND "
+            "f.record_no = r.record_no)"
+        )
 
 
 def _passes_group(statement: Statement, name: str, group: GroupTest) -> str:
@@ -154,17 +170,27 @@ def _passes_group(statement: Statement, name: str, group: GroupTest) -> str:
         if column.is_numeric and group.test.ranges:
             passes = f"({passes} OR {_in_ranges(f'CAST({value} AS float8)', 'float8', name, group.test)})"
         # The value there in another version need not be a number.
-        conditions.append(f"CASE WHEN r.schema_version = ANY(:{name}_{no}_versions) THEN coalesce({passes}, false) ELSE false END")
+        conditions.append(
+            f"CASE WHEN r.schema_version = ANY(:{name}_{no}_versions) THEN coalesce({passes}, false) ELSE "
+            "false END"
+        )
     return f"({' OR '.join(conditions) or 'false'})"
 
 
 def _ends(name: str, test: ValueTest) -> dict[str, Any]:
     # A float would reach a comparison of decimals with fewer digits.
-    return {f"{name}_{no}_{end}": repr(getattr(bounds, end)) for no, bounds in enumerate(test.ranges) for end in ("lo", "hi")}
+    return {
+        f"{name}_{no}_{end}": repr(getattr(bounds, end))
+        for no, bounds in enumerate(test.ranges)
+        for end in ("lo", "hi")
+    }
 
 
 def _in_ranges(number: str, kind: str, name: str, test: ValueTest) -> str:
-    conditions = (f"{number} BETWEEN CAST(:{name}_{no}_lo AS {kind}) AND CAST(:{name}_{no}_hi AS {kind})" for no in range(len(test.ranges)))
+    conditions = (
+        f"{number} BETWEEN CAST(:{name}_{no}_lo AS {kind}) AND CAST(:{name}_{no}_hi AS {kind})"
+        for no in range(len(test.ranges))
+    )
     return " OR ".join(conditions)
 
 
@@ -183,7 +209,10 @@ def _passes(alias: str, name: str, test: ValueTest) -> str:
 
 
 def _has_outcome(alias: str, outcome: str, filters: RecordFilter) -> str:
-    favourable, unfavourable = _passes(alias, "favourable", filters.favourable), _passes(alias, "unfavourable", filters.unfavourable)
+    favourable, unfavourable = (
+        _passes(alias, "favourable", filters.favourable),
+        _passes(alias, "unfavourable", filters.unfavourable),
+    )
     match outcome:
         case "favourable":
             return favourable
@@ -194,8 +223,14 @@ def _has_outcome(alias: str, outcome: str, filters: RecordFilter) -> str:
 
 
 def _has_changed(filters: RecordFilter) -> str:
-    gained = f"({_has_outcome('r', 'unfavourable', filters)} AND {_has_copy(_has_outcome('k', 'favourable', filters))})"
-    lost = f"({_has_outcome('r', 'favourable', filters)} AND {_has_copy(_has_outcome('k', 'unfavourable', filters))})"
+    gained = (
+        f"({_has_outcome('r', 'unfavourable', filters)} AND "
+        f"{_has_copy(_has_outcome('k', 'favourable', filters))})"
+    )
+    lost = (
+        f"({_has_outcome('r', 'favourable', filters)} AND "
+        f"{_has_copy(_has_outcome('k', 'unfavourable', filters))})"
+    )
     match filters.changed:
         case "gained":
             return gained
@@ -211,14 +246,18 @@ def _has_changed(filters: RecordFilter) -> str:
 def _has_copy(condition: str) -> str:
     """The answer is of the record's own model revision, under its own schema."""
     return (
-        "EXISTS (SELECT FROM copy_targets t JOIN counterfactuals k ON k.target_no = t.no AND k.record_no = r.record_no"
-        " WHERE t.no = ANY(:targets) AND t.model_revision = r.model_revision AND t.schema_version = r.schema_version"
+        "EXISTS (SELECT FROM copy_targets t JOIN counterfactuals k ON k.target_no = t.no AND k.record_no = "
+        "r.record_no"
+        " WHERE t.no = ANY(:targets) AND t.model_revision = r.model_revision AND t.schema_version = "
+        "r.schema_version"
         f" AND {condition})"
     )
 
 
 class RecordSort(StrEnum):
-    """Order of a list of records: the newest first, or the largest gap first and records without a flag last, newest first."""
+    """Order of a list of records: the newest first, or the largest gap first and records without a flag
+    last, newest first.
+    """
 
     NEWEST = "newest"
     GAP = "gap"

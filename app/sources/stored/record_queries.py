@@ -78,7 +78,9 @@ _SIZE = " + ".join(f"coalesce(octet_length(CAST(r.{name} AS text)), 0)" for name
 _NEWEST_FIRST = "ORDER BY r.logged_at DESC, r.record_no DESC"
 
 
-def find_records(session: Session, deployment_no: int, filters: RecordFilter, *, after: RecordPlace | None, limit: int) -> FoundRecords:
+def find_records(
+    session: Session, deployment_no: int, filters: RecordFilter, *, after: RecordPlace | None, limit: int
+) -> FoundRecords:
     """Returns at most `limit` records after that position, newest first; looks through a bounded number."""
     statement = bound_statement(deployment_no, filters, after)
     stop = _stop_within(session, statement, filters)
@@ -86,24 +88,33 @@ def find_records(session: Session, deployment_no: int, filters: RecordFilter, *,
     rows = session.execute(
         text(
             f"""WITH found AS (
-                    SELECT {RECORD_COLUMNS}, {_SIZE} AS size FROM payload_records r WHERE {statement.where} {_NEWEST_FIRST} LIMIT :most
+                    SELECT {RECORD_COLUMNS}, {_SIZE} AS size FROM payload_records r
+                        WHERE {statement.where} {_NEWEST_FIRST} LIMIT :most
                 ), filled AS (
-                    SELECT r.*, sum(size) OVER ({_NEWEST_FIRST} ROWS UNBOUNDED PRECEDING) - size AS before, count(*) OVER () AS available
+                    SELECT r.*, sum(size) OVER ({_NEWEST_FIRST} ROWS UNBOUNDED PRECEDING) - size AS before,
+                        count(*) OVER () AS available
                     FROM found r
                 )
-                SELECT {RECORD_COLUMNS}, available FROM filled r WHERE before < :room {_NEWEST_FIRST}"""  # noqa: S608 - constants
+                SELECT {RECORD_COLUMNS}, available FROM filled r
+                    WHERE before < :room {_NEWEST_FIRST}"""  # noqa: S608 - constants
         ),
         statement.values | {"most": limit, "room": MAX_PAGE_BYTES},
     ).all()
     records = [read_row(StoredRecord, row) for row in rows]
     # `available` was counted before the page was cut.
-    return FoundRecords(records=records, looked_through_to=stop, is_cut=bool(rows) and len(rows) < rows[0].available)
+    return FoundRecords(
+        records=records, looked_through_to=stop, is_cut=bool(rows) and len(rows) < rows[0].available
+    )
 
 
 def _stop_within(session: Session, statement: Statement, filters: RecordFilter) -> RecordPlace | None:
     """Bounds the statement; returns where it stops, None at the end."""
     # A filter that few records pass would read the whole log.
-    stop = _place(session, statement, SCANNED if filters.changed is None else SCANNED_WITH_COPIES) if filters.is_selective else None
+    stop = (
+        _place(session, statement, SCANNED if filters.changed is None else SCANNED_WITH_COPIES)
+        if filters.is_selective
+        else None
+    )
     if stop is not None:
         statement.add(
             "(r.logged_at, r.record_no) >= (:stop_at, :stop_no) AND r.logged_at >= :stop_at",
@@ -126,22 +137,33 @@ def count_records(session: Session, deployment_no: int, filters: RecordFilter, *
     statement = bound_statement(deployment_no, filters, None)
     is_cut = _stop_within(session, statement, filters) is not None
     add_filters(statement, filters)
-    counted = text(f"SELECT count(*) FROM (SELECT FROM payload_records r WHERE {statement.where} LIMIT :most) AS found")  # noqa: S608 - constants
+    counted = text(
+        f"SELECT count(*) FROM (SELECT FROM payload_records r WHERE {statement.where} LIMIT :most) AS found"  # noqa: S608 - constants
+    )
     records = int(session.execute(counted, statement.values | {"most": most}).scalar_one())
     return RecordCount(records=records, is_least=is_cut or records >= most)
 
 
-def count_window(session: Session, deployment_no: int, *, since: datetime | None, until: datetime | None) -> int:
+def count_window(
+    session: Session, deployment_no: int, *, since: datetime | None, until: datetime | None
+) -> int:
     statement = bound_statement(deployment_no, RecordFilter(since=since, until=until), None)
-    return int(session.execute(text(f"SELECT count(*) FROM payload_records r WHERE {statement.where}"), statement.values).scalar_one())  # noqa: S608
+    return int(
+        session.execute(
+            text(f"SELECT count(*) FROM payload_records r WHERE {statement.where}"),  # noqa: S608
+            statement.values,
+        ).scalar_one()
+    )
 
 
 def find_record(session: Session, deployment_no: int, record_id: str) -> StoredRecord | None:
     row = session.execute(
         text(
             f"""SELECT {RECORD_COLUMNS} FROM payload_keys k JOIN payload_records r
-                  ON r.deployment_no = k.deployment_no AND r.logged_at = k.logged_at AND r.record_no = k.record_no
-                WHERE k.deployment_no = :deployment_no AND k.record_id = :record_id"""  # noqa: S608 - constants
+                  ON r.deployment_no = k.deployment_no AND r.logged_at = k.logged_at
+                      AND r.record_no = k.record_no
+                WHERE k.deployment_no = :deployment_no
+                    AND k.record_id = :record_id"""  # noqa: S608 - constants
         ),
         {"deployment_no": deployment_no, "record_id": record_id},
     ).one_or_none()
@@ -154,7 +176,13 @@ def shown_record(record: StoredRecord) -> StoredRecord:
 
 
 def nth_newest(
-    session: Session, deployment_no: int, version: int | None, *, before: datetime, since: datetime, count: int
+    session: Session,
+    deployment_no: int,
+    version: int | None,
+    *,
+    before: datetime,
+    since: datetime,
+    count: int,
 ) -> RecordPlace | None:
     """Returns the position of the `count`th newest record in [since, before) under the schema version."""
     statement = bound_statement(deployment_no, RecordFilter(since=since, until=before, version=version), None)
@@ -163,7 +191,11 @@ def nth_newest(
 
 def read_schemas(session: Session, deployment_no: int) -> dict[int, RecordSchema]:
     rows = session.execute(
-        text("SELECT version, features, meta FROM deployment_schemas WHERE deployment_no = :no ORDER BY version"), {"no": deployment_no}
+        text(
+            "SELECT version, features, meta FROM deployment_schemas WHERE deployment_no = :no ORDER BY "
+            "version"
+        ),
+        {"no": deployment_no},
     )
     return {row.version: read_row(RecordSchema, row) for row in rows}
 
@@ -180,7 +212,8 @@ def read_copies(session: Session, record_nos: Sequence[int], target_nos: Iterabl
     rows = session.execute(
         text(
             "SELECT record_no, target_no, draw, prediction, probability, label FROM counterfactuals"
-            " WHERE target_no = ANY(:targets) AND record_no = ANY(CAST(:records AS bigint[])) ORDER BY record_no, target_no, draw"
+            " WHERE target_no = ANY(:targets) AND record_no = ANY(CAST(:records AS bigint[])) ORDER BY "
+            "record_no, target_no, draw"
         ),
         {"targets": list(target_nos), "records": list(record_nos)},
     )
@@ -201,13 +234,17 @@ def read_flags(session: Session, deployment_no: int, record_nos: Sequence[int]) 
 
 def read_record_labels(session: Session, deployment_no: int, record_ids: Sequence[str]) -> dict[str, Any]:
     statement = text(
-        "SELECT feedback_id, label FROM feedback_records WHERE deployment_no = :no AND feedback_id = ANY(CAST(:ids AS text[]))"
+        "SELECT feedback_id, label FROM feedback_records WHERE deployment_no = :no AND feedback_id = "
+        "ANY(CAST(:ids AS text[]))"
     )
     rows = session.execute(statement, {"no": deployment_no, "ids": list(record_ids)})
     return {row.feedback_id: row.label for row in rows}
 
 
 def _place(session: Session, statement: Statement, count: int) -> RecordPlace | None:
-    query = f"SELECT r.logged_at, r.record_no FROM payload_records r WHERE {statement.where} {_NEWEST_FIRST} OFFSET :passed LIMIT 1"  # noqa: S608
+    query = (
+        f"SELECT r.logged_at, r.record_no FROM payload_records r WHERE {statement.where} "  # noqa: S608
+        f"{_NEWEST_FIRST} OFFSET :passed LIMIT 1"
+    )
     row = session.execute(text(query), statement.values | {"passed": count - 1}).one_or_none()
     return None if row is None else RecordPlace(row.logged_at, row.record_no)

@@ -21,10 +21,14 @@ from .month_queries import TYPES
 VALUE_PREFIX = "value_"
 """Names of features never reach the SQL."""
 
-_IN_SPAN = "FROM payload_records WHERE deployment_no = $1 AND schema_version = $2 AND logged_at >= $3 AND logged_at < $4"
+_IN_SPAN = (
+    "FROM payload_records WHERE deployment_no = $1 AND schema_version = $2 AND logged_at >= $3 AND "
+    "logged_at < $4"
+)
 _NEWEST_PAYLOAD = f"{_IN_SPAN} ORDER BY logged_at DESC, record_no DESC LIMIT $5"
 
-# OFFSET 0 keeps the lookup by the whole key: with old statistics, a plain join may read all records for every label.
+# OFFSET 0 keeps the lookup by the whole key: with old statistics, a plain join may read all records for every
+# label.
 _NEWEST_FEEDBACK = """
     FROM feedback_records f
     LEFT JOIN LATERAL (SELECT * FROM payload_records r WHERE r.deployment_no = f.deployment_no
@@ -34,12 +38,14 @@ _NEWEST_FEEDBACK = """
     ORDER BY f.usable_at DESC, f.feedback_no DESC LIMIT $5
 """
 _HAS_LABEL = (
-    "EXISTS (SELECT FROM feedback_records f WHERE f.deployment_no = $1 AND f.feedback_id = record_id AND f.usable_at < $6"
+    "EXISTS (SELECT FROM feedback_records f WHERE f.deployment_no = $1 AND f.feedback_id = record_id AND "
+    "f.usable_at < $6"
     " AND f.label <> 'null')"
 )
 _PREDICTED = (
     # A label that a correction took away takes its pair with it.
-    "CASE WHEN f.label = 'null' THEN 'null' ELSE coalesce(p.label, p.prediction, f.predicted_label, f.predicted)::text END AS predicted"
+    "CASE WHEN f.label = 'null' THEN 'null' ELSE coalesce(p.label, p.prediction, f.predicted_label, "
+    "f.predicted)::text END AS predicted"
 )
 
 _MARGIN = timedelta(minutes=10)
@@ -70,15 +76,20 @@ def name_values(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
     return rows.select([f"{VALUE_PREFIX}{no}" for no in range(len(columns))]).rename_columns([*columns])
 
 
-# Minutes hold no schema version, so only for a deployment with its first, or unchanged since before the span. Erased records stay in the
+# Minutes hold no schema version, so only for a deployment with its first, or unchanged since before the span.
+# Erased records stay in the
 # minutes, and a clock that was ahead has made them forget some.
 _COUNT = f"""
 SELECT CASE WHEN $3 >= now() - interval '{int((KEPT - _MARGIN).total_seconds())} seconds'
-             AND ($2 = 1 OR (SELECT updated_at FROM deployments WHERE no = $1) < $3 - interval '{int(_MARGIN.total_seconds())} seconds')
+             AND ($2 = 1 OR (SELECT updated_at FROM deployments
+                 WHERE no = $1) < $3 - interval '{int(_MARGIN.total_seconds())} seconds')
              AND $3 >= (SELECT min(minute) FROM record_counts WHERE deployment_no = $1)
-             AND NOT EXISTS (SELECT FROM erased_hours WHERE deployment_no = $1 AND hour >= date_trunc('hour', $3, 'UTC') AND hour < $4)
-    THEN (SELECT coalesce(sum(records), 0) FROM record_counts WHERE deployment_no = $1 AND minute >= $5 AND minute < $6)
-         + (SELECT count(*) {_IN_SPAN} AND logged_at < $5) + (SELECT count(*) {_IN_SPAN} AND logged_at >= greatest($5, $6))
+             AND NOT EXISTS (SELECT FROM erased_hours WHERE deployment_no = $1 AND hour >= date_trunc('hour',
+                 $3, 'UTC') AND hour < $4)
+    THEN (SELECT coalesce(sum(records), 0) FROM record_counts WHERE deployment_no = $1 AND minute >= $5
+        AND minute < $6)
+         + (SELECT count(*) {_IN_SPAN} AND logged_at < $5) + (SELECT count(*) {_IN_SPAN}
+             AND logged_at >= greatest($5, $6))
     ELSE (SELECT count(*) {_IN_SPAN}) END::bigint AS n
 """  # noqa: S608 - constants
 
@@ -87,18 +98,27 @@ def count_payload(reader: ArrowReader, query: WindowQuery, span: Span) -> int:
     """Returns the number of records in the span under the current schema version."""
     first = floor_to_minute(span.start)
     first = first if first == span.start else first + timedelta(minutes=1)
-    parameters: list[Parameter] = [query.deployment_no, query.schema.version, span.start, span.end, first, floor_to_minute(span.end)]
+    parameters: list[Parameter] = [
+        query.deployment_no,
+        query.schema.version,
+        span.start,
+        span.end,
+        first,
+        floor_to_minute(span.end),
+    ]
     return int(reader.table(_COUNT, parameters)["n"][0].as_py())
 
 
 def newest_payload(reader: ArrowReader, query: WindowQuery, span: Span, limit: int) -> pa.Table:
     """Returns the newest records in the span, newest first.
 
-    Columns: record_no, logged_at, record_id, model_revision, sample_rate (NULL: 1), outcome (JSON text of the label or prediction),
-    probability (JSON text or NULL) if wanted, value_0 ….
+    Columns: record_no, logged_at, record_id, model_revision, sample_rate (NULL: 1), outcome (JSON text of
+    the label or prediction), probability (JSON text or NULL) if wanted, value_0 ….
     """
     probability = (
-        ", CASE WHEN coalesce(label, prediction) <> 'null' THEN probability#>>'{}' END AS probability" if query.with_probabilities else ""
+        ", CASE WHEN coalesce(label, prediction) <> 'null' THEN probability#>>'{}' END AS probability"
+        if query.with_probabilities
+        else ""
     )
     return reader.table(
         # Only positions of columns are written into the statement, never a name or a value.
@@ -108,8 +128,12 @@ def newest_payload(reader: ArrowReader, query: WindowQuery, span: Span, limit: i
     )
 
 
-def newest_cohort(reader: ArrowReader, query: WindowQuery, span: Span, limit: int, *, until: datetime) -> pa.Table:
-    """Returns the newest records in the span: outcome as in `newest_payload`, labelled (with a label usable before `until`), value_0 …."""
+def newest_cohort(
+    reader: ArrowReader, query: WindowQuery, span: Span, limit: int, *, until: datetime
+) -> pa.Table:
+    """Returns the newest records in the span: outcome as in `newest_payload`, labelled (with a label
+    usable before `until`), value_0 ….
+    """
     return reader.table(
         # Only positions of columns, as above.
         f"""SELECT coalesce(label, prediction)::text AS outcome, {_HAS_LABEL} AS labelled {query.values("features", "meta")}
@@ -124,11 +148,12 @@ def newest_payload_numbers(reader: ArrowReader, query: WindowQuery, span: Span, 
 
 
 def newest_feedback(reader: ArrowReader, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-    """Returns the newest labels that became usable in the span, newest first, without those whose record is gone.
+    """Returns the newest labels that became usable in the span, newest first, without those whose record is
+    gone.
 
-    Columns: feedback_no, feedback_id, record_no and record_logged_at (NULL: own features), model_revision (of the prediction), sample_rate
-    (NULL: 1), label and predicted (JSON texts; predicted is NULL before the model is asked), probability (JSON text or NULL) if wanted,
-    value_0 ….
+    Columns: feedback_no, feedback_id, record_no and record_logged_at (NULL: own features), model_revision
+    (of the prediction), sample_rate (NULL: 1), label and predicted (JSON texts; predicted is NULL before
+    the model is asked), probability (JSON text or NULL) if wanted, value_0 ….
     """
     probability = (
         ", CASE WHEN f.label <> 'null' AND coalesce(p.label, p.prediction, f.predicted) <> 'null'"
@@ -148,45 +173,60 @@ def newest_feedback(reader: ArrowReader, query: WindowQuery, span: Span, limit: 
 
 def newest_feedback_numbers(reader: ArrowReader, query: WindowQuery, span: Span, limit: int) -> pa.Table:
     """Returns feedback_no and predicted of `newest_feedback` alone."""
-    return reader.table(f"SELECT f.feedback_no, {_PREDICTED} {_NEWEST_FEEDBACK}", _parameters(query, span, limit))
+    return reader.table(
+        f"SELECT f.feedback_no, {_PREDICTED} {_NEWEST_FEEDBACK}", _parameters(query, span, limit)
+    )
 
 
 def is_logged_between(reader: ArrowReader, deployment_no: int, span: Span) -> bool:
     """Returns whether something was logged in the span, or corrected since it began."""
     table = reader.table(
-        "SELECT EXISTS (SELECT FROM payload_records WHERE deployment_no = $1 AND logged_at >= $2 AND logged_at < $3)"
-        " OR EXISTS (SELECT FROM feedback_records WHERE deployment_no = $1 AND usable_at >= $2 AND usable_at < $3)"
+        "SELECT EXISTS (SELECT FROM payload_records WHERE deployment_no = $1 AND logged_at >= $2 AND "
+        "logged_at < $3)"
+        " OR EXISTS (SELECT FROM feedback_records WHERE deployment_no = $1 AND usable_at >= $2 AND "
+        "usable_at < $3)"
         " OR EXISTS (SELECT FROM corrections WHERE deployment_no = $1 AND made_at >= $2) AS is_logged",
         [deployment_no, span.start, span.end],
     )
     return bool(table["is_logged"][0].as_py())
 
 
-def read_record_features(reader: ArrowReader, deployment_no: int, span: Span, record_nos: Sequence[int]) -> dict[int, list[Scalar | None]]:
+def read_record_features(
+    reader: ArrowReader, deployment_no: int, span: Span, record_nos: Sequence[int]
+) -> dict[int, list[Scalar | None]]:
     """Returns the features (in schema order) of records that were logged in the span, ends included."""
     table = reader.table(
         "SELECT record_no, features::text AS features FROM payload_records"
-        " WHERE deployment_no = $1 AND logged_at >= $2 AND logged_at <= $3 AND record_no = ANY($4::text::bigint[])",
+        " WHERE deployment_no = $1 AND logged_at >= $2 AND logged_at <= $3 AND record_no = "
+        "ANY($4::text::bigint[])",
         [deployment_no, span.start, span.end, array_text(record_nos)],
     )
     return {row["record_no"]: _DECODER.decode(row["features"]) for row in table.to_pylist()}
 
 
-def read_record_probabilities(reader: ArrowReader, deployment_no: int, span: Span, record_nos: Sequence[int]) -> dict[int, str]:
+def read_record_probabilities(
+    reader: ArrowReader, deployment_no: int, span: Span, record_nos: Sequence[int]
+) -> dict[int, str]:
     """Returns the probabilities (JSON texts) of records that were logged in the span, ends included."""
     table = reader.table(
         "SELECT record_no, probability#>>'{}' AS probability FROM payload_records"
-        " WHERE deployment_no = $1 AND logged_at >= $2 AND logged_at <= $3 AND record_no = ANY($4::text::bigint[])"
+        " WHERE deployment_no = $1 AND logged_at >= $2 AND logged_at <= $3 AND record_no = "
+        "ANY($4::text::bigint[])"
         " AND probability IS NOT NULL",
         [deployment_no, span.start, span.end, array_text(record_nos)],
     )
     return {row["record_no"]: row["probability"] for row in table.to_pylist()}
 
 
-def feedback_features(session: Session, deployment_no: int, feedback_ids: Sequence[str]) -> dict[str, list[object]]:
+def feedback_features(
+    session: Session, deployment_no: int, feedback_ids: Sequence[str]
+) -> dict[str, list[object]]:
     """Returns the features (in schema order) of labels, by feedback id."""
     rows = session.execute(
-        text("SELECT feedback_id, features FROM feedback_records WHERE deployment_no = :deployment_no AND feedback_id = ANY(:ids)"),
+        text(
+            "SELECT feedback_id, features FROM feedback_records WHERE deployment_no = :deployment_no AND "
+            "feedback_id = ANY(:ids)"
+        ),
         {"deployment_no": deployment_no, "ids": list(feedback_ids)},
     )
     return {row.feedback_id: row.features for row in rows}

@@ -1,4 +1,6 @@
-"""Where tables may lie: only where the operator allows, whatever links lie there; and these folders as PyArrow's file systems."""
+"""Where tables may lie: only where the operator allows, whatever links lie there; and these folders as
+PyArrow's file systems.
+"""
 
 import os
 import re
@@ -37,7 +39,9 @@ def open_folder(location: str) -> fs.FileSystem:
         return fs.SubTreeFileSystem(location, fs.LocalFileSystem())
     address = urlsplit(location)
     container, _, host = address.netloc.partition("@")
-    return fs.SubTreeFileSystem(container + address.path, _open_store(address.scheme, container, host.partition(".")[0]))
+    return fs.SubTreeFileSystem(
+        container + address.path, _open_store(address.scheme, container, host.partition(".")[0])
+    )
 
 
 @cache
@@ -52,7 +56,10 @@ def _open_store(scheme: str, container: str, account: str) -> fs.FileSystem:
         options["sas_token"] = f"?{token.removeprefix('?')}"  # added to the address as it is
     endpoint = urlsplit(os.environ.get("AZURE_STORAGE_ENDPOINT", ""))
     for service in ("blob", "dfs"):
-        options |= {f"{service}_storage_authority": endpoint.netloc, f"{service}_storage_scheme": endpoint.scheme}
+        options |= {
+            f"{service}_storage_authority": endpoint.netloc,
+            f"{service}_storage_scheme": endpoint.scheme,
+        }
     account = account or os.environ.get("AZURE_STORAGE_ACCOUNT_NAME", "")
     return fs.AzureFileSystem(account, **{name: value for name, value in options.items() if value})
 
@@ -77,11 +84,15 @@ def open_iceberg(location: str, field: str) -> "Dataset":
     try:
         from pyiceberg.exceptions import ValidationError  # noqa: PLC0415 - an extra that few installations have
     except ImportError as error:
-        raise SetupError(f"An Iceberg table needs the extra evenhand[iceberg] ({error}). Install it for workers.") from error
+        raise SetupError(
+            f"An Iceberg table needs the extra evenhand[iceberg] ({error}). Install it for workers."
+        ) from error
     try:
         return _open(location, field)
     except (ValidationError, ValueError, KeyError, OSError) as error:
-        raise InvalidInput.of(field, f"{location} cannot be read as an Iceberg table: {describe_error(error)}") from error
+        raise InvalidInput.of(
+            field, f"{location} cannot be read as an Iceberg table: {describe_error(error)}"
+        ) from error
 
 
 def _open(location: str, field: str) -> "Dataset":
@@ -105,12 +116,24 @@ def _open(location: str, field: str) -> "Dataset":
     paths = []
     for task in StaticTable(("table",), metadata, newest, files, NoopCatalog("none")).scan().plan_files():
         if task.delete_files:
-            raise InvalidInput.of(field, f"{location} is an Iceberg table with rows deleted apart from its files; rewrite its data files")
+            raise InvalidInput.of(
+                field,
+                f"{location} is an Iceberg table with rows deleted apart from its files; rewrite its data "
+                "files",
+            )
         if str(task.file.file_format.value).upper() != "PARQUET":
-            raise InvalidInput.of(field, f"{location} has files of the format {task.file.file_format.value}; only Parquet is read")
+            raise InvalidInput.of(
+                field,
+                f"{location} has files of the format {task.file.file_format.value}; only Parquet is read",
+            )
         paths.append(_path_below(location, task.file.file_path, field))
     of_parquet = ParquetFileFormat()
-    return FileSystemDataset([of_parquet.make_fragment(path, folder) for path in paths], metadata.schema().as_arrow(), of_parquet, folder)
+    return FileSystemDataset(
+        [of_parquet.make_fragment(path, folder) for path in paths],
+        metadata.schema().as_arrow(),
+        of_parquet,
+        folder,
+    )
 
 
 def _find_newest(location: str, folder: fs.FileSystem, field: str) -> str:
@@ -118,7 +141,11 @@ def _find_newest(location: str, folder: fs.FileSystem, field: str) -> str:
     names = {info.base_name for info in listed if info.is_file}
     if HINT in names:
         hint = folder.open_input_stream(f"{METADATA}/{HINT}").read().decode().strip()
-        named = hint if hint.endswith(".metadata.json") else f"{'v' if hint.isdigit() else ''}{hint}.metadata.json"
+        named = (
+            hint
+            if hint.endswith(".metadata.json")
+            else f"{'v' if hint.isdigit() else ''}{hint}.metadata.json"
+        )
         if named in names:
             return named
     by_number: dict[int, list[str]] = defaultdict(list)
@@ -144,7 +171,9 @@ def _require_same_names(schemas: Any, location: str, field: str) -> None:  # noq
     renamed = sorted(" and ".join(sorted(spellings)) for spellings in names.values() if len(spellings) > 1)
     if renamed:
         raise InvalidInput.of(
-            field, f"{location} is an Iceberg table whose column has had several names ({renamed[0]}), which Evenhand does not read"
+            field,
+            f"{location} is an Iceberg table whose column has had several names ({renamed[0]}), which "
+            "Evenhand does not read",
         )
 
 
@@ -154,7 +183,9 @@ def _path_below(location: str, written: str, field: str) -> str:
         path = unquote(re.sub("^file:(//)?", "", written))
     base = location.rstrip("/") + "/"
     if not path.startswith(base) or ".." in path.split("/"):
-        raise InvalidInput.of(field, f"the Iceberg table at {location} names the file {written}, which is not in its folder")
+        raise InvalidInput.of(
+            field, f"the Iceberg table at {location} names the file {written}, which is not in its folder"
+        )
     return path.removeprefix(base)
 
 
@@ -168,14 +199,21 @@ def open_delta(location: str, field: str) -> "Dataset":
         from deltalake import DeltaTable  # noqa: PLC0415 - an extra that few installations have
         from deltalake.exceptions import DeltaError  # noqa: PLC0415
     except ImportError as error:
-        raise SetupError(f"A Delta table needs the extra evenhand[delta] ({error}). Install it for workers.") from error
+        raise SetupError(
+            f"A Delta table needs the extra evenhand[delta] ({error}). Install it for workers."
+        ) from error
     try:
         table = DeltaTable(location)
         opened: Dataset = table.to_pyarrow_dataset(filesystem=open_folder(location))
     except (DeltaError, OSError, ValueError) as error:
-        raise InvalidInput.of(field, f"{location} cannot be read as a Delta table: {describe_error(error)}") from error
+        raise InvalidInput.of(
+            field, f"{location} cannot be read as a Delta table: {describe_error(error)}"
+        ) from error
     if table.metadata().configuration.get(MAPPING, "none") != "none":
-        raise InvalidInput.of(field, f"{location} is a Delta table with columnMapping, which Evenhand does not read; write it without")
+        raise InvalidInput.of(
+            field,
+            f"{location} is a Delta table with columnMapping, which Evenhand does not read; write it without",
+        )
     return opened
 
 
@@ -207,38 +245,74 @@ class ListedFile:
     modified_ns: int
 
 
-def location_problems(table: PayloadTable | FeedbackTable, roots: Sequence[Root], side: str) -> list[FieldProblem]:
-    """Returns why the table cannot be read there; `side` is `payload` or `feedback`. The folder may come later."""
+def location_problems(
+    table: PayloadTable | FeedbackTable, roots: Sequence[Root], side: str
+) -> list[FieldProblem]:
+    """Returns why the table cannot be read there; `side` is `payload` or `feedback`. The folder may come
+    later.
+    """
     if table.format is TableFormat.JDBC:
         return [FieldProblem(f"{side}.format", f"{table.location} {NOT_READ}")]
     location, field = table.location, f"{side}.location"
     if not roots:
-        return [FieldProblem(field, "cannot be used: this installation allows no tables of files (EVENHAND_TABLE_ROOTS is not set)")]
+        return [
+            FieldProblem(
+                field,
+                "cannot be used: this installation allows no tables of files (EVENHAND_TABLE_ROOTS is not "
+                "set)",
+            )
+        ]
     if is_in_store(location):
         address = _ADDRESS.fullmatch(location)
         if address is None or not {".", ".."}.isdisjoint(address[1].split("/")):
-            return [FieldProblem(field, f"must be the plain address of a folder that begins with {STORES}, such as s3://bank/scores")]
-        is_allowed = any(f"{location}/".startswith(root.rstrip("/") + "/") for root in roots if isinstance(root, str))
+            return [
+                FieldProblem(
+                    field,
+                    f"must be the plain address of a folder that begins with {STORES}, such as "
+                    "s3://bank/scores",
+                )
+            ]
+        is_allowed = any(
+            f"{location}/".startswith(root.rstrip("/") + "/") for root in roots if isinstance(root, str)
+        )
     elif "\0" in location or not Path(location).is_absolute():
-        return [FieldProblem(field, f"must be the whole path of a folder, such as /lake/scores, or an address that begins with {STORES}")]
+        return [
+            FieldProblem(
+                field,
+                "must be the whole path of a folder, such as /lake/scores, or an address that begins with "
+                f"{STORES}",
+            )
+        ]
     else:
         is_allowed = _is_within(Path(location), roots)
     # Says nothing of the folder's existence: a caller must not learn about other files.
-    return [] if is_allowed else [FieldProblem(field, "is not within the folders that the operator allows (EVENHAND_TABLE_ROOTS)")]
+    return (
+        []
+        if is_allowed
+        else [
+            FieldProblem(field, "is not within the folders that the operator allows (EVENHAND_TABLE_ROOTS)")
+        ]
+    )
 
 
 def list_files(table: PayloadTable | FeedbackTable, roots: Sequence[Root], side: str) -> list[ListedFile]:
-    """Returns the table's files by path, without names that begin with `.` or `_`; of a log its newest version's."""
+    """Returns the table's files by path, without names that begin with `.` or `_`; of a log its newest
+    version's.
+    """
     return list_table(table, roots, side)[0]
 
 
-def list_table(table: PayloadTable | FeedbackTable, roots: Sequence[Root], side: str) -> tuple[list[ListedFile], "Dataset | None"]:
+def list_table(
+    table: PayloadTable | FeedbackTable, roots: Sequence[Root], side: str
+) -> tuple[list[ListedFile], "Dataset | None"]:
     location, field = table.location, f"{side}.location"
     refuse(location_problems(table, roots, side))
     if not is_in_store(location):
         if not Path(location).is_dir():
             raise InvalidInput.of(
-                field, f"{location} is not a folder on the machine of the worker; mount it there or change the deployment"
+                field,
+                f"{location} is not a folder on the machine of the worker; mount it there or change the "
+                "deployment",
             )
         return _list_table(table, roots, field)
     child = Apart(_list_table, table, roots, field)
@@ -248,13 +322,17 @@ def list_table(table: PayloadTable | FeedbackTable, roots: Sequence[Root], side:
         listed: tuple[list[ListedFile], Dataset | None] = child.result()
     except TooLarge as error:
         limits = f"{MAX_SECONDS} seconds, or with the memory of EVENHAND_UPLOAD_MEMORY_BYTES"
-        raise InvalidInput.of(field, f"{location} cannot be listed in {limits}; name a folder with fewer files") from error
+        raise InvalidInput.of(
+            field, f"{location} cannot be listed in {limits}; name a folder with fewer files"
+        ) from error
     finally:
         clock.cancel()
     return listed
 
 
-def _list_table(table: PayloadTable | FeedbackTable, roots: Sequence[Root], field: str) -> tuple[list[ListedFile], "Dataset | None"]:
+def _list_table(
+    table: PayloadTable | FeedbackTable, roots: Sequence[Root], field: str
+) -> tuple[list[ListedFile], "Dataset | None"]:
     location, is_folder = table.location, not is_in_store(table.location)
     logged: Dataset | None = None
     named: set[str] = set()
@@ -265,26 +343,37 @@ def _list_table(table: PayloadTable | FeedbackTable, roots: Sequence[Root], fiel
         named = {fragment.path for fragment in logged.get_fragments()}
         is_wanted = named.__contains__
     try:
-        listed = sorted(_list_folder(Path(location), is_wanted) if is_folder else _list_store(location, is_wanted, field))
+        listed = sorted(
+            _list_folder(Path(location), is_wanted) if is_folder else _list_store(location, is_wanted, field)
+        )
     except FileNotFoundError as error:
-        raise InvalidInput.of(field, f"there is nothing at {location}; write the table there or change the deployment") from error
+        raise InvalidInput.of(
+            field, f"there is nothing at {location}; write the table there or change the deployment"
+        ) from error
     except (OSError, ValueError, pa.ArrowException) as error:
         raise InvalidInput.of(field, f"{location} cannot be listed: {describe_error(error)}") from error
     for path in sorted(named - {file.path for file in listed}):
         raise InvalidInput.of(field, f"the table at {location} names the file {path}, which is not there")
     for file in listed:
         if (problem := character_problem(file.path)) is not None:
-            raise InvalidInput.of(field, f"{location} has a file whose name {problem}: {printable(file.path)}")
+            raise InvalidInput.of(
+                field, f"{location} has a file whose name {problem}: {printable(file.path)}"
+            )
         # For each file: a link in an allowed folder may lead to any file.
         if is_folder and not _is_within(Path(location) / file.path, roots):
-            raise InvalidInput.of(field, f"{file.path} in {location} is a link to a file outside the folders that the operator allows")
+            raise InvalidInput.of(
+                field,
+                f"{file.path} in {location} is a link to a file outside the folders that the operator allows",
+            )
     return listed, logged
 
 
 def read_partition_value(path: str, partition_by: str | None) -> str | None:
     """Returns the value of the partition in a path, as in `day=2026-07-01/part-0.parquet`."""
     pairs = (folder.partition("=") for folder in Path(path).parts[:-1])
-    return next((unquote(value) for name, is_pair, value in pairs if is_pair and unquote(name) == partition_by), None)
+    return next(
+        (unquote(value) for name, is_pair, value in pairs if is_pair and unquote(name) == partition_by), None
+    )
 
 
 def _is_data(path: str) -> bool:

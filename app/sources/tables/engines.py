@@ -41,13 +41,20 @@ class LocalEngine:
     is_apart = False
 
     def __init__(self, slots: int | None = None) -> None:
-        self.slots = slots or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+        self.slots = slots or (
+            len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        )
 
     def run(self, task: Task, pieces: Sequence[bytes], done: Done) -> Iterator[bytes]:
-        children = [Apart(map, task, pieces[start :: self.slots]) for start in range(min(self.slots, len(pieces)))]
+        children = [
+            Apart(map, task, pieces[start :: self.slots]) for start in range(min(self.slots, len(pieces)))
+        ]
         ended = 0
         with ThreadPoolExecutor(self.slots, thread_name_prefix="pieces") as pool:
-            running = {pool.submit(next, answers, None): answers for answers in (child.stream() for child in children)}
+            running = {
+                pool.submit(next, answers, None): answers
+                for answers in (child.stream() for child in children)
+            }
             try:
                 while running:
                     finished = wait(running, POLL_SECONDS, FIRST_COMPLETED)[0]
@@ -72,5 +79,8 @@ def open_engine(name: str, spark_url: str) -> Engine:
     try:
         from .spark_engine import SparkEngine  # noqa: PLC0415 - an extra that few installations have
     except ImportError as error:
-        raise SetupError(f"The engine spark needs the extra packages of evenhand[spark] ({error}). Install them for workers.") from error
+        raise SetupError(
+            f"The engine spark needs the extra packages of evenhand[spark] ({error}). Install them for "
+            "workers."
+        ) from error
     return SparkEngine(spark_url)

@@ -1,4 +1,6 @@
-"""Files that Evenhand writes about records that lie elsewhere, such as flags. Nothing else is ever deleted."""
+"""Files that Evenhand writes about records that lie elsewhere, such as flags. Nothing else is ever
+deleted.
+"""
 
 import hashlib
 import os
@@ -60,11 +62,15 @@ class KeptAnswers:
                 rows = self._read_rows(key, ids)
                 break
         # Two checks may have asked for the same copy: the first answer counts.
-        once = rows.group_by(["record_id", "draw"], use_threads=False).aggregate([("outcome", "first"), ("probability", "first")])
+        once = rows.group_by(["record_id", "draw"], use_threads=False).aggregate(
+            [("outcome", "first"), ("probability", "first")]
+        )
         names = ["record_id", "draw", "outcome_first", "probability_first"]
         return once.select(names).rename_columns([name.removesuffix("_first") for name in names])
 
-    def keep(self, key: TargetKey, ids: Sequence[str], draws: Sequence[int], answers: Sequence[Prediction]) -> Path:
+    def keep(
+        self, key: TargetKey, ids: Sequence[str], draws: Sequence[int], answers: Sequence[Prediction]
+    ) -> Path:
         size = len(ids)
         rows = {
             "record_id": list(ids),
@@ -73,7 +79,10 @@ class KeptAnswers:
             "model_revision": [key.model_revision] * size,
             "draw": list(draws),
             "outcome": [format_value(answer.outcome_value) for answer in answers],
-            "probability": [None if answer.probability is None else msgspec.json.encode(answer.probability).decode() for answer in answers],
+            "probability": [
+                None if answer.probability is None else msgspec.json.encode(answer.probability).decode()
+                for answer in answers
+            ],
         }
         return self._write(self._of(key), pa.table(rows, _SCHEMA))
 
@@ -96,7 +105,9 @@ class KeptAnswers:
             folder.mkdir(parents=True, exist_ok=True)
             _replace(file, rows)
         except OSError as error:
-            raise SetupError(f"The model's answers cannot be kept in {self.folder}: {error}. Let the worker write there.") from error
+            raise SetupError(
+                f"The model's answers cannot be kept in {self.folder}: {error}. Let the worker write there."
+            ) from error
         return file
 
     def _read_rows(self, key: TargetKey, ids: pa.Array) -> pa.Table:
@@ -106,7 +117,9 @@ class KeptAnswers:
             return _SCHEMA.empty_table().select(_READ)
         import pyarrow.dataset as ds  # noqa: PLC0415 - it loads pandas, a quarter of a second, and few deployments have files
 
-        return ds.dataset(files, format="parquet").to_table(filter=pc.field("record_id").isin(ids), columns=_READ)
+        return ds.dataset(files, format="parquet").to_table(
+            filter=pc.field("record_id").isin(ids), columns=_READ
+        )
 
     def _of(self, key: TargetKey) -> Path:
         # Names and values may hold any character.
@@ -147,7 +160,9 @@ class OwnPlaces:
 
     def folder(self, deployment_id: str, payload: PayloadTable) -> Path | None:
         """Returns the folder of a deployment's files; None where its table may not lie."""
-        if self.answers is None and (is_in_store(payload.location) or location_problems(payload, self.roots, "payload")):
+        if self.answers is None and (
+            is_in_store(payload.location) or location_problems(payload, self.roots, "payload")
+        ):
             return None
         return own_folder(deployment_id, payload, self.answers)
 
@@ -160,7 +175,10 @@ def own_folder(deployment_id: str, payload: PayloadTable, answers: Path | None) 
     if answers is not None:
         return answers / deployment_id
     if is_in_store(payload.location):
-        raise SetupError(f"Answers to copies of records at {payload.location} need a folder: set EVENHAND_ANSWERS_DIR for workers.")
+        raise SetupError(
+            f"Answers to copies of records at {payload.location} need a folder: set EVENHAND_ANSWERS_DIR "
+            "for workers."
+        )
     return Path(payload.location) / OWN_FOLDER
 
 
@@ -184,7 +202,9 @@ def delete_answers(folder: Path, before: datetime, limit: int) -> tuple[int, int
 
 
 def erase_from_files(folder: Path, ids: Sequence[str]) -> Counter[str]:
-    """Rewrites the files without the rows of these records; returns how many rows of flags and of answers they had."""
+    """Rewrites the files without the rows of these records; returns how many rows of flags and of answers
+    they had.
+    """
     erased = Counter[str]()
     for file in _own_files(folder):
         try:
@@ -196,7 +216,9 @@ def erase_from_files(folder: Path, ids: Sequence[str]) -> Counter[str]:
             _replace(file, remaining)
             # Answers are aged by it.
             os.utime(file, ns=(written.st_atime_ns, written.st_mtime_ns))
-            erased["flagged_records" if file.parent.name == FOLDER else "kept_answers"] += len(rows) - len(remaining)
+            erased["flagged_records" if file.parent.name == FOLDER else "kept_answers"] += len(rows) - len(
+                remaining
+            )
     return erased
 
 
@@ -223,7 +245,11 @@ def _own_folders(folder: Path) -> list[Path]:
 
 def _own_files(folder: Path) -> Iterator[Path]:
     for path in _own_folders(folder):
-        yield from sorted(file for file in path.iterdir() if file.suffix == SUFFIX or re.fullmatch(r"_[0-9a-f]{24}\.unfinished", file.name))
+        yield from sorted(
+            file
+            for file in path.iterdir()
+            if file.suffix == SUFFIX or re.fullmatch(r"_[0-9a-f]{24}\.unfinished", file.name)
+        )
 
 
 def _replace(file: Path, rows: pa.Table) -> None:
@@ -259,10 +285,14 @@ class FlagFile:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             _replace(self.path, flags)
         except OSError as error:
-            raise SetupError(f"Flagged records cannot be written to {self.path}: {error}. Let the worker write there.") from error
+            raise SetupError(
+                f"Flagged records cannot be written to {self.path}: {error}. Let the worker write there."
+            ) from error
 
     def delete(self) -> int | None:
-        """Deletes the file; returns how many flags it had, None where its folder cannot be reached or written to."""
+        """Deletes the file; returns how many flags it had, None where its folder cannot be reached or
+        written to.
+        """
         # The path was read from the database.
         if self.path.parent.name != FOLDER or not self.path.parent.is_dir():
             return None

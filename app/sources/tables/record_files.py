@@ -49,7 +49,11 @@ class PayloadForm:
     def wanted(self, query: WindowQuery) -> list[str]:
         """Returns the table's columns that `as_window` reads, but for ids and times."""
         columns = self.columns
-        optional = (columns.label, columns.model_revision, columns.probability if query.with_probabilities else None)
+        optional = (
+            columns.label,
+            columns.model_revision,
+            columns.probability if query.with_probabilities else None,
+        )
         names = [columns.prediction, *(self.stored[name] for name in query.columns)]
         return names + [name for name in optional if name is not None]
 
@@ -58,13 +62,19 @@ class PayloadForm:
         columns = self.columns
         outcome = json_codes(rows[columns.prediction])
         if columns.label is not None:
-            outcome = pc.coalesce(json_texts(rows[columns.label]), outcome.dictionary_decode()).dictionary_encode()
-        revision: pa.Array = pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int8()), rows.num_rows), [self._revision])
+            outcome = pc.coalesce(
+                json_texts(rows[columns.label]), outcome.dictionary_decode()
+            ).dictionary_encode()
+        revision: pa.Array = pa.DictionaryArray.from_arrays(
+            pa.repeat(pa.scalar(0, pa.int8()), rows.num_rows), [self._revision]
+        )
         if columns.model_revision is not None:
             revision = text_codes(rows[columns.model_revision], self._revision)
         arrays = {"model_revision": revision, "outcome": outcome}
         for no, name in enumerate(query.columns):
-            arrays[f"{VALUE_PREFIX}{no}"] = stored_values(rows[self.stored[name]], self._of_schema[name], coded=True)
+            arrays[f"{VALUE_PREFIX}{no}"] = stored_values(
+                rows[self.stored[name]], self._of_schema[name], coded=True
+            )
         return pa.table(arrays)
 
     def as_window(self, rows: pa.Table, query: WindowQuery) -> pa.Table:
@@ -79,7 +89,11 @@ class PayloadForm:
         }
         if query.with_probabilities:
             probability = columns.probability
-            arrays["probability"] = pa.nulls(rows.num_rows, pa.string()) if probability is None else probability_texts(rows[probability])
+            arrays["probability"] = (
+                pa.nulls(rows.num_rows, pa.string())
+                if probability is None
+                else probability_texts(rows[probability])
+            )
         for no in range(len(query.columns)):
             values = counted[f"{VALUE_PREFIX}{no}"]
             arrays[f"{VALUE_PREFIX}{no}"] = values.cast(values.type.value_type)
@@ -87,7 +101,9 @@ class PayloadForm:
 
 
 class PayloadFiles(TableFiles):
-    def __init__(self, deployment: FiledSchema, table: PayloadTable, roots: Sequence[Root], part: TablePart = WHOLE) -> None:
+    def __init__(
+        self, deployment: FiledSchema, table: PayloadTable, roots: Sequence[Root], part: TablePart = WHOLE
+    ) -> None:
         super().__init__(table, roots, "payload", part)
         self._features = deployment.schema.features
         self._columns = table.columns
@@ -100,7 +116,8 @@ class PayloadFiles(TableFiles):
     def batches(self, query: WindowQuery, span: Span, ids: pa.Array | None = None) -> Iterator[pa.Table]:
         """Yields the records of the span, of the `ids` if given.
 
-        Columns: logged_at, record_id, model_revision, sample_rate (null), outcome and probability (JSON texts), value_0 ….
+        Columns: logged_at, record_id, model_revision, sample_rate (null), outcome and probability (JSON
+        texts), value_0 ….
         """
         columns = self._columns
         names = [columns.id, columns.scored_at, *self.form.wanted(query)]
@@ -139,11 +156,15 @@ class PayloadFiles(TableFiles):
         names = [key, *(stored[column.name] for column in self._features)]
         for rows in self.read(names, span, has_id(key, pa.array(ids, pa.string()))):
             cells = [read_cells(rows[stored[column.name]], column) for column in self._features]
-            features_of |= zip(rows[key].cast(pa.string()).to_pylist(), map(list, zip(*cells, strict=True)), strict=True)
+            features_of |= zip(
+                rows[key].cast(pa.string()).to_pylist(), map(list, zip(*cells, strict=True)), strict=True
+            )
         return features_of
 
 
-def _collect(empty: pa.Table, batches: Iterable[pa.Table], limit: int, cut: Callable[[pa.Table, int], pa.Table]) -> pa.Table:
+def _collect(
+    empty: pa.Table, batches: Iterable[pa.Table], limit: int, cut: Callable[[pa.Table, int], pa.Table]
+) -> pa.Table:
     """Returns what `cut` leaves of all batches; memory follows the limit and not the files."""
     tables = [empty]
     for rows in batches:
@@ -153,7 +174,9 @@ def _collect(empty: pa.Table, batches: Iterable[pa.Table], limit: int, cut: Call
     return cut(pa.concat_tables(tables), limit)
 
 
-def _cut_to_newest(rows: pa.Table, limit: int, time: str = "logged_at", record: str = "record_id") -> pa.Table:
+def _cut_to_newest(
+    rows: pa.Table, limit: int, time: str = "logged_at", record: str = "record_id"
+) -> pa.Table:
     """Returns the newest rows by these columns, newest first."""
     order = pc.sort_indices(rows, sort_keys=[(time, "descending"), (record, "descending")])
     return rows.take(order[:limit])
@@ -178,10 +201,12 @@ class FeedbackFiles(TableFiles):
     def newest(self, payload: PayloadFiles, query: WindowQuery, span: Span, limit: int) -> pa.Table:
         """Returns the newest labels observed in the span of records scored before its end, newest first.
 
-        Columns: feedback_id, record_logged_at, model_revision, label and predicted (JSON texts), probability if it is wanted, value_0 ….
-        Of several labels of one record, the first counts.
+        Columns: feedback_id, record_logged_at, model_revision, label and predicted (JSON texts),
+        probability if it is wanted, value_0 …. Of several labels of one record, the first counts.
         """
-        return self._join(self._newest(span, limit), payload, query, Span(start=ALL_TIMES.start, end=span.end))
+        return self._join(
+            self._newest(span, limit), payload, query, Span(start=ALL_TIMES.start, end=span.end)
+        )
 
     def labelled_among(self, records: pa.Array, until: datetime) -> pa.Array:
         """Returns the ids of those records that have a label observed before `until`."""
@@ -189,7 +214,8 @@ class FeedbackFiles(TableFiles):
         return labels.filter(pc.is_valid(labels["label"]))["feedback_id"].combine_chunks()
 
     def first_labels(self, records: pa.Table, horizon: timedelta) -> pa.Table:
-        """Returns the records with a label within the horizon, and that as one more column: label (JSON text).
+        """Returns the records with a label within the horizon, and that as one more column: label (JSON
+        text).
 
         The first counts, from the record's hour on.
         """
@@ -199,7 +225,9 @@ class FeedbackFiles(TableFiles):
         observed = Span(start=floor_to_hour(times["min"]), end=times["max"] + horizon + MICROSECOND)
         ids = records["record_id"].combine_chunks()
         labels = pa.concat_tables([_LABELS.empty_table(), *self._batches(observed, ids)])
-        joined = records.join(labels.filter(pc.is_valid(labels["label"])), "record_id", "feedback_id", join_type="inner")
+        joined = records.join(
+            labels.filter(pc.is_valid(labels["label"])), "record_id", "feedback_id", join_type="inner"
+        )
         logged, usable = (joined[name].cast(pa.int64()).to_numpy() for name in ("logged_at", "usable_at"))
         hour, longest = int(HOUR / MICROSECOND), int(horizon / MICROSECOND)
         joined = joined.filter(pa.array((usable >= logged // hour * hour) & (usable <= logged + longest)))
@@ -209,14 +237,20 @@ class FeedbackFiles(TableFiles):
         ids = labels["feedback_id"].combine_chunks()
         batches = list(payload.batches(query, scored, ids)) if len(ids) else []
         # Columns of an empty span.
-        records = pa.concat_tables(batches) if batches else payload.newest(query, Span(start=scored.end, end=scored.end), 1)
+        records = (
+            pa.concat_tables(batches)
+            if batches
+            else payload.newest(query, Span(start=scored.end, end=scored.end), 1)
+        )
         place_of = {record: position for position, record in enumerate(records["record_id"].to_pylist())}
         positions = pa.array([place_of.get(record_id) for record_id in ids.to_pylist()], pa.int64())
         is_known = pc.is_valid(positions)
         self.without_record += positions.null_count
         joined, labels = records.take(positions.filter(is_known)), labels.filter(is_known)
         joined = name_columns_of_labels(joined.drop_columns(["record_id"]))
-        return joined.append_column("label", labels["label"]).append_column("feedback_id", labels["feedback_id"])
+        return joined.append_column("label", labels["label"]).append_column(
+            "feedback_id", labels["feedback_id"]
+        )
 
     def _newest(self, span: Span, limit: int, records: pa.Array | None = None) -> pa.Table:
         return _collect(_LABELS.empty_table(), self._batches(span, records), limit, _cut_labels)
@@ -226,7 +260,9 @@ class FeedbackFiles(TableFiles):
         only = None if records is None else has_id(columns.id, records)
         for rows in self.read([columns.id, columns.observed_at, columns.label], span, only):
             ids, times = rows[columns.id].cast(pa.string()), rows[columns.observed_at].cast(TIMES)
-            yield pa.table({"feedback_id": ids, "usable_at": times, "label": json_texts(rows[columns.label])}, _LABELS)
+            yield pa.table(
+                {"feedback_id": ids, "usable_at": times, "label": json_texts(rows[columns.label])}, _LABELS
+            )
 
 
 _LABELS = pa.schema({"feedback_id": pa.string(), "usable_at": TIMES, "label": pa.string()})

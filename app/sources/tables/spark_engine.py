@@ -1,6 +1,7 @@
 """Works on pieces with the executors of a Spark cluster.
 
-They read the files with this package, which is sent to them, and need its dependencies, and the files at the same path.
+They read the files with this package, which is sent to them, and need its dependencies, and the files at
+the same path.
 """
 
 import secrets
@@ -20,7 +21,15 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import spark_partition_id
 
-from ...base.errors import EndpointDown, EndpointRefused, EvenhandError, FieldProblem, InvalidInput, ScoringFailed, SetupError
+from ...base.errors import (
+    EndpointDown,
+    EndpointRefused,
+    EvenhandError,
+    FieldProblem,
+    InvalidInput,
+    ScoringFailed,
+    SetupError,
+)
 from ...base.telemetry.mask_secrets import without_secrets
 from .engines import POLL_SECONDS, Done, Task
 
@@ -43,7 +52,11 @@ def open_session(url: str) -> SparkSession:
             if url.startswith("sc:"):
                 builder = builder.remote(url)
             else:
-                builder = builder.master(url).config("spark.ui.enabled", "false").config("spark.driver.bindAddress", "127.0.0.1")
+                builder = (
+                    builder.master(url)
+                    .config("spark.ui.enabled", "false")
+                    .config("spark.driver.bindAddress", "127.0.0.1")
+                )
             session = builder.getOrCreate()
             session.addArtifacts(str(_zip_package()), pyfile=True)
             _OPEN[url] = session
@@ -51,7 +64,9 @@ def open_session(url: str) -> SparkSession:
 
 
 def leave_lost_session(url: str, session: SparkSession, error: BaseException) -> bool:
-    """Returns whether the session is no more: Connect servers forget sessions when they restart, or unused ones."""
+    """Returns whether the session is no more: Connect servers forget sessions when they restart, or unused
+    ones.
+    """
     condition = error.getCondition() if isinstance(error, PySparkException) else None
     if not _has_ended(session, url) and not (condition or "").startswith("INVALID_HANDLE"):
         return False
@@ -106,21 +121,29 @@ class Collected:
 
 
 class SparkEngine:
-    """Executors at `url`: a Spark Connect server (`sc://…`), or a master (`spark://…`, `local[2]`), which needs Java here."""
+    """Executors at `url`: a Spark Connect server (`sc://…`), or a master (`spark://…`, `local[2]`), which
+    needs Java here.
+    """
 
     is_apart = True
 
     def __init__(self, url: str) -> None:
         if not url:
-            raise SetupError("The engine spark needs EVENHAND_SPARK_URL, such as sc://spark:15002 or local[2].")
+            raise SetupError(
+                "The engine spark needs EVENHAND_SPARK_URL, such as sc://spark:15002 or local[2]."
+            )
         self._url = url
         try:
             self.slots = self._count_slots()
         except _OF_SPARK as error:
-            raise SetupError(without_secrets(f"No Spark can be used at EVENHAND_SPARK_URL ({url}): {error}")) from error
+            raise SetupError(
+                without_secrets(f"No Spark can be used at EVENHAND_SPARK_URL ({url}): {error}")
+            ) from error
 
     def run(self, task: Task, pieces: Sequence[bytes], done: Done) -> Iterator[bytes]:
-        """Yields the answers wave by wave, or raises the task's error. Spark repeats the pieces of an executor that dies."""
+        """Yields the answers wave by wave, or raises the task's error. Spark repeats the pieces of an
+        executor that dies.
+        """
         # Waves, because Spark does not report a job's progress in all kinds of sessions.
         size = max(self.slots * PARTS_A_SLOT, -(-len(pieces) // MOST_WAVES))
         for start in range(0, len(pieces), size):
@@ -130,7 +153,9 @@ class SparkEngine:
                 done(before + pieces)
 
             answers = self._collect(wave, task, report_all)
-            for answer, failure in zip(answers["answer"].to_pylist(), answers["failure"].to_pylist(), strict=True):
+            for answer, failure in zip(
+                answers["answer"].to_pylist(), answers["failure"].to_pylist(), strict=True
+            ):
                 if failure is not None:
                     raise _read_error(failure)
                 yield answer
@@ -166,7 +191,9 @@ class SparkEngine:
         log.error("spark_answers_lost", exc_info=collected.error)
         kind = type(collected.error).__name__
         lost = f"The answers of Spark about the records in files could not be collected ({kind}): {text}"
-        raise SetupError(f"{lost}. The worker's log has the details under spark_answers_lost.") from collected.error
+        raise SetupError(
+            f"{lost}. The worker's log has the details under spark_answers_lost."
+        ) from collected.error
 
     def _work(self, pieces: Sequence[bytes], task: Task, done: Done) -> Collected:
         tag, collected = f"evenhand-{secrets.token_hex(8)}", Collected()
@@ -207,7 +234,10 @@ def _load(sent: bytes) -> Task:
     try:
         task: Task = cloudpickle.loads(sent)
     except ImportError as error:
-        lacking = f"a Python package of the worker is not installed here ({error}). Install the worker's packages there, too."
+        lacking = (
+            f"a Python package of the worker is not installed here ({error}). Install the worker's "
+            "packages there, too."
+        )
 
         def refuse(_piece: bytes) -> bytes:
             raise SetupError(lacking)
@@ -222,11 +252,17 @@ def _answer(task: Task, piece: bytes) -> pa.RecordBatch:
         answer, failure = task(piece), None
     except EvenhandError as error:
         answer, failure = b"", _write_error(error)
-    return pa.record_batch({"answer": pa.array([answer], pa.binary()), "failure": pa.array([failure], pa.string())})
+    return pa.record_batch(
+        {"answer": pa.array([answer], pa.binary()), "failure": pa.array([failure], pa.string())}
+    )
 
 
 def _write_error(error: EvenhandError) -> str:
-    problems = [[problem.field, problem.message] for problem in error.problems] if isinstance(error, InvalidInput) else None
+    problems = (
+        [[problem.field, problem.message] for problem in error.problems]
+        if isinstance(error, InvalidInput)
+        else None
+    )
     kind = next((kind for kind, error_type in _KINDS.items() if isinstance(error, error_type)), "setup")
     # The worker may have what is missing here.
     text = f"On an executor of Spark: {error}" if kind == "setup" else str(error)
@@ -240,7 +276,11 @@ def _read_error(stored: str) -> EvenhandError:
     return _KINDS.get(read["kind"], SetupError)(read["text"])
 
 
-_KINDS: Mapping[str, type[EvenhandError]] = {"down": EndpointDown, "refused": EndpointRefused, "scoring": ScoringFailed}
+_KINDS: Mapping[str, type[EvenhandError]] = {
+    "down": EndpointDown,
+    "refused": EndpointRefused,
+    "scoring": ScoringFailed,
+}
 
 
 def count_slots(session: SparkSession) -> int:

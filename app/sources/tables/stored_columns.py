@@ -32,11 +32,15 @@ def typed_column(values: pa.ChunkedArray, column: Column) -> pa.Array:
     }[column.type]
     fits = fits or (column.type is FieldType.BOOLEAN and _is_zero_or_one(array))
     if not fits and not pa.types.is_null(source):
-        raise InvalidInput.of("payload", f"column {column.name} must hold {column.type.value} values, found {source}")
+        raise InvalidInput.of(
+            "payload", f"column {column.name} must hold {column.type.value} values, found {source}"
+        )
     try:
         return _drop_nan(array).cast(ARROW_TYPES[column.type])
     except pa.ArrowInvalid as error:
-        raise InvalidInput.of("payload", f"column {column.name} must hold {column.type.value} values: {error}") from error
+        raise InvalidInput.of(
+            "payload", f"column {column.name} must hold {column.type.value} values: {error}"
+        ) from error
 
 
 def _is_zero_or_one(array: pa.Array) -> bool:
@@ -87,15 +91,23 @@ def _json_of_each(array: pa.Array) -> pa.Array:
     if pa.types.is_decimal(kind):
         return _json_of_each(array.cast(pa.float64()))
     if pa.types.is_floating(kind) or holds_text(kind):
-        return pa.array([None if value is None else format_value(value) for value in array.to_pylist()], pa.string())
-    raise InvalidInput.of("payload", f"predictions and labels must be text, numbers or booleans, found {kind}")
+        return pa.array(
+            [None if value is None else format_value(value) for value in array.to_pylist()], pa.string()
+        )
+    raise InvalidInput.of(
+        "payload", f"predictions and labels must be text, numbers or booleans, found {kind}"
+    )
 
 
 def probability_texts(values: pa.ChunkedArray) -> pa.Array:
     kind = values.type
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         return pa.array(
-            [None if probability is None else f"[{', '.join(map(repr, probability))}]" for probability in values.to_pylist()], pa.string()
+            [
+                None if probability is None else f"[{', '.join(map(repr, probability))}]"
+                for probability in values.to_pylist()
+            ],
+            pa.string(),
         )
     if not holds_numbers(kind):
         raise InvalidInput.of("payload", f"probabilities must be numbers or lists of numbers, found {kind}")
@@ -104,7 +116,9 @@ def probability_texts(values: pa.ChunkedArray) -> pa.Array:
 
 def read_cells(values: pa.ChunkedArray, column: Column) -> list[Scalar | None]:
     """Returns a column's values as a model is sent them."""
-    return [None if value is None else normalised(value) for value in typed_column(values, column).to_pylist()]
+    return [
+        None if value is None else normalised(value) for value in typed_column(values, column).to_pylist()
+    ]
 
 
 def as_array(values: pa.ChunkedArray) -> pa.Array:
@@ -123,4 +137,6 @@ def _drop_nan(array: pa.Array) -> pa.Array:
 
 def _spell_each(array: pa.Array, spell: Callable[[Any], str]) -> pa.Array:
     encoded = array.dictionary_encode()
-    return pa.array([spell(value) for value in encoded.dictionary.to_pylist()], pa.string()).take(encoded.indices)
+    return pa.array([spell(value) for value in encoded.dictionary.to_pylist()], pa.string()).take(
+        encoded.indices
+    )

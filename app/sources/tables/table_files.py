@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
 
 CANNOT_READ = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OSError, MemoryError)
-"""Errors of a damaged file, one with other types than the first, an unknown encoding, a file that vanished, or is too large."""
+"""Errors of a damaged file, one with other types than the first, an unknown encoding, a file that
+vanished, or is too large.
+"""
 
 BATCH_ROWS = 131_072
 """Large enough for Arrow's speed, small enough for memory."""
@@ -69,8 +71,19 @@ def find_pieces(dataset: "Dataset", time: str, span: Span) -> Iterator[FilePiece
             elif bounds["max"] >= span.start and bounds["min"] < span.end:
                 # A row without a time is in no span.
                 is_within = bounds["min"] >= span.start and bounds["max"] < span.end
-                is_within = is_within and find_chunk(fragment.metadata.row_group(group.id), time).statistics.null_count == 0
-                yield FilePiece(fragment.path, partition, group.id, group.num_rows, bounds["min"], bounds["max"], is_within)
+                is_within = (
+                    is_within
+                    and find_chunk(fragment.metadata.row_group(group.id), time).statistics.null_count == 0
+                )
+                yield FilePiece(
+                    fragment.path,
+                    partition,
+                    group.id,
+                    group.num_rows,
+                    bounds["min"],
+                    bounds["max"],
+                    is_within,
+                )
 
 
 def in_span(schema: pa.Schema, time: str, span: Span) -> pc.Expression:
@@ -80,7 +93,9 @@ def in_span(schema: pa.Schema, time: str, span: Span) -> pc.Expression:
 
 def find_chunk(group: pq.RowGroupMetaData, column: str) -> pq.ColumnChunkMetaData:
     # By name: a nested column takes several places.
-    return next(chunk for chunk in map(group.column, range(group.num_columns)) if chunk.path_in_schema == column)
+    return next(
+        chunk for chunk in map(group.column, range(group.num_columns)) if chunk.path_in_schema == column
+    )
 
 
 @frozen
@@ -100,11 +115,15 @@ class PieceReader:
         try:
             of_parquet = ds.ParquetFileFormat(read_options=ds.ParquetReadOptions(dictionary_columns=texts))
             partition = pickle.loads(piece.partition)  # noqa: S301 - written by `find_pieces`
-            fragment = of_parquet.make_fragment(piece.file, open_folder(self.location), partition, row_groups=[piece.row_group])
+            fragment = of_parquet.make_fragment(
+                piece.file, open_folder(self.location), partition, row_groups=[piece.row_group]
+            )
             coded = {name for name in texts if name in fragment.physical_schema.names}
             code = pa.dictionary(pa.int32(), pa.string())
             scanned = fragment.to_batches(
-                schema=pa.schema([field.with_type(code) if field.name in coded else field for field in self.schema]),
+                schema=pa.schema(
+                    [field.with_type(code) if field.name in coded else field for field in self.schema]
+                ),
                 columns=list(dict.fromkeys(columns)),
                 filter=within,
                 batch_size=BATCH_ROWS,
@@ -116,7 +135,8 @@ class PieceReader:
                     yield pa.Table.from_batches([batch])
         except CANNOT_READ as error:
             raise InvalidInput.of(
-                f"{self.field}.location", f"{piece.file} in {self.location} cannot be read: {describe_error(error)}"
+                f"{self.field}.location",
+                f"{piece.file} in {self.location} cannot be read: {describe_error(error)}",
             ) from error
 
 
@@ -134,7 +154,9 @@ WHOLE = TablePart()
 
 
 class TableFiles:
-    def __init__(self, table: PayloadTable | FeedbackTable, roots: Sequence[Root], field: str, part: TablePart) -> None:
+    def __init__(
+        self, table: PayloadTable | FeedbackTable, roots: Sequence[Root], field: str, part: TablePart
+    ) -> None:
         self._field = field
         self._location = table.location
         self._time = table.time
@@ -158,10 +180,14 @@ class TableFiles:
             return
         partitioning = None if table.partition_by is None else ds.partitioning(flavor="hive")
         try:
-            opened = ds.dataset(paths, format="parquet", partitioning=partitioning, filesystem=open_folder(table.location))
+            opened = ds.dataset(
+                paths, format="parquet", partitioning=partitioning, filesystem=open_folder(table.location)
+            )
             self._dataset = opened.replace_schema(_find_types(opened))
         except (pa.ArrowInvalid, OSError) as error:
-            raise InvalidInput.of(f"{field}.location", f"holds a file that cannot be read as Parquet: {describe_error(error)}") from error
+            raise InvalidInput.of(
+                f"{field}.location", f"holds a file that cannot be read as Parquet: {describe_error(error)}"
+            ) from error
 
     def require_columns(self, names: Mapping[str, str], *, time: str) -> None:
         """Requires the columns `names` by what they are for; `time` is one of these."""
@@ -169,13 +195,19 @@ class TableFiles:
             return
         for role, name in names.items():
             if name not in self._dataset.schema.names:
-                raise InvalidInput.of(f"{self._field}.columns.{role}", f"the table at {self._location} has no column {name!r}")
+                raise InvalidInput.of(
+                    f"{self._field}.columns.{role}", f"the table at {self._location} has no column {name!r}"
+                )
         kind = self._dataset.schema.field(names[time]).type
         if not pa.types.is_timestamp(kind) or kind.tz is None:
             # It would be in another hour on another machine.
-            raise InvalidInput.of(f"{self._field}.columns.{time}", f"must hold timestamps with a time zone, found {kind}")
+            raise InvalidInput.of(
+                f"{self._field}.columns.{time}", f"must hold timestamps with a time zone, found {kind}"
+            )
 
-    def read(self, columns: Sequence[str], span: Span, only: pc.Expression | None = None) -> Iterator[pa.Table]:
+    def read(
+        self, columns: Sequence[str], span: Span, only: pc.Expression | None = None
+    ) -> Iterator[pa.Table]:
         if self._dataset is not None:
             for packed in Apart(self._read, columns, span, only).stream():
                 yield pa.ipc.open_stream(packed).read_all()
@@ -196,7 +228,8 @@ class TableFiles:
                     yield pack_table(pa.Table.from_batches([batch]))
         except CANNOT_READ as error:
             raise InvalidInput.of(
-                f"{self._field}.location", f"a file of {self._location} cannot be read: {describe_error(error)}"
+                f"{self._field}.location",
+                f"a file of {self._location} cannot be read: {describe_error(error)}",
             ) from error
 
     def pieces(self, span: Span) -> list[FilePiece]:
@@ -204,7 +237,8 @@ class TableFiles:
             return [] if self._dataset is None else list(find_pieces(self._dataset, self._time, span))
         except (pa.ArrowInvalid, OSError) as error:
             raise InvalidInput.of(
-                f"{self._field}.location", f"a file of {self._location} cannot be read: {describe_error(error)}"
+                f"{self._field}.location",
+                f"a file of {self._location} cannot be read: {describe_error(error)}",
             ) from error
 
     def reader(self) -> PieceReader:
@@ -214,7 +248,11 @@ class TableFiles:
     def count(self, span: Span) -> int:
         reader, counted = self.reader(), 0
         for piece in self.pieces(span):
-            of_piece = [piece.rows] if piece.is_within else [rows.num_rows for rows in reader.read(piece, [self._time], span)]
+            of_piece = (
+                [piece.rows]
+                if piece.is_within
+                else [rows.num_rows for rows in reader.read(piece, [self._time], span)]
+            )
             counted += sum(of_piece)
         return counted
 

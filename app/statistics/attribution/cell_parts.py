@@ -1,8 +1,9 @@
 """Difference of two rates, divided by the cells of one feature: who applies, and how they are treated.
 
-Source: Kitagawa 1955. Records in cells that one side lacks have *no counterpart* and are a part of their own, as in Ñopo 2008, Matching as
-a tool to decompose wage gaps, Review of Economics and Statistics 90, 290-299: the difference of all records minus that of the records with
-a counterpart. Equal rates in all cells leave all parts at 0.
+Source: Kitagawa 1955. Records in cells that one side lacks have *no counterpart* and are a part of their
+own, as in Ñopo 2008, Matching as a tool to decompose wage gaps, Review of Economics and Statistics 90,
+290-299: the difference of all records minus that of the records with a counterpart. Equal rates in all
+cells leave all parts at 0.
 """
 
 from typing import NamedTuple
@@ -22,7 +23,9 @@ class CellCounts:
     records: FloatArray
 
     def __post_init__(self) -> None:
-        if self.favourable.shape != self.records.shape or not np.all((self.favourable >= 0) & (self.favourable <= self.records)):
+        if self.favourable.shape != self.records.shape or not np.all(
+            (self.favourable >= 0) & (self.favourable <= self.records)
+        ):
             raise ValueError("favourable must be between 0 and records, in as many cells")
 
     @property
@@ -64,7 +67,9 @@ def divide_difference(first: CellCounts, second: CellCounts) -> DifferenceParts:
     return DifferenceParts(difference, who, how, no_counterpart=difference - who - how)
 
 
-def resample_parts(first: CellCounts, second: CellCounts, rng: np.random.Generator, draws: int = 2000) -> Ends:
+def resample_parts(
+    first: CellCounts, second: CellCounts, rng: np.random.Generator, draws: int = 2000
+) -> Ends:
     """95 % intervals of the parts in the order of `stacked`, by resampling the records of each side."""
     divisions = divide_difference(*(_resample(side, rng, draws) for side in (first, second))).stacked()
     return Ends(*np.quantile(divisions, TAILS, axis=0))

@@ -23,13 +23,17 @@ class ChangeParts:
 
 @frozen
 class GapChange:
-    """Change of the difference of rates, and of the logarithm of their ratio; None where a rate is 0 or has no record."""
+    """Change of the difference of rates, and of the logarithm of their ratio; None where a rate is 0 or
+    has no record.
+    """
 
     of_difference: ChangeParts | None
     of_log_ratio: ChangeParts | None
 
 
-def explain_change_of_gap(before: CellCounts, after: CellCounts, reference_before: CellCounts, reference_after: CellCounts) -> GapChange:
+def explain_change_of_gap(
+    before: CellCounts, after: CellCounts, reference_before: CellCounts, reference_after: CellCounts
+) -> GapChange:
     sides = ((before, after), (reference_before, reference_after))
     rates = [[float(counts.rate) for counts in side] for side in sides]
     if np.isnan(rates).any():

@@ -16,7 +16,8 @@ SUM_TOLERANCE = 1e-12
 class CarriedGap:
     """Gap of the favourable rates, monitored - reference, and each player's share in it.
 
-    `shares` [players] sum to `gap_of_pairs`; `gap_of_window` adds `sampling`. Pairs with an unknown outcome are `left_out`.
+    `shares` [players] sum to `gap_of_pairs`; `gap_of_window` adds `sampling`. Pairs with an unknown
+    outcome are `left_out`.
     """
 
     gap_of_window: float
@@ -33,7 +34,13 @@ class CarriedGap:
 
 
 def carry_gap(
-    pairs: RecordPairs, plan: HybridPlan, answered: Answered, *, gap_of_window: float, rng: np.random.Generator, draws: int = 2000
+    pairs: RecordPairs,
+    plan: HybridPlan,
+    answered: Answered,
+    *,
+    gap_of_window: float,
+    rng: np.random.Generator,
+    draws: int = 2000,
 ) -> CarriedGap | None:
     """Shares in the gap of the pairs; None if no pair has all its outcomes.
 
@@ -51,4 +58,6 @@ def carry_gap(
     if abs(shares.sum() - gap) > SUM_TOLERANCE:
         raise ArithmeticError(f"the shares sum to {shares.sum()!r}, and the gap of the pairs is {gap!r}")
     ends = resample_means(used, pairs.units[is_complete], rng, draws)
-    return CarriedGap(gap_of_window, gap, shares, ends, pairs=len(used), left_out=len(contributions) - len(used))
+    return CarriedGap(
+        gap_of_window, gap, shares, ends, pairs=len(used), left_out=len(contributions) - len(used)
+    )

@@ -1,8 +1,9 @@
 """Hybrids of two records, and the Shapley values of their outcomes.
 
-A hybrid takes some players (features that go together) from a pair's monitored record and the others from its reference record. Bit j of
-its *mask* is set if player j is the monitored record's. A Shapley value is the average change of the outcome when a player joins, over all
-orders; the values sum to the difference of the two records' outcomes.
+A hybrid takes some players (features that go together) from a pair's monitored record and the others from
+its reference record. Bit j of its *mask* is set if player j is the monitored record's. A Shapley value is
+the average change of the outcome when a player joins, over all orders; the values sum to the difference of
+the two records' outcomes.
 """
 
 from math import factorial
@@ -28,7 +29,8 @@ PAIRS_OF_ORDERS = 4_000
 
 @frozen(eq=False)
 class Answered:
-    """Outcomes from 0 to 1: `reference` [pairs], `monitored` [pairs] and `hybrids` [pairs, hybrids]; NaN where not known.
+    """Outcomes from 0 to 1: `reference` [pairs], `monitored` [pairs] and `hybrids` [pairs, hybrids]; NaN
+    where not known.
 
     A pair with NaN has NaN among its contributions.
     """
@@ -87,27 +89,35 @@ class AllHybrids:
         outcomes = np.column_stack([answered.reference, answered.hybrids, answered.monitored])
         size = self.players
         # Share of all orders in which exactly so many others come before a player.
-        share = np.array([factorial(before) * factorial(size - 1 - before) for before in range(size)]) / factorial(size)
+        share = np.array(
+            [factorial(before) * factorial(size - 1 - before) for before in range(size)]
+        ) / factorial(size)
         every = np.arange(2**size)
         contributions = np.empty((self.pairs, size))
         for player in range(size):
             without = every[every >> player & 1 == 0]
             before = sum(without >> member & 1 for member in range(size))
             # Differences first: weighted sums would leave dust where a player changes nothing.
-            contributions[:, player] = (outcomes[:, without | 1 << player] - outcomes[:, without]) @ share[before]
+            contributions[:, player] = (outcomes[:, without | 1 << player] - outcomes[:, without]) @ share[
+                before
+            ]
         return contributions
 
 
 @frozen(eq=False)
 class OrderedHybrids:
-    """Hybrids along one random order of the players and its reverse: unbiased, with an exact sum in each pair."""
+    """Hybrids along one random order of the players and its reverse: unbiased, with an exact sum in each
+    pair.
+    """
 
     orders: IntArray
 
     @property
     def masks(self) -> IntArray:
         """Masks from the reference record to the monitored one [pairs, 2 · (players - 1)]."""
-        return np.concatenate([np.cumsum(np.int64(1) << order, axis=1)[:, :-1] for order in self._both()], axis=1)
+        return np.concatenate(
+            [np.cumsum(np.int64(1) << order, axis=1)[:, :-1] for order in self._both()], axis=1
+        )
 
     def attribute(self, answered: Answered) -> FloatArray:
         """Contributions [pairs, players]; they sum to monitored - reference."""

@@ -24,10 +24,11 @@ class Ends:
 
 
 def resample_means(values: FloatArray, units: IntArray, rng: np.random.Generator, draws: int = 2000) -> Ends:
-    """Intervals of the mean of `values` [pairs, players] by resampling whole `units` [pairs] with replacement.
+    """Intervals of the mean of `values` [pairs, players] by resampling whole `units` [pairs] with
+    replacement.
 
-    Pairs with a record in common vary together and are one unit. Percentiles of the resampled means, stretched by the root of n / (n - 1)
-    for n units, because resamples vary less than samples.
+    Pairs with a record in common vary together and are one unit. Percentiles of the resampled means,
+    stretched by the root of n / (n - 1) for n units, because resamples vary less than samples.
     """
     distinct, positions = np.unique(units, return_inverse=True)
     count, players = len(distinct), values.shape[1]

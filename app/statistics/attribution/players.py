@@ -7,17 +7,19 @@ import numpy as np
 from ..group_labels import FloatArray
 
 TOGETHER_FROM = 0.5
-"""Strength of association from which two features are one player, as a hybrid would be a record that hardly exists.
+"""Strength of association from which two features are one player, as a hybrid would be a record that hardly
+exists.
 
-Cohen (Statistical Power Analysis for the Behavioral Sciences, 2nd edition, 1988, chapters 3 and 7) calls 0.5 a large effect.
+Cohen (Statistical Power Analysis for the Behavioral Sciences, 2nd edition, 1988, chapters 3 and 7) calls
+0.5 a large effect.
 """
 
 
 def join_players(strengths: FloatArray) -> tuple[tuple[int, ...], ...]:
     """Features of each player, by position and in order.
 
-    Features associated by at least `TOGETHER_FROM`, directly or through others, are one player. `strengths` [features, features] is
-    symmetric, from 0 to 1; NaN joins nothing.
+    Features associated by at least `TOGETHER_FROM`, directly or through others, are one player.
+    `strengths` [features, features] is symmetric, from 0 to 1; NaN joins nothing.
     """
     features = len(strengths)
     player_of = np.arange(features)

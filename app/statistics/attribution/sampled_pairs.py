@@ -10,7 +10,8 @@ from ..group_labels import IntArray
 class RecordPairs:
     """Pairs by the positions of their records, `monitored` [pairs] and `reference` [pairs].
 
-    `units` [pairs] is resampled for an interval: the pair, or the scarcer group's record if it is used more than once.
+    `units` [pairs] is resampled for an interval: the pair, or the scarcer group's record if it is used
+    more than once.
     """
 
     monitored: IntArray
@@ -39,7 +40,9 @@ def draw_pairs(monitored: int, reference: int, limit: int, rng: np.random.Genera
     size = count_pairs(monitored, reference, limit)
     of_monitored, of_reference = (_draw(group, size, rng) for group in (monitored, reference))
     scarcer = of_monitored if monitored < reference else of_reference
-    return RecordPairs(of_monitored, of_reference, units=np.arange(size) if size <= min(monitored, reference) else scarcer)
+    return RecordPairs(
+        of_monitored, of_reference, units=np.arange(size) if size <= min(monitored, reference) else scarcer
+    )
 
 
 def _draw(group: int, size: int, rng: np.random.Generator) -> IntArray:

@@ -17,7 +17,16 @@ from . import (
 )
 from .metric import Data, Direction, FromRows, FromScores, Metric
 
-__all__ = ["CATALOGUE", "DEFAULT_METRICS", "Data", "Direction", "FromRows", "FromScores", "Metric", "metrics_on"]
+__all__ = [
+    "CATALOGUE",
+    "DEFAULT_METRICS",
+    "Data",
+    "Direction",
+    "FromRows",
+    "FromScores",
+    "Metric",
+    "metrics_on",
+]
 
 _FAMILIES = (
     selection_metrics,
@@ -31,7 +40,9 @@ _FAMILIES = (
     mitigation_metrics,
 )
 
-CATALOGUE: Mapping[str, Metric] = MappingProxyType({row.key: row for family in _FAMILIES for row in family.ROWS})
+CATALOGUE: Mapping[str, Metric] = MappingProxyType(
+    {row.key: row for family in _FAMILIES for row in family.ROWS}
+)
 """Metrics by key, in display order."""
 
 DEFAULT_METRICS = frozenset(row.key for row in CATALOGUE.values() if row.is_default)

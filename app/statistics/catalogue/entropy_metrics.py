@@ -13,7 +13,10 @@ from .metric import Across, Direction, Metric, OfPair, OfSet, SetFunction, parts
 
 _ENDLESS = "every labelled record was wrongly predicted unfavourable, so there is no benefit to compare with"
 _BENEFIT = "b = predicted - actual + 1"
-_EQUAL = "0 where all have the same benefit: 2 for a wrongly favourable prediction, 0 for a wrongly unfavourable one, else 1"
+_EQUAL = (
+    "0 where all have the same benefit: 2 for a wrongly favourable prediction, 0 for a wrongly "
+    "unfavourable one, else 1"
+)
 _EVERY_GROUP = "; of every group with labelled records, however few"
 
 
@@ -55,10 +58,19 @@ _INDEXES: tuple[tuple[str, str, str, SetFunction, SetFunction], ...] = (
 )
 
 
-_spread = partial(Metric, highest=None, ideal=0.0, direction=Direction.LOWER, source="AIF360; Foulds et al. 2020", scopes=("attribute",))
+_spread = partial(
+    Metric,
+    highest=None,
+    ideal=0.0,
+    direction=Direction.LOWER,
+    source="AIF360; Foulds et al. 2020",
+    scopes=("attribute",),
+)
 
 
-def _family(key: str, title: str, formula: str, individual: SetFunction, between: SetFunction) -> tuple[Metric, ...]:
+def _family(
+    key: str, title: str, formula: str, individual: SetFunction, between: SetFunction
+) -> tuple[Metric, ...]:
     index = partial(
         Metric,
         data=("feedback",),
@@ -79,17 +91,25 @@ def _family(key: str, title: str, formula: str, individual: SetFunction, between
             scopes=("overall",),
             convention=_EQUAL,
             source="AIF360; Clarify GE" if key == "generalized_entropy_index" else "AIF360",
-            says="The benefit of right and wrong predictions is spread over people with an index of {shown}; 0 would be equal.",
+            says="The benefit of right and wrong predictions is spread over people with an index of "
+            "{shown}; 0 would be equal.",
             aliases=(f"AIF360 {key}", *(("Clarify GE",) if key == "generalized_entropy_index" else ())),
         ),
         index(
             f"between_group_{key}",
             f"Between-group {lower}",
             of_means,
-            measure=OfPair(partial(_compare_two, between), "confusion", parts("records"), (_benefit_difference,), _ENDLESS),
+            measure=OfPair(
+                partial(_compare_two, between),
+                "confusion",
+                parts("records"),
+                (_benefit_difference,),
+                _ENDLESS,
+            ),
             scopes=("group", "pooled", "worst"),
             convention=_EQUAL,
-            says="The mean benefits of {monitored} and {reference} are spread with an index of {shown}; 0 would be equal.",
+            says="The mean benefits of {monitored} and {reference} are spread with an index of {shown}; 0 "
+            "would be equal.",
             aliases=(f"AIF360 between_group_{key}",),
         ),
         index(
@@ -112,9 +132,12 @@ ROWS = (
         "Smoothed empirical differential fairness",
         "max over groups i, j and outcomes y of abs(ln p_i(y) - ln p_j(y)), p = (n + 1/2) / (N + 1)",
         data=("training", "feedback"),
-        measure=Across(differential.smoothed_empirical_differential_fairness, "labels", limits=differential.limits),
+        measure=Across(
+            differential.smoothed_empirical_differential_fairness, "labels", limits=differential.limits
+        ),
         convention=f"of the labels: 0 where every group has the same chances of either outcome{_EVERY_GROUP}",
-        says="The chances of a favourable or unfavourable label differ between {any_two} by a factor of up to {factor}.",
+        says="The chances of a favourable or unfavourable label differ between {any_two} by a factor of up "
+        "to {factor}.",
         needs=("labels",),
         limits=(None, math.log(1.25)),
         aliases=("AIF360 smoothed_empirical_differential_fairness",),
@@ -124,10 +147,14 @@ ROWS = (
         "Differential fairness bias amplification",
         "differential fairness of the predictions - differential fairness of the labels",
         data=("feedback",),
-        measure=Across(differential.bias_amplification, "confusion", reach=differential.reach_of_amplification),
+        measure=Across(
+            differential.bias_amplification, "confusion", reach=differential.reach_of_amplification
+        ),
         lowest=None,
-        convention=f"predictions - labels: above 0 the model widens the gap that the labels have{_EVERY_GROUP}",
-        says="The model {widens} the largest ratio of chances between {any_two} that the labels have by a factor of {factor}.",
+        convention="predictions - labels: above 0 the model widens the gap that the labels "
+        f"have{_EVERY_GROUP}",
+        says="The model {widens} the largest ratio of chances between {any_two} that the labels have by a "
+        "factor of {factor}.",
         needs=("predictions", "labels"),
         aliases=("AIF360 differential_fairness_bias_amplification",),
     ),

@@ -26,20 +26,26 @@ from .selection_metrics import AGAINST_REFERENCE, PAIRS
 
 TPR_DIFFERENCE: PairFunction = partial(pairs.rate_difference, "true_positive")
 FPR_DIFFERENCE: PairFunction = partial(pairs.rate_difference, "false_positive")
-_DISTANCES: tuple[PairFunction, ...] = (partial(pairs.rate_distance, "true_positive"), partial(pairs.rate_distance, "false_positive"))
+_DISTANCES: tuple[PairFunction, ...] = (
+    partial(pairs.rate_distance, "true_positive"),
+    partial(pairs.rate_distance, "false_positive"),
+)
 _DIFFERENCE_LIMITS = (-0.1, 0.1)
 _RATIO_LIMITS = (0.8, 1.25)
 _ODDS = parts("actual_favourable", "actual_unfavourable")
 
 
-def _comparison_row(key: str, title: str, rate: str, by: ShareComparison, source: str, aliases: tuple[str, ...]) -> Metric:
+def _comparison_row(
+    key: str, title: str, rate: str, by: ShareComparison, source: str, aliases: tuple[str, ...]
+) -> Metric:
     name = _NAMES.get(rate, f"{rate}_rate")
     row, formula = {
         DIFFERENCE.name: (difference_row, f"{name}(monitored) - {name}(reference)"),
         REVERSED_DIFFERENCE.name: (reversed_row, f"{name}(reference) - {name}(monitored)"),
         RATIO.name: (ratio_row, f"{name}(monitored) / {name}(reference)"),
     }[by.name]
-    # The group of whose alike records fewer are favoured is at a disadvantage; a reversed difference turns the sides.
+    # The group of whose alike records fewer are favoured is at a disadvantage; a reversed difference turns
+    # the sides.
     side = _FAVOURED_LESS.get(rate)
     if side is not None and by is REVERSED_DIFFERENCE:
         side = "above" if side == "below" else "below"
@@ -61,10 +67,16 @@ def _comparison_row(key: str, title: str, rate: str, by: ShareComparison, source
     )
 
 
-_FAVOURED_LESS: dict[str, Side] = {"true_positive": "below", "false_negative": "above", "false_positive": "below", "true_negative": "above"}
+_FAVOURED_LESS: dict[str, Side] = {
+    "true_positive": "below",
+    "false_negative": "above",
+    "false_positive": "below",
+    "true_negative": "above",
+}
 """Per rate among records with equal labels, the side on which a group is favoured less often.
 
-A false positive is a wrongly favourable outcome. Being right, and the labels of equal predictions, do not say who is favoured.
+A false positive is a wrongly favourable outcome. Being right, and the labels of equal predictions, do not
+say who is favoured.
 """
 
 
@@ -77,14 +89,28 @@ _NAMES = {
 
 
 _pair_row = partial(
-    Metric, data=("feedback",), scopes=AGAINST_REFERENCE, direction=Direction.TOWARDS_IDEAL, needs=("predictions", "labels")
+    Metric,
+    data=("feedback",),
+    scopes=AGAINST_REFERENCE,
+    direction=Direction.TOWARDS_IDEAL,
+    needs=("predictions", "labels"),
 )
 _signed_row = partial(_pair_row, lowest=-1.0, ideal=0.0, order="monitored - reference")
 
 _TOO_FEW = "for one of the labels fewer than two groups have records"
 
 
-def _spread_row(key: str, title: str, formula: str, *, measure: Across, alias: str, says: str, limits: Limits, ideal: float) -> Metric:
+def _spread_row(
+    key: str,
+    title: str,
+    formula: str,
+    *,
+    measure: Across,
+    alias: str,
+    says: str,
+    limits: Limits,
+    ideal: float,
+) -> Metric:
     return Metric(
         key,
         title,
@@ -118,7 +144,11 @@ ROWS = (
         "true_positive",
         DIFFERENCE,
         "AIF360",
-        ("AIF360 true_positive_rate_difference", "AIF360 equal_opportunity_difference", "fairlearn equal_opportunity_difference"),
+        (
+            "AIF360 true_positive_rate_difference",
+            "AIF360 equal_opportunity_difference",
+            "fairlearn equal_opportunity_difference",
+        ),
     ),
     *(
         _comparison_row(
@@ -141,7 +171,12 @@ ROWS = (
     ),
     *(
         _comparison_row(
-            f"{rate}_rate_ratio", f"{title.removesuffix(' difference')} ratio", rate, RATIO, "AIF360", (f"AIF360 {rate}_rate_ratio",)
+            f"{rate}_rate_ratio",
+            f"{title.removesuffix(' difference')} ratio",
+            rate,
+            RATIO,
+            "AIF360",
+            (f"AIF360 {rate}_rate_ratio",),
         )
         for rate, title in _OPENSCALE_DIFFERENCES
     ),
@@ -150,8 +185,10 @@ ROWS = (
         "Average odds difference",
         "((FPR(m) - FPR(r)) + (TPR(m) - TPR(r))) / 2",
         measure=OfPair(pairs.average_odds_difference, "confusion", _ODDS),
-        convention="monitored - reference: below 0 the monitored group is favoured less often than others of the same merit",
-        says="Of records with equal labels, {monitored} is favoured {points} percentage points {less} often than {reference}, on average.",
+        convention="monitored - reference: below 0 the monitored group is favoured less often than others "
+        "of the same merit",
+        says="Of records with equal labels, {monitored} is favoured {points} percentage points {less} often "
+        "than {reference}, on average.",
         limits=_DIFFERENCE_LIMITS,
         source="OpenScale; AIF360",
         aliases=("OpenScale average_odds_difference", "AIF360 average_odds_difference"),
@@ -162,10 +199,17 @@ ROWS = (
         "average_abs_odds_difference",
         "Average absolute odds difference",
         "(abs(FPR(m) - FPR(r)) + abs(TPR(m) - TPR(r))) / 2",
-        measure=OfPair(pairs.average_abs_odds_difference, "confusion", _ODDS, (TPR_DIFFERENCE, FPR_DIFFERENCE), parts=_DISTANCES),
+        measure=OfPair(
+            pairs.average_abs_odds_difference,
+            "confusion",
+            _ODDS,
+            (TPR_DIFFERENCE, FPR_DIFFERENCE),
+            parts=_DISTANCES,
+        ),
         ideal=0.0,
         convention="the average distance of both odds, whichever way they lie",
-        says="Of records with equal labels, {monitored} and {reference} are favoured at rates that lie {points} "
+        says="Of records with equal labels, {monitored} and {reference} are favoured at rates that lie "
+        "{points} "
         "percentage points apart, on average.",
         limits=(None, 0.1),
         source="OpenScale; AIF360",
@@ -175,9 +219,15 @@ ROWS = (
         "average_predictive_value_difference",
         "Average predictive value difference",
         "((PPV(m) - PPV(r)) + (FOR(m) - FOR(r))) / 2",
-        measure=OfPair(pairs.average_predictive_value_difference, "confusion", parts("predicted_favourable", "predicted_unfavourable")),
-        convention="monitored - reference: above 0 the monitored group's labels are more often favourable than its predictions suggest",
-        says="At equal predictions, the labels of {monitored} are favourable {points} percentage points {less} "
+        measure=OfPair(
+            pairs.average_predictive_value_difference,
+            "confusion",
+            parts("predicted_favourable", "predicted_unfavourable"),
+        ),
+        convention="monitored - reference: above 0 the monitored group's labels are more often favourable "
+        "than its predictions suggest",
+        says="At equal predictions, the labels of {monitored} are favourable {points} percentage points "
+        "{less} "
         "often than those of {reference}, on average.",
         limits=_DIFFERENCE_LIMITS,
         source="AIF360 0.6.1",
@@ -197,7 +247,8 @@ ROWS = (
         ),
         ideal=0.0,
         convention="the larger distance of the two odds, whichever way it lies",
-        says="Of records with equal labels, {monitored} and {reference} are favoured at rates up to {points} percentage points apart.",
+        says="Of records with equal labels, {monitored} and {reference} are favoured at rates up to "
+        "{points} percentage points apart.",
         limits=(None, 0.1),
         source="AIF360 0.6.1",
         aliases=("AIF360 equalized_odds_difference",),
@@ -211,13 +262,18 @@ ROWS = (
             "confusion",
             _ODDS,
             (TPR_DIFFERENCE, FPR_DIFFERENCE),
-            "for one of the labels no record{of} or of the reference group was predicted favourable, so there is no ratio",
-            parts=(partial(pairs.rate_evenness, "true_positive"), partial(pairs.rate_evenness, "false_positive")),
+            "for one of the labels no record{of} or of the reference group was predicted favourable, so "
+            "there is no ratio",
+            parts=(
+                partial(pairs.rate_evenness, "true_positive"),
+                partial(pairs.rate_evenness, "false_positive"),
+            ),
             whole=np.min,
         ),
         ideal=1.0,
         convention="the smaller ratio of the two odds, always at most 1",
-        says="Of records with equal labels, the one of {monitored} and {reference} that is favoured less often is "
+        says="Of records with equal labels, the one of {monitored} and {reference} that is favoured less "
+        "often is "
         "favoured at {percent} of the other's rate.",
         limits=(0.8, None),
         source="fairlearn, of two groups",
@@ -226,9 +282,12 @@ ROWS = (
         "equalized_odds_difference_across_groups",
         "Equalized odds difference across groups",
         "max over labels of (highest rate of favourable predictions of a group - lowest)",
-        measure=Across(spread.odds_difference, "confusion", limits=spread.difference_limits, endless=_TOO_FEW),
+        measure=Across(
+            spread.odds_difference, "confusion", limits=spread.difference_limits, endless=_TOO_FEW
+        ),
         alias="equalized_odds_difference",
-        says="Of records with equal labels, {any_two} are favoured at rates up to {points} percentage points apart.",
+        says="Of records with equal labels, {any_two} are favoured at rates up to {points} percentage "
+        "points apart.",
         limits=(None, 0.1),
         ideal=0.0,
     ),
@@ -243,7 +302,8 @@ ROWS = (
             endless=f"{_TOO_FEW}, or none that was predicted favourable",
         ),
         alias="equalized_odds_ratio",
-        says="Of records with equal labels, one of {any_two} is favoured at {percent} of the other's rate, and none at less.",
+        says="Of records with equal labels, one of {any_two} is favoured at {percent} of the other's rate, "
+        "and none at less.",
         limits=(0.8, None),
         ideal=1.0,
     ),
@@ -291,13 +351,17 @@ ROWS = (
         "difference_in_conditional_acceptance",
         "Difference in conditional acceptance (DCA)",
         "P(r) / predicted_favourable(r) - P(m) / predicted_favourable(m)",
-        measure=OfPair(pairs.difference_in_conditional_acceptance, "confusion", judged("predicted_favourable")),
+        measure=OfPair(
+            pairs.difference_in_conditional_acceptance, "confusion", judged("predicted_favourable")
+        ),
         lowest=None,
         highest=None,
         ideal=0.0,
         order="reference - monitored",
-        convention="reference - monitored: below 0 the monitored group is accepted less than its labels say, compared with the reference",
-        says="For each favourable prediction, {reference} has {distance} {more} favourable labels than {monitored}.",
+        convention="reference - monitored: below 0 the monitored group is accepted less than its labels "
+        "say, compared with the reference",
+        says="For each favourable prediction, {reference} has {distance} {more} favourable labels than "
+        "{monitored}.",
         source="Clarify DCA",
         aliases=("Clarify DCA", "Clarify DCAcc"),
         disadvantage="below",
@@ -306,11 +370,15 @@ ROWS = (
         "difference_in_conditional_rejection",
         "Difference in conditional rejection (DCR)",
         "N(m) / predicted_unfavourable(m) - N(r) / predicted_unfavourable(r)",
-        measure=OfPair(pairs.difference_in_conditional_rejection, "confusion", judged("predicted_unfavourable")),
+        measure=OfPair(
+            pairs.difference_in_conditional_rejection, "confusion", judged("predicted_unfavourable")
+        ),
         lowest=None,
         highest=None,
-        convention="monitored - reference: below 0 the monitored group is rejected more than its labels say, compared with the reference",
-        says="For each unfavourable prediction, {monitored} has {distance} {more} unfavourable labels than {reference}.",
+        convention="monitored - reference: below 0 the monitored group is rejected more than its labels "
+        "say, compared with the reference",
+        says="For each unfavourable prediction, {monitored} has {distance} {more} unfavourable labels than "
+        "{reference}.",
         source="Clarify DCR",
         aliases=("Clarify DCR",),
         disadvantage="below",
@@ -322,8 +390,10 @@ ROWS = (
         measure=OfPair(pairs.treatment_equality, "confusion", judged("false_positive")),
         lowest=None,
         highest=None,
-        convention="monitored - reference: above 0 errors fall more often to the monitored group's disadvantage",
-        says="For each wrongly favourable prediction, {monitored} has {distance} {more} wrongly unfavourable ones than {reference}.",
+        convention="monitored - reference: above 0 errors fall more often to the monitored group's "
+        "disadvantage",
+        says="For each wrongly favourable prediction, {monitored} has {distance} {more} wrongly "
+        "unfavourable ones than {reference}.",
         source="Clarify TE",
         aliases=("Clarify TE",),
         disadvantage="above",

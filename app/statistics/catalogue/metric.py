@@ -16,17 +16,21 @@ from ..group_labels import FloatArray
 from ..intervals.confusion_cells import PARTS
 from ..intervals.rate_estimates import ShareComparison
 
-Data: TypeAlias = Literal["payload", "payload_perturbed", "balanced", "feedback", "training", "debiased", "debiased_feedback"]
+Data: TypeAlias = Literal[
+    "payload", "payload_perturbed", "balanced", "feedback", "training", "debiased", "debiased_feedback"
+]
 Needs: TypeAlias = Literal["predictions", "labels", "scores", "strata", "rows", "copies"]
 Order: TypeAlias = Literal["monitored - reference", "reference - monitored", "monitored / reference", "none"]
 Side: TypeAlias = Literal["below", "above"]
 """Side of the ideal number on which a figure lies."""
 
-Over: TypeAlias = Literal["confusion", "labels", "predictions", "confusion_after", "changes", "corrections", "label_changes"]
+Over: TypeAlias = Literal[
+    "confusion", "labels", "predictions", "confusion_after", "changes", "corrections", "label_changes"
+]
 """Cells [2, 2] by label and prediction, or [2] by one of them; favourable last.
 
-Mitigation: [2, 2] by label and outcome after it, by outcome before and after, or by being right before and after; [2, 2, 2] by label,
-outcome before and after.
+Mitigation: [2, 2] by label and outcome after it, by outcome before and after, or by being right before and
+after; [2, 2, 2] by label, outcome before and after.
 """
 
 SetFunction: TypeAlias = Callable[[FloatArray], FloatArray]
@@ -85,9 +89,11 @@ class OfSet:
 
 @frozen
 class OfPair:
-    """Function of a monitored group's cells and the reference's. `vanishing` are its signed parts, all zero at equality.
+    """Function of a monitored group's cells and the reference's. `vanishing` are its signed parts, all zero
+    at equality.
 
-    `parts`, one for each, are set where the figure is `whole` of them: np.max, np.min or np.mean over the last axis.
+    `parts`, one for each, are set where the figure is `whole` of them: np.max, np.min or np.mean over the
+    last axis.
     """
 
     function: PairFunction
@@ -103,9 +109,9 @@ class OfPair:
 class Across:
     """Function of all groups' cells [..., G, …].
 
-    `power` of the figure is, nearly, a sum of squares over the groups; 0: of none. `limits` computes the interval, where it has its own
-    form, from the cells with half a record added to each; `reach` is the least that it covers. `endless` is the reason where it is not
-    finite.
+    `power` of the figure is, nearly, a sum of squares over the groups; 0: of none. `limits` computes the
+    interval, where it has its own form, from the cells with half a record added to each; `reach` is the
+    least that it covers. `endless` is the reason where it is not finite.
     """
 
     function: SetFunction
@@ -120,8 +126,8 @@ class Across:
 class OverStrata:
     """Function of a monitored group's outcomes [..., S, 2] and the reference's by stratum, and its `limits`.
 
-    `caution` returns one from the outcomes [2, S, 2] of a pair, or None; figures that leave out strata without both outcomes have none.
-    `endless` is the reason where it is not finite.
+    `caution` returns one from the outcomes [2, S, 2] of a pair, or None; figures that leave out strata
+    without both outcomes have none. `endless` is the reason where it is not finite.
     """
 
     function: PairFunction
@@ -142,19 +148,22 @@ class FromRows:
     """Measured by `measure_rows`."""
 
 
-Measure: TypeAlias = RateOf | ComparedRate | CountOf | OfSet | OfPair | Across | OverStrata | FromScores | FromRows
+Measure: TypeAlias = (
+    RateOf | ComparedRate | CountOf | OfSet | OfPair | Across | OverStrata | FromScores | FromRows
+)
 
 
 @frozen
 class Metric:
     """One metric of the catalogue.
 
-    `lowest` and `highest` are the range (None = unbounded), `ideal` means equality or perfection, `limits` are the fair range where a
-    monitor sets none. `aliases` are names elsewhere. On `redefined_on` the key meant another figure in release 0.1. If not `is_stored`, a
-    check only counts for it, and it is measured on request. `disadvantage` is the side of the ideal on which the monitored group gets,
-    among like records, the favourable outcome less often than the reference; the reverse on the other side. None where a number says
-    neither: distances, errors that may be in a group's favour, or no comparison of two groups. If `is_judged_by_value`, the interval does
-    not count.
+    `lowest` and `highest` are the range (None = unbounded), `ideal` means equality or perfection, `limits`
+    are the fair range where a monitor sets none. `aliases` are names elsewhere. On `redefined_on` the key
+    meant another figure in release 0.1. If not `is_stored`, a check only counts for it, and it is measured
+    on request. `disadvantage` is the side of the ideal on which the monitored group gets, among like
+    records, the favourable outcome less often than the reference; the reverse on the other side. None
+    where a number says neither: distances, errors that may be in a group's favour, or no comparison of two
+    groups. If `is_judged_by_value`, the interval does not count.
     """
 
     key: str
@@ -188,20 +197,27 @@ class Metric:
     def scopes_on(self, data: Data) -> tuple[Scope, ...]:
         """Scopes on a data set.
 
-        With counterfactuals groups are compared through the reference only; of count tables only those of feedback hold ungrouped records,
-        which overall figures need.
+        With counterfactuals groups are compared through the reference only; of count tables only those of
+        feedback hold ungrouped records, which overall figures need.
         """
         if isinstance(self.measure, FromRows):
             return self.scopes
         with_copies = {"worst_pair", "overall"}
-        absent = {"balanced": with_copies, "payload_perturbed": with_copies, "payload": {"overall"}, "training": {"overall"}}.get(
-            data, set()
-        )
+        absent = {
+            "balanced": with_copies,
+            "payload_perturbed": with_copies,
+            "payload": {"overall"},
+            "training": {"overall"},
+        }.get(data, set())
         return tuple(scope for scope in self.scopes if scope not in absent)
 
 
-ratio_row = partial(Metric, highest=None, ideal=1.0, direction=Direction.TOWARDS_IDEAL, order="monitored / reference")
-difference_row = partial(Metric, lowest=-1.0, ideal=0.0, direction=Direction.TOWARDS_IDEAL, order="monitored - reference")
+ratio_row = partial(
+    Metric, highest=None, ideal=1.0, direction=Direction.TOWARDS_IDEAL, order="monitored / reference"
+)
+difference_row = partial(
+    Metric, lowest=-1.0, ideal=0.0, direction=Direction.TOWARDS_IDEAL, order="monitored - reference"
+)
 reversed_row = partial(difference_row, order="reference - monitored")
 
 

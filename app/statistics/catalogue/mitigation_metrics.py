@@ -10,7 +10,21 @@ from ..formulas import mitigation_change as changes
 from ..formulas import paired_cells as pairs
 from ..intervals.confusion_cells import LABELLED, PARTS
 from ..intervals.rate_estimates import RATIO
-from .metric import ComparedRate, Data, Direction, Measure, Metric, Need, Needs, OfPair, OfSet, Over, RateOf, parts, ratio_row
+from .metric import (
+    ComparedRate,
+    Data,
+    Direction,
+    Measure,
+    Metric,
+    Need,
+    Needs,
+    OfPair,
+    OfSet,
+    Over,
+    RateOf,
+    parts,
+    ratio_row,
+)
 from .quality_metrics import EVERYONE
 from .selection_metrics import AGAINST_REFERENCE, GROUPS
 
@@ -20,7 +34,11 @@ _NEEDS: dict[Data, tuple[Needs, ...]] = {
     "debiased": ("predictions", "copies"),
     "debiased_feedback": ("predictions", "labels", "copies"),
 }
-_STORED = frozenset(f"{figure}_{when}" for figure in ("selection_rate", "disparate_impact", "accuracy") for when in ("before", "after"))
+_STORED = frozenset(
+    f"{figure}_{when}"
+    for figure in ("selection_rate", "disparate_impact", "accuracy")
+    for when in ("before", "after")
+)
 """Metrics that the debiased view begins with; others are measured on request."""
 
 _ENDLESS = "the reference rate is zero, before mitigation or after it, so nothing can be divided by it"
@@ -39,7 +57,9 @@ _BY_LABEL = (
 )
 
 
-def _rate(key: str, title: str, formula: str, rate: str, convention: str, scopes: tuple[Scope, ...] = _MONITORED) -> Metric:
+def _rate(
+    key: str, title: str, formula: str, rate: str, convention: str, scopes: tuple[Scope, ...] = _MONITORED
+) -> Metric:
     return Metric(
         key,
         title,
@@ -149,7 +169,8 @@ ROWS = (
         "Disparate impact after mitigation",
         "selection_rate_after(monitored) / selection_rate_after(reference)",
         "favourable_after",
-        f"monitored / reference, of the records alone: below 1 the monitored group is favoured less often; {_DIRECT}",
+        "monitored / reference, of the records alone: below 1 the monitored group is favoured less often; "
+        f"{_DIRECT}",
     ),
     _impact(
         "balanced_disparate_impact_before",
@@ -163,7 +184,8 @@ ROWS = (
         "Balanced disparate impact after mitigation",
         "balanced favourable rate after(monitored) / balanced favourable rate after(reference)",
         "balanced_after",
-        f"monitored / reference, every record once on each side, itself and its counterfactuals mitigated; {_DIRECT}",
+        "monitored / reference, every record once on each side, itself and its counterfactuals mitigated; "
+        f"{_DIRECT}",
     ),
     _rate(
         "changed_rate",
@@ -214,7 +236,8 @@ ROWS = (
         "Balanced accuracy before mitigation",
         "(TPR + TNR) / 2 before",
         _balanced_accuracy("confusion"),
-        "{Subject}, {percent} of the predictions are right before mitigation, if favourable and unfavourable labels count alike.",
+        "{Subject}, {percent} of the predictions are right before mitigation, if favourable and "
+        "unfavourable labels count alike.",
         "of one group's labelled records and the model's own outcomes; positive means favourable",
     ),
     _quality(
@@ -222,7 +245,8 @@ ROWS = (
         "Balanced accuracy after mitigation",
         "(TPR + TNR) / 2 after",
         _balanced_accuracy("confusion_after"),
-        "{Subject}, {percent} of the predictions are right after mitigation, if favourable and unfavourable labels count alike.",
+        "{Subject}, {percent} of the predictions are right after mitigation, if favourable and unfavourable "
+        "labels count alike.",
         "of one group's labelled records and the debiased outcomes; positive means favourable",
     ),
     _change(

@@ -4,7 +4,17 @@ from ..formulas import conditional_disparity as conditional
 from ..formulas import distribution_distances as distributions
 from ..intervals.cautions import caution_of_strata
 from ..intervals.rate_estimates import REVERSED_DIFFERENCE
-from .metric import LABELS, ComparedRate, Data, Direction, Metric, OfPair, OverStrata, PairFunction, reversed_row
+from .metric import (
+    LABELS,
+    ComparedRate,
+    Data,
+    Direction,
+    Metric,
+    OfPair,
+    OverStrata,
+    PairFunction,
+    reversed_row,
+)
 from .selection_metrics import AGAINST_REFERENCE, PAIRS
 
 _LABELLED: tuple[Data, ...] = ("training", "feedback")
@@ -12,7 +22,15 @@ ENDLESS_KL = "no record{of} has one of the labels that the reference group has, 
 
 
 def _distance(
-    key: str, title: str, formula: str, function: PairFunction, *, highest: float | None, limit: float | None, short: str, says: str
+    key: str,
+    title: str,
+    formula: str,
+    function: PairFunction,
+    *,
+    highest: float | None,
+    limit: float | None,
+    short: str,
+    says: str,
 ) -> Metric:
     endless = ENDLESS_KL if short == "KL" else ""
     return Metric(
@@ -39,16 +57,19 @@ def _conditional(key: str, title: str, data: tuple[Data, ...], how: OverStrata, 
     return Metric(
         key=key,
         title=title,
-        formula="sum over strata i of n_i ((unfavourable_i(m) / unfavourable_i) - (favourable_i(m) / favourable_i)) / n",
+        formula="sum over strata i of n_i ((unfavourable_i(m) / unfavourable_i) - (favourable_i(m) / "
+        "favourable_i)) / n",
         data=data,
         measure=how,
         scopes=AGAINST_REFERENCE,
         lowest=-1.0,
         ideal=0.0,
         direction=Direction.TOWARDS_IDEAL,
-        convention="above 0 the monitored group has a larger share of the unfavourable than of the favourable outcomes, stratum by stratum",
+        convention="above 0 the monitored group has a larger share of the unfavourable than of the "
+        "favourable outcomes, stratum by stratum",
         source=f"Clarify {short}",
-        says=f"Among like records, {{monitored}} has a share of the unfavourable {what} that is {{points}} percentage points {{higher}}"
+        says=f"Among like records, {{monitored}} has a share of the unfavourable {what} that is {{points}} "
+        "percentage points {higher}"
         " than its share of the favourable ones.",
         needs=("labels", "strata") if short == "CDDL" else ("predictions", "strata"),
         limits=(-0.1, 0.1),
@@ -93,7 +114,8 @@ ROWS = (
         highest=None,
         limit=None,
         short="KL",
-        says="The labels of {monitored} are distributed {shown} nats away from those of {reference}; 0 would be alike.",
+        says="The labels of {monitored} are distributed {shown} nats away from those of {reference}; 0 "
+        "would be alike.",
     ),
     _distance(
         "js_divergence",
@@ -103,7 +125,8 @@ ROWS = (
         highest=0.6931471805599453,
         limit=None,
         short="JS",
-        says="The labels of {monitored} and {reference} lie {shown} nats from their average; 0 would be alike, 0.69 opposite.",
+        says="The labels of {monitored} and {reference} lie {shown} nats from their average; 0 would be "
+        "alike, 0.69 opposite.",
     ),
     _distance(
         "lp_norm",
@@ -113,7 +136,8 @@ ROWS = (
         highest=1.4142135623730951,
         limit=0.1 * 1.4142135623730951,
         short="LP",
-        says="The shares of the labels of {monitored} and {reference} lie {shown} apart in the plane; 0 would be alike, 1.41 opposite.",
+        says="The shares of the labels of {monitored} and {reference} lie {shown} apart in the plane; 0 "
+        "would be alike, 1.41 opposite.",
     ),
     _distance(
         "total_variation_distance",
@@ -123,7 +147,8 @@ ROWS = (
         highest=1.0,
         limit=0.1,
         short="TVD",
-        says="Of every 100 labels of {monitored}, {points} would have to change for it to have the labels of {reference}.",
+        says="Of every 100 labels of {monitored}, {points} would have to change for it to have the labels "
+        "of {reference}.",
     ),
     _distance(
         "kolmogorov_smirnov",
@@ -133,20 +158,33 @@ ROWS = (
         highest=1.0,
         limit=0.1,
         short="KS",
-        says="The share of one label differs between {monitored} and {reference} by {points} percentage points.",
+        says="The share of one label differs between {monitored} and {reference} by {points} percentage "
+        "points.",
     ),
     _conditional(
         "conditional_demographic_disparity_in_labels",
         "Conditional demographic disparity in labels (CDDL)",
         _LABELLED,
-        OverStrata(conditional.conditional_demographic_disparity, "labels", conditional.limits, conditional.METHOD, caution_of_strata),
+        OverStrata(
+            conditional.conditional_demographic_disparity,
+            "labels",
+            conditional.limits,
+            conditional.METHOD,
+            caution_of_strata,
+        ),
         "CDDL",
     ),
     _conditional(
         "conditional_demographic_disparity_in_predicted_labels",
         "Conditional demographic disparity in predicted labels (CDDPL)",
         ("payload",),
-        OverStrata(conditional.conditional_demographic_disparity, "predictions", conditional.limits, conditional.METHOD, caution_of_strata),
+        OverStrata(
+            conditional.conditional_demographic_disparity,
+            "predictions",
+            conditional.limits,
+            conditional.METHOD,
+            caution_of_strata,
+        ),
         "CDDPL",
     ),
 )

@@ -12,7 +12,9 @@ EVERYONE: tuple[Scope, ...] = ("overall", *GROUPS)
 _of_labels = partial(Metric, data=("feedback",), scopes=EVERYONE, needs=("predictions", "labels"))
 
 
-def _rate(key: str, title: str, formula: str, rate: str, direction: Direction, aliases: tuple[str, ...]) -> Metric:
+def _rate(
+    key: str, title: str, formula: str, rate: str, direction: Direction, aliases: tuple[str, ...]
+) -> Metric:
     return _of_labels(
         key,
         title,
@@ -20,7 +22,9 @@ def _rate(key: str, title: str, formula: str, rate: str, direction: Direction, a
         measure=RateOf(rate),
         ideal={Direction.HIGHER: 1.0, Direction.LOWER: 0.0}.get(direction),
         direction=direction,
-        convention=_CONVENTIONS.get(key, "a share of the labelled records of one group; positive means favourable"),
+        convention=_CONVENTIONS.get(
+            key, "a share of the labelled records of one group; positive means favourable"
+        ),
         source="AIF360; fairlearn",
         aliases=aliases,
         is_default=key == "accuracy",
@@ -29,7 +33,8 @@ def _rate(key: str, title: str, formula: str, rate: str, direction: Direction, a
 
 _CONVENTIONS = {
     "accuracy": "the share of labelled records whose predicted label is the actual one",
-    "error_rate": "the share of labelled records predicted the other outcome; two labels of one outcome count as right",
+    "error_rate": "the share of labelled records predicted the other outcome; two labels of one outcome "
+    "count as right",
 }
 
 
@@ -40,14 +45,21 @@ def _count(key: str, title: str, formula: str, part_name: str, aliases: tuple[st
         formula,
         measure=CountOf(part_name),
         highest=None,
-        convention="labelled records, or their weights; the interval is of another window with as many labelled records",
+        convention="labelled records, or their weights; the interval is of another window with as many "
+        "labelled records",
         source="AIF360",
         aliases=aliases,
     )
 
 
 def _ratio(
-    key: str, title: str, formula: str, function: SetFunction, needs: tuple[Need, ...], says: str, aliases: tuple[str, ...]
+    key: str,
+    title: str,
+    formula: str,
+    function: SetFunction,
+    needs: tuple[Need, ...],
+    says: str,
+    aliases: tuple[str, ...],
 ) -> Metric:
     bounded = key in {"f1", "balanced_accuracy"}
     return _of_labels(
@@ -86,7 +98,13 @@ ROWS = (
         "TP / (TP + FN)",
         "true_positive",
         Direction.HIGHER,
-        ("AIF360 true_positive_rate", "AIF360 recall", "AIF360 sensitivity", "fairlearn true_positive_rate", "fairlearn recall"),
+        (
+            "AIF360 true_positive_rate",
+            "AIF360 recall",
+            "AIF360 sensitivity",
+            "fairlearn true_positive_rate",
+            "fairlearn recall",
+        ),
     ),
     _rate(
         "false_negative_rate",
@@ -118,7 +136,12 @@ ROWS = (
         "TP / (TP + FP)",
         "positive_predictive",
         Direction.HIGHER,
-        ("AIF360 positive_predictive_value", "AIF360 precision", "fairlearn precision", "Clarify acceptance rate"),
+        (
+            "AIF360 positive_predictive_value",
+            "AIF360 precision",
+            "fairlearn precision",
+            "Clarify acceptance rate",
+        ),
     ),
     _rate(
         "negative_predictive_value",
@@ -150,7 +173,8 @@ ROWS = (
         "(TPR + TNR) / 2",
         pairs.balanced_accuracy,
         parts("actual_favourable", "actual_unfavourable"),
-        "{Subject}, {percent} of the predictions are right, if favourable and unfavourable labels count alike.",
+        "{Subject}, {percent} of the predictions are right, if favourable and unfavourable labels count "
+        "alike.",
         ("fairlearn balanced_accuracy",),
     ),
     _ratio(
@@ -190,12 +214,46 @@ ROWS = (
         ("Clarify FN/FP",),
     ),
     _count("record_count", "Labelled records", "n", "records", ("AIF360 num_instances", "fairlearn count")),
-    _count("actual_favourable_count", "Favourable labels", "P = TP + FN", "actual_favourable", ("AIF360 num_positives",)),
-    _count("actual_unfavourable_count", "Unfavourable labels", "N = FP + TN", "actual_unfavourable", ("AIF360 num_negatives",)),
-    _count("predicted_favourable_count", "Favourable predictions", "TP + FP", "predicted_favourable", ("AIF360 num_pred_positives",)),
-    _count("predicted_unfavourable_count", "Unfavourable predictions", "TN + FN", "predicted_unfavourable", ("AIF360 num_pred_negatives",)),
-    _count("true_positive_count", "True positives", "TP", "true_positive", ("AIF360 num_true_positives", "AIF360 power")),
-    _count("false_positive_count", "False positives", "FP", "false_positive", ("AIF360 num_false_positives",)),
+    _count(
+        "actual_favourable_count",
+        "Favourable labels",
+        "P = TP + FN",
+        "actual_favourable",
+        ("AIF360 num_positives",),
+    ),
+    _count(
+        "actual_unfavourable_count",
+        "Unfavourable labels",
+        "N = FP + TN",
+        "actual_unfavourable",
+        ("AIF360 num_negatives",),
+    ),
+    _count(
+        "predicted_favourable_count",
+        "Favourable predictions",
+        "TP + FP",
+        "predicted_favourable",
+        ("AIF360 num_pred_positives",),
+    ),
+    _count(
+        "predicted_unfavourable_count",
+        "Unfavourable predictions",
+        "TN + FN",
+        "predicted_unfavourable",
+        ("AIF360 num_pred_negatives",),
+    ),
+    _count(
+        "true_positive_count",
+        "True positives",
+        "TP",
+        "true_positive",
+        ("AIF360 num_true_positives", "AIF360 power"),
+    ),
+    _count(
+        "false_positive_count", "False positives", "FP", "false_positive", ("AIF360 num_false_positives",)
+    ),
     _count("true_negative_count", "True negatives", "TN", "true_negative", ("AIF360 num_true_negatives",)),
-    _count("false_negative_count", "False negatives", "FN", "false_negative", ("AIF360 num_false_negatives",)),
+    _count(
+        "false_negative_count", "False negatives", "FN", "false_negative", ("AIF360 num_false_negatives",)
+    ),
 )

@@ -7,7 +7,9 @@ from .metric import Data, Direction, FromRows, Metric, Needs
 _row = partial(Metric, measure=FromRows())
 
 
-def _consistency(key: str, title: str, of: str, data: tuple[Data, ...], needs: tuple[Needs, ...], aliases: tuple[str, ...]) -> Metric:
+def _consistency(
+    key: str, title: str, of: str, data: tuple[Data, ...], needs: tuple[Needs, ...], aliases: tuple[str, ...]
+) -> Metric:
     return _row(
         key,
         title,
@@ -16,7 +18,8 @@ def _consistency(key: str, title: str, of: str, data: tuple[Data, ...], needs: t
         scopes=("overall", "group"),
         ideal=1.0,
         direction=Direction.HIGHER,
-        convention="1 where every record has the same outcome as the records most like it; features are standardised",
+        convention="1 where every record has the same outcome as the records most like it; features are "
+        "standardised",
         source="AIF360; Zemel et al. 2013",
         says=f"{{Subject}}, a record's {of} agrees with {{percent}} of those of the records most like it.",
         needs=needs,
@@ -28,15 +31,18 @@ def _rich(key: str, title: str, rate: str, alias: str) -> Metric:
     return _row(
         key,
         title,
-        f"largest abs({rate}(subgroup) - {rate}) times the share of all records that the subgroup's judged members are,"
+        f"largest abs({rate}(subgroup) - {rate}) times the share of all records that the subgroup's judged "
+        "members are,"
         " over subgroups a line divides",
         data=("feedback",),
         scopes=("overall",),
         ideal=0.0,
         direction=Direction.LOWER,
-        convention="0 where no subgroup of the protected attributes has another rate; weighted by the size of the subgroup",
+        convention="0 where no subgroup of the protected attributes has another rate; weighted by the size "
+        "of the subgroup",
         source="Kearns et al. 2018; AIF360 (whose rate of the other side is not followed)",
-        says="The worst subgroup that could be found by a line through the protected attributes accounts for {points} percentage points.",
+        says="The worst subgroup that could be found by a line through the protected attributes accounts "
+        "for {points} percentage points.",
         needs=("predictions", "labels", "rows"),
         aliases=(alias,),
     )
@@ -46,26 +52,42 @@ ROWS = (
     _row(
         "counterfactual_flip_test",
         "Counterfactual flip test (FT)",
-        "(F+ - F-) / n(monitored), F+ unfavourable records whose nearest reference records are favourable, F- the reverse",
+        "(F+ - F-) / n(monitored), F+ unfavourable records whose nearest reference records are favourable, "
+        "F- the reverse",
         data=("payload",),
         scopes=("group", "pooled", "worst"),
         lowest=-1.0,
         ideal=0.0,
         direction=Direction.TOWARDS_IDEAL,
-        convention="above 0 monitored records are treated worse than reference records like them (AWS's documentation; its library has the "
-        "opposite sign); features are standardised; not quite 0 where all are treated alike by chance: a majority of 5 exaggerates (with "
+        convention="above 0 monitored records are treated worse than reference records like them (AWS's "
+        "documentation; its library has the "
+        "opposite sign); features are standardised; not quite 0 where all are treated alike by chance: a "
+        "majority of 5 exaggerates (with "
         "60 % favourable it is 0.08, with 80 % 0.14), so there is no usual limit",
         source="Clarify FT",
-        says="Compared with the records of {reference} most like them, those of {monitored} are treated worse {points} percentage points "
+        says="Compared with the records of {reference} most like them, those of {monitored} are treated "
+        "worse {points} percentage points "
         "{less} often than better.",
         needs=("predictions", "rows"),
         aliases=("Clarify FT",),
         disadvantage="above",
     ),
     _consistency(
-        "consistency", "Consistency of the labels", "label", ("training", "feedback"), ("labels", "rows"), ("AIF360 consistency",)
+        "consistency",
+        "Consistency of the labels",
+        "label",
+        ("training", "feedback"),
+        ("labels", "rows"),
+        ("AIF360 consistency",),
     ),
-    _consistency("prediction_consistency", "Consistency of the predictions", "prediction", ("payload",), ("predictions", "rows"), ()),
+    _consistency(
+        "prediction_consistency",
+        "Consistency of the predictions",
+        "prediction",
+        ("payload",),
+        ("predictions", "rows"),
+        (),
+    ),
     _rich("rich_subgroup_false_positive", "Rich subgroup, false positives", "FPR", "AIF360 rich_subgroup FP"),
     _rich("rich_subgroup_false_negative", "Rich subgroup, false negatives", "FNR", "AIF360 rich_subgroup FN"),
 )

@@ -25,10 +25,14 @@ _CELLS = (
     ("false", "positive", "GFP", "favourable", "unfavourable"),
     ("true", "negative", "GTN", "unfavourable", "unfavourable"),
 )
-"""Whether the outcome is right, its sign, the short name of the sum of its probabilities, the outcome, and the label."""
+"""Whether the outcome is right, its sign, the short name of the sum of its probabilities, the outcome, and
+the label.
+"""
 
 
-def _gap(row: Callable[..., Metric], key: str, title: str, formula: str, *, says: str, convention: str) -> Metric:
+def _gap(
+    row: Callable[..., Metric], key: str, title: str, formula: str, *, says: str, convention: str
+) -> Metric:
     return row(
         key,
         title,
@@ -58,9 +62,11 @@ ROWS = (
         "standardized_mean_difference",
         "Standardised mean difference of scores",
         "(mean p(m) - mean p(r)) / s, the standard deviation of p of all records",
-        says="The mean probability of the favourable outcome is {distance} standard deviations of everybody's {higher} for {monitored} than"
+        says="The mean probability of the favourable outcome is {distance} standard deviations of "
+        "everybody's {higher} for {monitored} than"
         " for {reference}.",
-        convention="monitored - reference, of the probability of the favourable outcome, labelled or not: below 0 the monitored group has"
+        convention="monitored - reference, of the probability of the favourable outcome, labelled or not: "
+        "below 0 the monitored group has"
         " the lower scores; the divisor of s squared is n, and s is of records of no group, too",
     ),
     *(
@@ -68,10 +74,13 @@ ROWS = (
             ratio_row,
             key,
             f"Adverse impact ratio above the {share:g} quantile of scores",
-            f"share of m with p > c / share of r with p > c; c = lowest p that {share:g} of all records do not exceed",
-            says=f"The share of {{monitored}} whose probability of the favourable outcome is {_ABOVE[share]} is {{shown}} times that of"
+            f"share of m with p > c / share of r with p > c; c = lowest p that {share:g} of all records do "
+            "not exceed",
+            says="The share of {monitored} whose probability of the favourable outcome is "
+            f"{_ABOVE[share]} is {{shown}} times that of"
             " {reference}.",
-            convention="monitored / reference, of the probability of the favourable outcome, labelled or not; c is one for all groups, and"
+            convention="monitored / reference, of the probability of the favourable outcome, labelled or "
+            "not; c is one for all groups, and"
             " of records of no group, too",
         )
         for key, share in QUANTILES.items()
@@ -81,7 +90,8 @@ ROWS = (
             f"generalized_{right}_{sign}_count",
             f"Generalized {right} {sign}s",
             f"{name} = sum of {'p' if outcome == 'favourable' else '(1 - p)'} over {label} labels",
-            says=f"{{Subject}}, the probabilities of the {outcome} outcome add up to {{shown}} over the {label} labels.",
+            says=f"{{Subject}}, the probabilities of the {outcome} outcome add up to {{shown}} over the "
+            f"{label} labels.",
             highest=None,
             aliases=(f"AIF360 num_generalized_{right}_{sign}s",),
         )
@@ -92,7 +102,8 @@ ROWS = (
             f"generalized_{right}_{sign}_rate",
             f"Generalized {right} {sign} rate",
             f"{name} / {'P' if label == 'favourable' else 'N'}",
-            says=f"{{Subject}}, the mean probability of the {outcome} outcome is {{percent}} where the label is {label}.",
+            says=f"{{Subject}}, the mean probability of the {outcome} outcome is {{percent}} where the "
+            f"label is {label}.",
             direction=Direction.HIGHER if right == "true" else Direction.LOWER,
             ideal=1.0 if right == "true" else 0.0,
             aliases=(f"AIF360 generalized_{right}_{sign}_rate",),
@@ -127,7 +138,8 @@ ROWS = (
         "brier_score",
         "Brier score",
         "mean of (p - y)^2",
-        says="{Subject}, the mean squared distance of probability and label is {shown}; 0 is perfect, 0.25 is a coin.",
+        says="{Subject}, the mean squared distance of probability and label is {shown}; 0 is perfect, 0.25 "
+        "is a coin.",
         ideal=0.0,
         direction=Direction.LOWER,
         source="scikit-learn; Brier 1950",
@@ -137,7 +149,8 @@ ROWS = (
         "roc_auc",
         "ROC AUC",
         "chance that a favourable label has a higher p than an unfavourable one, ties half",
-        says="{Subject}, a record with a favourable label is ranked above one with an unfavourable label {percent} of the time.",
+        says="{Subject}, a record with a favourable label is ranked above one with an unfavourable label "
+        "{percent} of the time.",
         ideal=1.0,
         direction=Direction.HIGHER,
         source="scikit-learn",
@@ -147,8 +160,10 @@ ROWS = (
         "average_precision",
         "Average precision (PR AUC)",
         "sum over falling p of (recall_i - recall_(i - 1)) precision_i, equal p together",
-        says="{Subject}, of the records ranked as high as a record with a favourable label, {percent} have one on average.",
-        convention="of the probability of the favourable outcome; by chance it is the share of favourable labels; steps, not trapezia",
+        says="{Subject}, of the records ranked as high as a record with a favourable label, {percent} have "
+        "one on average.",
+        convention="of the probability of the favourable outcome; by chance it is the share of favourable "
+        "labels; steps, not trapezia",
         ideal=1.0,
         direction=Direction.HIGHER,
         source="scikit-learn; OpenScale area_under_pr",

@@ -17,7 +17,8 @@ ROWS = (
         data=("payload", "payload_perturbed", "balanced"),
         measure=RateOf("favourable"),
         scopes=("overall", *GROUPS),
-        convention="the share of a group's records with a favourable prediction; on payload_perturbed with their copies, each a record; on"
+        convention="the share of a group's records with a favourable prediction; on payload_perturbed with "
+        "their copies, each a record; on"
         " balanced data of all compared records, each as the model answers it with the group's value",
         source="OpenScale; AIF360; fairlearn",
         needs=("predictions",),
@@ -37,7 +38,12 @@ ROWS = (
         needs=("predictions",),
         limits=(0.8, 1.25),
         disadvantage="below",
-        aliases=("OpenScale fairness_value", "AIF360 disparate_impact", "Clarify DI", "fairlearn demographic_parity_ratio"),
+        aliases=(
+            "OpenScale fairness_value",
+            "AIF360 disparate_impact",
+            "Clarify DI",
+            "fairlearn demographic_parity_ratio",
+        ),
         is_default=True,
         redefined_on=("balanced",),
     ),
@@ -82,7 +88,8 @@ ROWS = (
         data=("payload_perturbed",),
         measure=RateOf("perfect_equality"),
         scopes=("attribute",),
-        convention="the favourable rate that OpenScale holds the monitored groups' against, every copy counted as a record",
+        convention="the favourable rate that OpenScale holds the monitored groups' against, every copy "
+        "counted as a record",
         source="OpenScale",
         needs=("predictions", "copies"),
         aliases=("OpenScale perfect_equality",),
@@ -95,8 +102,10 @@ ROWS = (
         data=("payload_perturbed",),
         measure=ComparedRate("favourable", RATIO),
         scopes=AGAINST_REFERENCE,
-        convention="OpenScale's own figure: every copy counts as a record, so several values or draws on a side weigh some records more"
-        " than others; the balanced disparate impact does not, and bears the verdict. Under limits of its own it is judged by its value"
+        convention="OpenScale's own figure: every copy counts as a record, so several values or draws on a "
+        "side weigh some records more"
+        " than others; the balanced disparate impact does not, and bears the verdict. Under limits of its "
+        "own it is judged by its value"
         " alone, as OpenScale does",
         source="OpenScale fairness value on perturbed data",
         needs=("predictions", "copies"),
@@ -113,7 +122,8 @@ ROWS = (
         scopes=("attribute", "group"),
         ideal=0.0,
         direction=Direction.LOWER,
-        convention="flipped are those gained, which the changed value would turn favourable, and those lost, which it would turn"
+        convention="flipped are those gained, which the changed value would turn favourable, and those "
+        "lost, which it would turn"
         " unfavourable",
         source="counterfactual fairness; OpenScale individual bias",
         needs=("predictions", "copies"),

@@ -27,7 +27,9 @@ SMALLEST_STEP = 1e-9
 
 
 class Past(NamedTuple):
-    """Knowledge before each hour: the reference rate [H], NaN with too few records, and the divisor [H] of ln E."""
+    """Knowledge before each hour: the reference rate [H], NaN with too few records, and the divisor [H] of
+    ln E.
+    """
 
     reference: FloatArray
     divisor: FloatArray
@@ -38,11 +40,14 @@ def look_back(hours: Hours) -> Past:
     records = _sum_before(hours.reference.records)
     rates = (_sum_before(hours.reference.favourable) + 0.5) / (records + 1)
     clipped = np.clip(rates, SMALLEST_RATE, 1 - SMALLEST_RATE)
-    return Past(np.where(records < MIN_RECENT_REFERENCE_RECORDS, np.nan, clipped), measure_unsteadiness(hours))
+    return Past(
+        np.where(records < MIN_RECENT_REFERENCE_RECORDS, np.nan, clipped), measure_unsteadiness(hours)
+    )
 
 
 def weigh_claims(hours: Hours, limit: Limit, past: Past | None = None) -> tuple[FloatArray, FloatArray]:
-    """Ln E [H, A] against the claim that the comparison is inside the limit, and that it is at the limit or beyond.
+    """Ln E [H, A] against the claim that the comparison is inside the limit, and that it is at the limit or
+    beyond.
 
     NaN for a skipped hour. Without `past`, it is that of `hours`.
     """
@@ -53,10 +58,11 @@ def weigh_claims(hours: Hours, limit: Limit, past: Past | None = None) -> tuple[
 
 
 def log_e_values(hours: Hours, null: Null, monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Ln E [H, A] for rates chosen before the hour, [H, A] and [H, 1]; NaN for rates within the null or without records.
+    """Ln E [H, A] for rates chosen before the hour, [H, A] and [H, 1]; NaN for rates within the null or
+    without records.
 
-    E's expectation is at most 1 for all rates within the null: its ln is concave in the rates, 0 at the projection, and decreases from
-    there into the null.
+    E's expectation is at most 1 for all rates within the null: its ln is concave in the rates, 0 at the
+    projection, and decreases from there into the null.
     """
     first, second = (monitored, reference) if null.monitored_first else (reference, monitored)
     with np.errstate(invalid="ignore"):
@@ -67,7 +73,9 @@ def log_e_values(hours: Hours, null: Null, monitored: FloatArray, reference: Flo
     return np.where(is_inside | is_empty[:, None], np.nan, logs)
 
 
-def compare_with_line(hours: Hours, line: Null | Lines, monitored: FloatArray, reference: FloatArray) -> FloatArray:
+def compare_with_line(
+    hours: Hours, line: Null | Lines, monitored: FloatArray, reference: FloatArray
+) -> FloatArray:
     """Ln of the likelihood ratio [H, A] of these rates against the closest on the line.
 
     With several lines [G] the rates are [H, 1] and the result [H, G].
@@ -91,7 +99,9 @@ class PreciseRate(NamedTuple):
     rest: FloatArray
 
 
-def project(null: Null | Lines, a: FloatArray, b: FloatArray, n_a: FloatArray, n_b: FloatArray) -> tuple[PreciseRate, PreciseRate]:
+def project(
+    null: Null | Lines, a: FloatArray, b: FloatArray, n_a: FloatArray, n_b: FloatArray
+) -> tuple[PreciseRate, PreciseRate]:
     """Rates on the null's line closest to a and b: they minimise the sum of n · KL(rate, projection)."""
     slope, slack = np.asarray(null.slope), np.asarray(null.slack)
     if not slack.any():
@@ -123,7 +133,9 @@ class _Line(NamedTuple):
         length, odds = self.high - self.low, np.exp(logit)
         down = length / (1 + odds)
         up = odds * down
-        return PreciseRate(self.a + self.slope * up, self.rest_a + self.slope * down), PreciseRate(self.b + up, self.rest_b + down)
+        return PreciseRate(self.a + self.slope * up, self.rest_a + self.slope * down), PreciseRate(
+            self.b + up, self.rest_b + down
+        )
 
 
 class _Bets(NamedTuple):
@@ -136,9 +148,14 @@ class _Bets(NamedTuple):
 def _find_logits(line: _Line, bets: _Bets) -> FloatArray:
     """Logits of the derivative's zero; NaN where a rate is NaN.
 
-    The derivative increases: Newton's step is taken where it stays between the enclosing logits, else their middle.
+    The derivative increases: Newton's step is taken where it stays between the enclosing logits, else
+    their middle.
     """
-    logit = np.array(np.broadcast_to(_guess_logits(line, bets), np.broadcast_shapes(*(array.shape for array in (*line, *bets)))))
+    logit = np.array(
+        np.broadcast_to(
+            _guess_logits(line, bets), np.broadcast_shapes(*(array.shape for array in (*line, *bets)))
+        )
+    )
     solution, positions = logit, np.arange(logit.size)
     bottom, top = np.full(logit.shape, -LARGEST_LOGIT), np.full(logit.shape, LARGEST_LOGIT)
     for _ in range(MOST_STEPS):
@@ -155,17 +172,27 @@ def _find_logits(line: _Line, bets: _Bets) -> FloatArray:
             break
         columns = [np.broadcast_to(column, is_open.shape)[is_open] for column in (*line, *bets)]
         line, bets = _Line(*columns[: len(line)]), _Bets(*columns[len(line) :])
-        positions, bottom, top, logit = positions[is_open.ravel()], bottom[is_open], top[is_open], logit[is_open]
+        positions, bottom, top, logit = (
+            positions[is_open.ravel()],
+            bottom[is_open],
+            top[is_open],
+            logit[is_open],
+        )
     return solution
 
 
 def _guess_logits(line: _Line, bets: _Bets) -> FloatArray:
-    """Logits close to the derivative's zero: the middle real root of a cubic polynomial of b, with few exact digits near the ends."""
+    """Logits close to the derivative's zero: the middle real root of a cubic polynomial of b, with few
+    exact digits near the ends.
+    """
     slope, slack = line.slope, line.slack
     share_a, share_b = bets.n_a / (bets.n_a + bets.n_b), bets.n_b / (bets.n_a + bets.n_b)
     # b³ - 3 · square · b² + linear · b - constant
     square = (share_a * (1 + (bets.a + slack) / slope) + share_b * ((1 + 2 * slack) / slope + bets.b)) / 3
-    linear = (share_a * slope * (bets.a + slack) + share_b * (slack * (1 + slack) + bets.b * (slope * (1 + 2 * slack)))) / slope**2
+    linear = (
+        share_a * slope * (bets.a + slack)
+        + share_b * (slack * (1 + slack) + bets.b * (slope * (1 + 2 * slack)))
+    ) / slope**2
     constant = share_b * bets.b * (slack * (1 + slack) / slope**2)
     width = square**2 - linear / 3
     turn = (square * (square**2 - linear / 2) + constant / 2) / width**1.5
@@ -177,8 +204,12 @@ def _guess_logits(line: _Line, bets: _Bets) -> FloatArray:
 def _derive(line: _Line, bets: _Bets, at_a: PreciseRate, at_b: PreciseRate) -> tuple[FloatArray, FloatArray]:
     """Derivative of the sum of n · KL(rate, at) along the line, and its derivative by the logit."""
     by_logit = (at_b.rate - line.b) * (at_b.rest - line.rest_b) / (line.high - line.low)
-    value = line.slope * bets.n_a * _slope_of_entropy(bets.a, at_a) + bets.n_b * _slope_of_entropy(bets.b, at_b)
-    curve = line.slope**2 * bets.n_a * _curve_of_entropy(bets.a, at_a) + bets.n_b * _curve_of_entropy(bets.b, at_b)
+    value = line.slope * bets.n_a * _slope_of_entropy(bets.a, at_a) + bets.n_b * _slope_of_entropy(
+        bets.b, at_b
+    )
+    curve = line.slope**2 * bets.n_a * _curve_of_entropy(bets.a, at_a) + bets.n_b * _curve_of_entropy(
+        bets.b, at_b
+    )
     return value, curve * by_logit
 
 
@@ -191,21 +222,30 @@ def _slope_of_entropy(rate: FloatArray, at: PreciseRate) -> FloatArray:
     return np.asarray(difference / (at.rate * at.rest))
 
 
-def _project_on_ratio(slope: FloatArray, a: FloatArray, b: FloatArray, n_a: FloatArray, n_b: FloatArray) -> tuple[PreciseRate, PreciseRate]:
+def _project_on_ratio(
+    slope: FloatArray, a: FloatArray, b: FloatArray, n_a: FloatArray, n_b: FloatArray
+) -> tuple[PreciseRate, PreciseRate]:
     """Projection on a = slope · b; the side with the larger rate is computed first."""
     is_steep = slope > 1
     if not is_steep.any():
         return _project_below(slope, a, b, n_a, n_b)
     if is_steep.all():
         return _project_below(1 / slope, b, a, n_b, n_a)[::-1]
-    flat, steep = _project_below(slope[~is_steep], a, b, n_a, n_b), _project_below(1 / slope[is_steep], b, a, n_b, n_a)[::-1]
+    flat, steep = (
+        _project_below(slope[~is_steep], a, b, n_a, n_b),
+        _project_below(1 / slope[is_steep], b, a, n_b, n_a)[::-1],
+    )
     rates = np.empty((2, 2, len(a), len(slope)))
     rates[..., ~is_steep], rates[..., is_steep] = flat, steep
     return PreciseRate(*rates[0]), PreciseRate(*rates[1])
 
 
-def _project_below(slope: FloatArray, a: FloatArray, b: FloatArray, n_a: FloatArray, n_b: FloatArray) -> tuple[PreciseRate, PreciseRate]:
-    """Projection on a = slope · b, slope at most 1: the smaller root of slope · N · b² - middle · b + sums."""
+def _project_below(
+    slope: FloatArray, a: FloatArray, b: FloatArray, n_a: FloatArray, n_b: FloatArray
+) -> tuple[PreciseRate, PreciseRate]:
+    """Projection on a = slope · b, slope at most 1: the smaller root of slope · N · b² - middle · b +
+    sums.
+    """
     total, sums = n_a + n_b, n_a * a + n_b * b
     middle = n_a * (slope + a) + n_b * (1 + slope * b)
     # Solved for 1 - b: a sum of non-negative terms, so no digits cancel.
@@ -214,7 +254,9 @@ def _project_below(slope: FloatArray, a: FloatArray, b: FloatArray, n_a: FloatAr
     root = np.sqrt(rest_middle**2 + 4 * slope * total * rest_sums)
     at_b = 2 * sums / (middle + root)
     with np.errstate(divide="ignore", invalid="ignore"):  # of the two forms of the root one may be 0 / 0
-        complement = np.where(rest_middle >= 0, (rest_middle + root) / (2 * slope * total), 2 * rest_sums / (root - rest_middle))
+        complement = np.where(
+            rest_middle >= 0, (rest_middle + root) / (2 * slope * total), 2 * rest_sums / (root - rest_middle)
+        )
     return PreciseRate(slope * at_b, 1 - slope + slope * complement), PreciseRate(at_b, complement)
 
 

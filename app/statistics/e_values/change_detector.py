@@ -14,8 +14,8 @@ ROUNDING = 1e-9
 class Detector:
     """Per alternative, evidence summed over all starts and of the best start, as logarithms.
 
-    In H hours the chance of a false alarm is at most H / A for the threshold A, if the claim holds in every hour. Source: Shin, Ramdas and
-    Rinaldo, E-detectors.
+    In H hours the chance of a false alarm is at most H / A for the threshold A, if the claim holds in
+    every hour. Source: Shin, Ramdas and Rinaldo, E-detectors.
     """
 
     alternatives: int
@@ -46,7 +46,8 @@ class Detector:
     def alarms(self, log_threshold: float) -> bool:
         """Whether the evidence reaches the threshold, as ln A.
 
-        The sum grows by 1 even in an hour that says nothing, so the best start must reach the root of the threshold as well.
+        The sum grows by 1 even in an hour that says nothing, so the best start must reach the root of the
+        threshold as well.
         """
         return mean_reaches(self.sums, log_threshold) and self.is_doubtful(log_threshold)
 
@@ -57,7 +58,8 @@ class Detector:
 
 def mean_reaches(logs: Sequence[float], level: float) -> bool:
     largest = max(logs, default=-inf)
-    # Most hours end here, at a tenth of the cost of the logarithms: a mean lies between the largest number and its share of the sum.
+    # Most hours end here, at a tenth of the cost of the logarithms: a mean lies between the largest number
+    # and its share of the sum.
     if not largest >= level:
         return False
     return largest >= level + log(len(logs)) + ROUNDING or log_mean(logs) >= level
@@ -66,4 +68,8 @@ def mean_reaches(logs: Sequence[float], level: float) -> bool:
 def log_mean(logs: Sequence[float]) -> float:
     """Ln of the mean of numbers given as logarithms."""
     largest = max(logs, default=-inf)
-    return largest if largest == -inf else largest + log(fsum(exp(number - largest) for number in logs) / len(logs))
+    return (
+        largest
+        if largest == -inf
+        else largest + log(fsum(exp(number - largest) for number in logs) / len(logs))
+    )

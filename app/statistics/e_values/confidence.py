@@ -16,15 +16,17 @@ MIN_MONITORED_RECORDS = 20
 """Min earlier records on each side; with fewer the hour says nothing."""
 
 MOST_ROWS = 100
-"""Max hours weighed against the grid at once: larger arrays leave the processor's cache and take five times as long."""
+"""Max hours weighed against the grid at once: larger arrays leave the processor's cache and take five
+times as long.
+"""
 
 
 @dataclass(slots=True, eq=False)
 class RunningInterval:
     """State of an interval in a chapter.
 
-    `counts` [4]: favourable and all records of the monitored side, then the reference. `below` and `above` [G]: evidence that the figure is
-    below, and above, each value of the grid.
+    `counts` [4]: favourable and all records of the monitored side, then the reference. `below` and `above`
+    [G]: evidence that the figure is below, and above, each value of the grid.
     """
 
     scale: Scale
@@ -50,7 +52,11 @@ class RunningInterval:
 def add_hours(intervals: Sequence[RunningInterval], hours: Sequence[Hours]) -> None:
     """Adds the next hours of its chapter to each interval; one scale."""
     counts = [_stack(series) for series in hours]
-    weighed = _weigh([interval.counts for interval in intervals], counts, hours, intervals[0].scale) if intervals else []
+    weighed = (
+        _weigh([interval.counts for interval in intervals], counts, hours, intervals[0].scale)
+        if intervals
+        else []
+    )
     for interval, added, (below, above) in zip(intervals, counts, weighed, strict=True):
         # Hour by hour as in `follow_interval`: the same sums to the last digit.
         interval.below = _add_rows(interval.below, below)
@@ -65,15 +71,18 @@ def _add_rows(start: FloatArray, rows: FloatArray) -> FloatArray:
 def follow_interval(hours: Hours, scale: Scale) -> tuple[FloatArray, FloatArray]:
     """Both ends [H] after each hour of a chapter; NaN for an open end.
 
-    With 95 % probability they contain an unchanged figure after every hour at once. If it changes, the lower end is at most the highest and
-    the upper end at least the lowest hourly figure; a lower end above the upper one shows a change.
+    With 95 % probability they contain an unchanged figure after every hour at once. If it changes, the
+    lower end is at most the highest and the upper end at least the lowest hourly figure; a lower end above
+    the upper one shows a change.
     """
     ((below, above),) = _weigh([np.zeros(4)], [_stack(hours)], [hours], scale)
     return find_crossings(np.cumsum(below, axis=0), np.cumsum(above, axis=0), GRIDS[scale])
 
 
 def find_crossings(below: FloatArray, above: FloatArray, grid: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Both ends [H]: the outermost values not refuted, each moved outwards by one step; NaN at an end of the grid."""
+    """Both ends [H]: the outermost values not refuted, each moved outwards by one step; NaN at an end of
+    the grid.
+    """
     limit, size = math.log(2 / ALPHA), len(grid)
     last = size - 1 - np.argmax((below < limit)[:, ::-1], axis=1)
     first = np.argmax(above < limit, axis=1)
@@ -103,14 +112,19 @@ def _weigh(
             for start, hour_counts in zip(before, counts, strict=True)
         ]
     )
-    monitored, reference = (earlier[:, 0] + 0.5) / (earlier[:, 1] + 1), (earlier[:, 2] + 0.5) / (earlier[:, 3] + 1)
+    monitored, reference = (
+        (earlier[:, 0] + 0.5) / (earlier[:, 1] + 1),
+        (earlier[:, 2] + 0.5) / (earlier[:, 3] + 1),
+    )
     early = (earlier[:, 1] < MIN_MONITORED_RECORDS) | (earlier[:, 3] < MIN_REFERENCE_RECORDS)
     monitored = np.where(early, np.nan, monitored)[:, None]
     lines = Lines.of(grid, scale)
     below, above = np.empty((2, len(together), len(grid)))
     for start in range(0, len(together), MOST_ROWS):
         rows = slice(start, start + MOST_ROWS)
-        logs = compare_with_line(together.between(start, start + MOST_ROWS), lines, monitored[rows], reference[rows, None])
+        logs = compare_with_line(
+            together.between(start, start + MOST_ROWS), lines, monitored[rows], reference[rows, None]
+        )
         # An hour is evidence against one side of each value only.
         is_below = monitored[rows] < lines.slope * reference[rows, None] - lines.slack
         increments = np.where(np.isnan(logs), 0.0, logs)

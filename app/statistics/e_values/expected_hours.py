@@ -25,11 +25,13 @@ class Traffic:
     rate: float
 
 
-def expect_delay_within(limit: Limit, traffic: Traffic, monitored_rate: float, threshold: float, *, probability: float) -> int | None:
+def expect_delay_within(
+    limit: Limit, traffic: Traffic, monitored_rate: float, threshold: float, *, probability: float
+) -> int | None:
     """Hours from the change to the alarm with that probability, at least one.
 
-    Within about 25 % of `delays.simulate_delay`. None where the rate is inside the limit, or growth too slow for the formula or
-    FURTHEST_HOURS.
+    Within about 25 % of `delays.simulate_delay`. None where the rate is inside the limit, or growth too
+    slow for the formula or FURTHEST_HOURS.
     """
     growth, variance = expect_growth(limit.inside, traffic, monitored_rate)
     if threshold * growth < MIN_STRENGTH:
@@ -67,7 +69,9 @@ def expect_more_paired_hours(limit: Limit, recent: PairedHours, progress: Eviden
     """`expect_more_hours` for a balanced ratio, by the best stake."""
     if not recent.records.sum():
         return None
-    together = PairedHours(recent.monitored, recent.reference, recent.records.sum(axis=0, keepdims=True) / len(recent))
+    together = PairedHours(
+        recent.monitored, recent.reference, recent.records.sum(axis=0, keepdims=True) / len(recent)
+    )
     unfair, fair = (max(float(logs.max()), 0.0) for logs in weigh_pairs(together, limit))
     return _hours_until(unfair, fair, progress)
 
@@ -93,7 +97,11 @@ def expect_growth(null: Null, traffic: Traffic, monitored_rate: float) -> tuple[
     projected = project(null, *(np.array(number) for number in (*rates, *records)))
     growth = variance = 0.0
     for n, p, (rate, rest) in zip(records, rates, projected, strict=True):
-        growth += n * sum(x * math.log(x / y) for x, y in ((p, float(rate)), (1 - p, 1 - float(rate))) if x > 0)
+        growth += n * sum(
+            x * math.log(x / y) for x, y in ((p, float(rate)), (1 - p, 1 - float(rate))) if x > 0
+        )
         # Of a Poisson number of terms the variance is the number times the mean square.
-        variance += n * sum(x * math.log(x / y) ** 2 for x, y in ((p, float(rate)), (1 - p, float(rest))) if x > 0)
+        variance += n * sum(
+            x * math.log(x / y) ** 2 for x, y in ((p, float(rate)), (1 - p, float(rest))) if x > 0
+        )
     return growth, variance

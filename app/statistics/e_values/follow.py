@@ -24,8 +24,8 @@ _LOG_YEAR = math.log(HOURS_OF_A_YEAR)
 class Episode:
     """One time of unfairness: hour of the alarm, onset, and ln Q at the alarm.
 
-    `resolved` is the hour in which its end was found, `fair_since` its onset; None while open. `closed` is the first hour after a person
-    closed it.
+    `resolved` is the hour in which its end was found, `fair_since` its onset; None while open. `closed` is
+    the first hour after a person closed it.
     """
 
     alarm: int
@@ -44,9 +44,9 @@ class Episode:
 class Followed:
     """Comparison followed over its hours.
 
-    `log_evidence` [H] is ln Q, at least 0, while an episode is open that of its alarm; `log_fairness` [H] against unfairness, at least 0;
-    `log_threshold` ln A of the alarm. `shown_since` is the hour since which it is shown fair at the end; else None. `open_episode` and
-    `chapter` are those at the end.
+    `log_evidence` [H] is ln Q, at least 0, while an episode is open that of its alarm; `log_fairness` [H]
+    against unfairness, at least 0; `log_threshold` ln A of the alarm. `shown_since` is the hour since
+    which it is shown fair at the end; else None. `open_episode` and `chapter` are those at the end.
     """
 
     episodes: tuple[Episode, ...]
@@ -60,11 +60,14 @@ class Followed:
 
 
 FindOnset: TypeAlias = Callable[[int, int, bool], Onset]
-"""Finds the onset between two hours, the second excluded; the flag says whether the figure left its limits or came back."""
+"""Finds the onset between two hours, the second excluded; the flag says whether the figure left its limits
+or came back.
+"""
 
 
 class WeighedHour(NamedTuple):
-    """One hour: number, calendar month counted without gaps, ln E of each alternative against either claim (NaN if skipped), ln A.
+    """One hour: number, calendar month counted without gaps, ln E of each alternative against either claim
+    (NaN if skipped), ln A.
 
     `is_closed`: a person closed the alarm between the hour before and this one.
     """
@@ -118,7 +121,9 @@ class Follower:
         if opened is not None:
             self.returning.add(weighed.fair)
             if self.returning.alarms(_LOG_YEAR):
-                self.episodes[-1] = replace(opened, resolved=hour, fair_since=find(opened.since.hour, hour + 1, False))
+                self.episodes[-1] = replace(
+                    opened, resolved=hour, fair_since=find(opened.since.hour, hour + 1, False)
+                )
                 self.chapter = hour + 1
                 self.watching.restart()
                 self.proof.restart()
@@ -131,7 +136,9 @@ class Follower:
             self.returning.restart()
             self.proof.restart()
         else:
-            self.proof.add(weighed.fair, hour, weighed.month, is_doubted=self.watching.is_doubtful(weighed.log_threshold))
+            self.proof.add(
+                weighed.fair, hour, weighed.month, is_doubted=self.watching.is_doubtful(weighed.log_threshold)
+            )
 
     def close(self, hour: int) -> None:
         """Ends the open episode and forgets all evidence before the hour; calling twice changes nothing."""
@@ -155,9 +162,10 @@ def follow(
 ) -> Followed:
     """Follows a comparison over hours of one model revision and one monitor version.
 
-    `comparisons` share the budget of false alarms, a figure with two limits counting as two: at most one in `budget_hours` on average.
-    `months` are calendar months per hour, counted without gaps: evidence against unfairness starts again in each. `past` may reach back
-    before the first hour; absent: that of `hours`.
+    `comparisons` share the budget of false alarms, a figure with two limits counting as two: at most one
+    in `budget_hours` on average. `months` are calendar months per hour, counted without gaps: evidence
+    against unfairness starts again in each. `past` may reach back before the first hour; absent: that of
+    `hours`.
     """
     log_threshold = math.log(budget_hours * comparisons)
     unfair, fair = weigh_claims(hours, limit, past)
@@ -167,7 +175,11 @@ def follow(
         WeighedHour(hour, months[hour], against, for_it, log_threshold)
         for hour, (against, for_it) in enumerate(zip(unfair.tolist(), fair.tolist(), strict=True))
     ]
-    return record_life(follower, weighed, lambda start, end, leaves: find_onset(hours, limit, start=start, end=end, leaves=leaves))
+    return record_life(
+        follower,
+        weighed,
+        lambda start, end, leaves: find_onset(hours, limit, start=start, end=end, leaves=leaves),
+    )
 
 
 def record_life(follower: Follower, weighed: Sequence[WeighedHour], find: FindOnset) -> Followed:

@@ -27,8 +27,15 @@ class Side:
         if are_checked:
             return
         if self.favourable.shape != self.records.shape or self.records.ndim != 1:
-            raise ValueError(f"favourable {self.favourable.shape} and records {self.records.shape} must be two rows of equal length")
-        if not (np.all(self.favourable >= 0) and np.all(self.favourable <= self.records) and np.all(np.isfinite(self.records))):
+            raise ValueError(
+                f"favourable {self.favourable.shape} and records {self.records.shape} must be two rows of "
+                "equal length"
+            )
+        if not (
+            np.all(self.favourable >= 0)
+            and np.all(self.favourable <= self.records)
+            and np.all(np.isfinite(self.records))
+        ):
             raise ValueError("favourable must be between 0 and records, and both finite")
 
 
@@ -51,13 +58,21 @@ class Hours:
 
     def between(self, start: int, end: int) -> "Hours":
         """Hours from `start` to `end`, exclusive."""
-        return Hours(*(Side(side.favourable[start:end], side.records[start:end], are_checked=True) for side in self.sides))
+        return Hours(
+            *(
+                Side(side.favourable[start:end], side.records[start:end], are_checked=True)
+                for side in self.sides
+            )
+        )
 
 
 def join_hours(several: Sequence[Hours]) -> Hours:
     joined = []
     for sides in zip(*(hours.sides for hours in several), strict=True):
-        favourable, records = (np.concatenate(counts) for counts in zip(*((side.favourable, side.records) for side in sides), strict=True))
+        favourable, records = (
+            np.concatenate(counts)
+            for counts in zip(*((side.favourable, side.records) for side in sides), strict=True)
+        )
         joined.append(Side(favourable, records, are_checked=True))
     return Hours(*joined)
 
@@ -71,7 +86,9 @@ DIFFERENCE_STEPS = (0.01, 0.03, 0.07, 0.15, 0.3)
 INSIDE_LOWER = (1.025, 1.0625, 1.125, 1.25)
 INSIDE_UPPER = (0.975, 0.9, 0.85, 0.8)
 INSIDE_STEPS = (0.01, 0.03, 0.07, 0.15)
-"""Alternatives inside a limit: inside a lower and an upper limit of a ratio as multiples of it, of a difference as distances from it."""
+"""Alternatives inside a limit: inside a lower and an upper limit of a ratio as multiples of it, of a
+difference as distances from it.
+"""
 
 SMALLEST_RATE = 1e-4
 """Distance of bets from 0 and 1, so that one record cannot end all evidence."""
@@ -93,7 +110,9 @@ class Scale(StrEnum):
 
 @frozen
 class Null:
-    """Claim for every hour: rate of a ≥ slope · rate of b - slack. `monitored_first`: a is the monitored side."""
+    """Claim for every hour: rate of a ≥ slope · rate of b - slack. `monitored_first`: a is the monitored
+    side.
+    """
 
     monitored_first: bool
     slope: float
@@ -110,7 +129,9 @@ class Lines:
 
     @classmethod
     def of(cls, values: FloatArray, scale: Scale) -> "Lines":
-        return cls(values, np.zeros(len(values))) if scale is Scale.RATIO else cls(np.ones(len(values)), -values)
+        return (
+            cls(values, np.zeros(len(values))) if scale is Scale.RATIO else cls(np.ones(len(values)), -values)
+        )
 
 
 @frozen
@@ -149,7 +170,9 @@ class Limit:
     @property
     def bets(self) -> tuple[int, int]:
         """Numbers of alternatives outside the limit and inside it."""
-        return len(RATIO_FACTORS if self.scale is Scale.RATIO else DIFFERENCE_STEPS), len(self._figures_inside())
+        return len(RATIO_FACTORS if self.scale is Scale.RATIO else DIFFERENCE_STEPS), len(
+            self._figures_inside()
+        )
 
     def bet_outside(self, reference: FloatArray) -> FloatArray:
         """Monitored rates [H, A] outside the limit for reference rates [H]; NaN where there is none."""

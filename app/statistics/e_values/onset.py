@@ -24,7 +24,9 @@ class Onset:
 
 
 def find_onset(hours: Hours, limit: Limit, *, start: int, end: int, leaves: bool) -> Onset:
-    """Hour from `start` to `end` (exclusive) at which the figure most likely left the limits if `leaves`, else came back."""
+    """Hour from `start` to `end` (exclusive) at which the figure most likely left the limits if `leaves`,
+    else came back.
+    """
     first = max(start, end - ONSET_HOURS)
     within = hours.between(first, end)
     # In an hour without records of both nothing can have changed.
@@ -32,7 +34,9 @@ def find_onset(hours: Hours, limit: Limit, *, start: int, end: int, leaves: bool
     grid = GRIDS[limit.scale]
     likelihoods = np.where(has_both[:, None], _log_likelihoods(within, Lines.of(grid, limit.scale)), 0.0)
     outside = grid < limit.value if limit.direction is UnfairSide.BELOW else grid > limit.value
-    before, after = (likelihoods[:, side] for side in ((~outside, outside) if leaves else (outside, ~outside)))
+    before, after = (
+        likelihoods[:, side] for side in ((~outside, outside) if leaves else (outside, ~outside))
+    )
     up_to = np.vstack([np.zeros(before.shape[1]), np.cumsum(before, axis=0)])[:-1].max(axis=1)
     from_on = np.cumsum(after[::-1], axis=0)[::-1].max(axis=1)
     scores = np.where(has_both, up_to + from_on, -np.inf)

@@ -31,10 +31,16 @@ class PairedHours:
     def sums(self) -> Hours:
         """Sums of the outcomes, over the same records on both sides.
 
-        They read as different records, but vary less: an onset's range from them may be too wide, never too narrow.
+        They read as different records, but vary less: an onset's range from them may be too wide, never
+        too narrow.
         """
         records = self.records.sum(axis=1)
-        return Hours(*(Side(np.minimum(self.records @ figures, records), records) for figures in (self.monitored, self.reference)))
+        return Hours(
+            *(
+                Side(np.minimum(self.records @ figures, records), records)
+                for figures in (self.monitored, self.reference)
+            )
+        )
 
 
 Kind = tuple[float, float, int]
@@ -69,7 +75,8 @@ PAIRED_RATIOS = np.geomspace(0.2, 5.0, 201)
 class RunningPairedInterval:
     """State of the interval of a balanced ratio in a chapter.
 
-    `below` and `above` [G, A] are ln of the evidence that it is below, and above, each value of the grid, for each stake.
+    `below` and `above` [G, A] are ln of the evidence that it is below, and above, each value of the grid,
+    for each stake.
     """
 
     below: FloatArray
@@ -91,7 +98,9 @@ class RunningPairedInterval:
 
     def ends(self) -> tuple[float | None, float | None]:
         """Both ends; None if open."""
-        below, above = (np.logaddexp.reduce(sums, axis=1) - math.log(len(STAKES)) for sums in (self.below, self.above))
+        below, above = (
+            np.logaddexp.reduce(sums, axis=1) - math.log(len(STAKES)) for sums in (self.below, self.above)
+        )
         return find_ends(below, above, PAIRED_RATIOS)
 
 

@@ -14,8 +14,8 @@ LOG_SHOWN_FAIR = log(20.0)
 class FairnessProof:
     """Product of the e-values against unfairness since the start of the month or chapter.
 
-    Starting again at each doubt would call twice as many months fair at the limit itself. `start` is its first hour, `shown` the first hour
-    of the evidence and the month of the last proof.
+    Starting again at each doubt would call twice as many months fair at the limit itself. `start` is its
+    first hour, `shown` the first hour of the evidence and the month of the last proof.
     """
 
     alternatives: int
@@ -43,7 +43,8 @@ class FairnessProof:
         return None if self.shown is None else self.shown[0]
 
     def add(self, log_e_values: Sequence[float], hour: int, month: int, *, is_doubted: bool) -> None:
-        """Adds an hour. Being shown ends when `is_doubted`, or after the whole month that follows the last proof.
+        """Adds an hour. Being shown ends when `is_doubted`, or after the whole month that follows the last
+        proof.
 
         `is_doubted`: some evidence of unfairness. Nothing is shown then, but the product goes on.
         """
@@ -53,6 +54,9 @@ class FairnessProof:
         if self.shown is not None and (is_doubted or month > self.shown[1] + 1):
             self.shown = None
         self.start = hour if self.start is None else self.start
-        self.products = [product + (0.0 if isnan(log_e) else log_e) for product, log_e in zip(self.products, log_e_values, strict=True)]
+        self.products = [
+            product + (0.0 if isnan(log_e) else log_e)
+            for product, log_e in zip(self.products, log_e_values, strict=True)
+        ]
         if mean_reaches(self.products, LOG_SHOWN_FAIR) and not is_doubted:
             self.shown = (self.start if self.shown is None else self.shown[0], month)

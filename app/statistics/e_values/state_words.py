@@ -6,8 +6,10 @@ from enum import StrEnum
 from .change_detector import HOURS_OF_A_YEAR
 
 SINGLE_CHECKS_ALARM = (
-    "Each check is judged by itself, so a rule about verdicts opens alerts on fair models, too: in simulations with 300 records an hour"
-    " and the limit 0.8, a model whose true disparate impact is 0.85 is called unfair in about 4 hours of 1,000."
+    "Each check is judged by itself, so a rule about verdicts opens alerts on fair models, too: in "
+    "simulations with 300 records an hour"
+    " and the limit 0.8, a model whose true disparate impact is 0.85 is called unfair in about 4 hours of "
+    "1,000."
 )
 """Measured frequency of false alarms of the rule about single checks."""
 
@@ -37,11 +39,17 @@ def choose_form(earliest: datetime | None, latest: datetime | None, form: str = 
 def say_start(since: datetime, earliest: datetime | None, latest: datetime | None, form: str = MINUTE) -> str:
     """Most likely start, and the range of those that are nearly as likely; all aware, in UTC."""
     chosen = choose_form(earliest, latest, form)
-    between = f" (between {earliest:{chosen}} and {latest:{chosen}})" if earliest and latest and earliest != latest else ""
+    between = (
+        f" (between {earliest:{chosen}} and {latest:{chosen}})"
+        if earliest and latest and earliest != latest
+        else ""
+    )
     return f"{'about ' if chosen != form else ''}{since:{chosen}}{between}"
 
 
-def say_state(state: State, *, since: str | None, more_hours: int | None, budget_hours: float, reason: str | None = None) -> str:
+def say_state(
+    state: State, *, since: str | None, more_hours: int | None, budget_hours: float, reason: str | None = None
+) -> str:
     """State in words; `since` is what `say_start` says, `budget_hours` hold one false alarm on average."""
     if state is State.UNFAIR and since is not None:
         return f"unfair since {since} (false-alarm budget {say_budget(budget_hours)})"
@@ -51,7 +59,10 @@ def say_state(state: State, *, since: str | None, more_hours: int | None, budget
         return f"undecided ({reason})"
     if more_hours is None:
         return "undecided (the hours that it still needs cannot be estimated)"
-    return f"undecided (needs about {more_hours:,} more {'hour' if more_hours == 1 else 'hours'} at this traffic)"
+    return (
+        f"undecided (needs about {more_hours:,} more {'hour' if more_hours == 1 else 'hours'} at this "
+        "traffic)"
+    )
 
 
 def say_budget(hours: float) -> str:

@@ -21,7 +21,8 @@ TOLERATED = 1.3
 
 
 def measure_unsteadiness(hours: Hours) -> FloatArray:
-    """Divisor [H] of each hour's ln E, from the hours before it: 1, or the factor by which hours vary more than chance allows.
+    """Divisor [H] of each hour's ln E, from the hours before it: 1, or the factor by which hours vary more
+    than chance allows.
 
     A power below 1 of an e-value is an e-value, so a divisor known before the hour keeps the bound.
     """
@@ -35,11 +36,13 @@ def measure_unsteadiness(hours: Hours) -> FloatArray:
         logs += sign * np.log(counted / records)
         variances += 1 / counted - 1 / records
     terms, at = np.minimum(np.diff(logs) ** 2 / (variances[1:] + variances[:-1]), LARGEST_TERM), usable[1:]
-    # A divisor that reads its own hour would not keep the bound. Both hours of a term are among the last `UNSTEADINESS_HOURS`.
+    # A divisor that reads its own hour would not keep the bound. Both hours of a term are among the last
+    # `UNSTEADINESS_HOURS`.
     every = np.arange(len(hours))
     start, end = np.searchsorted(usable[:-1], every - UNSTEADINESS_HOURS), np.searchsorted(at, every)
     count = np.maximum(end - start, 0)
-    # Each sum by itself: running sums would depend on where the series begins. The last 0 is for empty ranges.
+    # Each sum by itself: running sums would depend on where the series begins. The last 0 is for empty
+    # ranges.
     bounds = np.column_stack([start, np.maximum(end, start)]).ravel()
     sums = np.add.reduceat(np.append(terms, 0.0), bounds)[::2]
     means = np.where(count > 0, sums, 0.0) / np.maximum(count, 1)

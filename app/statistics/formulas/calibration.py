@@ -1,4 +1,6 @@
-"""Distances of probabilities from outcomes, from sums [..., bins, 3]: weights, probabilities and favourable labels."""
+"""Distances of probabilities from outcomes, from sums [..., bins, 3]: weights, probabilities and
+favourable labels.
+"""
 
 import numpy as np
 from scipy.special import gammainc, ndtr, ndtri
@@ -17,10 +19,12 @@ def calibration_gap(bins: FloatArray) -> FloatArray:
 
 
 def gap_limits(weights: FloatArray, sums: FloatArray, squares: FloatArray, size: FloatArray) -> IntervalEnds:
-    """Limits from those of the excess, p of an unfavourable label, and the shortfall, 1 - p of a favourable one.
+    """Limits from those of the excess, p of an unfavourable label, and the shortfall, 1 - p of a favourable
+    one.
 
-    The gap is the difference of the two means, each over all records. `weights`, `sums` and `squares` [..., 2 actual] are of the
-    probabilities. Both allow for the part of a record that a loss counts as unseen.
+    The gap is the difference of the two means, each over all records. `weights`, `sums` and `squares`
+    [..., 2 actual] are of the probabilities. Both allow for the part of a record that a loss counts as
+    unseen.
     """
     weight, total, square = (of_label.sum(axis=-1) for of_label in (weights, sums, squares))
     # Unseen records resemble all records, with the opposite labels.
@@ -31,7 +35,8 @@ def gap_limits(weights: FloatArray, sums: FloatArray, squares: FloatArray, size:
     scatters: list[FloatArray] = []
     for observed, added in zip((much, little), unseen, strict=True):
         mean, mean_square = (
-            (figure / weight * size + UNSEEN * addition) / (size + 2 * UNSEEN) for figure, addition in zip(observed, added, strict=True)
+            (figure / weight * size + UNSEEN * addition) / (size + 2 * UNSEEN)
+            for figure, addition in zip(observed, added, strict=True)
         )
         sides.append(Bounded(mean, share_limits(mean, mean_square, size)))
         scatters.append(np.maximum(mean_square - mean * mean, 0))
@@ -42,7 +47,9 @@ def gap_limits(weights: FloatArray, sums: FloatArray, squares: FloatArray, size:
 
 
 def calibration_error(bins: FloatArray) -> FloatArray:
-    """Mean over the bins, by weight, of |mean probability - share of favourable labels|; NaN without records."""
+    """Mean over the bins, by weight, of |mean probability - share of favourable labels|; NaN without
+    records.
+    """
     weight, expected, favourable = np.moveaxis(bins, -1, 0)
     return divide(np.abs(expected - favourable).sum(axis=-1), weight.sum(axis=-1))
 
@@ -50,19 +57,23 @@ def calibration_error(bins: FloatArray) -> FloatArray:
 def error_limits(bins: FloatArray, size: FloatArray) -> IntervalEnds:
     """Limits of the calibration error, which chance alone makes larger.
 
-    Lower: the error at which one as large as observed is seen in 2.5 % of samples, with the bins' gaps taken as the observed ones times a
-    factor, zero where that would do. A sample's error is a sum of folded normal variables, approximated by a gamma variable of its mean and
-    variance. Upper: without the correction for chance, and with unseen records as a loss has, each as wrong as can be.
+    Lower: the error at which one as large as observed is seen in 2.5 % of samples, with the bins' gaps
+    taken as the observed ones times a factor, zero where that would do. A sample's error is a sum of
+    folded normal variables, approximated by a gamma variable of its mean and variance. Upper: without the
+    correction for chance, and with unseen records as a loss has, each as wrong as can be.
     """
     tenths = _Bins(bins, size)
     low, high = np.zeros_like(tenths.error), np.ones_like(tenths.error)
-    # The largest factor at which an error as large as observed has at most the probability `BEYOND`; zero where it has more.
+    # The largest factor at which an error as large as observed has at most the probability `BEYOND`; zero
+    # where it has more.
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         unlikely = tenths.chance_of_smaller(middle) > 1 - BEYOND
         low, high = np.where(unlikely, middle, low), np.where(unlikely, high, middle)
     # If the sign of each gap were certain.
-    variance = (tenths.share**2 * tenths.deviation(np.ones_like(tenths.error)) ** 2).sum(axis=-1) + tenths.among
+    variance = (tenths.share**2 * tenths.deviation(np.ones_like(tenths.error)) ** 2).sum(
+        axis=-1
+    ) + tenths.among
     upper = tenths.error - ndtri(BEYOND) * np.sqrt(variance)
     records = size + 2 * UNSEEN
     mean = (tenths.error * size + UNSEEN) / records
@@ -86,7 +97,9 @@ class _Bins:
     def deviation(self, factor: FloatArray) -> FloatArray:
         """Standard deviation of each bin's gap, if it were the observed one times the factor."""
         # One record drawn from the probabilities keeps a bin of equal labels from appearing certain.
-        favourable = np.clip(self.promised - factor[..., None] * self.gap * self.records / (self.records + 1), 0, 1)
+        favourable = np.clip(
+            self.promised - factor[..., None] * self.gap * self.records / (self.records + 1), 0, 1
+        )
         variance = favourable * (1 - favourable)
         return np.sqrt(divide_or(variance, self.records, 0.0))
 

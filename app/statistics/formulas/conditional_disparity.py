@@ -22,17 +22,20 @@ class StrataOutcomes(NamedTuple):
 
     @property
     def density(self) -> FloatArray:
-        """Records of equal weight per unit of weight, per stratum [..., S, 1]; of all strata where one has no weight."""
+        """Records of equal weight per unit of weight, per stratum [..., S, 1]; of all strata where one has
+        no weight.
+        """
         weights, squares = (summed.sum(axis=-1, keepdims=True) for summed in (self.weights, self.squares))
         overall = divide_or(weights.sum(axis=-2, keepdims=True), squares.sum(axis=-2, keepdims=True), 1.0)
         return np.where(squares > 0, divide_or(weights, squares, 1.0), overall)
 
 
 def conditional_demographic_disparity(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Σ n_i DD_i / n over the strata, within [-1, 1]; above 0 the monitored group has more refusals than acceptances.
+    """Σ n_i DD_i / n over the strata, within [-1, 1]; above 0 the monitored group has more refusals than
+    acceptances.
 
-    Arrays [..., S strata, 2], unfavourable first. DD_i is the monitored share of stratum i's unfavourable outcomes minus that of the
-    favourable ones; a share of nothing is 0. Source: SageMaker Clarify CDD.
+    Arrays [..., S strata, 2], unfavourable first. DD_i is the monitored share of stratum i's unfavourable
+    outcomes minus that of the favourable ones; a share of nothing is 0. Source: SageMaker Clarify CDD.
     """
     total = monitored + reference
     shares, size = divide_or(monitored, total, 0.0), total.sum(axis=-1)
@@ -40,23 +43,28 @@ def conditional_demographic_disparity(monitored: FloatArray, reference: FloatArr
 
 
 def limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> tuple[FloatArray, FloatArray]:
-    """95 % limits [...] of the disparity, from its variance and skewness (delta method; Cornish and Fisher 1938).
+    """95 % limits [...] of the disparity, from its variance and skewness (delta method; Cornish and Fisher
+    1938).
 
-    It sums shares of an outcome times sizes; both vary independently. A share's variance is that of the pair's records of equal weight. For
-    it, a stratum's share is moved to the overall one by the weight of one or two records, since so few show none; the centre is not moved,
-    because strata differ.
+    It sums shares of an outcome times sizes; both vary independently. A share's variance is that of the
+    pair's records of equal weight. For it, a stratum's share is moved to the overall one by the weight of
+    one or two records, since so few show none; the centre is not moved, because strata differ.
     """
     total_weights = monitored.weights + reference.weights
     share = divide_or(monitored.weights, total_weights, 0.0)
     total = total_weights.sum(axis=(-2, -1))[..., None, None]
     size = total_weights.sum(axis=-1, keepdims=True) / total
 
-    overall = (monitored.weights.sum(axis=-2, keepdims=True) + PRIOR) / (total_weights.sum(axis=-2, keepdims=True) + 2 * PRIOR)
+    overall = (monitored.weights.sum(axis=-2, keepdims=True) + PRIOR) / (
+        total_weights.sum(axis=-2, keepdims=True) + 2 * PRIOR
+    )
     alike = total_weights / ((1 - overall) / monitored.density + overall / reference.density)
     prior = PRIOR / np.maximum(alike.sum(axis=-2, keepdims=True), 1.0)
 
     # Variance and third moment of each share are those of a beta variate.
-    overall = ((share * alike).sum(axis=-2, keepdims=True) + PRIOR) / (alike.sum(axis=-2, keepdims=True) + 2 * PRIOR)
+    overall = ((share * alike).sum(axis=-2, keepdims=True) + PRIOR) / (
+        alike.sum(axis=-2, keepdims=True) + 2 * PRIOR
+    )
     counts = monitored.counts + reference.counts
     spread, beyond_two = prior * counts, np.maximum(counts - 2, 0)
     likely = (beyond_two * share + overall + spread) / (beyond_two + 1 + 2 * spread)
@@ -68,7 +76,9 @@ def limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> tuple[FloatA
     point = (size * disparity).sum(axis=-2, keepdims=True)
     of_sizes = (monitored.squares + reference.squares) * ((disparity - point) / total) ** 2
     sign = np.array([1.0, -1.0])
-    centre = (size * sign * np.where(total_weights > 0, (share + prior) / (1 + 2 * prior), 0.0)).sum(axis=(-2, -1))
+    centre = (size * sign * np.where(total_weights > 0, (share + prior) / (1 + 2 * prior), 0.0)).sum(
+        axis=(-2, -1)
+    )
     deviation = np.sqrt((size**2 * scatter + of_sizes).sum(axis=(-2, -1)))
     skewness = np.clip(divide_or((size**3 * sign * lean).sum(axis=(-2, -1)), deviation**3, 0.0), -1, 1)
     lower, upper = (centre + deviation * (end + skewness * (Z * Z - 1) / 6) for end in (-Z, Z))

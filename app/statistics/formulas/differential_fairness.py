@@ -16,8 +16,11 @@ BEYOND = 0.025
 SMALLEST = np.finfo(np.float64).tiny
 
 
-def smoothed_empirical_differential_fairness(outcomes: FloatArray, concentration: float = CONCENTRATION) -> FloatArray:
-    """ε [...] of outcomes [..., G, 2] (favourable last), from 0 up: e^ε bounds every ratio of rates of either outcome.
+def smoothed_empirical_differential_fairness(
+    outcomes: FloatArray, concentration: float = CONCENTRATION
+) -> FloatArray:
+    """ε [...] of outcomes [..., G, 2] (favourable last), from 0 up: e^ε bounds every ratio of rates of either
+    outcome.
 
     Rates are (n + c/2) / (N + c). Source: Foulds et al. 2020; AIF360.
     """
@@ -27,43 +30,57 @@ def smoothed_empirical_differential_fairness(outcomes: FloatArray, concentration
 
 
 def bias_amplification(cells: FloatArray, concentration: float = CONCENTRATION) -> FloatArray:
-    """ε of the predictions minus ε of the labels, [...] of cells [..., G, actual 2, predicted 2]; above 0 the model adds to it."""
+    """ε of the predictions minus ε of the labels, [...] of cells [..., G, actual 2, predicted 2]; above 0
+    the model adds to it.
+    """
     predictions, labels = cells.sum(axis=-2), cells.sum(axis=-1)
-    return smoothed_empirical_differential_fairness(predictions, concentration) - smoothed_empirical_differential_fairness(
-        labels, concentration
-    )
+    return smoothed_empirical_differential_fairness(
+        predictions, concentration
+    ) - smoothed_empirical_differential_fairness(labels, concentration)
 
 
 def limits(shapes: FloatArray) -> tuple[float, float]:
     """95 % limits of ε, of outcomes [G, 2] with half a record added to each.
 
-    Log rates have the limits of their beta posterior, each two a difference with limits (MOVER, Zou and Donner 2008). The largest
-    difference is too large by chance, so the lower limit is the largest of lower limits at 95 % for all pairs together; the upper one is
-    the largest of the single ones.
+    Log rates have the limits of their beta posterior, each two a difference with limits (MOVER, Zou and
+    Donner 2008). The largest difference is too large by chance, so the lower limit is the largest of lower
+    limits at 95 % for all pairs together; the upper one is the largest of the single ones.
     """
     groups = len(shapes)
     either = [
-        limits_of_spans(shapes[:, outcome], shapes[:, 1 - outcome], np.log, min(BEYOND, 2 * BEYOND / (groups * (groups - 1))))
+        limits_of_spans(
+            shapes[:, outcome],
+            shapes[:, 1 - outcome],
+            np.log,
+            min(BEYOND, 2 * BEYOND / (groups * (groups - 1))),
+        )
         for outcome in (0, 1)
     ]
     return max(0.0, *(lower for lower, _ in either)), max(upper for _, upper in either)
 
 
 def reach_of_amplification(shapes: FloatArray) -> tuple[float, float]:
-    """Reach of the bias amplification's interval, of cells [G, actual 2, predicted 2] with half a record added to each.
+    """Reach of the bias amplification's interval, of cells [G, actual 2, predicted 2] with half a record
+    added to each.
 
-    An ε that may be zero is too large by chance, in the draws, too. Where that of the labels may be zero, the upper limit is at least that
-    of the predictions; where that of the predictions may be, the lower one is minus that of the labels.
+    An ε that may be zero is too large by chance, in the draws, too. Where that of the labels may be zero,
+    the upper limit is at least that of the predictions; where that of the predictions may be, the lower
+    one is minus that of the labels.
     """
     (low, high), (labels_low, labels_high) = (limits(shapes.sum(axis=axis) - 1 / 2) for axis in (-2, -1))
     return -labels_high if low == 0 else math.inf, high if labels_low == 0 else -math.inf
 
 
-def limits_of_spans(counted: FloatArray, uncounted: FloatArray, scale: np.ufunc, near: float) -> tuple[float, float]:
-    """Largest lower and upper limit of any two rates' difference on a scale, the lower ones with `near` beyond each end."""
+def limits_of_spans(
+    counted: FloatArray, uncounted: FloatArray, scale: np.ufunc, near: float
+) -> tuple[float, float]:
+    """Largest lower and upper limit of any two rates' difference on a scale, the lower ones with `near`
+    beyond each end.
+    """
     rates = scale(counted / (counted + uncounted))
     low, high = (
-        [scale(np.maximum(betaincinv(counted, uncounted, end), SMALLEST)) for end in (beyond, 1 - beyond)] for beyond in (near, BEYOND)
+        [scale(np.maximum(betaincinv(counted, uncounted, end), SMALLEST)) for end in (beyond, 1 - beyond)]
+        for beyond in (near, BEYOND)
     )
     difference = np.subtract.outer(rates, rates)
     lower = difference - np.hypot.outer(rates - low[0], low[1] - rates)

@@ -1,7 +1,7 @@
 """Distances between two groups' distributions of outcomes. Arrays [..., K] are not normalised, none negative.
 
-An outcome that one group lacks has probability zero (Clarify drops it). Source: SageMaker Clarify, pre-training metrics, with `reference`
-for its facet a and `monitored` for its facet d.
+An outcome that one group lacks has probability zero (Clarify drops it). Source: SageMaker Clarify,
+pre-training metrics, with `reference` for its facet a and `monitored` for its facet d.
 """
 
 import numpy as np
@@ -10,7 +10,9 @@ from ..group_labels import FloatArray, divide
 
 
 def kl_divergence(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Σ r ln(r / m) in nats, from 0 up; infinite where the monitored group lacks an outcome that the reference has."""
+    """Σ r ln(r / m) in nats, from 0 up; infinite where the monitored group lacks an outcome that the
+    reference has.
+    """
     return _relative_entropy(_shares(reference), _shares(monitored))
 
 
@@ -45,7 +47,9 @@ def share_difference(monitored: FloatArray, reference: FloatArray) -> FloatArray
 
 
 def class_imbalance(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """(n_r - n_m) / (n_r + n_m), within [-1, 1]; above 0 the monitored group has fewer records. Source: Clarify CI."""
+    """(n_r - n_m) / (n_r + n_m), within [-1, 1]; above 0 the monitored group has fewer records. Source:
+    Clarify CI.
+    """
     monitored_records, reference_records = monitored.sum(axis=-1), reference.sum(axis=-1)
     return divide(reference_records - monitored_records, reference_records + monitored_records)
 

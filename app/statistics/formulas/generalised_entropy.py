@@ -1,7 +1,8 @@
 """Generalised entropy: inequality of the benefit of decisions among people.
 
-The benefit is predicted - actual + 1: 2 for a wrongly favourable decision, 0 for a wrongly unfavourable one, 1 for a right one. Source:
-Speicher et al. 2018; AIF360 (whose alpha 0 and rows outside the groups are not followed).
+The benefit is predicted - actual + 1: 2 for a wrongly favourable decision, 0 for a wrongly unfavourable
+one, 1 for a right one. Source: Speicher et al. 2018; AIF360 (whose alpha 0 and rows outside the groups are
+not followed).
 """
 
 import numpy as np
@@ -19,7 +20,9 @@ def generalized_entropy(cells: FloatArray, alpha: float) -> FloatArray:
 
     Infinite for alpha 0 where a benefit is 0, NaN without records or where every benefit is 0.
     """
-    wrong_out, wrong_in, records = (PARTS[name].of(cells) for name in ("false_negative", "false_positive", "records"))
+    wrong_out, wrong_in, records = (
+        PARTS[name].of(cells) for name in ("false_negative", "false_positive", "records")
+    )
     right = records - wrong_out - wrong_in
     sizes = np.stack([wrong_out, right, wrong_in], axis=-1)
     return _index(np.broadcast_to(np.array(_BENEFITS), sizes.shape), sizes, alpha)
@@ -33,7 +36,9 @@ def between_groups(cells: FloatArray, alpha: float) -> FloatArray:
 
 def mean_benefit(cells: FloatArray) -> FloatArray:
     """Mean benefit [...] of cells [..., 2, 2], within [0, 2]; NaN without records."""
-    return 1 + divide(PARTS["false_positive"].of(cells) - PARTS["false_negative"].of(cells), PARTS["records"].of(cells))
+    return 1 + divide(
+        PARTS["false_positive"].of(cells) - PARTS["false_negative"].of(cells), PARTS["records"].of(cells)
+    )
 
 
 def coefficient_of_variation(index: FloatArray) -> FloatArray:

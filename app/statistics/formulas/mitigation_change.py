@@ -1,4 +1,5 @@
-"""Changes by mitigation: after - before, of the same records. Cells end in [before 2, after 2], favourable or right last.
+"""Changes by mitigation: after - before, of the same records. Cells end in [before 2, after 2], favourable or
+right last.
 
 NaN or infinite where a denominator is empty. Source: Evenhand, mitigation.
 """

@@ -1,6 +1,8 @@
-"""Comparisons of two groups' cells [..., actual 2, predicted 2] that are more than one rate, or no rate at all.
+"""Comparisons of two groups' cells [..., actual 2, predicted 2] that are more than one rate, or no rate at
+all.
 
-NaN or infinite where a denominator is empty. Sources: AIF360 ClassificationMetric, SageMaker Clarify, fairlearn.
+NaN or infinite where a denominator is empty. Sources: AIF360 ClassificationMetric, SageMaker Clarify,
+fairlearn.
 """
 
 import numpy as np
@@ -16,18 +18,26 @@ def rate_difference(name: str, monitored: FloatArray, reference: FloatArray) -> 
 
 def average_odds_difference(monitored: FloatArray, reference: FloatArray) -> FloatArray:
     """½ [(FPRm - FPRr) + (TPRm - TPRr)], within [-1, 1]. Source: AIF360."""
-    return (rate_difference("false_positive", monitored, reference) + rate_difference("true_positive", monitored, reference)) / 2
+    return (
+        rate_difference("false_positive", monitored, reference)
+        + rate_difference("true_positive", monitored, reference)
+    ) / 2
 
 
 def average_abs_odds_difference(monitored: FloatArray, reference: FloatArray) -> FloatArray:
     """½ [|FPRm - FPRr| + |TPRm - TPRr|], within [0, 1]. Source: AIF360."""
-    false, true = (np.abs(rate_difference(name, monitored, reference)) for name in ("false_positive", "true_positive"))
+    false, true = (
+        np.abs(rate_difference(name, monitored, reference)) for name in ("false_positive", "true_positive")
+    )
     return (false + true) / 2
 
 
 def average_predictive_value_difference(monitored: FloatArray, reference: FloatArray) -> FloatArray:
     """½ [(PPVm - PPVr) + (FORm - FORr)], within [-1, 1]. Source: AIF360 0.6.1."""
-    return (rate_difference("positive_predictive", monitored, reference) + rate_difference("false_omission", monitored, reference)) / 2
+    return (
+        rate_difference("positive_predictive", monitored, reference)
+        + rate_difference("false_omission", monitored, reference)
+    ) / 2
 
 
 def rate_distance(name: str, monitored: FloatArray, reference: FloatArray) -> FloatArray:
@@ -43,12 +53,18 @@ def rate_evenness(name: str, monitored: FloatArray, reference: FloatArray) -> Fl
 
 def equalized_odds_difference(monitored: FloatArray, reference: FloatArray) -> FloatArray:
     """max(|FPRm - FPRr|, |TPRm - TPRr|), within [0, 1]. Source: AIF360 0.6.1, fairlearn."""
-    return np.maximum(*(rate_distance(name, monitored, reference) for name in ("false_positive", "true_positive")))
+    return np.maximum(
+        *(rate_distance(name, monitored, reference) for name in ("false_positive", "true_positive"))
+    )
 
 
 def equalized_odds_ratio(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Lower of the smaller over the larger FPR and the smaller over the larger TPR, within [0, 1]. Source: fairlearn."""
-    return np.minimum(*(rate_evenness(name, monitored, reference) for name in ("false_positive", "true_positive")))
+    """Lower of the smaller over the larger FPR and the smaller over the larger TPR, within [0, 1]. Source:
+    fairlearn.
+    """
+    return np.minimum(
+        *(rate_evenness(name, monitored, reference) for name in ("false_positive", "true_positive"))
+    )
 
 
 def conditional_acceptance(cells: FloatArray) -> FloatArray:

@@ -1,6 +1,7 @@
 """Spread of the rates of records with equal labels over all groups, as in fairlearn's equalized odds.
 
-Cells are [..., G, actual 2, predicted 2]. Groups without a label take no part in its rate; NaN where fewer than two have it.
+Cells are [..., G, actual 2, predicted 2]. Groups without a label take no part in its rate; NaN where fewer
+than two have it.
 """
 
 import numpy as np
@@ -15,12 +16,16 @@ def odds_difference(cells: FloatArray) -> FloatArray:
 
 
 def odds_ratio(cells: FloatArray) -> FloatArray:
-    """Smallest ratio [...] of true or false positive rates of any two groups, within [0, 1]; NaN where all are 0."""
+    """Smallest ratio [...] of true or false positive rates of any two groups, within [0, 1]; NaN where all
+    are 0.
+    """
     return np.exp(-_span(cells, np.log))
 
 
 def difference_limits(shapes: FloatArray) -> tuple[float, float]:
-    """95 % limits of the difference, of cells [G, 2, 2] with half a record added to each; see `differential.limits`."""
+    """95 % limits of the difference, of cells [G, 2, 2] with half a record added to each; see
+    `differential.limits`.
+    """
     lower, upper = _limits(shapes, np.positive)
     return lower, min(1.0, upper)
 
@@ -42,7 +47,12 @@ def _limits(shapes: FloatArray, scale: np.ufunc) -> tuple[float, float]:
     # Without records a group has the added halves alone.
     labelled = [shapes[shapes[:, label].sum(axis=-1) > 1, label] for label in (0, 1)]
     ends = [
-        limits_of_spans(group_shapes[:, 1], group_shapes[:, 0], scale, BEYOND / (len(group_shapes) * (len(group_shapes) - 1)))
+        limits_of_spans(
+            group_shapes[:, 1],
+            group_shapes[:, 0],
+            scale,
+            BEYOND / (len(group_shapes) * (len(group_shapes) - 1)),
+        )
         for group_shapes in labelled
         if len(group_shapes) > 1
     ]

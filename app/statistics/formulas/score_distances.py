@@ -1,7 +1,9 @@
-"""Standardised mean differences, ratios of the shares above a quantile, and distances of generalised odds, between two sets.
+"""Standardised mean differences, ratios of the shares above a quantile, and distances of generalised odds,
+between two sets.
 
-The first two are relative to everybody's scores in the table, those of no group included: the standard deviation has their number as
-divisor; the quantile is the lowest score that so large a share does not exceed.
+The first two are relative to everybody's scores in the table, those of no group included: the standard
+deviation has their number as divisor; the quantile is the lowest score that so large a share does not
+exceed.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +30,8 @@ ROUNDING = 1e-8
 NO_SPREAD = "the scores of all records are equal, so there is no standard deviation to divide by"
 NOBODY_ABOVE = "no record of {reference} has a score above {cut:.6g}, the quantile of everybody's scores"
 TOO_CLOSE = (
-    f"more than {MOST:,} different scores were tabulated, in bins in which those at the quantile lie too close together:"
+    f"more than {MOST:,} different scores were tabulated, in bins in which those at the quantile lie too "
+    "close together:"
     " the ratio could be off by {binning_error:.1%}"
 )
 _NARROWEST = 0.5
@@ -36,10 +39,12 @@ _NARROWEST = 0.5
 
 @frozen(eq=False)
 class Gaps:
-    """One figure of each set [S] against the reference. `points` are NaN where `lacking` says why, a format with names and details.
+    """One figure of each set [S] against the reference. `points` are NaN where `lacking` says why, a format
+    with names and details.
 
-    An end of `limits` may be infinite. `details` are of everybody; `of_sides`, `missing` and `smallest` [S + 1] of each set and, last, the
-    reference: `missing` says what a side lacks, a format with its name, or is empty, and `smallest` counts its smallest denominator.
+    An end of `limits` may be infinite. `details` are of everybody; `of_sides`, `missing` and `smallest` [S
+    + 1] of each set and, last, the reference: `missing` says what a side lacks, a format with its name, or
+    is empty, and `smallest` counts its smallest denominator.
     """
 
     points: FloatArray
@@ -59,8 +64,9 @@ Gap = Callable[[ScoreSums, ScoreSums], Gaps]
 def standardized_mean_difference(sets: ScoreSums, everybody: ScoreSums) -> Gaps:
     """Mean score of each set but the last less the last's, divided by the standard deviation of everybody's.
 
-    Limits of the difference of two means of numbers in [0, 1] (Newcombe, with Wilson's limits for as many whole records as have the
-    variance), scaled for the estimated standard deviation (delta method, third and fourth moments).
+    Limits of the difference of two means of numbers in [0, 1] (Newcombe, with Wilson's limits for as many
+    whole records as have the variance), scaled for the estimated standard deviation (delta method, third
+    and fourth moments).
     """
     weight, size = sets.weights.sum(axis=-1), sets.size
     mean = sets.sums[..., SCORE].sum(axis=-1) / weight
@@ -84,9 +90,9 @@ def standardized_mean_difference(sets: ScoreSums, everybody: ScoreSums) -> Gaps:
 def ratio_above(quantile: float, sets: ScoreSums, everybody: ScoreSums) -> Gaps:
     """Share of each set but the last with a score above the quantile of everybody's, over that of the last.
 
-    A score equal to the quantile is not above it. If different scores share its bin, as many are above as leave everybody's share right,
-    and the limits reach as far as the others could move the ratio. Limits: Katz's with the quantile as given, a little too wide, since the
-    two shares cannot move freely.
+    A score equal to the quantile is not above it. If different scores share its bin, as many are above as
+    leave everybody's share right, and the limits reach as far as the others could move the ratio. Limits:
+    Katz's with the quantile as given, a little too wide, since the two shares cannot move freely.
     """
     bins = everybody.bins
     total = everybody.weights.sum(axis=-1)
@@ -97,14 +103,20 @@ def ratio_above(quantile: float, sets: ScoreSums, everybody: ScoreSums) -> Gaps:
     at = np.arange(len(bins.lows))
     above, inside = (sets.bins.summed(chosen.astype(np.float64)) for chosen in (at > cut_bin, at == cut_bin))
     is_wide = bool(steps.size) and bool(bins.is_wide[cut_bin])
-    share_above = (steps[cut_bin] - quantile * total[0]) / bins.summed((at == cut_bin).astype(np.float64))[0] if is_wide else 0.0
+    share_above = (
+        (steps[cut_bin] - quantile * total[0]) / bins.summed((at == cut_bin).astype(np.float64))[0]
+        if is_wide
+        else 0.0
+    )
     inside = inside if is_wide else np.zeros_like(inside)
     weight, size = sets.weights.sum(axis=-1), sets.size
     least, greatest = above / weight, (above + inside) / weight
     shares = least + share_above * (greatest - least)
     points = np.where(shares[-1] > 0, shares[:-1] / shares[-1], np.nan)
     ends = [
-        log_ratio(share * records, records, shares[-1] * size[-1], size[-1]) if np.isfinite(point) else Interval(np.nan, None, "")
+        log_ratio(share * records, records, shares[-1] * size[-1], size[-1])
+        if np.isfinite(point)
+        else Interval(np.nan, None, "")
         for share, records, point in zip(shares[:-1], size[:-1], points, strict=True)
     ]
     lower = np.array([interval.lower for interval in ends])
@@ -125,12 +137,16 @@ def ratio_above(quantile: float, sets: ScoreSums, everybody: ScoreSums) -> Gaps:
 def equalized_odds(sets: ScoreSums, everybody: ScoreSums) -> Gaps:  # noqa: ARG001 - only the other gaps are relative to everybody's
     """Larger distance of the generalised odds of each set but the last from the last's, with limits.
 
-    The odds are the mean scores over unfavourable and over favourable labels. Upper: the furthest end of the two differences' intervals.
-    Lower: zero unless one difference is significant, at 95 % for both together.
+    The odds are the mean scores over unfavourable and over favourable labels. Upper: the furthest end of
+    the two differences' intervals. Lower: zero unless one difference is significant, at 95 % for both
+    together.
     """
     odds = sets.sums[..., SCORE] / sets.weights
     squares = sets.sums_of_squares[..., SCORE] / sets.weights
-    wide, sure = (limits_from_last(odds, share_limits(odds, squares, sets.sizes, beyond=beyond)) for beyond in (BEYOND, BEYOND / 2))
+    wide, sure = (
+        limits_from_last(odds, share_limits(odds, squares, sets.sizes, beyond=beyond))
+        for beyond in (BEYOND, BEYOND / 2)
+    )
     upper = np.maximum(np.abs(wide.lower), np.abs(wide.upper)).max(axis=-1)
     of_sides = {
         "unfavourable_labels": sets.counts[:, 0],
@@ -145,12 +161,17 @@ def equalized_odds(sets: ScoreSums, everybody: ScoreSums) -> Gaps:  # noqa: ARG0
         "",
         {},
         of_sides,
-        [f"no record{{of}} with {LABELS[int(lacks.argmax())]} {SCORED}" if lacks.any() else "" for lacks in np.isnan(odds)],
+        [
+            f"no record{{of}} with {LABELS[int(lacks.argmax())]} {SCORED}" if lacks.any() else ""
+            for lacks in np.isnan(odds)
+        ],
         sets.counts.min(axis=-1),
     )
 
 
-def _trace_sides(sets: ScoreSums, **figures: FloatArray) -> tuple[dict[str, npt.NDArray[Any]], list[str], IntArray]:
+def _trace_sides(
+    sets: ScoreSums, **figures: FloatArray
+) -> tuple[dict[str, npt.NDArray[Any]], list[str], IntArray]:
     n = sets.counts.sum(axis=-1)
     return {**figures, "n": n}, ["" if records else f"no record{{of}} {SCORED}" for records in n], n
 
@@ -188,7 +209,9 @@ def _spread(everybody: ScoreSums) -> tuple[float, float]:
 
 
 def _widening(sets: ScoreSums, everybody: ScoreSums, centre: float, deviation: float) -> FloatArray:
-    """Factor [S - 1] by which estimating the standard deviation widens the limits of a difference of means."""
+    """Factor [S - 1] by which estimating the standard deviation widens the limits of a difference of
+    means.
+    """
     if not deviation:
         return np.ones(len(sets.counts) - 1)
     standard = (sets.bins.scores - centre) / deviation

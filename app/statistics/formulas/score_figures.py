@@ -1,7 +1,7 @@
 """Figures of scores for many sets at once: points, limits, and their records.
 
-Intervals are in closed form or searched for, chosen by simulated coverage: normal ones, even on the logit scale, miss far too often in
-groups of twenty records with a rare label.
+Intervals are in closed form or searched for, chosen by simulated coverage: normal ones, even on the logit
+scale, miss far too often in groups of twenty records with a rare label.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -31,7 +31,8 @@ SCORE, SQUARED_ERROR, LOG_LOSS = range(len(QUANTITIES))
 class Ranking(NamedTuple):
     """Area under the curve of each column, and worst error of the bins.
 
-    `variances` are those of the placements of [..., 2 actual] records, of an average precision its variance per record.
+    `variances` are those of the placements of [..., 2 actual] records, of an average precision its
+    variance per record.
     """
 
     area: FloatArray
@@ -42,15 +43,21 @@ class Ranking(NamedTuple):
 def ranking(bins: ScoreBins) -> Ranking:
     """Area of each column by trapezia: pairs in one bin count half. NaN where a label is missing.
 
-    A placement is the share of records of the other label ranked below; DeLong et al. 1988 derive the variance from them. If all pairs of a
-    wide bin were ordered one way, the area would be off by half their share, the `error`; equal scores are true ties.
+    A placement is the share of records of the other label ranked below; DeLong et al. 1988 derive the
+    variance from them. If all pairs of a wide bin were ordered one way, the area would be off by half
+    their share, the `error`; equal scores are true ties.
     """
     return Ranking(*_measure_parts(bins, _rank))
 
 
-def _measure_parts(bins: ScoreBins, measure: Callable[[FloatArray, npt.NDArray[np.bool_]], tuple[FloatArray, ...]]) -> Iterator[FloatArray]:
+def _measure_parts(
+    bins: ScoreBins, measure: Callable[[FloatArray, npt.NDArray[np.bool_]], tuple[FloatArray, ...]]
+) -> Iterator[FloatArray]:
     columns = bins.size // 2
-    chunks = [measure(bins.dense(first, min(first + TOGETHER, columns)), bins.is_wide) for first in range(0, columns, TOGETHER)]
+    chunks = [
+        measure(bins.dense(first, min(first + TOGETHER, columns)), bins.is_wide)
+        for first in range(0, columns, TOGETHER)
+    ]
     return (np.concatenate(arrays) for arrays in zip(*chunks, strict=True))
 
 
@@ -63,23 +70,30 @@ def _rank(histogram: FloatArray, is_wide: npt.NDArray[np.bool_]) -> Ranking:
         # Whole numbers up to here, so that a perfect order gives 1.
         area = (histogram[..., 1, :] * before[..., 0, :]).sum(axis=-1) / totals.prod(axis=(-2, -1))
     area = np.where(is_known, np.clip(area, 0, 1), np.nan)
-    (unfavourable, favourable), (above, below) = (np.moveaxis(of_labels, -2, 0) for of_labels in (shares, ranks))
-    squares = np.stack([(unfavourable * (1 - below) ** 2).sum(axis=-1), (favourable * above**2).sum(axis=-1)], axis=-1)
+    (unfavourable, favourable), (above, below) = (
+        np.moveaxis(of_labels, -2, 0) for of_labels in (shares, ranks)
+    )
+    squares = np.stack(
+        [(unfavourable * (1 - below) ** 2).sum(axis=-1), (favourable * above**2).sum(axis=-1)], axis=-1
+    )
     error = np.where(is_known, (favourable * unfavourable * is_wide).sum(axis=-1) / 2, np.nan)
     return Ranking(area, np.maximum(squares - area[..., None] ** 2, 0), error)
 
 
 def retrieval(bins: ScoreBins) -> Ranking:
-    """Average precision of each column: the mean, over the favourable labels, of the precision at their score.
+    """Average precision of each column: the mean, over the favourable labels, of the precision at their
+    score.
 
-    NaN where no label is favourable. Records of one score are taken together. In a wide bin the precision is at least that with all its
-    unfavourable labels first, at most with none of them.
+    NaN where no label is favourable. Records of one score are taken together. In a wide bin the precision
+    is at least that with all its unfavourable labels first, at most with none of them.
     """
     return Ranking(*_measure_parts(bins, _retrieve))
 
 
 def _retrieve(histogram: FloatArray, is_wide: npt.NDArray[np.bool_]) -> Ranking:
-    unfavourable, favourable = np.moveaxis(histogram[..., ::-1], -2, 0) / np.maximum(histogram.sum(axis=(-2, -1)), 1e-300)[..., None]
+    unfavourable, favourable = (
+        np.moveaxis(histogram[..., ::-1], -2, 0) / np.maximum(histogram.sum(axis=(-2, -1)), 1e-300)[..., None]
+    )
     false, true = np.cumsum(unfavourable, axis=-1), np.cumsum(favourable, axis=-1)
     total = favourable.sum(axis=-1, keepdims=True)
     ranked = true + false
@@ -88,22 +102,35 @@ def _retrieve(histogram: FloatArray, is_wide: npt.NDArray[np.bool_]) -> Ranking:
         highest = np.where(favourable > 0, true / (ranked - unfavourable), 0)
         lowest = np.where(ranked > favourable, (true - favourable) / (ranked - favourable), 0)
         doubt = np.where(unfavourable > 0, highest - lowest, 0) * is_wide[::-1]
-        area, error = ((favourable * quantity).sum(axis=-1) / total[..., 0] for quantity in (precision, doubt))
-        # Change of the area with a record of each bin: its own precision, and that of every favourable label from there down.
+        area, error = (
+            (favourable * quantity).sum(axis=-1) / total[..., 0] for quantity in (precision, doubt)
+        )
+        # Change of the area with a record of each bin: its own precision, and that of every favourable label
+        # from there down.
         change = np.where(ranked > 0, favourable / ranked, 0)
-        of_false, of_true = (np.cumsum((change * precisions)[..., ::-1], axis=-1)[..., ::-1] for precisions in (precision, 1 - precision))
+        of_false, of_true = (
+            np.cumsum((change * precisions)[..., ::-1], axis=-1)[..., ::-1]
+            for precisions in (precision, 1 - precision)
+        )
         influence = (precision + of_true - area[..., None]) / total, -of_false / total
         variance = (favourable * influence[0] ** 2 + unfavourable * influence[1] ** 2).sum(axis=-1)
     return Ranking(np.minimum(area, 1), variance, error)
 
 
 def retrieval_limits(measured: Ranking, size: FloatArray, favourable: FloatArray) -> IntervalEnds:
-    """Limits of the average precision, widened by the error of the bins; `size` and `favourable` in records of equal weight.
+    """Limits of the average precision, widened by the error of the bins; `size` and `favourable` in records
+    of equal weight.
 
-    Those of a share of the favourable labels (Boyd, Eng and Page 2013), or of as many more as have the figure's variance.
+    Those of a share of the favourable labels (Boyd, Eng and Page 2013), or of as many more as have the
+    figure's variance.
     """
     labels = np.maximum(favourable, 1e-6)
-    limits = likened_limits(measured.area, measured.variances * labels / np.maximum(size, 1e-6), labels, np.maximum(labels - 1, 1e-6))
+    limits = likened_limits(
+        measured.area,
+        measured.variances * labels / np.maximum(size, 1e-6),
+        labels,
+        np.maximum(labels - 1, 1e-6),
+    )
     return _widen(limits, measured.error)
 
 
@@ -112,7 +139,9 @@ def _widen(limits: IntervalEnds, error: FloatArray) -> IntervalEnds:
 
 
 def ranking_limits(measured: Ranking, sizes: FloatArray) -> IntervalEnds:
-    """Limits of the area, widened by the error of the bins; `sizes` [..., 2] of each label in records of equal weight."""
+    """Limits of the area, widened by the error of the bins; `sizes` [..., 2] of each label in records of
+    equal weight.
+    """
     freedom = np.maximum(sizes - 1, 1e-6)
     terms = measured.variances / freedom
     variance = terms.sum(axis=-1)
@@ -126,10 +155,11 @@ def ranking_limits(measured: Ranking, sizes: FloatArray) -> IntervalEnds:
 
 @frozen(eq=False)
 class Figures:
-    """One figure of each set [S]. `points` are NaN where `lacking`, a format with the set's name ({of}), says why.
+    """One figure of each set [S]. `points` are NaN where `lacking`, a format with the set's name ({of}), says
+    why.
 
-    `n` counts a figure's records, `smallest` those of its smallest denominator. None is given where the detail `binning_error` is above
-    `MOST_ERROR`.
+    `n` counts a figure's records, `smallest` those of its smallest denominator. None is given where the
+    detail `binning_error` is above `MOST_ERROR`.
     """
 
     points: FloatArray
@@ -150,7 +180,8 @@ Count = Callable[[ScoreSums, ScoreSums], Figures]
 LABELS = ("an unfavourable label", "a favourable label")
 SCORED = "has a probability of the favourable outcome"
 TOO_CLOSE = (
-    f"more than {MOST:,} different probabilities were tabulated, in bins in which those{{of}} lie too close together:"
+    f"more than {MOST:,} different probabilities were tabulated, in bins in which those{{of}} lie too close "
+    "together:"
     " the figure could be off by {binning_error:.2g}"
 )
 NO_SCORES = f"no labelled record{{of}} {SCORED}"
@@ -180,7 +211,9 @@ def rate(label: int, *, of_favourable: bool) -> Figure:
 
 
 def count(label: int, *, of_favourable: bool) -> Count:
-    """Sum of the probabilities over the records of one label: its mean over all records, times their number."""
+    """Sum of the probabilities over the records of one label: its mean over all records, times their
+    number.
+    """
 
     def figures(sums: ScoreSums, everybody: ScoreSums) -> Figures:
         weight, total, square = _moments(sums, label)
@@ -190,11 +223,15 @@ def count(label: int, *, of_favourable: bool) -> Count:
         size = whole * whole / everybody.squares.sum()
         mean = np.maximum(total, 0) / whole
         freedom = np.where(counted > 0, np.fmin(sums.sizes[:, label] + 1, size), size)
-        limits = likened_limits(mean, np.maximum(square / whole - mean * mean, 0), np.full_like(mean, size), freedom)
+        limits = likened_limits(
+            mean, np.maximum(square / whole - mean * mean, 0), np.full_like(mean, size), freedom
+        )
         n = np.full_like(counted, everybody.counts.sum())
         points = np.where(whole > 0, np.maximum(total, 0), np.nan)
         limits = IntervalEnds(limits.lower * whole, limits.upper * whole)
-        return Figures(points, limits, "wilson_effective", n, n, NO_SCORES.format(of=""), {"records": counted, "n": n})
+        return Figures(
+            points, limits, "wilson_effective", n, n, NO_SCORES.format(of=""), {"records": counted, "n": n}
+        )
 
     return figures
 
@@ -206,9 +243,13 @@ def brier_score(sums: ScoreSums) -> Figures:
 
 
 def log_loss(sums: ScoreSums) -> Figures:
-    """Mean of -ln of the probability of the actual outcome; the largest loss is that of a probability of zero."""
+    """Mean of -ln of the probability of the actual outcome; the largest loss is that of a probability of
+    zero.
+    """
     figures = _mean_loss(sums, LOG_LOSS, measure_losses(sums.bins.scores), loss_limits, "log_student")
-    return replace(figures, limits=IntervalEnds(figures.limits.lower, np.minimum(figures.limits.upper, LARGEST_LOSS)))
+    return replace(
+        figures, limits=IntervalEnds(figures.limits.lower, np.minimum(figures.limits.upper, LARGEST_LOSS))
+    )
 
 
 def _mean_loss(
@@ -222,7 +263,9 @@ def _mean_loss(
     weight = sums.weights.sum(axis=-1)
     size, n = sums.size, sums.counts.sum(axis=-1)
     total, square = (array[..., quantity].sum(axis=-1) for array in (sums.sums, sums.sums_of_squares))
-    first, second = (sums.bins.summed(costs[0] ** power + costs[1] ** power) / weight * UNSEEN for power in (1, 2))
+    first, second = (
+        sums.bins.summed(costs[0] ** power + costs[1] ** power) / weight * UNSEEN for power in (1, 2)
+    )
     point = total / weight
     mean = (point * size + first) / (size + 2 * UNSEEN)
     limits = limits_of(mean, (square / weight * size + second) / (size + 2 * UNSEEN), size)
@@ -239,7 +282,11 @@ def roc_auc(sums: ScoreSums) -> Figures:
         counts.sum(axis=-1),
         counts.min(axis=-1),
         f"no two labelled records{{of}}, one favourable and one not, {SCORED.replace('has', 'have')}",
-        {"favourable_labels": counts[:, 1], "unfavourable_labels": counts[:, 0], "binning_error": measured.error},
+        {
+            "favourable_labels": counts[:, 1],
+            "unfavourable_labels": counts[:, 0],
+            "binning_error": measured.error,
+        },
     )
 
 
@@ -253,7 +300,11 @@ def average_precision(sums: ScoreSums) -> Figures:
         counts.sum(axis=-1),
         counts[:, FAVOURABLE],
         f"no record{{of}} with {LABELS[FAVOURABLE]} {SCORED}",
-        {"favourable_labels": counts[:, 1], "unfavourable_labels": counts[:, 0], "binning_error": measured.error},
+        {
+            "favourable_labels": counts[:, 1],
+            "unfavourable_labels": counts[:, 0],
+            "binning_error": measured.error,
+        },
     )
 
 
@@ -271,7 +322,9 @@ def expected_error(sums: ScoreSums) -> Figures:
     """Distance of probability and share of favourable labels, averaged over ten bins."""
     bins, n = sums.calibration, sums.counts.sum(axis=-1)
     details = {"bins": (bins[..., 0] > 0).sum(axis=-1), "n": n}
-    return Figures(calibration_error(bins), error_limits(bins, sums.size), "folded_normal", n, n, NO_SCORES, details)
+    return Figures(
+        calibration_error(bins), error_limits(bins, sums.size), "folded_normal", n, n, NO_SCORES, details
+    )
 
 
 COUNTS: Mapping[str, Count] = {

@@ -1,4 +1,5 @@
-"""Odds ratios of two groups, most given a control; arrays [..., S strata, 2], favourable last. Source: rules on adverse impact.
+"""Odds ratios of two groups, most given a control; arrays [..., S strata, 2], favourable last. Source: rules
+on adverse impact.
 
 Strata without both groups and both outcomes drop out by themselves.
 """
@@ -25,25 +26,34 @@ _TOLERANCE = 1e-13
 
 
 def odds_ratio(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Odds of the favourable outcome in the monitored group over the reference's, from 0 up, of arrays [..., 2]."""
+    """Odds of the favourable outcome in the monitored group over the reference's, from 0 up, of arrays
+    [..., 2].
+    """
     return divide(monitored[..., 1] * reference[..., 0], monitored[..., 0] * reference[..., 1])
 
 
 def common_odds_ratio(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Mantel and Haenszel's common odds ratio [...], from 0 up; infinite or NaN where nothing is against it."""
+    """Mantel and Haenszel's common odds ratio [...], from 0 up; infinite or NaN where nothing is against
+    it.
+    """
     above, below = _products(monitored, reference)
     return divide(above.sum(axis=-1), below.sum(axis=-1))
 
 
 def common_odds_limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> tuple[FloatArray, FloatArray]:
-    """95 % limits [...] of the common odds ratio; 0 and infinity where it is 0. Source: Robins, Breslow and Greenland 1986.
+    """95 % limits [...] of the common odds ratio; 0 and infinity where it is 0. Source: Robins, Breslow and
+    Greenland 1986.
 
-    Each stratum has the variance of its records of equal weight, and the part of the ratio that its weights give it.
+    Each stratum has the variance of its records of equal weight, and the part of the ratio that its
+    weights give it.
     """
     (of_monitored, of_reference), scale = _level(monitored, reference)
     above, below = _products(of_monitored, of_reference)
     size = np.maximum((of_monitored + of_reference).sum(axis=-1), 1e-300)
-    p, q = (of_monitored[..., 1] + of_reference[..., 0]) / size, (of_monitored[..., 0] + of_reference[..., 1]) / size
+    p, q = (
+        (of_monitored[..., 1] + of_reference[..., 0]) / size,
+        (of_monitored[..., 0] + of_reference[..., 1]) / size,
+    )
     total, total_below = (scale * above).sum(axis=-1), (scale * below).sum(axis=-1)
     with np.errstate(all="ignore"):
         squared = scale**2
@@ -56,15 +66,23 @@ def common_odds_limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> 
 
 
 def adjusted_odds_ratio(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Odds ratio [...] of a logit with a term for the group and one for each stratum; 0 and infinity where it diverges."""
+    """Odds ratio [...] of a logit with a term for the group and one for each stratum; 0 and infinity where
+    it diverges.
+    """
     with np.errstate(all="ignore"):
         start = common_odds_ratio(monitored, reference)
         is_finite = np.isfinite(start) & (start > 0)
-        return np.where(is_finite, np.exp(_fit(monitored, reference, np.log(np.where(is_finite, start, 1.0)))), start)
+        return np.where(
+            is_finite, np.exp(_fit(monitored, reference, np.log(np.where(is_finite, start, 1.0)))), start
+        )
 
 
-def adjusted_odds_limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> tuple[FloatArray, FloatArray]:
-    """Wald's 95 % limits [...] of the adjusted odds ratio; unequal weights widen them as in a sandwich estimate."""
+def adjusted_odds_limits(
+    monitored: StrataOutcomes, reference: StrataOutcomes
+) -> tuple[FloatArray, FloatArray]:
+    """Wald's 95 % limits [...] of the adjusted odds ratio; unequal weights widen them as in a sandwich
+    estimate.
+    """
     value = adjusted_odds_ratio(monitored.weights, reference.weights)
     with np.errstate(all="ignore"):
         sides = _variances(value, monitored.weights, reference.weights)
@@ -75,9 +93,11 @@ def adjusted_odds_limits(monitored: StrataOutcomes, reference: StrataOutcomes) -
 
 
 class Homogeneity(NamedTuple):
-    """Test that the odds ratio is the same in all strata [S], which are those that can tell (Breslow and Day 1980).
+    """Test that the odds ratio is the same in all strata [S], which are those that can tell (Breslow and Day
+    1980).
 
-    `tarone_p_value` has Tarone's correction. `has_enough`: the expected counts are large enough for p-values (Cochran 1954).
+    `tarone_p_value` has Tarone's correction. `has_enough`: the expected counts are large enough for
+    p-values (Cochran 1954).
     """
 
     strata: npt.NDArray[np.int64]
@@ -88,7 +108,9 @@ class Homogeneity(NamedTuple):
 
 
 def measure_homogeneity(monitored: FloatArray, reference: FloatArray) -> Homogeneity | None:
-    """Of records of equal weight [S, 2]; None with fewer than two strata that can tell, or without a finite common odds ratio above 0."""
+    """Of records of equal weight [S, 2]; None with fewer than two strata that can tell, or without a
+    finite common odds ratio above 0.
+    """
     value = common_odds_ratio(monitored, reference)
     margins = _margins(monitored, reference)
     row, column, size = margins
@@ -106,11 +128,14 @@ def measure_homogeneity(monitored: FloatArray, reference: FloatArray) -> Homogen
     return Homogeneity(strata, statistic, p_value, tarone, bool(has_enough))
 
 
-def expected_favourable(value: FloatArray, row: FloatArray, column: FloatArray, size: FloatArray) -> FloatArray:
-    """Favourable records of the first group, of `row` records, expected at an odds ratio in tables of these margins.
+def expected_favourable(
+    value: FloatArray, row: FloatArray, column: FloatArray, size: FloatArray
+) -> FloatArray:
+    """Favourable records of the first group, of `row` records, expected at an odds ratio in tables of these
+    margins.
 
-    The root of (1 - r)e² + (n - row - column + r(row + column))e - r·row·column within the margins, in a form where nothing cancels and r =
-    1 is no special case.
+    The root of (1 - r)e² + (n - row - column + r(row + column))e - r·row·column within the margins, in a
+    form where nothing cancels and r = 1 is no special case.
     """
     linear = size - row - column + value * (row + column)
     root = np.sqrt(np.maximum(linear**2 + 4 * (1 - value) * value * row * column, 0.0))
@@ -143,12 +168,16 @@ def _margins(monitored: FloatArray, reference: FloatArray) -> tuple[FloatArray, 
     return monitored.sum(axis=-1), monitored[..., 1] + reference[..., 1], (monitored + reference).sum(axis=-1)
 
 
-def _variances(value: FloatArray, monitored: FloatArray, reference: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _variances(
+    value: FloatArray, monitored: FloatArray, reference: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Variances n p (1 - p) [..., S] as fitted."""
     row, column, size = _margins(monitored, reference)
     first = expected_favourable(value[..., None], row, column, size)
     second = column - first
-    return divide_or(first * (row - first), row, 0.0), divide_or(second * (size - row - second), size - row, 0.0)
+    return divide_or(first * (row - first), row, 0.0), divide_or(
+        second * (size - row - second), size - row, 0.0
+    )
 
 
 def _information(monitored: FloatArray, reference: FloatArray) -> FloatArray:
@@ -159,14 +188,22 @@ def _information(monitored: FloatArray, reference: FloatArray) -> FloatArray:
 def _products(monitored: FloatArray, reference: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Diagonals of each stratum [..., S], multiplied, over its records."""
     size = (monitored + reference).sum(axis=-1)
-    return divide_or(monitored[..., 1] * reference[..., 0], size, 0.0), divide_or(monitored[..., 0] * reference[..., 1], size, 0.0)
+    return divide_or(monitored[..., 1] * reference[..., 0], size, 0.0), divide_or(
+        monitored[..., 0] * reference[..., 1], size, 0.0
+    )
 
 
-def _level(monitored: StrataOutcomes, reference: StrataOutcomes) -> tuple[tuple[FloatArray, FloatArray], FloatArray]:
-    """Records of equal weight of both [..., S, 2], and the factor [..., S] from their products to the weighted ones."""
+def _level(
+    monitored: StrataOutcomes, reference: StrataOutcomes
+) -> tuple[tuple[FloatArray, FloatArray], FloatArray]:
+    """Records of equal weight of both [..., S, 2], and the factor [..., S] from their products to the
+    weighted ones.
+    """
     of_monitored, of_reference = (outcomes.weights * outcomes.density for outcomes in (monitored, reference))
     total = (monitored.weights + reference.weights).sum(axis=-1)
-    scale = divide_or((of_monitored + of_reference).sum(axis=-1), total, 0.0) / (monitored.density[..., 0] * reference.density[..., 0])
+    scale = divide_or((of_monitored + of_reference).sum(axis=-1), total, 0.0) / (
+        monitored.density[..., 0] * reference.density[..., 0]
+    )
     return (of_monitored, of_reference), scale
 
 

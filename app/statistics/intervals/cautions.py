@@ -6,29 +6,36 @@ from .verdicts import MINIMUM_GROUP_SIZE
 MOST_LACKING = 0.1
 """Max share of the records in strata that lack an outcome, without a caution.
 
-As in SageMaker Clarify, the share of an outcome that nobody has counts as 0, so such strata move the figure and its interval away from the
-truth.
+As in SageMaker Clarify, the share of an outcome that nobody has counts as 0, so such strata move the
+figure and its interval away from the truth.
 """
 
 
 FEWEST_OF_STRATUM = 20
-"""Min mean records of strata with both groups and both outcomes, without a caution on a fit with a term for each."""
+"""Min mean records of strata with both groups and both outcomes, without a caution on a fit with a term
+for each.
+"""
 
 
 def caution(smallest_group: int) -> str | None:
     """Caution about the smallest denominator, if too small.
 
-    Only the number of records counts, never their outcome: otherwise the figures without caution would be those that chance made large or
-    small.
+    Only the number of records counts, never their outcome: otherwise the figures without caution would be
+    those that chance made large or small.
     """
     if smallest_group >= MINIMUM_GROUP_SIZE:
         return None
     records = "1 record" if smallest_group == 1 else f"{smallest_group} records"
-    return f"rests on {records} in its smallest denominator, fewer than {MINIMUM_GROUP_SIZE}: the interval may not hold what it promises"
+    return (
+        f"rests on {records} in its smallest denominator, fewer than {MINIMUM_GROUP_SIZE}: the interval "
+        "may not hold what it promises"
+    )
 
 
 def caution_of_strata(pair: StrataOutcomes) -> str | None:
-    """Caution with the share by weight of a pair's records in strata that lack an outcome; None where small."""
+    """Caution with the share by weight of a pair's records in strata that lack an outcome; None where
+    small.
+    """
     of_strata = pair.weights.sum(axis=0)
     lacking = float(of_strata[of_strata.min(axis=1) <= 0].sum() / of_strata.sum())
     if lacking <= MOST_LACKING:
@@ -44,6 +51,7 @@ def caution_of_terms(pair: StrataOutcomes) -> str | None:
     if records >= FEWEST_OF_STRATUM * strata:
         return None
     return (
-        f"the fit has a term for each of {strata} strata of {records / strata:.1f} records on average, fewer than {FEWEST_OF_STRATUM}:"
+        f"the fit has a term for each of {strata} strata of {records / strata:.1f} records on average, "
+        f"fewer than {FEWEST_OF_STRATUM}:"
         " it lies too far from 1; mantel_haenszel_odds_ratio does not"
     )

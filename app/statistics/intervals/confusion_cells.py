@@ -1,6 +1,7 @@
 """Cells of prediction against label, and rates of their parts.
 
-Arrays end in [actual, predicted] with 0 unfavourable and 1 favourable: [1, 1] was predicted favourable and right.
+Arrays end in [actual, predicted] with 0 unfavourable and 1 favourable: [1, 1] was predicted favourable and
+right.
 """
 
 from collections.abc import Mapping
@@ -36,33 +37,51 @@ _ALL = _TN, _FP, _FN, _TP = (0, 0), (0, 1), (1, 0), (1, 1)
 
 PARTS: Mapping[str, CellPart] = {
     "records": CellPart(_ALL, "labelled records{of}", LABELLED),
-    "actual_favourable": CellPart((_FN, _TP), "records{of} with a favourable label", "no labelled record{of} has a favourable label"),
-    "actual_unfavourable": CellPart(
-        (_TN, _FP), "records{of} with an unfavourable label", "no labelled record{of} has an unfavourable label"
+    "actual_favourable": CellPart(
+        (_FN, _TP), "records{of} with a favourable label", "no labelled record{of} has a favourable label"
     ),
-    "predicted_favourable": CellPart((_FP, _TP), "records{of} predicted favourable", "no labelled record{of} was predicted favourable"),
+    "actual_unfavourable": CellPart(
+        (_TN, _FP),
+        "records{of} with an unfavourable label",
+        "no labelled record{of} has an unfavourable label",
+    ),
+    "predicted_favourable": CellPart(
+        (_FP, _TP), "records{of} predicted favourable", "no labelled record{of} was predicted favourable"
+    ),
     "predicted_unfavourable": CellPart(
         (_TN, _FN), "records{of} predicted unfavourable", "no labelled record{of} was predicted unfavourable"
     ),
     "true_positive": CellPart(
-        (_TP,), "records{of} rightly predicted favourable", "no labelled record{of} was rightly predicted favourable"
+        (_TP,),
+        "records{of} rightly predicted favourable",
+        "no labelled record{of} was rightly predicted favourable",
     ),
     "false_positive": CellPart(
-        (_FP,), "records{of} wrongly predicted favourable", "no labelled record{of} was wrongly predicted favourable"
+        (_FP,),
+        "records{of} wrongly predicted favourable",
+        "no labelled record{of} was wrongly predicted favourable",
     ),
     "true_negative": CellPart(
-        (_TN,), "records{of} rightly predicted unfavourable", "no labelled record{of} was rightly predicted unfavourable"
+        (_TN,),
+        "records{of} rightly predicted unfavourable",
+        "no labelled record{of} was rightly predicted unfavourable",
     ),
     "false_negative": CellPart(
-        (_FN,), "records{of} wrongly predicted unfavourable", "no labelled record{of} was wrongly predicted unfavourable"
+        (_FN,),
+        "records{of} wrongly predicted unfavourable",
+        "no labelled record{of} was wrongly predicted unfavourable",
     ),
     "any_favourable": CellPart(
         (_FP, _FN, _TP),
         "records{of} with a favourable label or prediction",
         "no labelled record{of} has a favourable label or prediction",
     ),
-    "right": CellPart((_TN, _TP), "records{of} rightly predicted", "no labelled record{of} was rightly predicted"),
-    "wrong": CellPart((_FP, _FN), "records{of} wrongly predicted", "no labelled record{of} was wrongly predicted"),
+    "right": CellPart(
+        (_TN, _TP), "records{of} rightly predicted", "no labelled record{of} was rightly predicted"
+    ),
+    "wrong": CellPart(
+        (_FP, _FN), "records{of} wrongly predicted", "no labelled record{of} was wrongly predicted"
+    ),
 }
 """Parts by name."""
 
@@ -82,22 +101,35 @@ class Rate:
     @property
     def words(self) -> Words:
         counted_part = PARTS[self.of_part]
-        zero = f"the reference rate is zero: of {{n}} reference {counted_part.among.format(of='')} none {self.are}"
+        zero = (
+            f"the reference rate is zero: of {{n}} reference {counted_part.among.format(of='')} none "
+            f"{self.are}"
+        )
         return Words(self.counted, counted_part.empty, zero)
 
 
 RATES: Mapping[str, Rate] = {
     "base": Rate("actual_favourable", "records", "have a favourable label"),
     "true_positive": Rate("true_positive", "actual_favourable", "were predicted favourable"),
-    "false_negative": Rate("false_negative", "actual_favourable", "were predicted unfavourable", is_error=True),
-    "false_positive": Rate("false_positive", "actual_unfavourable", "were predicted favourable", is_error=True),
+    "false_negative": Rate(
+        "false_negative", "actual_favourable", "were predicted unfavourable", is_error=True
+    ),
+    "false_positive": Rate(
+        "false_positive", "actual_unfavourable", "were predicted favourable", is_error=True
+    ),
     "true_negative": Rate("true_negative", "actual_unfavourable", "were predicted unfavourable"),
     "positive_predictive": Rate("true_positive", "predicted_favourable", "have a favourable label"),
-    "false_discovery": Rate("false_positive", "predicted_favourable", "have an unfavourable label", is_error=True),
+    "false_discovery": Rate(
+        "false_positive", "predicted_favourable", "have an unfavourable label", is_error=True
+    ),
     "negative_predictive": Rate("true_negative", "predicted_unfavourable", "have an unfavourable label"),
-    "false_omission": Rate("false_negative", "predicted_unfavourable", "have a favourable label", is_error=True),
+    "false_omission": Rate(
+        "false_negative", "predicted_unfavourable", "have a favourable label", is_error=True
+    ),
     "right": Rate("right", "records", "were predicted the outcome of their label"),
-    "error": Rate("wrong", "records", "were predicted the other outcome than that of their label", is_error=True),
+    "error": Rate(
+        "wrong", "records", "were predicted the other outcome than that of their label", is_error=True
+    ),
 }
 """Rates of labelled records by name."""
 

@@ -1,7 +1,8 @@
 """Draws from cells of records, for figures without an interval in closed form.
 
-Probabilities are drawn from the posterior of a multinomial with Jeffreys' prior: gamma variates of the counts plus one half. Resampling
-would give an empty cell no chance, and intervals too narrow for small groups; with thousands of records both agree (docs/adr/0006).
+Probabilities are drawn from the posterior of a multinomial with Jeffreys' prior: gamma variates of the
+counts plus one half. Resampling would give an empty cell no chance, and intervals too narrow for small
+groups; with thousands of records both agree (docs/adr/0006).
 """
 
 import math
@@ -56,8 +57,8 @@ Estimate: TypeAlias = Counted | Resampled | Paired
 class DrawnCells:
     """Cells of a table's columns: counts [C, …], weights, and sums of squared weights.
 
-    `tag` separates the draws of different cells. `prior` are pseudo-records in each cell of a set, or [C, …] of each column, the largest of
-    which counts.
+    `tag` separates the draws of different cells. `prior` are pseudo-records in each cell of a set, or [C,
+    …] of each column, the largest of which counts.
     """
 
     counts: IntArray
@@ -74,7 +75,8 @@ class DrawnCells:
         key = tuple(sets)
         if key not in self._together:
             counts, weights, squares = (
-                np.stack([stored[list(columns)].sum(axis=0) for columns in sets]) for stored in (self.counts, self.weights, self.squares)
+                np.stack([stored[list(columns)].sum(axis=0) for columns in sets])
+                for stored in (self.counts, self.weights, self.squares)
             )
             prior = self.prior
             if isinstance(prior, np.ndarray):
@@ -95,8 +97,8 @@ class DrawnCells:
     def drawn(self) -> FloatArray:
         """Draws [draws, C, …] of the weights. The same seed gives the same draws.
 
-        A cell's weight varies by Σw². One scale for all cells would miss that those of a seldom logged prediction vary more; an empty cell
-        has its set's.
+        A cell's weight varies by Σw². One scale for all cells would miss that those of a seldom logged
+        prediction vary more; an empty cell has its set's.
         """
         scale = np.where(self.squares > 0, divide_or(self.weights, self.squares, 1.0), self._scale)
         shape = self.weights * scale + self.prior
@@ -139,30 +141,45 @@ def certain_records(counts: IntArray, weights: FloatArray, squares: FloatArray) 
 def build_intervals(
     points: FloatArray, drawn: FloatArray, ideal: float | None = None, *, vanishing: FloatArray | None = None
 ) -> list[Interval]:
-    """Middle 95 % of the draws [draws, K] of K figures, stretched to hold the point; `upper` None where unbounded.
+    """Middle 95 % of the draws [draws, K] of K figures, stretched to hold the point; `upper` None where
+    unbounded.
 
-    A distance exceeds equality in every draw. `vanishing` [draws, K, P] are signed differences, all zero at equality: unless one is
-    certainly not zero (at 95 % for all together), the interval reaches to the `ideal`.
+    A distance exceeds equality in every draw. `vanishing` [draws, K, P] are signed differences, all zero
+    at equality: unless one is certainly not zero (at 95 % for all together), the interval reaches to the
+    `ideal`.
     """
     low, high = take_middle(drawn, BEYOND)
     if vanishing is not None and ideal is not None:
         undecided = _may_be_zero(vanishing).all(axis=-1)
-        low, high = np.where(undecided, np.fmin(low, ideal), low), np.where(undecided, np.fmax(high, ideal), high)
+        low, high = (
+            np.where(undecided, np.fmin(low, ideal), low),
+            np.where(undecided, np.fmax(high, ideal), high),
+        )
     return _stretch(points, low, high)
 
 
 def intervals_of_parts(
-    points: FloatArray, drawn: FloatArray, ideal: float, *, vanishing: FloatArray, reduce: Callable[..., FloatArray]
+    points: FloatArray,
+    drawn: FloatArray,
+    ideal: float,
+    *,
+    vanishing: FloatArray,
+    reduce: Callable[..., FloatArray],
 ) -> list[Interval]:
-    """Intervals of K figures, each the largest, smallest or mean (`reduce`) of P parts, drawn as [draws, K, P].
+    """Intervals of K figures, each the largest, smallest or mean (`reduce`) of P parts, drawn as [draws, K,
+    P].
 
-    The largest of several draws is too large on average. So each part has its own interval, and the ends are the largest of the parts'
-    ends: the truth, one of the parts, lies outside all far ends only if outside its own. A part whose signed difference in `vanishing`
-    [draws, K, P] may be zero counts as the `ideal` at the near end.
+    The largest of several draws is too large on average. So each part has its own interval, and the ends
+    are the largest of the parts' ends: the truth, one of the parts, lies outside all far ends only if
+    outside its own. A part whose signed difference in `vanishing` [draws, K, P] may be zero counts as the
+    `ideal` at the near end.
     """
     undecided = _may_be_zero(vanishing)
     if reduce is np.mean:
-        low, high = take_middle(np.where(undecided, ideal, drawn).mean(axis=-1), BEYOND)[0], take_middle(drawn.mean(axis=-1), BEYOND)[1]
+        low, high = (
+            take_middle(np.where(undecided, ideal, drawn).mean(axis=-1), BEYOND)[0],
+            take_middle(drawn.mean(axis=-1), BEYOND)[1],
+        )
         return _stretch(points, low, high)
     low, high = take_middle(drawn, BEYOND)
     low, high = np.where(undecided, np.fmin(low, ideal), low), np.where(undecided, np.fmax(high, ideal), high)
@@ -170,11 +187,13 @@ def intervals_of_parts(
 
 
 def sum_of_squares_interval(point: float, drawn: FloatArray, degrees: int, power: int) -> Interval:
-    """Interval of a figure whose `power` is a sum of squared differences with `degrees` of freedom; drawn as [draws].
+    """Interval of a figure whose `power` is a sum of squared differences with `degrees` of freedom; drawn as
+    [draws].
 
-    Chance makes such a sum too large, and draws of it again. It is some `unit` times a noncentral chi-square variate with the draws'
-    variance; the limits are those of the noncentrality. Where it is large the draws are moved back. A figure that chance makes larger in
-    over 97.5 of 100 windows has the draws' upper limit.
+    Chance makes such a sum too large, and draws of it again. It is some `unit` times a noncentral
+    chi-square variate with the draws' variance; the limits are those of the noncentrality. Where it is
+    large the draws are moved back. A figure that chance makes larger in over 97.5 of 100 windows has the
+    draws' upper limit.
     """
     square, draws = point**power, drawn[np.isfinite(drawn)] ** power
     unit = (math.sqrt(square**2 + degrees * float(draws.var()) / 2) - square) / degrees if draws.size else 0.0
@@ -182,7 +201,10 @@ def sum_of_squares_interval(point: float, drawn: FloatArray, degrees: int, power
         return build_intervals(np.array([point]), drawn[:, None])[0]
     if square < LARGE * unit:
         value, chances = square / unit, (1 - BEYOND, BEYOND)
-        lower, upper = (chndtrinc(value, degrees, end) * unit if chndtr(value, degrees, 0.0) > end else 0.0 for end in chances)
+        lower, upper = (
+            chndtrinc(value, degrees, end) * unit if chndtr(value, degrees, 0.0) > end else 0.0
+            for end in chances
+        )
         upper = upper or float(take_middle(draws, BEYOND)[1])
     else:
         lower, upper = (max(0.0, float(end) - degrees * unit) for end in take_middle(draws, BEYOND))
@@ -210,7 +232,9 @@ def _stretch(points: FloatArray, low: FloatArray, high: FloatArray) -> list[Inte
 
 @frozen(kw_only=True)
 class TableEvidence:
-    """One table, ready to be measured. `unclassified` [groups] are in no rate; `labels` is the table of figures of labels."""
+    """One table, ready to be measured. `unclassified` [groups] are in no rate; `labels` is the table of
+    figures of labels.
+    """
 
     groups: Groups
     estimates: Mapping[str, Estimate]
@@ -226,16 +250,29 @@ PartOf: TypeAlias = Callable[[NDArray[Any]], NDArray[Any]]
 """Sums some of the cells [columns, …] to [columns]."""
 
 
-def build_counted(phrases: Words, counts: IntArray, weighting: Weighting | None, sum_part: PartOf, sum_whole: PartOf) -> Counted:
+def build_counted(
+    phrases: Words, counts: IntArray, weighting: Weighting | None, sum_part: PartOf, sum_whole: PartOf
+) -> Counted:
     """First part of the cells [columns, …] as a share of the second."""
     if weighting is None:
         return Counted(phrases, sum_part(counts), sum_whole(counts))
-    columns = (sum_part(weighting.weights), sum_whole(weighting.weights), sum_part(weighting.squares), sum_whole(weighting.squares))
+    columns = (
+        sum_part(weighting.weights),
+        sum_whole(weighting.weights),
+        sum_part(weighting.squares),
+        sum_whole(weighting.squares),
+    )
     return Counted(phrases, sum_part(counts), sum_whole(counts), np.stack(columns, axis=-1))
 
 
 def build_cells(
-    counts: IntArray, weighting: Weighting | None, *, seed: int, draws: int, tag: int, prior: FloatArray | float = PRIOR
+    counts: IntArray,
+    weighting: Weighting | None,
+    *,
+    seed: int,
+    draws: int,
+    tag: int,
+    prior: FloatArray | float = PRIOR,
 ) -> DrawnCells:
     """Cells [columns, …] to draw from."""
     weights = weighting or Weighting.of_counts(counts)

@@ -1,4 +1,5 @@
-"""95 % intervals in closed form, from counts; each contains its point. Only that of a ratio may have no upper limit (None).
+"""95 % intervals in closed form, from counts; each contains its point. Only that of a ratio may have no upper
+limit (None).
 
 Counts of weighted records are in records of equal weight, so need not be whole.
 """
@@ -49,10 +50,12 @@ def wilson_limits(count: float, total: float, z: float = Z) -> tuple[float, floa
 
 
 def proportion(count: float, total: float) -> Interval:
-    """Wilson's interval, within [0, 1], with a Poisson limit on a side of fewer than `FEW` records; `total` > 0.
+    """Wilson's interval, within [0, 1], with a Poisson limit on a side of fewer than `FEW` records; `total` >
+    0.
 
-    Near 0 and 1 Wilson's limit is too close (84 of 100 windows where 0.17 records are expected on a side). It is moved at least to the rate
-    at which a share of `POISSON` of windows has as many records there (Brown, Cai and DasGupta 2001): 91 to 97 of 100.
+    Near 0 and 1 Wilson's limit is too close (84 of 100 windows where 0.17 records are expected on a side).
+    It is moved at least to the rate at which a share of `POISSON` of windows has as many records there
+    (Brown, Cai and DasGupta 2001): 91 to 97 of 100.
     """
     lower, upper = wilson_limits(count, total)
     uncounted = total - count
@@ -80,31 +83,47 @@ def newcombe(count: float, total: float, other_count: float, other_total: float,
 
 
 def log_ratio(count: float, total: float, other_count: float, other_total: float, z: float = Z) -> Interval:
-    """Log interval of the ratio `(count/total) / (other_count/other_total)`; `other_count` > 0. `upper` None is unbounded.
+    """Log interval of the ratio `(count/total) / (other_count/other_total)`; `other_count` > 0. `upper` None
+    is unbounded.
 
-    Source: Katz et al. 1978. With fewer than `FEW_OF_RATIO` records in a cell that misses up to 18 times in 100; there Wilson's limits of
-    both rates are combined on the log scale (MOVER, Zou and Donner 2008). For a count of zero the upper limit is the one rate's upper over
-    the other's lower.
+    Source: Katz et al. 1978. With fewer than `FEW_OF_RATIO` records in a cell that misses up to 18 times
+    in 100; there Wilson's limits of both rates are combined on the log scale (MOVER, Zou and Donner 2008).
+    For a count of zero the upper limit is the one rate's upper over the other's lower.
     """
     if min(count, total - count, other_count, other_total - other_count) < FEW_OF_RATIO:
         return _log_ratio_of_few(count, total, other_count, other_total, z)
     ratio = (count / total) / (other_count / other_total)
     half = z * math.sqrt(1 / count - 1 / total + 1 / other_count - 1 / other_total)
     upper = _exponential(math.log(ratio) + half)
-    return Interval(min(ratio, math.exp(math.log(ratio) - half)), None if upper is None else max(ratio, upper), "log_ratio")
+    return Interval(
+        min(ratio, math.exp(math.log(ratio) - half)),
+        None if upper is None else max(ratio, upper),
+        "log_ratio",
+    )
 
 
-def _log_ratio_of_few(count: float, total: float, other_count: float, other_total: float, z: float) -> Interval:
+def _log_ratio_of_few(
+    count: float, total: float, other_count: float, other_total: float, z: float
+) -> Interval:
     method = "log_ratio_wilson"
     rate, other_rate = count / total, other_count / other_total
-    (low, high), (other_low, other_high) = wilson_limits(count, total, z), wilson_limits(other_count, other_total, z)
+    (low, high), (other_low, other_high) = (
+        wilson_limits(count, total, z),
+        wilson_limits(other_count, other_total, z),
+    )
     if other_low <= 0 or rate / other_rate <= 0:
         upper = _exponential(math.log(high) - math.log(other_low)) if other_low > 0 else None
         return Interval(0.0, upper, method)
-    centre, down, up = math.log(rate / other_rate), math.log(other_rate / other_low), math.log(other_high / other_rate)
+    centre, down, up = (
+        math.log(rate / other_rate),
+        math.log(other_rate / other_low),
+        math.log(other_high / other_rate),
+    )
     lower = rate / other_rate * math.exp(-math.hypot(math.log(rate / low), up)) if low > 0 else 0.0
     largest = _exponential(centre + math.hypot(math.log(high / rate), down))
-    return Interval(min(rate / other_rate, lower), None if largest is None else max(rate / other_rate, largest), method)
+    return Interval(
+        min(rate / other_rate, lower), None if largest is None else max(rate / other_rate, largest), method
+    )
 
 
 def _exponential(logarithm: float) -> float | None:
@@ -115,14 +134,17 @@ def _exponential(logarithm: float) -> float | None:
 def paired_ratio(both: float, first: float, second: float) -> Interval:
     """Interval of the ratio of two proportions of the same records; the second must not be zero.
 
-    `both` records have both outcomes, `first` and `second` only that one. Wilson limits of each at a quantile that allows for their
-    correlation. Source: Bonett and Price 2006, Biometrics 62:301; recommended by Fagerland, Lydersen and Laake (2014, Statistics in
-    Medicine 33:2850).
+    `both` records have both outcomes, `first` and `second` only that one. Wilson limits of each at a
+    quantile that allows for their correlation. Source: Bonett and Price 2006, Biometrics 62:301;
+    recommended by Fagerland, Lydersen and Laake (2014, Statistics in Medicine 33:2850).
     """
     count, other_count, either = both + first, both + second, both + first + second
     ratio = count / other_count
     apart = math.sqrt((first + second + 2) / ((count + 1) * (other_count + 1)))
-    spreads = (math.sqrt((1 - (outcome_count + 1) / (either + 2)) / (outcome_count + 1)) for outcome_count in (count, other_count))
+    spreads = (
+        math.sqrt((1 - (outcome_count + 1) / (either + 2)) / (outcome_count + 1))
+        for outcome_count in (count, other_count)
+    )
     quantile = Z * apart / sum(spreads)
     low, high = wilson_limits(count, either, quantile)
     other_low, other_high = wilson_limits(other_count, either, quantile)
@@ -132,7 +154,8 @@ def paired_ratio(both: float, first: float, second: float) -> Interval:
 def paired_difference(both: float, first: float, second: float, neither: float) -> Interval:
     """Interval of the difference of two proportions of the same records, within [-1, 1].
 
-    Cells as in `paired_ratio`, and records with neither outcome. Source: Newcombe 1998, Statistics in Medicine 17:2635, method 10.
+    Cells as in `paired_ratio`, and records with neither outcome. Source: Newcombe 1998, Statistics in
+    Medicine 17:2635, method 10.
     """
     count, other_count, total = both + first, both + second, both + first + second + neither
     rate, other_rate = count / total, other_count / total

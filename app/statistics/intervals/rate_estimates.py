@@ -1,4 +1,6 @@
-"""A rate in every group with its uncertainty, in closed form or by resampling records, and comparisons with the reference rate."""
+"""A rate in every group with its uncertainty, in closed form or by resampling records, and comparisons
+with the reference rate.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import field, replace
@@ -27,8 +29,8 @@ CHUNK = 2**21
 class Share:
     """`count` of `total` records, including counterfactuals; `original` counts records without them.
 
-    Of weighted records, `weight` is that of the counted, `weight_total` of all, `effective` the size of the whole in records of equal
-    weight. `left_out` records have no outcome to compare.
+    Of weighted records, `weight` is that of the counted, `weight_total` of all, `effective` the size of
+    the whole in records of equal weight. `left_out` records have no outcome to compare.
     """
 
     count: int
@@ -93,9 +95,9 @@ class Pairs(NamedTuple):
 class ShareComparison:
     """Comparison of two shares, monitored first. `divides`: undefined at a reference rate of zero.
 
-    `of_rates` compares two rates, or draws of them; `interval` takes the counted and the whole of both, and the number of
-    standard errors; `paired` is for two rates of the same records, and takes those of `Pairs`. `slopes` are the derivatives of the
-    comparison (of a ratio's logarithm) by either rate.
+    `of_rates` compares two rates, or draws of them; `interval` takes the counted and the whole of both,
+    and the number of standard errors; `paired` is for two rates of the same records, and takes those of
+    `Pairs`. `slopes` are the derivatives of the comparison (of a ratio's logarithm) by either rate.
     """
 
     name: str
@@ -132,7 +134,9 @@ REVERSED_DIFFERENCE = ShareComparison(
     "reversed_difference",
     divides=False,
     of_rates=lambda monitored, reference: np.subtract(reference, monitored),
-    interval=lambda count, total, other_count, other_total, z: newcombe(other_count, other_total, count, total, z),
+    interval=lambda count, total, other_count, other_total, z: newcombe(
+        other_count, other_total, count, total, z
+    ),
     paired=lambda both, monitored, reference, neither: paired_difference(both, reference, monitored, neither),
     slopes=lambda *_: (-1.0, 1.0),
 )
@@ -141,7 +145,9 @@ REVERSED_DIFFERENCE = ShareComparison(
 
 @frozen
 class Words:
-    """Phrases: the counted thing, an empty group ({of} names it), a reference rate of zero, a group without counterfactual figure."""
+    """Phrases: the counted thing, an empty group ({of} names it), a reference rate of zero, a group
+    without counterfactual figure.
+    """
 
     noun: str
     empty: str
@@ -159,10 +165,12 @@ class ComparedShares:
 
 @frozen(eq=False)
 class Counted:
-    """Rate that counts each record once, independently. `count` and `total` [columns]: groups, perhaps ungrouped records last.
+    """Rate that counts each record once, independently. `count` and `total` [columns]: groups, perhaps
+    ungrouped records last.
 
-    `weighting` [columns, 4] of weighted records: weight of the counted, of all, and sums of the squared weights of both. The effective size
-    is Kish's (Σw)²/Σw², or that of the linearised variance, Σw²(y - p)²/(Σw)², where smaller, as where weights depend on the outcome.
+    `weighting` [columns, 4] of weighted records: weight of the counted, of all, and sums of the squared
+    weights of both. The effective size is Kish's (Σw)²/Σw², or that of the linearised variance, Σw²(y -
+    p)²/(Σw)², where smaller, as where weights depend on the outcome.
     """
 
     words: Words
@@ -184,14 +192,20 @@ class Counted:
         return sum(self.share(of).total for of in several)
 
     def counts(self, share: Share) -> dict[str, float]:
-        weights = {} if share.weight is None else {f"{self.words.noun}_weight": share.mass, "weight": share.mass_total}
+        weights = (
+            {}
+            if share.weight is None
+            else {f"{self.words.noun}_weight": share.mass, "weight": share.mass_total}
+        )
         return {self.words.noun: share.count, "n": share.total, **weights}
 
     def rate_interval(self, of: Sequence[int]) -> Interval:
         """Closed-form interval; the share must not be empty."""
         return proportion(*self.share(of).size)
 
-    def compare(self, comparison: ShareComparison, of: Sequence[int], against: Sequence[int]) -> ComparedShares:
+    def compare(
+        self, comparison: ShareComparison, of: Sequence[int], against: Sequence[int]
+    ) -> ComparedShares:
         """Closed-form interval of the comparison; neither share may be empty."""
         return ComparedShares(comparison.interval(*self.share(of).size, *self.share(against).size, Z))
 
@@ -200,13 +214,17 @@ class Counted:
         count = int(self.count[columns].sum())
         if self.weighting is None:
             return Share(count, total, total)
-        weight, total_weight, squares_counted, squares = (float(summed) for summed in self.weighting[columns].sum(axis=0))
+        weight, total_weight, squares_counted, squares = (
+            float(summed) for summed in self.weighting[columns].sum(axis=0)
+        )
         effective = total_weight * total_weight / squares if squares > 0 else 0.0
         if 0 < weight < total_weight:
             share = weight / total_weight
             scatter = squares_counted * (1 - share) ** 2 + max(squares - squares_counted, 0.0) * share**2
             # Squares of tiny weights vanish.
-            linearised = share * (1 - share) * total_weight * total_weight / scatter if scatter > 0 else effective
+            linearised = (
+                share * (1 - share) * total_weight * total_weight / scatter if scatter > 0 else effective
+            )
             effective = linearised if linearised < effective * (1 - ROUNDING) else effective
         return Share(count, total, total, weight, total_weight, effective)
 
@@ -215,8 +233,9 @@ class Counted:
 class Resampled:
     """Rate whose groups may count a record several times, through its counterfactuals.
 
-    `weights` [K] records of each kind; `count` and `total` [K, groups] what one record of a kind adds; `original` [groups] records without
-    counterfactuals; `drawn_count`, `drawn_total` [worlds, draws, groups] the resampled sums. The interval reaches over all worlds.
+    `weights` [K] records of each kind; `count` and `total` [K, groups] what one record of a kind adds;
+    `original` [groups] records without counterfactuals; `drawn_count`, `drawn_total` [worlds, draws,
+    groups] the resampled sums. The interval reaches over all worlds.
     """
 
     words: Words
@@ -229,7 +248,9 @@ class Resampled:
 
     def share(self, of: Sequence[int]) -> Share:
         columns = list(of)
-        count, total = (int((self.weights @ counted[:, columns]).sum()) for counted in (self.count, self.total))
+        count, total = (
+            int((self.weights @ counted[:, columns]).sum()) for counted in (self.count, self.total)
+        )
         return Share(count, total, int(self.original[columns].sum()))
 
     def pair(self, of: Sequence[int], against: Sequence[int]) -> tuple[Share, Share]:
@@ -248,10 +269,14 @@ class Resampled:
         """Percentile interval over the resamples."""
         return _span_worlds(self._rates(of), self.share(of).rate, highest=1.0)
 
-    def compare(self, comparison: ShareComparison, of: Sequence[int], against: Sequence[int]) -> ComparedShares:
+    def compare(
+        self, comparison: ShareComparison, of: Sequence[int], against: Sequence[int]
+    ) -> ComparedShares:
         """Percentile interval over the resamples."""
         drawn = comparison.of_rates(self._rates(of), self._rates(against))
-        return ComparedShares(_span_worlds(drawn, comparison.point(self.share(of), self.share(against)), highest=np.inf))
+        return ComparedShares(
+            _span_worlds(drawn, comparison.point(self.share(of), self.share(against)), highest=np.inf)
+        )
 
     def only(self, phrases: Words, of: Sequence[int]) -> "Resampled":
         """Same rate, in the same resamples, as if only some groups had been counted."""
@@ -261,7 +286,9 @@ class Resampled:
 
     def _rates(self, of: Sequence[int]) -> FloatArray:
         columns = list(of)
-        return divide(self.drawn_count[..., columns].sum(axis=-1), self.drawn_total[..., columns].sum(axis=-1))
+        return divide(
+            self.drawn_count[..., columns].sum(axis=-1), self.drawn_total[..., columns].sum(axis=-1)
+        )
 
 
 def resample(
@@ -269,26 +296,36 @@ def resample(
 ) -> tuple[FloatArray, FloatArray]:
     """Sums of `count` and `total` [worlds, draws, groups] in multinomial resamples of the kinds.
 
-    Each world weighs [K] kinds; every draw has as many records as the first. The same seed (not negative) gives the same draws.
+    Each world weighs [K] kinds; every draw has as many records as the first. The same seed (not negative)
+    gives the same draws.
     """
     generator = np.random.default_rng(seed)
     # Weights of unseen kinds in other worlds add no records.
     records, kinds = int(worlds[0].sum()), max(1, len(count))
-    drawn_count, drawn_total = (np.zeros((len(worlds), draws, counted.shape[1])) for counted in (count, total))
+    drawn_count, drawn_total = (
+        np.zeros((len(worlds), draws, counted.shape[1])) for counted in (count, total)
+    )
     if not records:
         return drawn_count, drawn_total
     for world, weights in enumerate(worlds):
         for start in range(0, draws, max(1, CHUNK // kinds)):
             rows = slice(start, min(draws, start + max(1, CHUNK // kinds)))
-            drawn = generator.multinomial(records, weights / weights.sum(), size=rows.stop - rows.start).astype(np.float64)
+            drawn = generator.multinomial(
+                records, weights / weights.sum(), size=rows.stop - rows.start
+            ).astype(np.float64)
             drawn_count[world, rows], drawn_total[world, rows] = drawn @ count, drawn @ total
     return drawn_count, drawn_total
 
 
 def _span_worlds(worlds: FloatArray, value: float, *, highest: float) -> Interval:
-    """Range of the value and the middle 95 % of the draws in every world [worlds, draws]; the whole range where every draw is NaN."""
+    """Range of the value and the middle 95 % of the draws in every world [worlds, draws]; the whole range
+    where every draw is NaN.
+    """
     low, high = take_middle(worlds.T, 0.025)
-    lower, upper = np.where(np.isnan(low), 0.0, low).min(initial=value), np.where(np.isnan(high), highest, high).max(initial=value)
+    lower, upper = (
+        np.where(np.isnan(low), 0.0, low).min(initial=value),
+        np.where(np.isnan(high), highest, high).max(initial=value),
+    )
     return Interval(float(lower), float(upper) if np.isfinite(upper) else None, RESAMPLING)
 
 

@@ -21,7 +21,8 @@ OPEN: Limits = (None, None)
 class Verdict(StrEnum):
     """The fairness verdict on a number.
 
-    `unwatched`: inside the only limit that is set, but beyond the mirror image of that limit, on the side that has none.
+    `unwatched`: inside the only limit that is set, but beyond the mirror image of that limit, on the side
+    that has none.
     """
 
     FAIR = "fair"
@@ -50,9 +51,9 @@ def verdict(
 ) -> Verdict | None:
     """Verdict under the limits, which themselves count as inside; None without a limit.
 
-    Outside it is `unfair` when the whole interval is, else `suspected`. Inside it is `fair` when the whole interval is, else `undecided`.
-    Instead of `fair` it is `unwatched` beyond `mirror`, the mirror images on the sides without a limit. `smallest_group` counts original
-    records of the smaller compared group.
+    Outside it is `unfair` when the whole interval is, else `suspected`. Inside it is `fair` when the whole
+    interval is, else `undecided`. Instead of `fair` it is `unwatched` beyond `mirror`, the mirror images
+    on the sides without a limit. `smallest_group` counts original records of the smaller compared group.
     """
     if lower_limit is None and upper_limit is None:
         return None
@@ -61,9 +62,14 @@ def verdict(
     if smallest_group is not None and smallest_group < MINIMUM_GROUP_SIZE:
         return Verdict.INSUFFICIENT_DATA
     limits = lower_limit, upper_limit
-    low, high = -math.inf if number.lower is None else number.lower, math.inf if number.upper is None else number.upper
+    low, high = (
+        -math.inf if number.lower is None else number.lower,
+        math.inf if number.upper is None else number.upper,
+    )
     if not is_inside(number.value, limits):
-        return Verdict.SUSPECTED if reaches(high, lower_limit) and keeps_to(low, upper_limit) else Verdict.UNFAIR
+        return (
+            Verdict.SUSPECTED if reaches(high, lower_limit) and keeps_to(low, upper_limit) else Verdict.UNFAIR
+        )
     if not (is_inside(low, limits) and is_inside(high, limits)):
         return Verdict.UNDECIDED
     return Verdict.FAIR if is_inside(number.value, mirror) else Verdict.UNWATCHED

@@ -26,9 +26,19 @@ from ..intervals.draws import (
 from ..intervals.intervals import Interval
 from ..intervals.verdicts import MINIMUM_GROUP_SIZE
 from ..tables.strata_counts import Strata
-from .figure_members import Member, build_result, build_value, explain_weightless, members, monitored, reference
+from .figure_members import (
+    Member,
+    build_result,
+    build_value,
+    explain_weightless,
+    members,
+    monitored,
+    reference,
+)
 
-NO_STRATA = "the records are not divided into strata; name the column whose values say which records are alike"
+NO_STRATA = (
+    "the records are not divided into strata; name the column whose values say which records are alike"
+)
 _ROUNDING = 1e-12
 FEW_GROUPS = "fewer than two groups have labelled records"
 FEW_WEIGHING = "fewer than two groups have labelled records that weigh anything"
@@ -41,7 +51,9 @@ _NAMES: Mapping[Over, tuple[str, ...]] = {
     "predictions": ("unfavourable", "favourable"),
     "changes": _CHANGES,
     "corrections": ("wrong_kept", "turned_right", "turned_wrong", "right_kept"),
-    "label_changes": tuple(f"{label}_label_{name}" for label in ("unfavourable", "favourable") for name in _CHANGES),
+    "label_changes": tuple(
+        f"{label}_label_{name}" for label in ("unfavourable", "favourable") for name in _CHANGES
+    ),
 }
 """Names of the cells in the details, in flattened order."""
 
@@ -65,20 +77,34 @@ def measure_cells(metric: Metric, how: OfSet | OfPair, evidence: TableEvidence) 
     for index, member in enumerate(subjects):
         rows = [index, -1] if is_compared else [index]
         records = cells.counts[rows]
-        reasons = (_explain_missing(how.needs, cells.weights[row], cells.counts[row], compared[row]) for row in rows)
+        reasons = (
+            _explain_missing(how.needs, cells.weights[row], cells.counts[row], compared[row]) for row in rows
+        )
         missing = next(filter(None, reasons), "")
-        number = _build_number(float(points[index]), intervals[index], int(records.sum()), missing, how.endless.format(of=member.of))
+        number = _build_number(
+            float(points[index]),
+            intervals[index],
+            int(records.sum()),
+            missing,
+            how.endless.format(of=member.of),
+        )
         details = (
             _trace_pair(metric, how.over, member, reference_member, records)
             if is_compared
-            else Details(formula=metric.formula, subject=member.subject, counts=_name_counts(how.over, records[0]))
+            else Details(
+                formula=metric.formula, subject=member.subject, counts=_name_counts(how.over, records[0])
+            )
         )
-        result = build_result(metric.key, member, number, int(sizes[rows].min()), details.changed(draws=cells.fewer_draws))
+        result = build_result(
+            metric.key, member, number, int(sizes[rows].min()), details.changed(draws=cells.fewer_draws)
+        )
         results.append(result if cautious is None else replace(result, cautious_of=int(cautious[rows].min())))
     return results
 
 
-def _compute(metric: Metric, how: OfSet | OfPair, point: FloatArray, drawn: FloatArray) -> tuple[FloatArray, list[Interval]]:
+def _compute(
+    metric: Metric, how: OfSet | OfPair, point: FloatArray, drawn: FloatArray
+) -> tuple[FloatArray, list[Interval]]:
     if isinstance(how, OfSet):
         points = how.function(point)[0]
         return points, build_intervals(points, how.function(drawn))
@@ -97,7 +123,9 @@ def _compute(metric: Metric, how: OfSet | OfPair, point: FloatArray, drawn: Floa
 
 
 def measure_across(metric: Metric, how: Across, evidence: TableEvidence) -> list[Measured]:
-    """Where some groups are below `MINIMUM_GROUP_SIZE` next to two larger ones, details also hold the figure of the larger ones."""
+    """Where some groups are below `MINIMUM_GROUP_SIZE` next to two larger ones, details also hold the
+    figure of the larger ones.
+    """
     if not evidence.groups:
         return []
     cells = evidence.cells[how.over]
@@ -146,14 +174,25 @@ def _interval_across(how: Across, point: float, cells: DrawnCells) -> Interval:
     if how.reach is None or interval.upper is None:
         return interval
     lower, upper = how.reach(cells.shapes)
-    return limits_around(point, min(interval.lower, lower), max(interval.upper, upper), method=interval.method)
+    return limits_around(
+        point, min(interval.lower, lower), max(interval.upper, upper), method=interval.method
+    )
 
 
 def measure_strata(metric: Metric, how: OverStrata, evidence: TableEvidence) -> list[Measured]:
-    subjects, reference_member, strata = monitored(evidence.groups), reference(evidence.groups), evidence.strata.get(how.over)
+    subjects, reference_member, strata = (
+        monitored(evidence.groups),
+        reference(evidence.groups),
+        evidence.strata.get(how.over),
+    )
     if not subjects:
         return []
-    cells, results = evidence.cells[how.over].together([*(member.columns for member in subjects), reference_member.columns]), []
+    cells, results = (
+        evidence.cells[how.over].together(
+            [*(member.columns for member in subjects), reference_member.columns]
+        ),
+        [],
+    )
     if strata is None or strata.reason:
         for index, member in enumerate(subjects):
             of_sides = cells.counts[[index, -1]]
@@ -166,15 +205,26 @@ def measure_strata(metric: Metric, how: OverStrata, evidence: TableEvidence) -> 
     with np.errstate(all="ignore"):
         points = how.function(of_each.weights, of_other.weights)
         # What rounding leaves of equality is equality.
-        points = np.where(np.isclose(points, metric.ideal or 0.0, rtol=0, atol=_ROUNDING), metric.ideal or 0.0, points)
+        points = np.where(
+            np.isclose(points, metric.ideal or 0.0, rtol=0, atol=_ROUNDING), metric.ideal or 0.0, points
+        )
         ends = how.limits(of_each, of_other)
-    names, groups = np.array(strata.labels)[strata.counts.any(axis=(1, 2))], sum(member.scope == "group" for member in subjects)
+    names, groups = (
+        np.array(strata.labels)[strata.counts.any(axis=(1, 2))],
+        sum(member.scope == "group" for member in subjects),
+    )
     for index, member in enumerate(subjects):
         pair = StrataOutcomes(
-            *(np.stack([of_member[index], of_reference[0]]) for of_member, of_reference in zip(of_each, of_other, strict=True))
+            *(
+                np.stack([of_member[index], of_reference[0]])
+                for of_member, of_reference in zip(of_each, of_other, strict=True)
+            )
         )
         records, rows = pair.counts.sum(axis=1), [index, -1]
-        n, smallest = int(records.sum()), int(certain_records(*(counts.sum(axis=(1, 2)) for counts in pair)).min())
+        n, smallest = (
+            int(records.sum()),
+            int(certain_records(*(counts.sum(axis=(1, 2)) for counts in pair)).min()),
+        )
         missing = _explain_missing_strata(pair, cells.weights[rows], member, reference_member)
         interval = limits_around(points[index], *(end[index] for end in ends), method=how.method)
         number = _build_number(float(points[index]), interval, n, missing, how.endless.format(of=member.of))
@@ -189,7 +239,9 @@ def measure_strata(metric: Metric, how: OverStrata, evidence: TableEvidence) -> 
 
 
 def _trace_homogeneity(pair: StrataOutcomes, names: NDArray[np.str_], groups: int) -> dict[str, Any]:
-    """Test that all strata have one odds ratio, for so many groups, and those furthest apart; empty where records do not suffice."""
+    """Test that all strata have one odds ratio, for so many groups, and those furthest apart; empty where
+    records do not suffice.
+    """
     of_monitored, of_reference = pair.weights * pair.density
     homogeneity = measure_homogeneity(of_monitored, of_reference)
     if homogeneity is None or not homogeneity.has_enough:
@@ -197,7 +249,8 @@ def _trace_homogeneity(pair: StrataOutcomes, names: NDArray[np.str_], groups: in
     odds = odds_ratio(of_monitored, of_reference)[homogeneity.strata]
     finite = np.flatnonzero(np.isfinite(odds))
     furthest = {
-        str(names[homogeneity.strata[at]]): float(odds[at]) for at in sorted(finite, key=odds.__getitem__)[:: max(1, len(finite) - 1)]
+        str(names[homogeneity.strata[at]]): float(odds[at])
+        for at in sorted(finite, key=odds.__getitem__)[:: max(1, len(finite) - 1)]
     }
     tested = {
         "breslow_day": homogeneity.statistic,
@@ -213,30 +266,50 @@ def _trace_homogeneity(pair: StrataOutcomes, names: NDArray[np.str_], groups: in
 def _stack_outcomes(strata: Strata, subjects: Sequence[Member]) -> StrataOutcomes:
     filled, weighting = strata.counts.any(axis=(1, 2)), strata.known
     filled_cells = (stored[filled] for stored in (strata.counts, weighting.weights, weighting.squares))
-    return StrataOutcomes(*(np.stack([stored[:, list(member.columns)].sum(axis=1) for member in subjects]) for stored in filled_cells))
+    return StrataOutcomes(
+        *(
+            np.stack([stored[:, list(member.columns)].sum(axis=1) for member in subjects])
+            for stored in filled_cells
+        )
+    )
 
 
-def _explain_missing_strata(outcomes: StrataOutcomes, everything: FloatArray, member: Member, reference_member: Member) -> str:
+def _explain_missing_strata(
+    outcomes: StrataOutcomes, everything: FloatArray, member: Member, reference_member: Member
+) -> str:
     """Empty if the pair has a disparity; `everything` [2, 2] includes records without a stratum."""
     counts, weights, _ = outcomes
-    sides = zip(weights.sum(axis=(1, 2)), counts.sum(axis=(1, 2)), everything, (member, reference_member), strict=True)
+    sides = zip(
+        weights.sum(axis=(1, 2)), counts.sum(axis=(1, 2)), everything, (member, reference_member), strict=True
+    )
     for weight, count, total, side in sides:
         if weight <= 0:
-            return explain_weightless(side, has_weight=bool(total.any())) if count else f"no record{side.of} has a stratum and an outcome"
+            return (
+                explain_weightless(side, has_weight=bool(total.any()))
+                if count
+                else f"no record{side.of} has a stratum and an outcome"
+            )
     names = ("an unfavourable", "a favourable")
     for weight, count, outcome in zip(weights.sum(axis=(0, 1)), counts.sum(axis=(0, 1)), names, strict=True):
         if weight <= 0:
             empty = f"no record of either group has {outcome} outcome"
             return f"the records of both groups with {outcome} outcome weigh nothing" if count else empty
     if not (weights.sum(axis=2) > 0).all(axis=0).any():
-        return f"no stratum holds records{member.of} and{reference_member.of}, so like is nowhere compared with like"
+        return (
+            f"no stratum holds records{member.of} and{reference_member.of}, so like is nowhere compared "
+            "with like"
+        )
     return ""
 
 
 def _explain_missing(needs: Sequence[Need], weights: FloatArray, counts: IntArray, member: Member) -> str:
     for need in needs:
         if need.of(weights) <= 0:
-            return explain_weightless(member, has_weight=bool(weights.any())) if need.of(counts) > 0 else need.empty.format(of=member.of)
+            return (
+                explain_weightless(member, has_weight=bool(weights.any()))
+                if need.of(counts) > 0
+                else need.empty.format(of=member.of)
+            )
     return ""
 
 
@@ -246,7 +319,9 @@ def _build_number(point: float, interval: Interval, n: int, missing: str, endles
     return build_value(point, interval, n)
 
 
-def _trace_pair(metric: Metric, over: Over, member: Member, reference_member: Member, records: IntArray) -> Details:
+def _trace_pair(
+    metric: Metric, over: Over, member: Member, reference_member: Member, records: IntArray
+) -> Details:
     return Details(
         formula=metric.formula,
         monitored=member.name,

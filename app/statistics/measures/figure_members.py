@@ -20,7 +20,9 @@ KEPT = 512
 
 
 class Member(NamedTuple):
-    """A set of columns. `label` is set in the scope `group`; `of` continues a sentence (" of Female"); `name` is short."""
+    """A set of columns. `label` is set in the scope `group`; `of` continues a sentence (" of Female");
+    `name` is short.
+    """
 
     scope: Scope
     label: str | None
@@ -39,20 +41,30 @@ def members(scopes: tuple[Scope, ...], groups: Groups) -> tuple[Member, ...]:
     """Each scope that is a set of columns, in order; without groups overall figures only."""
     everyone = tuple(range(len(groups)))
     several: dict[Scope, list[Member]] = {
-        "group": [Member("group", group.label, (position,), f" of {group.label}", group.label) for position, group in enumerate(groups)],
+        "group": [
+            Member("group", group.label, (position,), f" of {group.label}", group.label)
+            for position, group in enumerate(groups)
+        ],
         "pooled": [_pool("pooled", groups)],
         "reference": [_pool("reference", groups)],
         "attribute": [Member("attribute", None, everyone, "", "")],
         "overall": [Member("overall", None, (*everyone, len(groups)), "", "")],
     }
-    return tuple(member for scope in scopes if groups or scope in {"attribute", "overall"} for member in several.get(scope, ()))
+    return tuple(
+        member
+        for scope in scopes
+        if groups or scope in {"attribute", "overall"}
+        for member in several.get(scope, ())
+    )
 
 
 @lru_cache(KEPT)
 def monitored(groups: Groups) -> tuple[Member, ...]:
     """Each monitored value, and all pooled."""
     positions = set(of_role(groups, "monitored"))
-    return tuple(member for member in members(("group", "pooled"), groups) if positions.issuperset(member.columns))
+    return tuple(
+        member for member in members(("group", "pooled"), groups) if positions.issuperset(member.columns)
+    )
 
 
 @lru_cache(KEPT)
@@ -61,11 +73,14 @@ def reference(groups: Groups) -> Member:
 
 
 def omit_repeats(results: Sequence[Measured], groups: Groups) -> list[Measured]:
-    """Results without those whose counts are a group's: a role of one group, and a pair with its only reference.
+    """Results without those whose counts are a group's: a role of one group, and a pair with its only
+    reference.
 
     Everything is measured first: all results of a metric share random numbers.
     """
-    single = {role: groups[positions[0]].label for role in SIDES if len(positions := of_role(groups, role)) == 1}
+    single = {
+        role: groups[positions[0]].label for role in SIDES if len(positions := of_role(groups, role)) == 1
+    }
     repeated = {"pooled": single.get("monitored"), "reference": single.get("reference")}
     labels = {result.group for result in results if result.scope == "group"}
 
@@ -77,8 +92,17 @@ def omit_repeats(results: Sequence[Measured], groups: Groups) -> list[Measured]:
     return [result for result in results if not is_repeated(result)]
 
 
-def build_result(metric: str, member: Member, number: Value | Undefined, smallest_group: int, details: Details) -> Measured:
-    return Measured(metric=metric, scope=member.scope, group=member.label, number=number, smallest_group=smallest_group, details=details)
+def build_result(
+    metric: str, member: Member, number: Value | Undefined, smallest_group: int, details: Details
+) -> Measured:
+    return Measured(
+        metric=metric,
+        scope=member.scope,
+        group=member.label,
+        number=number,
+        smallest_group=smallest_group,
+        details=details,
+    )
 
 
 def build_value(point: float, interval: Interval, n: int) -> Value:
@@ -104,6 +128,8 @@ def with_caution(result: Measured) -> Measured:
 def _pool(scope: Literal["pooled", "reference"], groups: Groups) -> Member:
     role: Role = "reference" if scope == "reference" else "monitored"
     positions = of_role(groups, role)
-    listed = ", ".join(groups[position].label for position in positions[:NAMED]) + (", …" if len(positions) > NAMED else "")
+    listed = ", ".join(groups[position].label for position in positions[:NAMED]) + (
+        ", …" if len(positions) > NAMED else ""
+    )
     of = f" of the {role} group ({listed})" if positions else f" of the {role} group"
     return Member(scope, None, positions, of, listed or f"the {role} group")

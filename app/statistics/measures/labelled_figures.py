@@ -16,7 +16,9 @@ from .figure_members import members, reference
 from .measure_rates import significance
 
 FEWEST, LEAST_OF_OTHER, LEAST_OF_EVEN, CERTAIN = 10, 0.02, 0.8, 0.01
-"""Labels of a decision; its share of labels, against the other decision's, for any figure and for an even state; p value of uneven."""
+"""Labels of a decision; its share of labels, against the other decision's, for any figure and for an even
+state; p value of uneven.
+"""
 
 _RATES_OF_DECISION = {
     "favourable": {"positive_predictive", "false_discovery"},
@@ -74,7 +76,10 @@ class LabelCounts:
     @property
     def decided(self) -> list[DecidedLabels]:
         """Decisions that have records, the one with the smaller share of labels first."""
-        return sorted((side for side in (self.favourable, self.unfavourable) if side.records), key=lambda side: side.share)
+        return sorted(
+            (side for side in (self.favourable, self.unfavourable) if side.records),
+            key=lambda side: side.share,
+        )
 
     @property
     def lacking(self) -> list[str]:
@@ -98,7 +103,9 @@ class LabelCounts:
     @property
     def p_value(self) -> float:
         """That both decisions have the same share of labels; 1 where only one has records."""
-        shares = [Share(side.labelled, side.records, side.records) for side in (self.favourable, self.unfavourable)]
+        shares = [
+            Share(side.labelled, side.records, side.records) for side in (self.favourable, self.unfavourable)
+        ]
         is_open = all(share.total for share in shares) and 0 < self.labelled < self.records
         return significance(*shares, pairs=1).p_value if is_open else 1.0
 
@@ -111,13 +118,18 @@ class LabelCounts:
         if len(present) != 1:
             return False
         is_calibration = metric.key in {"calibration_gap", "calibration_error"}
-        return is_calibration or (isinstance(how, RateOf | ComparedRate) and how.rate in _RATES_OF_DECISION[present[0]])
+        return is_calibration or (
+            isinstance(how, RateOf | ComparedRate) and how.rate in _RATES_OF_DECISION[present[0]]
+        )
 
     def explain(self, metric: Metric) -> str:
         """Reason why the figure is not there."""
         if self.state is LabelState.NONE:
             return "no label"
-        decisions = " and ".join(f"{side.labelled:,} of {side.records:,} {side.decision}" for side in (self.favourable, self.unfavourable))
+        decisions = " and ".join(
+            f"{side.labelled:,} of {side.records:,} {side.decision}"
+            for side in (self.favourable, self.unfavourable)
+        )
         name = f"{metric.title[:1].lower()}{metric.title[1:]}"
         return f"labels exist for {decisions} predictions: no {name} can be known from labels of one decision"
 
@@ -128,11 +140,16 @@ class LabelCounts:
             return None
         larger = max(self.favourable, self.unfavourable, key=lambda side: side.labelled)
         of_these = "all of them" if larger.labelled == self.labelled else f"{larger.labelled:,} of them"
-        return f"Labels of some: {self.labelled:,} of {self.records:,} records have a label, {of_these} {larger.decision}."
+        return (
+            f"Labels of some: {self.labelled:,} of {self.records:,} records have a label, {of_these} "
+            f"{larger.decision}."
+        )
 
     def to_json(self) -> dict[str, int]:
         decided = (self.favourable, self.unfavourable)
-        counts = {side.decision: side.records for side in decided} | {f"labelled_{side.decision}": side.labelled for side in decided}
+        counts = {side.decision: side.records for side in decided} | {
+            f"labelled_{side.decision}": side.labelled for side in decided
+        }
         return {"records": self.records, **counts}
 
 
@@ -143,7 +160,13 @@ def describe_mark(labels: Mapping[str, Any]) -> tuple[str, str]:
     if labels.get("state") == LabelState.ONE_DECISION:
         larger = max(counted, key=counted.__getitem__)
         smaller = sum(counted.values()) - counted[larger]
-        count = "all" if not smaller else f"{counted[larger]:,}" if sum(counted.values()) == labels["labelled"] else "most"
+        count = (
+            "all"
+            if not smaller
+            else f"{counted[larger]:,}"
+            if sum(counted.values()) == labels["labelled"]
+            else "most"
+        )
         return f"{mark}, {count} of them {'approved' if larger == 'favourable' else 'refused'}", ""
     if labels.get("state") != LabelState.UNEVEN:
         return mark, ""
@@ -154,7 +177,9 @@ def describe_mark(labels: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def judge_labels(results: Iterable[Measured], table: FeedbackCells) -> list[Measured]:
-    """Figures of labels, marked as "of the labelled", or a reason in place of a number that labels of one decision cannot give."""
+    """Figures of labels, marked as "of the labelled", or a reason in place of a number that labels of one
+    decision cannot give.
+    """
     return [_judge(result, table) for result in results]
 
 
@@ -173,8 +198,14 @@ def _judge(result: Measured, table: FeedbackCells) -> Measured:
     forbidding = next((side for side in counted if not side.allows(metric)), None)
     if forbidding is None:
         return replace(result, details=details)
-    number = Undefined(forbidding.explain(metric), result.number.n) if isinstance(result.number, Value) else result.number
-    return replace(result, number=number, for_choice=None, details=details.changed(p_value=None, chosen_p_value=None))
+    number = (
+        Undefined(forbidding.explain(metric), result.number.n)
+        if isinstance(result.number, Value)
+        else result.number
+    )
+    return replace(
+        result, number=number, for_choice=None, details=details.changed(p_value=None, chosen_p_value=None)
+    )
 
 
 def _find_sides(result: Measured, groups: Groups) -> list[Sequence[int]]:
@@ -183,7 +214,13 @@ def _find_sides(result: Measured, groups: Groups) -> list[Sequence[int]]:
     if result.scope == "worst_pair":
         names = (result.details.monitored, result.details.reference)
         return [(position,) for position, group in enumerate(groups) if group.label in names]
-    columns = next(member.columns for member in members((result.scope,), groups) if member.label == result.group)
+    columns = next(
+        member.columns for member in members((result.scope,), groups) if member.label == result.group
+    )
     if result.scope == "attribute":
         return [(column,) for column in columns]
-    return [columns, reference(groups).columns] if "reference" not in metric.scopes and result.scope in {"group", "pooled"} else [columns]
+    return (
+        [columns, reference(groups).columns]
+        if "reference" not in metric.scopes and result.scope in {"group", "pooled"}
+        else [columns]
+    )

@@ -1,4 +1,6 @@
-"""Measures one attribute on one data set, of one outcome a record or of labels: every wanted row of the catalogue, in each scope."""
+"""Measures one attribute on one data set, of one outcome a record or of labels: every wanted row of the
+catalogue, in each scope.
+"""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -34,11 +36,16 @@ def measure_all(
 ) -> list[Measured]:
     """Wanted metrics of the data set, in catalogue order; None: all that the table supports.
 
-    With `scopes`, others are left out as far as they cost time. A metric asked for by name without strata or scores gives its reason.
+    With `scopes`, others are left out as far as they cost time. A metric asked for by name without strata
+    or scores gives its reason.
     """
     chosen = [metric for metric in _narrow_metrics(data, scopes) if picked is None or metric.key in picked]
     formulas = {metric.key: metric.formula for metric in chosen if isinstance(metric.measure, FromScores)}
-    of_scores = measure_scores(evidence.scores, evidence.groups, formulas) if formulas and evidence.scores is not None else []
+    of_scores = (
+        measure_scores(evidence.scores, evidence.groups, formulas)
+        if formulas and evidence.scores is not None
+        else []
+    )
     results: list[Measured] = []
     for metric in chosen:
         match how := metric.measure:
@@ -68,7 +75,9 @@ def _narrow_metrics(data: Data, scopes: frozenset[str] | None) -> tuple[Metric, 
     # The value furthest out is marked among the groups.
     always = {"group", "worst"}
     return tuple(
-        replace(row, scopes=tuple(scope for scope in row_scopes if scopes is None or scope in always | scopes))
+        replace(
+            row, scopes=tuple(scope for scope in row_scopes if scopes is None or scope in always | scopes)
+        )
         for row, row_scopes in row_scopes
     )
 
@@ -91,8 +100,9 @@ def measure_payload(
 ) -> list[Measured]:
     """Favourable rates of an attribute's or intersection's groups, and their comparisons.
 
-    `metrics` picks by key (None: all that the table supports). The worst value is chosen by `limits` (default: the catalogue's). The same
-    `seed` (not negative) gives the same intervals. `scopes` are those that the caller reads (None: all).
+    `metrics` picks by key (None: all that the table supports). The worst value is chosen by `limits`
+    (default: the catalogue's). The same `seed` (not negative) gives the same intervals. `scopes` are those
+    that the caller reads (None: all).
     """
     evidence = _build_evidence(table, "predictions", "favourable", FAVOURABLE, limits, seed=seed, draws=draws)
     return measure_all("payload", replace(evidence, scores=_choose_scores(table, metrics)), metrics, scopes)
@@ -112,14 +122,22 @@ def measure_training(
     limits: AllLimits = NO_LIMITS,
 ) -> list[Measured]:
     """Compares the labels of groups before any model; `table` counts labels."""
-    return measure_all("training", _build_evidence(table, "labels", "base", BASE, limits, seed=seed, draws=draws), metrics)
+    return measure_all(
+        "training", _build_evidence(table, "labels", "base", BASE, limits, seed=seed, draws=draws), metrics
+    )
 
 
-def _build_evidence(table: GroupCounts, over: Over, rate: str, words: Words, limits: AllLimits, *, seed: int, draws: int) -> TableEvidence:
+def _build_evidence(
+    table: GroupCounts, over: Over, rate: str, words: Words, limits: AllLimits, *, seed: int, draws: int
+) -> TableEvidence:
     counts, weighting = table.counts, table.counts_weighting
     return TableEvidence(
         groups=table.groups,
-        estimates={rate: build_counted(words, counts, weighting, lambda cells: cells[:, 1], lambda cells: cells.sum(axis=1))},
+        estimates={
+            rate: build_counted(
+                words, counts, weighting, lambda cells: cells[:, 1], lambda cells: cells.sum(axis=1)
+            )
+        },
         cells={over: build_cells(counts, weighting, seed=seed, draws=draws, tag=1)},
         strata={} if table.strata is None else {over: table.strata},
         unclassified=table.unclassified,
@@ -137,15 +155,19 @@ def measure_feedback(
 ) -> list[Measured]:
     """Every metric of labels and predictions, overall and per group; of predictions alone `measure_payload`.
 
-    Arguments are as in `measure_payload`. Overall includes ungrouped records: it is the same for every attribute.
+    Arguments are as in `measure_payload`. Overall includes ungrouped records: it is the same for every
+    attribute.
     """
     counts, weighting, strata = table.confusion, table.confusion_weighting, table.strata
     everything = PARTS["records"]
     estimates: dict[str, Estimate] = {
-        name: build_counted(rate.words, counts, weighting, PARTS[rate.counted].of, PARTS[rate.of_part].of) for name, rate in RATES.items()
+        name: build_counted(rate.words, counts, weighting, PARTS[rate.counted].of, PARTS[rate.of_part].of)
+        for name, rate in RATES.items()
     }
     for name, counted_part in PARTS.items():
-        estimates[f"part:{name}"] = build_counted(Words(name, everything.empty), counts, weighting, counted_part.of, everything.of)
+        estimates[f"part:{name}"] = build_counted(
+            Words(name, everything.empty), counts, weighting, counted_part.of, everything.of
+        )
     # Labels in neither list are in no rate: one spelled differently would count as a mistake.
     estimates["correct"] = build_counted(
         CORRECT,

@@ -13,7 +13,15 @@ from ..intervals.draws import Estimate, TableEvidence
 from ..intervals.intervals import Interval, proportion
 from ..intervals.rate_estimates import Counted, Share
 from ..intervals.verdicts import MINIMUM_GROUP_SIZE
-from .figure_members import Member, build_result, build_value, explain_weightless, members, monitored, reference
+from .figure_members import (
+    Member,
+    build_result,
+    build_value,
+    explain_weightless,
+    members,
+    monitored,
+    reference,
+)
 
 SMALLEST_EXPECTED = 5
 """Min expected records in a cell for the normal approximation (Cochran 1954)."""
@@ -22,7 +30,9 @@ _SELECTION_RATES = frozenset({"favourable", "favourable_before", "favourable_aft
 
 
 def measure_rate(metric: Metric, how: RateOf, evidence: TableEvidence) -> list[Measured]:
-    return [_measure_rate(metric, how, evidence, member) for member in members(metric.scopes, evidence.groups)]
+    return [
+        _measure_rate(metric, how, evidence, member) for member in members(metric.scopes, evidence.groups)
+    ]
 
 
 def _measure_rate(metric: Metric, how: RateOf, evidence: TableEvidence, member: Member) -> Measured:
@@ -32,7 +42,9 @@ def _measure_rate(metric: Metric, how: RateOf, evidence: TableEvidence, member: 
     if share.is_empty:
         number = Undefined(_explain_empty(evidence, estimate, _Side(member, share)), share.original)
     else:
-        number = build_value(share.rate, estimate.rate_interval(member.columns), estimate.records(member.columns))
+        number = build_value(
+            share.rate, estimate.rate_interval(member.columns), estimate.records(member.columns)
+        )
     counts = estimate.counts(share)
     for part_name in how.parts:
         counts |= evidence.estimates[part_name].counts(evidence.estimates[part_name].share(member.columns))
@@ -59,7 +71,11 @@ def measure_counts(metric: Metric, how: CountOf, evidence: TableEvidence) -> lis
             else:
                 interval = _interval_of_count(share, everybody, float(squares[list(member.columns)].sum()))
             number = build_value(share.mass, interval, everybody.total)
-        details = Details(formula=metric.formula, subject=member.subject, counts={**estimate.counts(share), "n": everybody.total})
+        details = Details(
+            formula=metric.formula,
+            subject=member.subject,
+            counts={**estimate.counts(share), "n": everybody.total},
+        )
         # A count is not more certain for being small: its interval rests on all records.
         results.append(build_result(metric.key, member, number, everybody.total, details))
     return results
@@ -68,7 +84,8 @@ def measure_counts(metric: Metric, how: CountOf, evidence: TableEvidence) -> lis
 def _interval_of_count(share: Share, everybody: Share, squares: float) -> Interval:
     """Interval of the weight of some records; `squares` is the sum of their squared weights.
 
-    In units of their mean weight, weighted by itself, they are a number of equal records with the weight's variance.
+    In units of their mean weight, weighted by itself, they are a number of equal records with the weight's
+    variance.
     """
     unit = squares / share.mass if share.mass > 0 else everybody.mass_total / everybody.total
     effective, total = share.mass / unit, everybody.total
@@ -84,13 +101,21 @@ class _Side:
 
 def measure_comparison(metric: Metric, how: ComparedRate, evidence: TableEvidence) -> list[Measured]:
     reference_member = reference(evidence.groups)
-    pairs = [_measure_pair(metric, how, evidence, member, reference_member) for member in monitored(evidence.groups)]
+    pairs = [
+        _measure_pair(metric, how, evidence, member, reference_member)
+        for member in monitored(evidence.groups)
+    ]
     return [*pairs, *_measure_worst_pair(metric, how, evidence)]
 
 
-def _measure_pair(metric: Metric, how: ComparedRate, evidence: TableEvidence, member: Member, reference_member: Member) -> Measured:
+def _measure_pair(
+    metric: Metric, how: ComparedRate, evidence: TableEvidence, member: Member, reference_member: Member
+) -> Measured:
     estimate, of, against = evidence.estimates[how.rate], member.columns, reference_member.columns
-    sides = [_Side(compared, share) for compared, share in zip((member, reference_member), estimate.pair(of, against), strict=True)]
+    sides = [
+        _Side(compared, share)
+        for compared, share in zip((member, reference_member), estimate.pair(of, against), strict=True)
+    ]
     share, other_share = (side.share for side in sides)
     empty = next((side for side in sides if side.share.is_empty), None)
     number: Value | Undefined
@@ -98,19 +123,24 @@ def _measure_pair(metric: Metric, how: ComparedRate, evidence: TableEvidence, me
     if empty is not None:
         number = Undefined(_explain_empty(evidence, estimate, empty), estimate.records(of, against))
     elif how.by.divides and other_share.mass == 0:
-        number = Undefined(estimate.words.zero_reference.format(n=other_share.total), estimate.records(of, against))
+        number = Undefined(
+            estimate.words.zero_reference.format(n=other_share.total), estimate.records(of, against)
+        )
     else:
         comparison = estimate.compare(how.by, of, against)
-        number = build_value(how.by.point(share, other_share), comparison.interval, estimate.records(of, against))
+        number = build_value(
+            how.by.point(share, other_share), comparison.interval, estimate.records(of, against)
+        )
         details = details.changed(counts={} if comparison.pairs is None else comparison.pairs.to_counts())
     return build_result(metric.key, member, number, min(share.certain, other_share.certain), details)
 
 
 def _measure_worst_pair(metric: Metric, how: ComparedRate, evidence: TableEvidence) -> list[Measured]:
-    """Compares the two groups furthest apart, whatever their roles: the worse one (higher in errors, else lower) counts as monitored.
+    """Compares the two groups furthest apart, whatever their roles: the worse one (higher in errors, else
+    lower) counts as monitored.
 
-    None without two groups of records; those below `MINIMUM_GROUP_SIZE` are left out while there are two others. Interval and p-value are
-    those of all pairs together (Bonferroni).
+    None without two groups of records; those below `MINIMUM_GROUP_SIZE` are left out while there are two
+    others. Interval and p-value are those of all pairs together (Bonferroni).
     """
     estimate, groups = evidence.estimates[how.rate], evidence.groups
     if "worst_pair" not in metric.scopes or not groups:
@@ -131,12 +161,31 @@ def _measure_worst_pair(metric: Metric, how: ComparedRate, evidence: TableEviden
         # 5 % for all pairs together, half of each pair's part at either end.
         interval = how.by.interval(*worst.share.size, *best.share.size, float(ndtri(1 - 0.025 / pairs)))
         number = build_value(how.by.point(worst.share, best.share), interval, n)
-    details = _trace_pair(metric, how, estimate, worst, best, pairs=pairs).changed(chosen_from=len(candidates))
+    details = _trace_pair(metric, how, estimate, worst, best, pairs=pairs).changed(
+        chosen_from=len(candidates)
+    )
     smallest = min(worst.share.certain, best.share.certain)
-    return [Measured(metric=metric.key, scope="worst_pair", group=None, number=number, smallest_group=smallest, details=details)]
+    return [
+        Measured(
+            metric=metric.key,
+            scope="worst_pair",
+            group=None,
+            number=number,
+            smallest_group=smallest,
+            details=details,
+        )
+    ]
 
 
-def _trace_pair(metric: Metric, how: ComparedRate, estimate: Estimate, side: _Side, reference_side: _Side, *, pairs: int = 1) -> Details:
+def _trace_pair(
+    metric: Metric,
+    how: ComparedRate,
+    estimate: Estimate,
+    side: _Side,
+    reference_side: _Side,
+    *,
+    pairs: int = 1,
+) -> Details:
     """Selection rates have significance, corrected for the number of pairs."""
     details = Details(
         formula=metric.formula,
@@ -162,7 +211,9 @@ def _explain_empty(evidence: TableEvidence, estimate: Estimate, side: _Side) -> 
         is_empty = unclassified is not None and not unclassified[list(member.columns)].any()
         return f"there is no record{member.of}" if is_empty else estimate.words.empty.format(of=member.of)
     records = evidence.estimates.get("part:records")
-    return explain_weightless(member, has_weight=records is not None and not records.share(member.columns).is_empty)
+    return explain_weightless(
+        member, has_weight=records is not None and not records.share(member.columns).is_empty
+    )
 
 
 @frozen
@@ -175,9 +226,10 @@ class Significance:
 def significance(monitored: Share, reference: Share, *, pairs: int) -> Significance:
     """Tests whether two favourable rates differ, and counts the shortfall.
 
-    Fisher's exact test where an expected count is below 5, else the two-proportion z test with the pooled rate; Bonferroni for the worst of
-    `pairs`. The shortfall is how many further monitored records would be favourable at the reference rate, negative if there are more; in
-    records, whatever their weight. Neither share may be empty.
+    Fisher's exact test where an expected count is below 5, else the two-proportion z test with the pooled
+    rate; Bonferroni for the worst of `pairs`. The shortfall is how many further monitored records would be
+    favourable at the reference rate, negative if there are more; in records, whatever their weight.
+    Neither share may be empty.
     """
     shortfall = (reference.rate - monitored.rate) * monitored.total
     (count, total), (other_count, other_total) = monitored.size, reference.size
@@ -187,7 +239,10 @@ def significance(monitored: Share, reference: Share, *, pairs: int) -> Significa
         from scipy.stats import fisher_exact  # noqa: PLC0415 - scipy.stats takes a second to import, and few groups are so small
 
         # The exact test takes whole records; effective numbers are fractions.
-        table = [[round(count), round(total) - round(count)], [round(other_count), round(other_total) - round(other_count)]]
+        table = [
+            [round(count), round(total) - round(count)],
+            [round(other_count), round(other_total) - round(other_count)],
+        ]
         return Significance(min(1.0, pairs * float(fisher_exact(table).pvalue)), "fisher", shortfall)
     error = math.sqrt(pooled * (1 - pooled) * (1 / total + 1 / other_total))
     z = (count / total - other_count / other_total) / error

@@ -28,7 +28,10 @@ def measure_scores(table: ScoreTable, groups: Groups, formulas: Mapping[str, str
         KeyError: a metric is not one of scores.
     """
     subjects = members(("overall", "group", "pooled", "reference"), groups)
-    sums, everybody = table.sums.together([member.columns for member in subjects]), table.sums.together([range(len(table.unscored))])
+    sums, everybody = (
+        table.sums.together([member.columns for member in subjects]),
+        table.sums.together([range(len(table.unscored))]),
+    )
     results: list[Measured] = []
     with np.errstate(all="ignore"):
         for key, formula in formulas.items():
@@ -40,7 +43,9 @@ def measure_scores(table: ScoreTable, groups: Groups, formulas: Mapping[str, str
     return [with_caution(result) for result in results]
 
 
-def _measure_sets(key: str, table: ScoreTable, formula: str, figures: Figures, subjects: Sequence[Member]) -> list[Measured]:
+def _measure_sets(
+    key: str, table: ScoreTable, formula: str, figures: Figures, subjects: Sequence[Member]
+) -> list[Measured]:
     results = []
     for index, member in enumerate(subjects):
         traced = _trace(figures.details, index)
@@ -54,7 +59,9 @@ def _measure_sets(key: str, table: ScoreTable, formula: str, figures: Figures, s
     return results
 
 
-def _measure_gap(key: str, table: ScoreTable, everybody: ScoreSums, groups: Groups, formula: str) -> list[Measured]:
+def _measure_gap(
+    key: str, table: ScoreTable, everybody: ScoreSums, groups: Groups, formula: str
+) -> list[Measured]:
     subjects, reference_member = monitored(groups), reference(groups)
     if not subjects:
         return []
@@ -67,7 +74,10 @@ def _measure_gap(key: str, table: ScoreTable, everybody: ScoreSums, groups: Grou
         sides = (member, gaps.missing[index]), (reference_member, gaps.missing[-1])
         missing = next((text.format(of=side.of) for side, text in sides if text), "")
         lacking = missing or gaps.lacking.format(reference=reference_member.name, **gaps.details)
-        n, unscored = int(sums.counts[[index, -1]].sum()), int(table.unscored[[*member.columns, *reference_member.columns]].sum())
+        n, unscored = (
+            int(sums.counts[[index, -1]].sum()),
+            int(table.unscored[[*member.columns, *reference_member.columns]].sum()),
+        )
         details = Details(
             formula=formula,
             monitored=member.name,
@@ -87,7 +97,9 @@ def _trace(columns: Mapping[str, NDArray[Any]], row: int) -> dict[str, float | N
     return {name: value if np.isfinite(value) else None for name, value in values.items()}
 
 
-def _build_number(point: float, limits: IntervalEnds, index: int, method: str, n: int, lacking: str) -> Value | Undefined:
+def _build_number(
+    point: float, limits: IntervalEnds, index: int, method: str, n: int, lacking: str
+) -> Value | Undefined:
     if not np.isfinite(point):
         return Undefined(lacking, n)
     upper = float(limits.upper[index])

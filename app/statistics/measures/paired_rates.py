@@ -1,8 +1,9 @@
 """Favourable rates that count every record once on each side: as logged, and as its counterfactuals.
 
-A record's figure towards a set of groups is its own outcome if its value is one of theirs; else the mean of its counterfactual outcomes,
-weighted by how many records have each value. Both rates are of the same records, and equal for a model that does not use the attribute.
-Source: spec of the fairness check, section 4.
+A record's figure towards a set of groups is its own outcome if its value is one of theirs; else the mean
+of its counterfactual outcomes, weighted by how many records have each value. Both rates are of the same
+records, and equal for a model that does not use the attribute. Source: spec of the fairness check, section
+4.
 """
 
 from collections.abc import Sequence
@@ -23,7 +24,8 @@ from ..tables.record_kinds import BalancedCells
 class _Figures(NamedTuple):
     """Figures of kinds of records [K] towards a set of groups; NaN where no counterfactual was classified.
 
-    `influence` [K] adds the record's effect on others' figures through the weight of its value, for a variance only.
+    `influence` [K] adds the record's effect on others' figures through the weight of its value, for a
+    variance only.
     """
 
     figures: FloatArray
@@ -35,8 +37,8 @@ class _Figures(NamedTuple):
 class Paired:
     """Favourable rate as if every record had one of the groups' values.
 
-    `share(of)` uses the records of these groups and of the other role; `pair(of, against)` those of both sets. A record without classified
-    counterfactual is in neither rate.
+    `share(of)` uses the records of these groups and of the other role; `pair(of, against)` those of both
+    sets. A record without classified counterfactual is in neither rate.
     """
 
     words: Words
@@ -48,7 +50,9 @@ class Paired:
 
     @cached_property
     def _sizes(self) -> FloatArray:
-        return np.bincount(self.table.group, self._masses, minlength=len(self.table.groups)).astype(np.float64)
+        return np.bincount(self.table.group, self._masses, minlength=len(self.table.groups)).astype(
+            np.float64
+        )
 
     def share(self, of: Sequence[int]) -> Share:
         """Rate of these groups, over their records and those of the other role."""
@@ -72,44 +76,73 @@ class Paired:
         counts = {self.words.noun: share.mass, "n": share.total, "own_n": share.original}
         if self.table.weight is None:
             return counts
-        return counts | {self.words.noun: share.count, f"{self.words.noun}_weight": share.mass, "weight": share.mass_total}
+        return counts | {
+            self.words.noun: share.count,
+            f"{self.words.noun}_weight": share.mass,
+            "weight": share.mass_total,
+        }
 
     def rate_interval(self, of: Sequence[int]) -> Interval:
         """Wilson's interval for as many whole records as have the variance of the figures."""
         towards = self._find_figures(of, self._other_role(of))
         has_figure = ~np.isnan(towards.figures)
-        weights, figures, influence = self._masses[has_figure], towards.figures[has_figure], towards.influence[has_figure]
+        weights, figures, influence = (
+            self._masses[has_figure],
+            towards.figures[has_figure],
+            towards.influence[has_figure],
+        )
         total = self._effective(has_figure)
         mean = np.array([float(weights @ figures) / weights.sum()])
         variance = np.array([self._variance(has_figure, influence)])
         if self.table.weight is not None and 0 < mean[0] < 1:
-            # With equal weights a larger variance comes from effects of records on others: no reason to count fewer.
-            equal = float(weights @ (influence - float(weights @ influence) / weights.sum()) ** 2) / float(weights.sum())
+            # With equal weights a larger variance comes from effects of records on others: no reason to count
+            # fewer.
+            equal = float(weights @ (influence - float(weights @ influence) / weights.sum()) ** 2) / float(
+                weights.sum()
+            )
             total /= max(1.0, float(variance[0]) / max(mean[0] * (1 - mean[0]), equal))
-        low, high = likened_limits(mean, variance, np.array([float(total)]), np.array([max(float(total) - 1, 1.0)]))
+        low, high = likened_limits(
+            mean, variance, np.array([float(total)]), np.array([max(float(total) - 1, 1.0)])
+        )
         return Interval(float(low[0]), float(high[0]), "wilson_effective")
 
-    def compare(self, comparison: ShareComparison, of: Sequence[int], against: Sequence[int]) -> ComparedShares:
-        """Interval of two rates of the same records, for as many whole records as have the variance of the figures.
+    def compare(
+        self, comparison: ShareComparison, of: Sequence[int], against: Sequence[int]
+    ) -> ComparedShares:
+        """Interval of two rates of the same records, for as many whole records as have the variance of the
+        figures.
 
-        Figures between 0 and 1 are replaced by pairs of 0 and 1 that agree as far as they can. These vary more, by at most the number of
-        counterfactuals of a record, so the number of pairs is multiplied by that factor. Estimating the weights of a side's several values
-        adds uncertainty, the more the further apart their rates are.
+        Figures between 0 and 1 are replaced by pairs of 0 and 1 that agree as far as they can. These vary
+        more, by at most the number of counterfactuals of a record, so the number of pairs is multiplied by
+        that factor. Estimating the weights of a side's several values adds uncertainty, the more the
+        further apart their rates are.
         """
         first, second = self._both_figures(of, against)
         has_figures = ~np.isnan(first.figures)
-        weights, a, b = self._masses[has_figures].astype(np.float64), first.figures[has_figures], second.figures[has_figures]
+        weights, a, b = (
+            self._masses[has_figures].astype(np.float64),
+            first.figures[has_figures],
+            second.figures[has_figures],
+        )
         total = self._effective(has_figures)
         if self.table.weight is not None:
             weights *= total / weights.sum()
         cells = [
-            float(weights @ agreement) for agreement in (np.minimum(a, b), np.maximum(a - b, 0), np.maximum(b - a, 0), 1 - np.maximum(a, b))
+            float(weights @ agreement)
+            for agreement in (
+                np.minimum(a, b),
+                np.maximum(a - b, 0),
+                np.maximum(b - a, 0),
+                1 - np.maximum(a, b),
+            )
         ]
         up, down = comparison.slopes(float(weights @ a) / total, float(weights @ b) / total)
         unpaired_variance = (cells[0] * (up + down) ** 2 + cells[1] * up**2 + cells[2] * down**2) / total
         unpaired_variance -= (up * float(weights @ a) / total + down * float(weights @ b) / total) ** 2
         scatter = (
-            self._variance(has_figures, up * first.influence[has_figures] + down * second.influence[has_figures])
+            self._variance(
+                has_figures, up * first.influence[has_figures] + down * second.influence[has_figures]
+            )
             * total
             / max(total - 1, 1)
         )
@@ -118,8 +151,15 @@ class Paired:
             most_copies = 1.0
             for source, into in ((of, against), (against, of)):
                 copies = self.table.copies_classified[:, list(into)].sum(axis=1)
-                most_copies = max(most_copies, float(copies[has_figures & np.isin(self.table.group, list(source))].max(initial=1)))
-            factor = most_copies if scatter * most_copies < unpaired_variance else max(1 / total, unpaired_variance / scatter)
+                most_copies = max(
+                    most_copies,
+                    float(copies[has_figures & np.isin(self.table.group, list(source))].max(initial=1)),
+                )
+            factor = (
+                most_copies
+                if scatter * most_copies < unpaired_variance
+                else max(1 / total, unpaired_variance / scatter)
+            )
         pairs = Pairs(*(float(factor * cell) for cell in cells))
         return ComparedShares(comparison.paired(*pairs), pairs)
 
@@ -156,7 +196,9 @@ class Paired:
         is_own, crossing = np.isin(table.group, columns), np.isin(table.group, list(opposite))
         classified = table.copies_classified[:, columns]
         crossed = ((classified > 0) & crossing[:, None]).astype(np.float64)
-        shares = np.divide(table.copies_favourable[:, columns], classified, out=np.zeros(crossed.shape), where=crossed > 0)
+        shares = np.divide(
+            table.copies_favourable[:, columns], classified, out=np.zeros(crossed.shape), where=crossed > 0
+        )
         sizes = self._sizes[columns]
         # By the same product: if all outcomes are alike, the quotient is exactly 0 or 1.
         weighed, total_size = shares @ sizes, crossed @ sizes
@@ -167,7 +209,9 @@ class Paired:
         return _Figures(figures, figures + np.where(is_own, self._pull(shares, crossed, columns), 0.0))
 
     def _pull(self, shares: FloatArray, crossed: FloatArray, columns: list[int]) -> FloatArray:
-        """Effect [K] of a record with one of the values on the other records' figures, through the weight of its value."""
+        """Effect [K] of a record with one of the values on the other records' figures, through the weight
+        of its value.
+        """
         copies, sizes = self._masses[:, None] * crossed, self._sizes[columns]
         of_value = divide_or((copies * shares).sum(axis=0), copies.sum(axis=0), 0.0)
         if sizes.sum() <= 0:

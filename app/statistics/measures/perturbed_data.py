@@ -1,8 +1,10 @@
 """Payload and perturbed data, before and after mitigation.
 
-As OpenScale measures them, every original record and every counterfactual is a row, and rates are resampled by record. Groups with several
-values on the other side, or several draws, hold more counterfactuals of some records; balanced figures count every record once on each
-side. Figures before and after mitigation are of the same records, so a change is drawn from those that changed and those that did not.
+As OpenScale measures them, every original record and every counterfactual is a row, and rates are
+resampled by record. Groups with several values on the other side, or several draws, hold more
+counterfactuals of some records; balanced figures count every record once on each side. Figures before and
+after mitigation are of the same records, so a change is drawn from those that changed and those that did
+not.
 """
 
 from collections.abc import Collection, Iterator
@@ -24,9 +26,11 @@ from .paired_rates import Paired
 from .worst_group import NO_LIMITS, AllLimits
 
 UNSEEN = 1.0
-"""Weight of a kind not seen in a group in a second resampling, which may only widen the first: the rule of three.
+"""Weight of a kind not seen in a group in a second resampling, which may only widen the first: the rule of
+three.
 
-Without it a window without flips would give no width; with it alone, small windows would lean towards unseen kinds.
+Without it a window without flips would give no width; with it alone, small windows would lean towards
+unseen kinds.
 """
 
 UNEQUALLY_SAMPLED = "the records were sampled at different rates, for which this figure cannot allow"
@@ -34,13 +38,15 @@ UNEQUALLY_SAMPLED = "the records were sampled at different rates, for which this
 
 EVERY_COPY = replace(
     FAVOURABLE,
-    zero_reference="perfect equality is zero: none of {n} reference records, original and synthesised, was favourable",
+    zero_reference="perfect equality is zero: none of {n} reference records, original and synthesised, was "
+    "favourable",
 )
 PERFECT_EQUALITY = Words(noun="favourable", empty="no record of the reference group was classified")
 
 BALANCED = replace(
     FAVOURABLE,
-    zero_reference="the balanced reference rate is zero: none of {n} records is favourable with a reference value",
+    zero_reference="the balanced reference rate is zero: none of {n} records is favourable with a reference "
+    "value",
     no_counterfactual="no counterfactual of a record{of} was classified",
 )
 UNCOPIED = "no counterfactual of a record{of} was classified"
@@ -63,15 +69,18 @@ def measure_perturbed(
     limits: AllLimits = NO_LIMITS,
     draws: int = DRAWS,
 ) -> list[Measured]:
-    """Favourable rates, perfect equality and OpenScale's fairness over original and synthesised records of one attribute.
+    """Favourable rates, perfect equality and OpenScale's fairness over original and synthesised records of
+    one attribute.
 
-    The same table and `seed` (not negative) give the same intervals. A group without an original record has no rate, though its
-    counterfactuals count in the pooled ones.
+    The same table and `seed` (not negative) give the same intervals. A group without an original record
+    has no rate, though its counterfactuals count in the pooled ones.
     """
     count, total = _sum_kinds(table)
     wider = _add_unseen(table)
     with_unseen = np.where(wider.count > 0, wider.count, UNSEEN)
-    drawn_count, drawn_total = resample((wider.count, with_unseen), *_sum_kinds(wider), draws=draws, seed=seed)
+    drawn_count, drawn_total = resample(
+        (wider.count, with_unseen), *_sum_kinds(wider), draws=draws, seed=seed
+    )
     favourable = Resampled(
         words=EVERY_COPY,
         weights=table.count,
@@ -87,14 +96,21 @@ def measure_perturbed(
     }
     results = measure_all(
         "payload_perturbed",
-        TableEvidence(groups=table.groups, estimates=estimates, unclassified=table.unclassified, limits=limits),
+        TableEvidence(
+            groups=table.groups, estimates=estimates, unclassified=table.unclassified, limits=limits
+        ),
         metrics,
     )
     if not table.has_unequal_weights:
         return results
     # OpenScale's figures count rows, and know no weights.
     return [
-        replace(result, number=Undefined(UNEQUALLY_SAMPLED, result.number.n), worst_of=result.worst_of and 0, for_choice=None)
+        replace(
+            result,
+            number=Undefined(UNEQUALLY_SAMPLED, result.number.n),
+            worst_of=result.worst_of and 0,
+            for_choice=None,
+        )
         for result in results
     ]
 
@@ -103,7 +119,9 @@ def _sum_kinds(table: BalancedCells) -> tuple[IntArray, IntArray]:
     """Records that one of each kind adds to each group [K, groups]; only counterfactuals that cross count."""
     members = np.equal.outer(table.group, np.arange(len(table.groups))).astype(np.int64)
     crossing = table.crossing()
-    return members * table.outcome[:, None] + crossing * table.copies_favourable, members + crossing * table.copies_classified
+    return members * table.outcome[
+        :, None
+    ] + crossing * table.copies_favourable, members + crossing * table.copies_classified
 
 
 def _add_unseen(table: BalancedCells) -> BalancedCells:
@@ -113,13 +131,16 @@ def _add_unseen(table: BalancedCells) -> BalancedCells:
         return table
     names = ("group", "outcome", "copies_favourable", "copies_classified", "count")
     columns: dict[str, Any] = {
-        name: np.concatenate([getattr(table, name), added]) for name, added in zip(names, zip(*unseen, strict=True), strict=True)
+        name: np.concatenate([getattr(table, name), added])
+        for name, added in zip(names, zip(*unseen, strict=True), strict=True)
     }
     return replace(table, weight=None, **columns)
 
 
 def _unseen_kinds(table: BalancedCells, group: int) -> Iterator[tuple[int, int, IntArray, IntArray, int]]:
-    """Yields, for each outcome of a group with records, a kind that keeps it if no record had it, else one that flips or keeps it."""
+    """Yields, for each outcome of a group with records, a kind that keeps it if no record had it, else one
+    that flips or keeps it.
+    """
     mine = (table.group == group) & (table.count > 0)
     if not mine.any():
         return
@@ -134,10 +155,13 @@ def _unseen_kinds(table: BalancedCells, group: int) -> Iterator[tuple[int, int, 
             yield group, outcome, copies * (1 - outcome), copies, 0
 
 
-def measure_balanced(table: BalancedCells, *, metrics: Collection[str] | None = None, limits: AllLimits = NO_LIMITS) -> list[Measured]:
+def measure_balanced(
+    table: BalancedCells, *, metrics: Collection[str] | None = None, limits: AllLimits = NO_LIMITS
+) -> list[Measured]:
     """Balanced favourable rates of one attribute, their comparisons, and flip rates.
 
-    The worst value is chosen by `limits` (default: the catalogue's). A group without an original record has no balanced rate.
+    The worst value is chosen by `limits` (default: the catalogue's). A group without an original record
+    has no balanced rate.
     """
     crossing = table.crossing()
     to_favourable = (crossing * table.copies_favourable).sum(axis=1) > 0
@@ -147,7 +171,9 @@ def measure_balanced(table: BalancedCells, *, metrics: Collection[str] | None = 
     estimates: dict[str, Estimate] = {"favourable": balanced_rate(table)}
     for name, kinds in (("flipped", gained | lost), ("gained", gained), ("lost", lost)):
         estimates[name] = _count_share(Words(name, UNCOPIED), table, kinds, compared)
-    return measure_all("balanced", TableEvidence(groups=table.groups, estimates=estimates, limits=limits), metrics)
+    return measure_all(
+        "balanced", TableEvidence(groups=table.groups, estimates=estimates, limits=limits), metrics
+    )
 
 
 def balanced_rate(table: BalancedCells) -> Estimate:
@@ -157,15 +183,22 @@ def balanced_rate(table: BalancedCells) -> Estimate:
     return _count_share(FAVOURABLE, table, table.outcome == 1, np.ones(len(table.count), np.bool_))
 
 
-def _count_share(phrases: Words, table: BalancedCells, kinds: npt.NDArray[np.bool_], of_kinds: npt.NDArray[np.bool_]) -> Counted:
+def _count_share(
+    phrases: Words, table: BalancedCells, kinds: npt.NDArray[np.bool_], of_kinds: npt.NDArray[np.bool_]
+) -> Counted:
     selections = (kinds, of_kinds)
     count, total = (
-        np.bincount(table.group, table.count * selected, minlength=len(table.groups)).astype(np.int64) for selected in selections
+        np.bincount(table.group, table.count * selected, minlength=len(table.groups)).astype(np.int64)
+        for selected in selections
     )
     if table.weight is None:
         return Counted(phrases, count, total)
     powers = (table.count * table.weight, table.count * table.weight**2)
-    sums = [np.bincount(table.group, power * selected, minlength=len(table.groups)) for power in powers for selected in selections]
+    sums = [
+        np.bincount(table.group, power * selected, minlength=len(table.groups))
+        for power in powers
+        for selected in selections
+    ]
     return Counted(phrases, count, total, np.stack(sums, axis=-1))
 
 
@@ -179,11 +212,16 @@ def measure_debiased(
 ) -> list[Measured]:
     """Selection rates and disparate impact before and after, on payload and balanced data, and the changes.
 
-    Keys and limits are as in `measure_payload`. The same table and `seed` (not negative) give the same intervals; those before mitigation
-    equal those of payload and balanced data.
+    Keys and limits are as in `measure_payload`. The same table and `seed` (not negative) give the same
+    intervals; those before mitigation equal those of payload and balanced data.
     """
     outcomes, reference = table.outcomes, list(of_role(table.groups, "reference"))
-    total, lifted, lowered, unchanged = outcomes.sum(axis=(1, 2)), outcomes[:, 0, 1], outcomes[:, 1, 0], outcomes[:, 1, 1]
+    total, lifted, lowered, unchanged = (
+        outcomes.sum(axis=(1, 2)),
+        outcomes[:, 0, 1],
+        outcomes[:, 1, 0],
+        outcomes[:, 1, 1],
+    )
     estimates: dict[str, Estimate] = {
         "favourable_before": Counted(FAVOURABLE, lowered + unchanged, total),
         "favourable_after": Counted(FAVOURABLE, lifted + unchanged, total),

@@ -25,9 +25,10 @@ NO_LIMITS: AllLimits = {}
 def mark_worst(metric: Metric, results: Sequence[Measured], limits: AllLimits) -> list[Measured]:
     """Results with the group furthest out marked; without a number, the first one of a group.
 
-    Furthest beyond the set limits (for ratios as a factor); else beyond the mirror image of a lone one; else nearest to any. Without
-    limits, furthest from equality. Values below `MINIMUM_GROUP_SIZE` records cannot be chosen while there are others. The first of equals
-    wins. Intervals and p-values of all groups allow for the choice.
+    Furthest beyond the set limits (for ratios as a factor); else beyond the mirror image of a lone one;
+    else nearest to any. Without limits, furthest from equality. Values below `MINIMUM_GROUP_SIZE` records
+    cannot be chosen while there are others. The first of equals wins. Intervals and p-values of all groups
+    allow for the choice.
     """
     positions = [position for position, result in enumerate(results) if result.scope == "group"]
     if not positions:
@@ -40,7 +41,10 @@ def mark_worst(metric: Metric, results: Sequence[Measured], limits: AllLimits) -
     ]
     is_small, *_, marked = min(ranked, default=(False, positions[0]))
     chosen_from = sum(rank_of[0] == is_small for rank_of in ranked)
-    marked_results = [allow_for_choice(result, metric, chosen_from) if result.scope == "group" else result for result in results]
+    marked_results = [
+        allow_for_choice(result, metric, chosen_from) if result.scope == "group" else result
+        for result in results
+    ]
     marked_results[marked] = replace(marked_results[marked], worst_of=chosen_from)
     return marked_results
 
@@ -58,7 +62,10 @@ def distance_under(metric: Metric, limits: Limits) -> Callable[[float], float]:
     of_ratio = is_ratio(metric)
 
     def scale_limits(sides: Limits) -> Limits:
-        lower, upper = (None if limit is None or (of_ratio and limit <= 0) else _scale(limit, is_ratio=of_ratio) for limit in sides)
+        lower, upper = (
+            None if limit is None or (of_ratio and limit <= 0) else _scale(limit, is_ratio=of_ratio)
+            for limit in sides
+        )
         return lower, upper
 
     marks, marks_inside = scale_limits(limits), scale_limits(both_sides(metric, limits))
@@ -86,18 +93,24 @@ def _scale(value: float, *, is_ratio: bool) -> float:
 
 
 def allow_for_choice(result: Measured, metric: Metric, chosen_from: int) -> Measured:
-    """Result with an interval and a p-value that hold for so many figures at once (Bonferroni), and so for a chosen one."""
+    """Result with an interval and a p-value that hold for so many figures at once (Bonferroni), and so for
+    a chosen one.
+    """
     number, p_value = result.number, result.details.p_value
     if chosen_from <= 1 or not isinstance(number, Value):
         return result
     together = None if p_value is None else min(1.0, chosen_from * p_value)
     return replace(
-        result, for_choice=widen_for_choice(metric, number, chosen_from), details=result.details.changed(chosen_p_value=together)
+        result,
+        for_choice=widen_for_choice(metric, number, chosen_from),
+        details=result.details.changed(chosen_p_value=together),
     )
 
 
 def widen_for_choice(metric: Metric, figure: Value, chosen_from: int) -> Value:
-    """Figure with its 95 % interval stretched to that of one chosen from so many, for ratios on the scale of logarithms."""
+    """Figure with its 95 % interval stretched to that of one chosen from so many, for ratios on the scale
+    of logarithms.
+    """
     factor = float(ndtri(1 - 0.025 / chosen_from)) / Z
 
     def stretch(end: float | None) -> float | None:

@@ -1,11 +1,14 @@
-"""Counterfactual flip test (FT): would the reference records most like a monitored record have been treated differently?
+"""Counterfactual flip test (FT): would the reference records most like a monitored record have been treated
+differently?
 
-Source: Amazon SageMaker Clarify, FT, with the sign of its documentation: above 0 the monitored records are treated worse. (Its library has
-the opposite sign, does not standardise features and lets the order of records break ties.) Where more records are equally near than there
-are places among the five, these are drawn at random, and FT is the average over the draws.
+Source: Amazon SageMaker Clarify, FT, with the sign of its documentation: above 0 the monitored records are
+treated worse. (Its library has the opposite sign, does not standardise features and lets the order of records
+break ties.) Where more records are equally near than there are places among the five, these are drawn at
+random, and FT is the average over the draws.
 
-FT is not 0 wherever all are treated alike: a majority exaggerates. At 60 % favourable at random it is about 0.08, at 75 % highest, 0.15, at
-50 % 0, below that negative. It is also 0 where the features alone decide. So it has no usual limits.
+FT is not 0 wherever all are treated alike: a majority exaggerates. At 60 % favourable at random it is
+about 0.08, at 75 % highest, 0.15, at 50 % 0, below that negative. It is also 0 where the features alone
+decide. So it has no usual limits.
 """
 
 import math
@@ -31,8 +34,8 @@ METHOD = "adjusted_wald_with_neighbours"
 class Flips:
     """Treatment of the reference neighbours of each monitored record [monitored], compared with its own.
 
-    `flips` are the probability, over the ties, that most neighbours are favourable where the record is not; negative: that most are
-    unfavourable where it is favourable.
+    `flips` are the probability, over the ties, that most neighbours are favourable where the record is
+    not; negative: that most are unfavourable where it is favourable.
     """
 
     flips: FloatArray
@@ -54,16 +57,20 @@ class Flips:
     def interval(self, of: npt.NDArray[np.bool_]) -> Interval:
         """95 % interval of the FT of the selected monitored records, within [-1, 1].
 
-        Adjusted Wald interval of a difference of paired proportions (Bonett and Price 2012, Statistics in Medicine 31:1), plus the effect
-        of another draw of the reference outcomes, by the infinitesimal jackknife (Efron 1982) of a vote smoothed over the neighbours; with
-        one neighbour without it. In simulations (200 and 1,000 records, 50 to 90 % favourable, 10 to 80 % monitored) it held the mean of FT
-        over windows in 95 to 96 % on average, 85 % at worst: 80 % monitored, outcomes by the toss of a coin.
+        Adjusted Wald interval of a difference of paired proportions (Bonett and Price 2012, Statistics in
+        Medicine 31:1), plus the effect of another draw of the reference outcomes, by the infinitesimal
+        jackknife (Efron 1982) of a vote smoothed over the neighbours; with one neighbour without it. In
+        simulations (200 and 1,000 records, 50 to 90 % favourable, 10 to 80 % monitored) it held the mean
+        of FT over windows in 95 to 96 % on average, 85 % at worst: 80 % monitored, outcomes by the toss of
+        a coin.
         """
         records = int(of.sum())
         size = records + 2
         favourable, unfavourable = self.towards(of)
         centre = (favourable - unfavourable) / size
-        variance = ((float(np.square(self.flips[of]).sum()) + 2) / size - centre**2) / size + self._variance_of_reference(of)
+        variance = (
+            (float(np.square(self.flips[of]).sum()) + 2) / size - centre**2
+        ) / size + self._variance_of_reference(of)
         value, half = self.value(of), Z * math.sqrt(variance)
         return Interval(max(-1.0, min(value, centre - half)), min(1.0, max(value, centre + half)), METHOD)
 
@@ -77,12 +84,17 @@ class Flips:
         chances = (voters * self._votes + 2 * self._reference[:, 1].sum() / records.sum()) / (voters + 2)
         pull = queries * 30 * chances**2 * (1 - chances) ** 2 * np.sqrt(voters / (voters - 1))
         pulled, expected = self._shares.T @ pull / records, self._shares.T @ (pull * self._votes) / records
-        squares: FloatArray = self._reference[:, 0] * expected**2 + self._reference[:, 1] * (pulled - expected) ** 2
+        squares: FloatArray = (
+            self._reference[:, 0] * expected**2 + self._reference[:, 1] * (pulled - expected) ** 2
+        )
         return float(squares.sum())
 
 
-def flips(monitored: FloatArray, favoured: IntArray, reference: FloatArray, reference_favoured: IntArray) -> Flips:
-    """Compares monitored records [monitored, features] and outcomes (0 or 1) with their nearest references [reference, features].
+def flips(
+    monitored: FloatArray, favoured: IntArray, reference: FloatArray, reference_favoured: IntArray
+) -> Flips:
+    """Compares monitored records [monitored, features] and outcomes (0 or 1) with their nearest references
+    [reference, features].
 
     Raises:
         ValueError: there is no reference record.
@@ -104,7 +116,12 @@ def _favourable_majority(shares: csr_array, outcomes: FloatArray, k: int) -> Flo
     by_lot = entries.data * k < counts[entries.col] * (1 - TIE)
     rows, held = entries.row, outcomes[entries.col]
     settled, drawn = (
-        np.stack([np.bincount(rows[which], weights=held[which, outcome], minlength=shares.shape[0]) for outcome in (0, 1)])
+        np.stack(
+            [
+                np.bincount(rows[which], weights=held[which, outcome], minlength=shares.shape[0])
+                for outcome in (0, 1)
+            ]
+        )
         for which in (~by_lot, by_lot)
     )
     open_votes, needed = k - settled.sum(axis=0), k // 2 + 1 - settled[1]

@@ -14,7 +14,16 @@ from ..catalogue import CATALOGUE, Data
 from ..figure_values import Measured, Undefined, Value
 from ..group_labels import FloatArray, IntArray
 from ..intervals.intervals import Interval, wilson_limits
-from ..measures.figure_members import Member, build_result, build_value, members, monitored, omit_repeats, reference, with_caution
+from ..measures.figure_members import (
+    Member,
+    build_result,
+    build_value,
+    members,
+    monitored,
+    omit_repeats,
+    reference,
+    with_caution,
+)
 from ..measures.worst_group import NO_LIMITS, AllLimits, mark_worst
 from .flip_test import flips
 from .neighbours import Points, neighbour_shares, standardise
@@ -27,7 +36,9 @@ METHOD = "wilson_of_effective_size"
 
 @frozen(eq=False)
 class Neighbourhood:
-    """Positions of records, and the share of each position's records in the neighbours of each position [points, points]."""
+    """Positions of records, and the share of each position's records in the neighbours of each position
+    [points, points].
+    """
 
     points: Points
     shares: csr_array
@@ -59,22 +70,27 @@ class Agreement:
     def interval(self, of: npt.NDArray[np.bool_]) -> Interval:
         """95 % interval of the consistency of the selected records, within [0, 1].
 
-        Score interval (Wilson) of the number of records with the same variance, that of the infinitesimal jackknife (Efron 1982): a record
-        counts by its own agreement and its effect on others'. In simulations (200 to 5,000 records) it held the mean over windows in 91 to
-        98 %.
+        Score interval (Wilson) of the number of records with the same variance, that of the infinitesimal
+        jackknife (Efron 1982): a record counts by its own agreement and its effect on others'. In
+        simulations (200 to 5,000 records) it held the mean over windows in 91 to 98 %.
         """
         value, records = self.value(of), int(of.sum())
         deviations = np.where(of, self.agreements - value, 0.0)
         wish = np.where(of, 2.0 * self._favoured - 1.0, 0.0)
         points = self._near.points
         positions, count = points.of_record, len(points.counts)
-        wishes, expected = (np.bincount(positions, weights=weights, minlength=count) for weights in (wish, wish * self._means))
-        pulled, usual = ((self._near.shares.T @ weights / points.counts)[positions] for weights in (wishes, expected))
+        wishes, expected = (
+            np.bincount(positions, weights=weights, minlength=count) for weights in (wish, wish * self._means)
+        )
+        pulled, usual = (
+            (self._near.shares.T @ weights / points.counts)[positions] for weights in (wishes, expected)
+        )
         influence = deviations + self._favoured * pulled - usual
 
         variance = float(np.square(influence).sum()) / records**2
         spread = value * (1 - value)
-        # Where all agree there is no variance; and no record carries more information than its neighbours together.
+        # Where all agree there is no variance; and no record carries more information than its neighbours
+        # together.
         size = min(spread / variance, NEIGHBOURS * records) if spread > 0 and variance > 0 else records
         return Interval(*wilson_limits(value * size, size), METHOD)
 
@@ -92,7 +108,10 @@ Outcome: TypeAlias = Literal["label", "prediction"]
 
 NO_FEATURES = "the records have no numeric feature by which to tell which of them are alike"
 
-_RICH: Mapping[str, Kind] = {"rich_subgroup_false_positive": "false_positive", "rich_subgroup_false_negative": "false_negative"}
+_RICH: Mapping[str, Kind] = {
+    "rich_subgroup_false_positive": "false_positive",
+    "rich_subgroup_false_negative": "false_negative",
+}
 _CONSISTENCY: Mapping[str, Outcome] = {"consistency": "label", "prediction_consistency": "prediction"}
 _FLIP_TEST = "counterfactual_flip_test"
 _OUTCOMES: Mapping[Data, tuple[Outcome, ...]] = {
@@ -102,24 +121,34 @@ _OUTCOMES: Mapping[Data, tuple[Outcome, ...]] = {
 }
 
 
-def measure_rows(data: Data, rows: RowData, formulas: Mapping[str, str], *, limits: AllLimits = NO_LIMITS) -> list[Measured]:
+def measure_rows(
+    data: Data, rows: RowData, formulas: Mapping[str, str], *, limits: AllLimits = NO_LIMITS
+) -> list[Measured]:
     """Metrics that `formulas` names, in its order, each with its formula's text; `data` decides the outcomes.
 
-    Of too many records (see `most_records`) a random sample is drawn. The value furthest out is chosen by `limits` (default: the
-    catalogue's).
+    Of too many records (see `most_records`) a random sample is drawn. The value furthest out is chosen by
+    `limits` (default: the catalogue's).
 
     Raises:
         ValueError: a metric is unknown, or needs outcomes that the data set does not have.
     """
-    searched, everyone = _Rows(rows.sampled(most_records(rows.features.shape[1])), len(rows.codes)), _Rows(rows, len(rows.codes))
+    searched, everyone = (
+        _Rows(rows.sampled(most_records(rows.features.shape[1])), len(rows.codes)),
+        _Rows(rows, len(rows.codes)),
+    )
     results: list[Measured] = []
     for key, formula in formulas.items():
         if missing := _find_needed(key) - set(_OUTCOMES.get(data, ())):
-            raise ValueError(f"expected a metric of {data} data, found {key}, which needs a {' and a '.join(sorted(missing))}")
+            raise ValueError(
+                f"expected a metric of {data} data, found {key}, which needs a "
+                f"{' and a '.join(sorted(missing))}"
+            )
         if key in _RICH:
             results.append(everyone.with_common_details(_measure_rich_subgroup(everyone, key), formula))
             continue
-        measured = _measure_flip_test(searched, limits) if key == _FLIP_TEST else _measure_consistency(searched, key)
+        measured = (
+            _measure_flip_test(searched, limits) if key == _FLIP_TEST else _measure_consistency(searched, key)
+        )
         results += [searched.with_common_details(result, formula) for result in measured]
     return results
 
@@ -158,7 +187,9 @@ class _Rows:
     def with_common_details(self, result: Measured, formula: str) -> Measured:
         details = with_caution(result).details.changed(formula=formula)
         if len(self.rows.codes) < self.records:
-            details = details.changed(counts={**details.counts, "records": self.records}, records_drawn_by_lot=len(self.rows.codes))
+            details = details.changed(
+                counts={**details.counts, "records": self.records}, records_drawn_by_lot=len(self.rows.codes)
+            )
         return replace(result, details=details)
 
 
@@ -176,7 +207,9 @@ def _measure_flip_test(searched: _Rows, limits: AllLimits) -> list[Measured]:
     elif not of_reference.any():
         reason = f"no record{reference_member.of} has a classified prediction"
     elif everyone.any():
-        tested = flips(features[everyone], predicted[everyone], features[of_reference], predicted[of_reference])
+        tested = flips(
+            features[everyone], predicted[everyone], features[of_reference], predicted[of_reference]
+        )
     results = []
     for member, chosen in zip(subjects, sets, strict=True):
         records = int(chosen.sum()), int(of_reference.sum())
@@ -187,11 +220,15 @@ def _measure_flip_test(searched: _Rows, limits: AllLimits) -> list[Measured]:
             reference_counts=_count_favourable(predicted[of_reference]),
         )
         if tested is None or not chosen.any():
-            number: Value | Undefined = Undefined(reason or f"no record{member.of} has a classified prediction", sum(records))
+            number: Value | Undefined = Undefined(
+                reason or f"no record{member.of} has a classified prediction", sum(records)
+            )
         else:
             of = chosen[everyone]
             number = build_value(tested.value(of), tested.interval(of), sum(records))
-            flips_of = dict(zip(("flips_to_favourable", "flips_to_unfavourable"), tested.towards(of), strict=True))
+            flips_of = dict(
+                zip(("flips_to_favourable", "flips_to_unfavourable"), tested.towards(of), strict=True)
+            )
             details = details.changed(counts=flips_of, neighbours=tested.neighbours)
         results.append(build_result(_FLIP_TEST, member, number, min(records), details))
     return omit_repeats(mark_worst(CATALOGUE[_FLIP_TEST], results, limits), groups)
@@ -217,9 +254,13 @@ def _measure_consistency(searched: _Rows, key: str) -> list[Measured]:
     results = []
     for member in members(("overall", "group"), searched.rows.groups):
         of = searched.within(member)[classified]
-        details = Details(subject=member.name, counts=_count_favourable(outcomes[classified][of]), neighbours=NEIGHBOURS)
+        details = Details(
+            subject=member.name, counts=_count_favourable(outcomes[classified][of]), neighbours=NEIGHBOURS
+        )
         if agreed is None or not of.any():
-            number: Value | Undefined = Undefined(reason or f"no record{member.of} has a classified {which}", int(of.sum()))
+            number: Value | Undefined = Undefined(
+                reason or f"no record{member.of} has a classified {which}", int(of.sum())
+            )
         else:
             number = build_value(agreed.value(of), agreed.interval(of), int(of.sum()))
         results.append(build_result(key, member, number, int(of.sum()), details))
@@ -230,9 +271,16 @@ def _measure_rich_subgroup(searched: _Rows, key: str) -> Measured:
     rows, kind = searched.rows, _RICH[key]
     actual, predicted = searched.outcomes("label"), searched.outcomes("prediction")
     classified = np.flatnonzero((actual != UNCLASSIFIED) & (predicted != UNCLASSIFIED))
-    protected = (rows.columns[:, None] == np.arange(len(rows.groups))).astype(np.float64) if rows.protected is None else rows.protected
+    protected = (
+        (rows.columns[:, None] == np.arange(len(rows.groups))).astype(np.float64)
+        if rows.protected is None
+        else rows.protected
+    )
     subgroup = rich_subgroup(protected[classified], predicted[classified], actual[classified], kind)
-    member, outcome = members(("overall",), rows.groups)[0], "unfavourable" if kind == "false_positive" else "favourable"
+    member, outcome = (
+        members(("overall",), rows.groups)[0],
+        "unfavourable" if kind == "false_positive" else "favourable",
+    )
     judged = int((actual[classified] == (kind == "false_negative")).sum())
     details = Details(subject=member.name, counts={"n": len(classified), f"actual_{outcome}": judged})
     if subgroup is None:
@@ -245,6 +293,15 @@ def _measure_rich_subgroup(searched: _Rows, key: str) -> Measured:
         rate=subgroup.overall_rate,
         subgroup_rate=subgroup.rate,
         subgroup_n=inside,
-        subgroup_of_groups={labels[code]: int(count) for code, count in zip(*np.unique(codes, return_counts=True), strict=True)},
+        subgroup_of_groups={
+            labels[code]: int(count)
+            for code, count in zip(*np.unique(codes, return_counts=True), strict=True)
+        },
     )
-    return build_result(key, member, build_value(subgroup.value, subgroup.interval, len(classified)), min(inside, judged - inside), details)
+    return build_result(
+        key,
+        member,
+        build_value(subgroup.value, subgroup.interval, len(classified)),
+        min(inside, judged - inside),
+        details,
+    )

@@ -1,7 +1,8 @@
 """Nearest records by numeric features (Euclidean).
 
-Records exactly as far away as the k-th nearest share the remaining places: neither the order of the records nor a search tree decides, and
-a mean over neighbours is the average over all ways to break ties. Distances that differ by less than a billionth are ties.
+Records exactly as far away as the k-th nearest share the remaining places: neither the order of the
+records nor a search tree decides, and a mean over neighbours is the average over all ways to break ties.
+Distances that differ by less than a billionth are ties.
 """
 
 from collections.abc import Iterator
@@ -29,12 +30,16 @@ class Points:
     def of(cls, features: FloatArray) -> "Points":
         """Positions of the records [records, features]."""
         # Turns negative zero, which has other bits, into zero.
-        positions, of_record, counts = np.unique(features + 0.0, axis=0, return_inverse=True, return_counts=True)
+        positions, of_record, counts = np.unique(
+            features + 0.0, axis=0, return_inverse=True, return_counts=True
+        )
         return cls(positions, counts.astype(np.int64), of_record.reshape(-1).astype(np.int64))
 
 
 def standardise(features: FloatArray) -> FloatArray:
-    """Scales each feature to mean 0 and standard deviation 1; a constant one becomes 0, a finite one stays finite."""
+    """Scales each feature to mean 0 and standard deviation 1; a constant one becomes 0, a finite one stays
+    finite.
+    """
     if not len(features):
         return features
     # By the largest first: sums and squares of raw numbers could overflow.
@@ -48,7 +53,8 @@ def standardise(features: FloatArray) -> FloatArray:
 
 
 def neighbour_shares(queried: FloatArray, among: Points, k: int) -> csr_array:
-    """Share [queried, points] of each point's records in the `k` nearest of each queried point; rows add up to 1.
+    """Share [queried, points] of each point's records in the `k` nearest of each queried point; rows add up
+    to 1.
 
     A queried point among the points is its own neighbour.
 
@@ -56,12 +62,18 @@ def neighbour_shares(queried: FloatArray, among: Points, k: int) -> csr_array:
         ValueError: there are fewer than `k` records.
     """
     if among.counts.sum() < k:
-        raise ValueError(f"expected at least {k} records to choose neighbours from, found {among.counts.sum()}")
-    rows, points, shares = (np.concatenate(arrays) for arrays in zip(*_find_neighbours(queried, among, k), strict=True))
+        raise ValueError(
+            f"expected at least {k} records to choose neighbours from, found {among.counts.sum()}"
+        )
+    rows, points, shares = (
+        np.concatenate(arrays) for arrays in zip(*_find_neighbours(queried, among, k), strict=True)
+    )
     return csr_array((shares, (rows, points)), shape=(len(queried), len(among.places)))
 
 
-def _find_neighbours(queried: FloatArray, among: Points, k: int) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
+def _find_neighbours(
+    queried: FloatArray, among: Points, k: int
+) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
     """Rows whose ties may extend past the searched neighbours are searched further."""
     from scipy.spatial import cKDTree  # noqa: PLC0415 - a tenth of a second to load, and few metrics look at neighbours
 

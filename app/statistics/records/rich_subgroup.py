@@ -1,10 +1,12 @@
 """Rich subgroups: has an unnamed subgroup, made of several protected attributes, another error rate?
 
-Source: Kearns, Neel, Roth and Wu 2018, "Preventing Fairness Gerrymandering". Of all subgroups that a hyperplane through the protected
-attributes separates, the one with the largest |rate(subgroup) - rate| times its share of all records.
+Source: Kearns, Neel, Roth and Wu 2018, "Preventing Fairness Gerrymandering". Of all subgroups that a
+hyperplane through the protected attributes separates, the one with the largest |rate(subgroup) - rate| times
+its share of all records.
 
-Searched are lines across each attribute, across sum and difference of each two (of few), and across the direction of the least-squares
-regression of the rate. AIF360's rate of the complement is wrong for records on the line and not followed.
+Searched are lines across each attribute, across sum and difference of each two (of few), and across the
+direction of the least-squares regression of the rate. AIF360's rate of the complement is wrong for records
+on the line and not followed.
 """
 
 import math
@@ -33,8 +35,9 @@ Kind: TypeAlias = Literal["false_positive", "false_negative"]
 class RichSubgroup:
     """Subgroup on the smaller side of its line.
 
-    `value` is |`rate` - `overall_rate`| times its share of all records. `judged` are positions of records whose error counts (actually
-    unfavourable for false positives, favourable for false negatives); `members` marks those in the subgroup.
+    `value` is |`rate` - `overall_rate`| times its share of all records. `judged` are positions of records
+    whose error counts (actually unfavourable for false positives, favourable for false negatives);
+    `members` marks those in the subgroup.
     """
 
     value: float
@@ -45,8 +48,11 @@ class RichSubgroup:
     interval: Interval
 
 
-def rich_subgroup(protected: FloatArray, favoured: IntArray, actual: IntArray, kind: Kind) -> RichSubgroup | None:
-    """Subgroup of the records [records, attributes], with predictions and labels (0 or 1), whose error rate differs most.
+def rich_subgroup(
+    protected: FloatArray, favoured: IntArray, actual: IntArray, kind: Kind
+) -> RichSubgroup | None:
+    """Subgroup of the records [records, attributes], with predictions and labels (0 or 1), whose error rate
+    differs most.
 
     None where no record can have such an error, or all that can are alike in every protected attribute.
     """
@@ -66,7 +72,9 @@ def rich_subgroup(protected: FloatArray, favoured: IntArray, actual: IntArray, k
         overall_rate=float(errors.mean()),
         judged=judged,
         members=members,
-        interval=_interval(value, errors, members, len(actual), search.by_chance(int(errors.sum())) / len(actual)),
+        interval=_interval(
+            value, errors, members, len(actual), search.by_chance(int(errors.sum())) / len(actual)
+        ),
     )
 
 
@@ -95,9 +103,13 @@ class _Search:
         draws = max(FEWEST_DRAWS, min(MOST_DRAWS, CHUNK // self._counts.size))
         total = self._counts.sum()
         # Half an error of either kind keeps some variance where all or none are errors.
-        wrong = np.random.default_rng(0).binomial(self._counts, (errors + 0.5) / (total + 1), size=(draws, self._counts.size))
+        wrong = np.random.default_rng(0).binomial(
+            self._counts, (errors + 0.5) / (total + 1), size=(draws, self._counts.size)
+        )
         deviations = wrong - self._counts * (wrong.sum(axis=1, keepdims=True) / total)
-        largest = np.stack([np.abs(_sums(deviations, along)[0]).max(axis=1) for along in self._directions(deviations)])
+        largest = np.stack(
+            [np.abs(_sums(deviations, along)[0]).max(axis=1) for along in self._directions(deviations)]
+        )
         return float(np.quantile(largest.max(axis=0), 0.95, method="higher"))
 
     def _directions(self, deviations: FloatArray) -> list[FloatArray]:
@@ -111,7 +123,9 @@ class _Search:
 
 
 def _sums(deviations: FloatArray, along: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Running sums of the deviations [draws, places] along the direction, 0 where no line fits between two positions."""
+    """Running sums of the deviations [draws, places] along the direction, 0 where no line fits between two
+    positions.
+    """
     order = np.broadcast_to(np.argsort(along, axis=1, kind="stable"), deviations.shape)
     sums = np.take_along_axis(deviations, order, axis=1).cumsum(axis=1)
     steps = np.diff(np.take_along_axis(np.broadcast_to(along, deviations.shape), order, axis=1), axis=1)
@@ -119,12 +133,15 @@ def _sums(deviations: FloatArray, along: FloatArray) -> tuple[FloatArray, IntArr
     return np.where(np.pad(divides, ((0, 0), (0, 1))), sums, 0.0), order
 
 
-def _interval(value: float, errors: IntArray, members: npt.NDArray[np.bool_], records: int, by_chance: float) -> Interval:
+def _interval(
+    value: float, errors: IntArray, members: npt.NDArray[np.bool_], records: int, by_chance: float
+) -> Interval:
     """95 % interval of the found subgroup's figure, from the variance of the records' parts in it (Wald).
 
-    Unless the value exceeds what a search finds by chance, it reaches from 0 to at least that. Beyond, the subgroup is taken as given: in
-    simulations (200 to 5,000 records) it held the truth in 93 to 97 % of windows for 0/1 attributes and groups, in 79 to 94 % with a
-    numeric attribute of many values, where the value is too high because of the search.
+    Unless the value exceeds what a search finds by chance, it reaches from 0 to at least that. Beyond, the
+    subgroup is taken as given: in simulations (200 to 5,000 records) it held the truth in 93 to 97 % of
+    windows for 0/1 attributes and groups, in 79 to 94 % with a numeric attribute of many values, where the
+    value is too high because of the search.
     """
     products = (members - members.mean()) * (errors - errors.mean())
     half = Z * math.sqrt(max(0.0, float(np.square(products).sum()) / records - value**2) / records)

@@ -25,11 +25,13 @@ SPREAD = np.uint64(0x9E3779B97F4A7C15)
 class RowData:
     """Records of one window, one position per record in every array.
 
-    `codes` are positions in `groups` (-1: none), `features` [records, features] numeric, `predicted` and `actual` 1 favourable, 0
-    unfavourable, 2 neither. Rich subgroups are made from `protected` [records, attributes]; None: membership of each group.
+    `codes` are positions in `groups` (-1: none), `features` [records, features] numeric, `predicted` and
+    `actual` 1 favourable, 0 unfavourable, 2 neither. Rich subgroups are made from `protected` [records,
+    attributes]; None: membership of each group.
 
     Raises:
-        ValueError: an array has another length, a code or an outcome is unknown, or a feature is missing or infinite.
+        ValueError: an array has another length, a code or an outcome is unknown, or a feature is missing
+    or infinite.
     """
 
     groups: Groups
@@ -45,15 +47,22 @@ class RowData:
         object.__setattr__(self, "codes", codes)
         object.__setattr__(self, "features", _check_numbers(self.features, len(codes), "features"))
         if self.feature_names and len(self.feature_names) != self.features.shape[1]:
-            raise ValueError(f"expected a name for each of {self.features.shape[1]} features, found {len(self.feature_names)}")
+            raise ValueError(
+                f"expected a name for each of {self.features.shape[1]} features, found "
+                f"{len(self.feature_names)}"
+            )
         for name in ("predicted", "actual"):
             if getattr(self, name) is not None:
                 outcomes = check_codes(getattr(self, name), 0, UNCLASSIFIED + 1)
                 if len(outcomes) != len(codes):
-                    raise ValueError(f"expected {name} outcomes of {len(codes)} records, found {len(outcomes)}")
+                    raise ValueError(
+                        f"expected {name} outcomes of {len(codes)} records, found {len(outcomes)}"
+                    )
                 object.__setattr__(self, name, outcomes)
         if self.protected is not None:
-            object.__setattr__(self, "protected", _check_numbers(self.protected, len(codes), "protected attributes"))
+            object.__setattr__(
+                self, "protected", _check_numbers(self.protected, len(codes), "protected attributes")
+            )
 
     @property
     def columns(self) -> IntArray:
@@ -69,7 +78,9 @@ class RowData:
             return self
         sample = np.sort(np.argpartition(self._draw_lots(), limit)[:limit])
         names = ("codes", "features", "predicted", "actual", "protected")
-        columns: dict[str, Any] = {name: getattr(self, name)[sample] for name in names if getattr(self, name) is not None}
+        columns: dict[str, Any] = {
+            name: getattr(self, name)[sample] for name in names if getattr(self, name) is not None
+        }
         return replace(self, **columns)
 
     def _draw_lots(self) -> npt.NDArray[np.uint64]:

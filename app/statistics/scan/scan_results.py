@@ -27,7 +27,9 @@ BINS = 4
 """Ranges of a column of numbers."""
 
 MAX_VALUES = 10
-"""Max values of a feature with the rest and the missing ones. A column with more different numbers is divided into ranges."""
+"""Max values of a feature with the rest and the missing ones. A column with more different numbers is
+divided into ranges.
+"""
 
 
 @frozen
@@ -43,11 +45,15 @@ class Bins:
 
     @classmethod
     def choose(cls, feature: str, counts: Mapping[Scalar, int]) -> "Bins":
-        """Division of a feature whose values have these counts. Values of fewer than `MIN_RECORDS` records are not kept."""
+        """Division of a feature whose values have these counts. Values of fewer than `MIN_RECORDS` records
+        are not kept.
+        """
         numbers = [value for value in counts if is_number(value)]
         if len(numbers) == len(counts) and len(counts) > MAX_VALUES:
             values_of_records = np.repeat(np.array(numbers, np.float64), [counts[value] for value in numbers])
-            edges = np.unique(np.quantile(values_of_records, np.arange(1, BINS) / BINS, method="inverted_cdf"))
+            edges = np.unique(
+                np.quantile(values_of_records, np.arange(1, BINS) / BINS, method="inverted_cdf")
+            )
             edges = edges[edges < values_of_records.max()]
             if not len(edges):  # most records have the largest number
                 edges = values_of_records[values_of_records < values_of_records.max()].max(keepdims=True)
@@ -78,12 +84,16 @@ class Bins:
                 intervals.append(NumberInterval(above=above, up_to=up_to))
             return form(intervals=tuple(intervals))
         if len(self.kept) in chosen:
-            return form(excluded=tuple(value for position, value in enumerate(self.kept) if position not in chosen))
+            return form(
+                excluded=tuple(value for position, value in enumerate(self.kept) if position not in chosen)
+            )
         return form(values=tuple(self.kept[position] for position in chosen))
 
     def encode_numbers(self, numbers: FloatArray) -> Codes:
         """Position [N] of each number among the ranges; NaN is missing."""
-        return np.where(np.isnan(numbers), self.missing, np.searchsorted(self.edges, numbers, side="left")).astype(np.int64)
+        return np.where(
+            np.isnan(numbers), self.missing, np.searchsorted(self.edges, numbers, side="left")
+        ).astype(np.int64)
 
     def encode_texts(self, texts: Sequence[str]) -> Codes:
         """Position [N] of each canonical text among the kept values."""
@@ -102,9 +112,9 @@ PENALTY = 1.0
 class Scan:
     """Result of a scan of `subsets` subgroups.
 
-    `subgroup` has for each feature the positions of its values, or None for all. It is None where none is beyond what is expected, or if it
-    or the rest has fewer than MIN_RECORDS records and must not be shown. `p_value` is the share of scans with at least this `score`, among
-    those of random tables and this one.
+    `subgroup` has for each feature the positions of its values, or None for all. It is None where none is
+    beyond what is expected, or if it or the rest has fewer than MIN_RECORDS records and must not be shown.
+    `p_value` is the share of scans with at least this `score`, among those of random tables and this one.
     """
 
     subgroup: tuple[tuple[int, ...] | None, ...] | None
@@ -126,14 +136,16 @@ def scan_cells(
 ) -> Scan:
     """Subgroup with the highest score, with a p value from a parametric bootstrap of the whole scan.
 
-    Above: falling short of unfavourable outcomes, as odds multiplied by q are the other outcome's divided by q. Expected is the rate of the
-    stratum; it is estimated again in each random table.
+    Above: falling short of unfavourable outcomes, as odds multiplied by q are the other outcome's divided
+    by q. Expected is the rate of the stratum; it is estimated again in each random table.
     """
     strata = cells.is_of_stratum
     counted = cells.favourable if direction is UnfairSide.BELOW else cells.records - cells.favourable
     rates = (counted @ strata) / np.maximum(cells.records @ strata, 1)
     rng = np.random.default_rng([seed, 0])
-    drawn = rng.binomial(cells.records.astype(np.int64), rates[cells.strata], (bootstraps, len(cells.records)))
+    drawn = rng.binomial(
+        cells.records.astype(np.int64), rates[cells.strata], (bootstraps, len(cells.records))
+    )
     tables = np.vstack([counted, drawn])
     best = search_tables(cells, tables, penalty=penalty, seed=seed, restarts=restarts)
     score = float(best.scores[0])
@@ -143,13 +155,23 @@ def scan_cells(
     inside = np.all([values[codes] for values, codes in zip(chosen, cells.codes.T, strict=True)], axis=0)
     records, favourable = int(cells.records[inside].sum()), int(cells.favourable[inside].sum())
     may_be_shown = MIN_RECORDS <= records <= int(cells.records.sum()) - MIN_RECORDS
-    return Scan(subgroup if may_be_shown and score > 0 else None, score, p_value, count_subsets(cells.sizes), records, favourable)
+    return Scan(
+        subgroup if may_be_shown and score > 0 else None,
+        score,
+        p_value,
+        count_subsets(cells.sizes),
+        records,
+        favourable,
+    )
 
 
 MAX_P_VALUE = 0.05
 """Max p value of a scan that names its group."""
 
-_DOES = {UnfairSide.BELOW: ("falls short", "falls short most"), UnfairSide.ABOVE: ("is ahead", "is furthest ahead")}
+_DOES = {
+    UnfairSide.BELOW: ("falls short", "falls short most"),
+    UnfairSide.ABOVE: ("is ahead", "is furthest ahead"),
+}
 
 
 @frozen(kw_only=True)
@@ -173,8 +195,9 @@ class FoundGroup:
 class SearchResult:
     """Answer of a scan that searched `subsets` groups over `features`.
 
-    `p_value` is the share of scans of random outcomes that find as much: it allows for the choice of the best. `group` is None above
-    MAX_P_VALUE, or if it or its rest has fewer than MIN_RECORDS records and must not be shown.
+    `p_value` is the share of scans of random outcomes that find as much: it allows for the choice of the
+    best. `group` is None above MAX_P_VALUE, or if it or its rest has fewer than MIN_RECORDS records and
+    must not be shown.
     """
 
     features: tuple[str, ...]
@@ -187,19 +210,31 @@ class SearchResult:
 
 
 def search_groups(
-    bins: Sequence[Bins], codes: Codes, favourable: BoolArray, *, direction: UnfairSide, seed: int, strata: IntArray | None = None
+    bins: Sequence[Bins],
+    codes: Codes,
+    favourable: BoolArray,
+    *,
+    direction: UnfairSide,
+    seed: int,
+    strata: IntArray | None = None,
 ) -> SearchResult:
     """Scan of records with positions `codes` [N, F] in the `bins`, outcomes [N] and strata [N]."""
     used = [np.unique(column) for column in codes.T]
     # Positions that no record has would count as searched.
-    dense = np.column_stack([np.searchsorted(values, column) for values, column in zip(used, codes.T, strict=True)])
+    dense = np.column_stack(
+        [np.searchsorted(values, column) for values, column in zip(used, codes.T, strict=True)]
+    )
     cells = count_cells(dense, tuple(len(values) for values in used), favourable, strata)
     scan = scan_cells(cells, direction=direction, seed=seed)
     records, of_all = len(favourable), int(favourable.sum())
     group = None
     if scan.subgroup is not None and scan.p_value <= MAX_P_VALUE:
         chosen = zip(bins, used, scan.subgroup, strict=True)
-        conditions = (binned.describe(values[list(places)].tolist()) for binned, values, places in chosen if places is not None)
+        conditions = (
+            binned.describe(values[list(places)].tolist())
+            for binned, values, places in chosen
+            if places is not None
+        )
         group = FoundGroup(
             rule=GroupRule((tuple(conditions),)),
             records=scan.records,
@@ -222,12 +257,17 @@ def say_search(result: SearchResult, *, left_out: Sequence[str] = ()) -> str:
     """The answer in words. `left_out` are features with too many combinations."""
     does, does_most = _DOES[result.direction]
     groups = "group" if result.subsets == 1 else "groups"
-    searched = f"{result.subsets:,} {groups} by {', '.join(result.features)} searched in {result.records:,} records"
+    searched = (
+        f"{result.subsets:,} {groups} by {', '.join(result.features)} searched in {result.records:,} records"
+    )
     if left_out:
         searched += f" (too many combinations of values: left out {', '.join(left_out)})"
     p_value, group = f"p = {result.p_value:.3f}", result.group
     if group is not None:
-        rates = f"{group.rate:.1%} of its {group.records:,} records are favourable, of all others {group.others_rate:.1%}"
+        rates = (
+            f"{group.rate:.1%} of its {group.records:,} records are favourable, of all others "
+            f"{group.others_rate:.1%}"
+        )
         finding = f"One {does} by more than chance explains ({p_value}): {group.rule.label}"
         return f"{searched}. {finding}. {rates.replace('%', ' %')}."
     if result.p_value <= MAX_P_VALUE:

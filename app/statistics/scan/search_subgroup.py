@@ -1,4 +1,6 @@
-"""Search for the subgroup that falls short most: one feature at a time, from many starts, in many tables at once."""
+"""Search for the subgroup that falls short most: one feature at a time, from many starts, in many tables
+at once.
+"""
 
 from collections.abc import Sequence
 from itertools import product
@@ -21,8 +23,8 @@ MAX_FEATURES = 8
 class CellTable:
     """Counts of the combinations that occur.
 
-    `codes` [C, F] are positions in the values of each feature, `sizes` how many it has, `strata` [C] counted from 0; `favourable` [C] of
-    `records` [C].
+    `codes` [C, F] are positions in the values of each feature, `sizes` how many it has, `strata` [C]
+    counted from 0; `favourable` [C] of `records` [C].
     """
 
     codes: IntArray
@@ -32,8 +34,14 @@ class CellTable:
     records: FloatArray
 
     def __post_init__(self) -> None:
-        if not 1 <= len(self.sizes) <= MAX_FEATURES or self.codes.shape != (len(self.records), len(self.sizes)):
-            raise ValueError(f"codes {self.codes.shape} must have a column for each of 1 to {MAX_FEATURES} features, found {self.sizes}")
+        if not 1 <= len(self.sizes) <= MAX_FEATURES or self.codes.shape != (
+            len(self.records),
+            len(self.sizes),
+        ):
+            raise ValueError(
+                f"codes {self.codes.shape} must have a column for each of 1 to {MAX_FEATURES} features, "
+                f"found {self.sizes}"
+            )
         if np.any(self.favourable < 0) or np.any(self.favourable > self.records):
             raise ValueError("favourable must be between 0 and records")
 
@@ -49,12 +57,17 @@ def count_subsets(sizes: Sequence[int]) -> int:
     return prod(2 ** int(size) - 1 for size in sizes)
 
 
-def count_cells(codes: IntArray, sizes: tuple[int, ...], favourable: BoolArray, strata: IntArray | None = None) -> CellTable:
+def count_cells(
+    codes: IntArray, sizes: tuple[int, ...], favourable: BoolArray, strata: IntArray | None = None
+) -> CellTable:
     """Table of records with these `codes` [N, F], outcomes [N] and strata [N], else one stratum."""
     keys = np.column_stack([codes, np.zeros(len(codes), np.int64) if strata is None else strata])
     cells, cell_of_record = np.unique(keys, axis=0, return_inverse=True)
     of_records = cell_of_record.reshape(-1)
-    counts = (np.bincount(of_cells, minlength=len(cells)).astype(np.float64) for of_cells in (of_records[favourable], of_records))
+    counts = (
+        np.bincount(of_cells, minlength=len(cells)).astype(np.float64)
+        for of_cells in (of_records[favourable], of_records)
+    )
     return CellTable(cells[:, :-1], sizes, cells[:, -1], *counts)
 
 
@@ -66,11 +79,13 @@ PRECISION = 1e-9
 """Searches end after so many Newton steps, or after a shorter one than this."""
 
 
-def log_likelihood(favourable: FloatArray, records: FloatArray, expected: FloatArray, log_odds: FloatArray) -> FloatArray:
+def log_likelihood(
+    favourable: FloatArray, records: FloatArray, expected: FloatArray, log_odds: FloatArray
+) -> FloatArray:
     """Ln of the likelihood [...] of a multiplier of the odds, relative to a multiplier of 1.
 
-    It is k · ln q - Σ n · ln(1 - p + q · p), concave in ln q. `favourable` and `log_odds` are [...], `records` [..., S] by stratum;
-    `expected` broadcasts with them.
+    It is k · ln q - Σ n · ln(1 - p + q · p), concave in ln q. `favourable` and `log_odds` are [...],
+    `records` [..., S] by stratum; `expected` broadcasts with them.
     """
     shares = np.log1p(expected * np.expm1(log_odds)[..., None])
     return np.asarray(favourable * log_odds - (records * shares).sum(axis=-1))
@@ -102,7 +117,9 @@ def fit_multiplier(favourable: FloatArray, records: FloatArray, expected: FloatA
 def find_range(
     favourable: FloatArray, records: FloatArray, expected: FloatArray, penalty: float
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Smallest and largest ln q at which the log-likelihood exceeds the penalty, and whether it does so anywhere."""
+    """Smallest and largest ln q at which the log-likelihood exceeds the penalty, and whether it does so
+    anywhere.
+    """
     peak = log_likelihood(favourable, records, expected, fit_multiplier(favourable, records, expected))
     exceeds = peak > penalty + 1e-12
     left, right = np.full(favourable.shape, LOWEST), np.zeros(favourable.shape)
@@ -122,7 +139,9 @@ def find_range(
     return left, right, exceeds
 
 
-def _derivatives(favourable: FloatArray, records: FloatArray, expected: FloatArray, at: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _derivatives(
+    favourable: FloatArray, records: FloatArray, expected: FloatArray, at: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """First derivative by ln q, and the negative second one."""
     odds = expected * np.exp(at)[..., None]
     with np.errstate(invalid="ignore"):
@@ -131,7 +150,9 @@ def _derivatives(favourable: FloatArray, records: FloatArray, expected: FloatArr
 
 
 RESTARTS = 50
-"""Max starts of a search: all records, and random subgroups. Small tables start from every combination and so miss nothing."""
+"""Max starts of a search: all records, and random subgroups. Small tables start from every combination and
+so miss nothing.
+"""
 
 MIN_RECORDS = 10
 """Min records of a subgroup that is searched or shown."""
@@ -154,11 +175,14 @@ class Best:
     included: tuple[BoolArray, ...]
 
 
-def search_tables(cells: CellTable, favourable: FloatArray, *, penalty: float, seed: int, restarts: int = RESTARTS) -> Best:
-    """Best subgroup of each of T tables with the cells and records of `cells`, but counts `favourable` [T, C].
+def search_tables(
+    cells: CellTable, favourable: FloatArray, *, penalty: float, seed: int, restarts: int = RESTARTS
+) -> Best:
+    """Best subgroup of each of T tables with the cells and records of `cells`, but counts `favourable` [T,
+    C].
 
-    Expected is the table's own rate of the stratum. The score is the log-likelihood of the best multiplier of the odds below 1, minus the
-    penalty for each named value; a feature with all its values names none.
+    Expected is the table's own rate of the stratum. The score is the log-likelihood of the best multiplier
+    of the odds below 1, minus the penalty for each named value; a feature with all its values names none.
     """
     rows = max(1, MAX_CELLS // (max(len(cells.records), 1) * restarts))
     bests = []
@@ -170,9 +194,14 @@ def search_tables(cells: CellTable, favourable: FloatArray, *, penalty: float, s
 
 
 def list_all_starts(sizes: tuple[int, ...], limit: int) -> list[BoolArray] | None:
-    """Values [R, V] of R starts for each feature: all combinations but of the feature with most values; None beyond `limit`."""
+    """Values [R, V] of R starts for each feature: all combinations but of the feature with most values;
+    None beyond `limit`.
+    """
     largest = int(np.argmax(sizes))
-    subsets = [[(True,) * size] if index == largest else list(product((True, False), repeat=size))[:-1] for index, size in enumerate(sizes)]
+    subsets = [
+        [(True,) * size] if index == largest else list(product((True, False), repeat=size))[:-1]
+        for index, size in enumerate(sizes)
+    ]
     if prod(map(len, subsets)) > limit:
         return None
     return [np.array(values, dtype=np.bool_) for values in zip(*product(*subsets), strict=True)]
@@ -181,18 +210,30 @@ def list_all_starts(sizes: tuple[int, ...], limit: int) -> list[BoolArray] | Non
 class _Search:
     """Searches in several tables at once. A row is one start; each table has `restarts` adjacent rows."""
 
-    def __init__(self, cells: CellTable, favourable: FloatArray, penalty: float, restarts: int, rng: np.random.Generator) -> None:
+    def __init__(
+        self,
+        cells: CellTable,
+        favourable: FloatArray,
+        penalty: float,
+        restarts: int,
+        rng: np.random.Generator,
+    ) -> None:
         self._cells, self._penalty, self._rng = cells, penalty, rng
         everywhere = list_all_starts(cells.sizes, restarts)
         self._restarts = restarts = restarts if everywhere is None else len(everywhere[0])
         strata = cells.is_of_stratum
         sizes = cells.records @ strata
-        rates = np.divide(favourable @ strata, sizes, out=np.zeros((len(favourable), len(sizes))), where=sizes > 0)
+        rates = np.divide(
+            favourable @ strata, sizes, out=np.zeros((len(favourable), len(sizes))), where=sizes > 0
+        )
         self._favourable = np.repeat(favourable, restarts, axis=0)
         self._expected = np.repeat(rates, restarts, axis=0)
         self._values = [np.eye(size)[codes] for size, codes in zip(cells.sizes, cells.codes.T, strict=True)]
         self._value_records = [
-            ((cells.records[:, None] * values)[:, :, None] * strata[:, None, :]).reshape(len(cells.records), -1) for values in self._values
+            ((cells.records[:, None] * values)[:, :, None] * strata[:, None, :]).reshape(
+                len(cells.records), -1
+            )
+            for values in self._values
         ]
         if everywhere is None:
             self._included = [self._start(size) for size in cells.sizes]
@@ -211,7 +252,8 @@ class _Search:
 
     def run(self) -> Best:
         rows = np.arange(len(self._favourable))
-        # The feature with most values first: after starts from all combinations of the others, this already is the best of all.
+        # The feature with most values first: after starts from all combinations of the others, this already
+        # is the best of all.
         self._improve(int(np.argmax(self._cells.sizes)), rows)
         for _ in range(MAX_PASSES):
             before = self._scores[rows].copy()
@@ -235,16 +277,23 @@ class _Search:
                 restricted += np.where(chosen.all(axis=1), 0, chosen.sum(axis=1))
         favourable = (self._favourable[rows] * inside) @ self._values[feature]
         expected = self._expected[rows, None]
-        records = (inside.astype(np.float64) @ self._value_records[feature]).reshape(*favourable.shape, expected.shape[2])
-        # For a given multiplier the best set is that of all values whose likelihood exceeds the penalty, or the best one alone. Each value
-        # does so in one range of multipliers, so the set changes only at the ends of ranges. Tried are all, each alone, one for each end.
+        records = (inside.astype(np.float64) @ self._value_records[feature]).reshape(
+            *favourable.shape, expected.shape[2]
+        )
+        # For a given multiplier the best set is that of all values whose likelihood exceeds the penalty, or
+        # the best one alone. Each value
+        # does so in one range of multipliers, so the set changes only at the ends of ranges. Tried are all,
+        # each alone, one for each end.
         left, right, exceeds = find_range(favourable, records, expected, self._penalty)
         ends = np.concatenate([left, right], axis=1)[:, :, None]
         at_ends = exceeds[:, None, :] & (left[:, None, :] <= ends) & (ends < right[:, None, :])
         alone = np.broadcast_to(np.eye(at_ends.shape[2], dtype=np.bool_), (len(rows), *at_ends.shape[2:] * 2))
         sets = np.concatenate([np.ones_like(at_ends[:, :1]), alone, at_ends], axis=1)
         weights = sets.astype(np.float64)
-        of_favourable, of_records = np.einsum("mjv,mv->mj", weights, favourable), np.einsum("mjv,mvs->mjs", weights, records)
+        of_favourable, of_records = (
+            np.einsum("mjv,mv->mj", weights, favourable),
+            np.einsum("mjv,mvs->mjs", weights, records),
+        )
         log_odds = fit_multiplier(of_favourable, of_records, expected)
         named = np.where(sets.all(axis=2), 0, sets.sum(axis=2))
         scores = log_likelihood(of_favourable, of_records, expected, log_odds) - self._penalty * named

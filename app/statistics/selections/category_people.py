@@ -25,7 +25,8 @@ FIFTHS = 5
 
 @frozen(eq=False)
 class AttributeCategories:
-    """Categories of one attribute; `codes` per row are positions or MISSING, `roles` those of each in the monitor.
+    """Categories of one attribute; `codes` per row are positions or MISSING, `roles` those of each in the
+    monitor.
 
     `values` are as in the log, `labels` are display names.
     """
@@ -39,7 +40,9 @@ class AttributeCategories:
 
 @frozen(eq=False)
 class Control:
-    """Values of a control; `codes` per row are positions or MISSING. `note` says how a numeric one was divided."""
+    """Values of a control; `codes` per row are positions or MISSING. `note` says how a numeric one was
+    divided.
+    """
 
     name: str
     labels: tuple[str, ...]
@@ -49,7 +52,8 @@ class Control:
 
 @dataclass(frozen=True, eq=False)
 class CountedPeople:
-    """Records of a period or file: row i counts `records[i]` alike ones. `scores` is None where `no_scores` says why.
+    """Records of a period or file: row i counts `records[i]` alike ones. `scores` is None where `no_scores`
+    says why.
 
     `bounds` are tables of categories by probabilities.
     """
@@ -80,9 +84,15 @@ def divide_numbers(name: str, numbers: FloatArray, records: IntArray) -> Control
     is_known = ~np.isnan(numbers)
     expanded = np.repeat(numbers[is_known], records[is_known])
     cuts = np.unique(np.quantile(expanded, np.arange(1, FIFTHS) / FIFTHS))
-    codes = np.where(is_known, np.searchsorted(cuts, np.nan_to_num(numbers), side="left"), MISSING).astype(np.int64)
+    codes = np.where(is_known, np.searchsorted(cuts, np.nan_to_num(numbers), side="left"), MISSING).astype(
+        np.int64
+    )
     ends = [f"{cut:.6g}" for cut in cuts]
-    labels = (f"up to {ends[0]}", *(f"above {low} to {high}" for low, high in pairwise(ends)), f"above {ends[-1]}")
+    labels = (
+        f"up to {ends[0]}",
+        *(f"above {low} to {high}" for low, high in pairwise(ends)),
+        f"above {ends[-1]}",
+    )
     return Control(name, labels, codes, f"{name} is divided at its fifths, {', '.join(ends)}")
 
 
@@ -97,15 +107,21 @@ def reference_rows(attribute: AttributeCategories) -> Rows:
 
 
 def name_reference(attribute: AttributeCategories) -> str:
-    return ", ".join(label for label, role in zip(attribute.labels, attribute.roles, strict=True) if role == "reference")
+    return ", ".join(
+        label for label, role in zip(attribute.labels, attribute.roles, strict=True) if role == "reference"
+    )
 
 
 def count_category(people: CountedPeople, label: str, chosen: Rows) -> Category:
     """Assessed people of these rows."""
-    return Category((label,), people.count(chosen & people.is_assessed), people.count(chosen & people.is_selected))
+    return Category(
+        (label,), people.count(chosen & people.is_assessed), people.count(chosen & people.is_selected)
+    )
 
 
-def compare_categories(people: CountedPeople, attribute: AttributeCategories) -> Iterator[tuple[Rows, Category, Category]]:
+def compare_categories(
+    people: CountedPeople, attribute: AttributeCategories
+) -> Iterator[tuple[Rows, Category, Category]]:
     """Yields each category's rows, the category and the reference, if both have assessed people."""
     reference = count_category(people, name_reference(attribute), reference_rows(attribute))
     for position, (label, role) in enumerate(zip(attribute.labels, attribute.roles, strict=True)):
@@ -118,5 +134,9 @@ def compare_categories(people: CountedPeople, attribute: AttributeCategories) ->
 def combine_controls(people: CountedPeople) -> Codes:
     """Per row, the combination of the values of all controls, or MISSING."""
     return np.asarray(
-        cross([control.codes for control in people.controls], [len(control.labels) for control in people.controls]), dtype=np.int64
+        cross(
+            [control.codes for control in people.controls],
+            [len(control.labels) for control in people.controls],
+        ),
+        dtype=np.int64,
     )

@@ -21,10 +21,19 @@ SCHEMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "Native American or Alaska Native",
             "Two or more races",
         ),
-        "bisg": ("Hispanic", "White", "Black", "Asian or Pacific Islander", "American Indian or Alaska Native", "Multiracial"),
+        "bisg": (
+            "Hispanic",
+            "White",
+            "Black",
+            "Asian or Pacific Islander",
+            "American Indian or Alaska Native",
+            "Multiracial",
+        ),
     }
 )
-"""Those of EEO-1 reports and of Local Law 144, and those that surname and place give probabilities of (BISG)."""
+"""Those of EEO-1 reports and of Local Law 144, and those that surname and place give probabilities of
+(BISG).
+"""
 
 MAX_MAPPINGS = 20
 
@@ -40,8 +49,9 @@ EXAMPLE_MAPPING = '{"sex": {"scheme": "sex", "values": {"f": "Female", "m": "Mal
 class CategoryMapping:
     """Categories of one attribute, by its values or by weights.
 
-    A value that is not in `values` is unknown. `weights` names a category for each column that holds the probability that a person is of
-    it; `attribute` is then the title of the table only, and others are compared with `reference`. `scheme` None: any names.
+    A value that is not in `values` is unknown. `weights` names a category for each column that holds the
+    probability that a person is of it; `attribute` is then the title of the table only, and others are
+    compared with `reference`. `scheme` None: any names.
     """
 
     attribute: str
@@ -64,34 +74,51 @@ def _find_problems(mappings: Sequence[CategoryMapping]) -> Iterator[FieldProblem
         if names.count(mapping.attribute) > 1:
             yield FieldProblem(field, "is mapped twice")
         if bool(mapping.values) == bool(mapping.weights):
-            yield FieldProblem(field, "must have `values`, a category for each value, or `weights`, one for each column")
+            yield FieldProblem(
+                field, "must have `values`, a category for each value, or `weights`, one for each column"
+            )
         if max(len(mapping.values), len(mapping.weights)) > MAX_VALUES:
             yield FieldProblem(field, f"must have at most {MAX_VALUES} values or columns")
         if mapping.scheme is not None and mapping.scheme not in SCHEMES:
-            yield FieldProblem(f"{field}.scheme", f"must be one of {', '.join(SCHEMES)}, found {mapping.scheme!r:.100}")
+            yield FieldProblem(
+                f"{field}.scheme", f"must be one of {', '.join(SCHEMES)}, found {mapping.scheme!r:.100}"
+            )
             continue
         categories = [*mapping.values.values(), *mapping.weights.values()]
         allowed = categories if mapping.scheme is None else SCHEMES[mapping.scheme]
         for category in dict.fromkeys(categories):
             if category not in allowed:
-                yield FieldProblem(field, f"{category!r:.100} is not a category of {mapping.scheme}, which has {', '.join(allowed)}")
+                yield FieldProblem(
+                    field,
+                    f"{category!r:.100} is not a category of {mapping.scheme}, which has "
+                    f"{', '.join(allowed)}",
+                )
         if any(not category.strip() for category in categories):
-            yield FieldProblem(field, "has a category without a name; leave out values whose category is unknown")
+            yield FieldProblem(
+                field, "has a category without a name; leave out values whose category is unknown"
+            )
         if len(set(mapping.weights.values())) < len(mapping.weights):
             yield FieldProblem(field, "has two columns of weights for one category")
         if mapping.reference is not None and mapping.reference not in mapping.weights.values():
             named = ", ".join(mapping.weights.values()) or "none"
-            yield FieldProblem(f"{field}.reference", f"must be a category that has weights ({named}), found {mapping.reference!r:.100}")
+            yield FieldProblem(
+                f"{field}.reference",
+                f"must be a category that has weights ({named}), found {mapping.reference!r:.100}",
+            )
 
 
 def parse_mappings(text: str) -> tuple[CategoryMapping, ...]:
-    """Returns the mappings of a JSON object by attribute: `{"race": {"scheme": "eeo-1", "values": {"W": "White"}}}`."""
+    """Returns the mappings of a JSON object by attribute: `{"race": {"scheme": "eeo-1", "values": {"W":
+    "White"}}}`.
+    """
     try:
         document = json.loads(text)
     except ValueError as error:
         raise InvalidInput.of("categories", f"must be JSON: {error}") from error
     if not isinstance(document, dict):
-        raise InvalidInput.of("categories", 'must be an object such as {"race": {"scheme": "eeo-1", "values": {"W": "White"}}}')
+        raise InvalidInput.of(
+            "categories", 'must be an object such as {"race": {"scheme": "eeo-1", "values": {"W": "White"}}}'
+        )
     mappings = tuple(_read_mapping(name, stored) for name, stored in document.items())
     require_mappings(mappings)
     return mappings
@@ -100,12 +127,19 @@ def parse_mappings(text: str) -> tuple[CategoryMapping, ...]:
 def _read_mapping(name: str, stored: Any) -> CategoryMapping:  # noqa: ANN401 - any JSON
     members = {"scheme", "values", "weights", "reference"}
     if not isinstance(stored, dict) or not set(stored) <= members:
-        raise InvalidInput.of(f"categories.{name}", f"must be an object with the members {', '.join(sorted(members))}")
+        raise InvalidInput.of(
+            f"categories.{name}", f"must be an object with the members {', '.join(sorted(members))}"
+        )
     for member in ("values", "weights"):
         texts = stored.get(member, {})
         if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
-            raise InvalidInput.of(f"categories.{name}.{member}", "must be an object of texts: the name of the category by value or column")
+            raise InvalidInput.of(
+                f"categories.{name}.{member}",
+                "must be an object of texts: the name of the category by value or column",
+            )
     for member in ("scheme", "reference"):
         if not isinstance(stored.get(member), str | None):
-            raise InvalidInput.of(f"categories.{name}.{member}", f"must be text, found {stored[member]!r:.100}")
+            raise InvalidInput.of(
+                f"categories.{name}.{member}", f"must be text, found {stored[member]!r:.100}"
+            )
     return CategoryMapping(attribute=name, **stored)

@@ -13,12 +13,23 @@ from ..formulas.conditional_disparity import StrataOutcomes
 from ..formulas.strata_odds import common_odds_limits, common_odds_ratio, measure_homogeneity
 from ..group_labels import MISSING, FloatArray, IntArray
 from ..intervals.intervals import Z
-from .category_people import CountedPeople, Json, Rows, combine_controls, compare_categories, name_reference, reference_rows
+from .category_people import (
+    CountedPeople,
+    Json,
+    Rows,
+    combine_controls,
+    compare_categories,
+    name_reference,
+    reference_rows,
+)
 from .four_fifths import ImpactRow, OddsRatio
 from .selection_categories import Category
 
 NOBODY = "no value of the controls has people of both categories and both outcomes"
-SEPARATED = "category and controls divide the selected from the others without overlap, so the adjusted odds ratio has no finite value"
+SEPARATED = (
+    "category and controls divide the selected from the others without overlap, so the adjusted "
+    "odds ratio has no finite value"
+)
 
 _MOST_ROUNDS = 100
 _LONGEST_STEP = 4.0
@@ -56,24 +67,37 @@ def adjusted_odds(category: Category, reference: Category, counts: Sequence[Cont
     design = design_terms(used)
     selected, rejected = np.array([(count.selected, count.rejected) for count in used], dtype=np.float64).T
     if is_separated(design, selected, rejected):
-        return AdjustedOdds(OddsRatio(reason=f"{SEPARATED} ({category.label}, {reference.label})"), people, everybody - people)
+        return AdjustedOdds(
+            OddsRatio(reason=f"{SEPARATED} ({category.label}, {reference.label})"), people, everybody - people
+        )
     value, half = _fit(design, selected, selected + rejected)
-    return AdjustedOdds(OddsRatio(math.exp(value), math.exp(value - half), math.exp(value + half)), people, everybody - people)
+    return AdjustedOdds(
+        OddsRatio(math.exp(value), math.exp(value - half), math.exp(value + half)), people, everybody - people
+    )
 
 
 def drop_uninformative(counts: Sequence[ControlledCount]) -> list[ControlledCount]:
-    """Counts without values of a control that hold one outcome or one side only; leaving some out may empty others."""
+    """Counts without values of a control that hold one outcome or one side only; leaving some out may
+    empty others.
+    """
     held: defaultdict[tuple[int, str], IntArray] = defaultdict(lambda: np.zeros(4, dtype=np.int64))
     for count in counts:
         people = count.selected + count.rejected
         for place in enumerate(count.controls):
-            held[place] += (count.selected, count.rejected, people * count.is_category, people * (not count.is_category))
+            held[place] += (
+                count.selected,
+                count.rejected,
+                people * count.is_category,
+                people * (not count.is_category),
+            )
     informative = [count for count in counts if all(held[place].all() for place in enumerate(count.controls))]
     return informative if len(informative) == len(counts) else drop_uninformative(informative)
 
 
 def design_terms(used: Sequence[ControlledCount]) -> FloatArray:
-    """Terms [counts, terms]: the category, one for all, and values of each control, without those that follow from others."""
+    """Terms [counts, terms]: the category, one for all, and values of each control, without those that
+    follow from others.
+    """
     columns = [[count.is_category for count in used], [True] * len(used)]
     for values in zip(*(count.controls for count in used), strict=True):
         columns += [[value == other for value in values] for other in sorted(set(values))[1:]]
@@ -100,22 +124,40 @@ def _fit(design: FloatArray, selected: FloatArray, people: FloatArray) -> tuple[
 
 
 def is_separated(design: FloatArray, selected: FloatArray, rejected: FloatArray) -> bool:
-    """Whether some weights of the terms divide the selected from the others: the likelihood has no maximum (Albert and Anderson 1984)."""
-    # Where counts with both outcomes have every term, no weights divide, and the programme (fifty times as long) is not needed.
+    """Whether some weights of the terms divide the selected from the others: the likelihood has no maximum
+    (Albert and Anderson 1984).
+    """
+    # Where counts with both outcomes have every term, no weights divide, and the programme (fifty times as
+    # long) is not needed.
     mixed = design[(selected > 0) & (rejected > 0)]
     if np.linalg.matrix_rank(mixed) == design.shape[1]:
         return False
     from scipy.optimize import linprog  # noqa: PLC0415 - a tenth of a second to load, and few tables come here
 
     signed = np.vstack([design[selected > 0], -design[rejected > 0]])
-    solution = linprog(-signed.sum(axis=0), A_ub=-signed, b_ub=np.zeros(len(signed)), bounds=[(-1, 1)] * design.shape[1], method="highs")
+    solution = linprog(
+        -signed.sum(axis=0),
+        A_ub=-signed,
+        b_ub=np.zeros(len(signed)),
+        bounds=[(-1, 1)] * design.shape[1],
+        method="highs",
+    )
     return bool(-solution.fun > _SEPARATES)
 
 
-ONE_STRATUM = "only one stratum has people of both categories and both outcomes, so there is nothing to compare the strata by"
+ONE_STRATUM = (
+    "only one stratum has people of both categories and both outcomes, so there is nothing to "
+    "compare the strata by"
+)
 NO_STRATUM = "no stratum has people of both categories and both outcomes"
-NO_FINITE = "within every stratum everybody of {one} was selected or nobody of {other} was, so the odds ratio has no finite value"
-ZERO = "within every stratum nobody of {one} was selected or everybody of {other} was, so the odds ratio is 0 and has no interval"
+NO_FINITE = (
+    "within every stratum everybody of {one} was selected or nobody of {other} was, so the odds "
+    "ratio has no finite value"
+)
+ZERO = (
+    "within every stratum nobody of {one} was selected or everybody of {other} was, so the odds ratio is "
+    "0 and has no interval"
+)
 
 
 @frozen
@@ -132,8 +174,8 @@ class StratumTest:
 class StratifiedOdds:
     """Odds of selection over those of another category, given the control; None with a `reason`.
 
-    `strata` are the informative ones, `left_out` people are in others. `cmh` tests an odds ratio of 1, `homogeneity` that it is the same in
-    all strata.
+    `strata` are the informative ones, `left_out` people are in others. `cmh` tests an odds ratio of 1,
+    `homogeneity` that it is the same in all strata.
     """
 
     value: float | None
@@ -147,7 +189,8 @@ class StratifiedOdds:
 
 
 def stratified_odds(category: Category, reference: Category, cells: IntArray) -> StratifiedOdds:
-    """Odds given the control, from `cells` [strata, 4]: selected and rejected people of the category, then of the reference.
+    """Odds given the control, from `cells` [strata, 4]: selected and rejected people of the category, then of
+    the reference.
 
     Strata without both categories and both outcomes say nothing.
     """
@@ -170,7 +213,9 @@ def stratified_odds(category: Category, reference: Category, cells: IntArray) ->
     homogeneity = StratumTest(reason=ONE_STRATUM if len(used) == 1 else reason)
     if test is not None:
         homogeneity = StratumTest(test.statistic, len(test.strata) - 1, test.p_value)
-    return StratifiedOdds(value, lower, upper, reason, association_test(used), homogeneity, len(used), left_out)
+    return StratifiedOdds(
+        value, lower, upper, reason, association_test(used), homogeneity, len(used), left_out
+    )
 
 
 def association_test(tables: FloatArray) -> StratumTest:
@@ -193,12 +238,17 @@ def controls_sheet(people: CountedPeople) -> Json:
     tables = []
     for attribute in people.attributes:
         reference = reference_rows(attribute)
-        rows = [_controlled_row(people, reference, *compared) for compared in compare_categories(people, attribute)]
+        rows = [
+            _controlled_row(people, reference, *compared)
+            for compared in compare_categories(people, attribute)
+        ]
         tables.append({"attribute": attribute.feature, "reference": name_reference(attribute), "rows": rows})
     return {"controls": names, "notes": notes, "tables": tables, "reason": None}
 
 
-def _controlled_row(people: CountedPeople, reference: Rows, mine: Rows, category: Category, reference_category: Category) -> Json:
+def _controlled_row(
+    people: CountedPeople, reference: Rows, mine: Rows, category: Category, reference_category: Category
+) -> Json:
     strata, compared = combine_controls(people), (mine | reference) & people.is_assessed
     used = compared & (strata != MISSING)
     # Only combinations that occur: the product of controls may be far larger than the log.
@@ -208,7 +258,10 @@ def _controlled_row(people: CountedPeople, reference: Rows, mine: Rows, category
     np.add.at(cells, (stratum_of, side), people.records[used])
     sizes = [len(control.labels) for control in people.controls]
     values = [
-        tuple(control.labels[int(index)] for control, index in zip(people.controls, np.unravel_index(code, sizes), strict=True))
+        tuple(
+            control.labels[int(index)]
+            for control, index in zip(people.controls, np.unravel_index(code, sizes), strict=True)
+        )
         for code in present.tolist()
     ]
     counts = [

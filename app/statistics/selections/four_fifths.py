@@ -1,4 +1,5 @@
-"""Adverse impact of a selection: the four-fifths rule of the Uniform Guidelines (29 CFR 1607.4 D), its tests, and odds ratios.
+"""Adverse impact of a selection: the four-fifths rule of the Uniform Guidelines (29 CFR 1607.4 D), its tests,
+and odds ratios.
 
 Odds ratios have Woolf's interval.
 """
@@ -21,7 +22,9 @@ SIGNIFICANT = 0.05
 """p-value below which a difference is significant: two standard deviations."""
 
 FEW_PEOPLE, FEW_EXPECTED = 30, 5
-"""People of both categories, and expected people of a cell, below which Fisher's exact test replaces the z test."""
+"""People of both categories, and expected people of a cell, below which Fisher's exact test replaces the z
+test.
+"""
 
 FURTHER = 2
 """Further selections by which the guidelines ask whether the finding changes (Questions and Answers, 21)."""
@@ -71,10 +74,17 @@ class ImpactRow:
     @property
     def ratio_reason(self) -> str | None:
         if self.compared_with is None:
-            return f"every category has less than {100 * LEAST_SHARE:g} % of the people, so there is none to compare with"
+            return (
+                f"every category has less than {100 * LEAST_SHARE:g} % of the people, so there is none "
+                "to compare with"
+            )
         if self._other is None:
             return "the category that others are compared with"
-        return None if self._other.selected else f"nobody of {self._other.label} was selected, so there is no ratio"
+        return (
+            None
+            if self._other.selected
+            else f"nobody of {self._other.label} was selected, so there is no ratio"
+        )
 
     @property
     def z_reason(self) -> str | None:
@@ -90,15 +100,21 @@ class ImpactRow:
         compared = self._other
         if compared is None or not compared.selected:
             return None, None
-        return log_ratio(self.category.selected, self.category.applicants, compared.selected, compared.applicants)[:2]
+        return log_ratio(
+            self.category.selected, self.category.applicants, compared.selected, compared.applicants
+        )[:2]
 
     @cached_property
     def z(self) -> float | None:
-        """Difference of the rates in standard deviations (pooled rate); None if all or none of both were selected."""
+        """Difference of the rates in standard deviations (pooled rate); None if all or none of both were
+        selected.
+        """
         compared = self._other
         if compared is None:
             return None
-        pooled = (self.category.selected + compared.selected) / (self.category.applicants + compared.applicants)
+        pooled = (self.category.selected + compared.selected) / (
+            self.category.applicants + compared.applicants
+        )
         if pooled in {0, 1}:
             return None
         return (self.category.rate - compared.rate) / math.sqrt(
@@ -113,7 +129,14 @@ class ImpactRow:
             return None
         from scipy.stats import fisher_exact  # noqa: PLC0415 - scipy.stats takes a second to import
 
-        return min(1.0, float(fisher_exact([[category.selected, category.rejected], [compared.selected, compared.rejected]]).pvalue))
+        return min(
+            1.0,
+            float(
+                fisher_exact(
+                    [[category.selected, category.rejected], [compared.selected, compared.rejected]]
+                ).pvalue
+            ),
+        )
 
     @cached_property
     def odds_ratio(self) -> OddsRatio | None:
@@ -122,13 +145,26 @@ class ImpactRow:
         if compared is None:
             return None
         if not category.rejected or not compared.selected:
-            empty = f"everybody of {category.label} was selected" if not category.rejected else f"nobody of {compared.label} was selected"
+            empty = (
+                f"everybody of {category.label} was selected"
+                if not category.rejected
+                else f"nobody of {compared.label} was selected"
+            )
             return OddsRatio(reason=f"{empty}, so the odds ratio has no finite value")
         value = category.selected * compared.rejected / (category.rejected * compared.selected)
         if not category.selected or not compared.rejected:
-            empty = f"nobody of {category.label} was selected" if not category.selected else f"everybody of {compared.label} was selected"
+            empty = (
+                f"nobody of {category.label} was selected"
+                if not category.selected
+                else f"everybody of {compared.label} was selected"
+            )
             return OddsRatio(value, reason=f"{empty}, so the odds ratio has no interval")
-        half = Z * math.sqrt(sum(1 / count for count in (category.selected, category.rejected, compared.selected, compared.rejected)))
+        half = Z * math.sqrt(
+            sum(
+                1 / count
+                for count in (category.selected, category.rejected, compared.selected, compared.rejected)
+            )
+        )
         return OddsRatio(value, value * math.exp(-half), value * math.exp(half))
 
     @property
@@ -139,7 +175,11 @@ class ImpactRow:
             return False
         everybody = self.category.applicants + compared.applicants
         selected = self.category.selected + compared.selected
-        expected = min(self.category.applicants, compared.applicants) * min(selected, everybody - selected) / everybody
+        expected = (
+            min(self.category.applicants, compared.applicants)
+            * min(selected, everybody - selected)
+            / everybody
+        )
         return everybody < FEW_PEOPLE or expected < FEW_EXPECTED
 
     @property
@@ -152,7 +192,11 @@ class ImpactRow:
     @property
     def shortfall_to_parity(self) -> float | None:
         """Further selections to the other's rate; below 0 beyond it."""
-        return None if self._other is None else self._other.rate * self.category.applicants - self.category.selected
+        return (
+            None
+            if self._other is None
+            else self._other.rate * self.category.applicants - self.category.selected
+        )
 
     @property
     def shortfall_to_four_fifths(self) -> int | None:
@@ -188,7 +232,11 @@ class ImpactTable:
     @cached_property
     def large(self) -> list[Category]:
         """Categories that are not too small to be compared with."""
-        return [category for category in self.table.categories if category.applicants >= LEAST_SHARE * self.table.applicants]
+        return [
+            category
+            for category in self.table.categories
+            if category.applicants >= LEAST_SHARE * self.table.applicants
+        ]
 
     @property
     def compared_with(self) -> Category | None:
@@ -197,17 +245,25 @@ class ImpactTable:
 
     @property
     def rows(self) -> Iterator[ImpactRow]:
-        """Yields a row for each category, with p-values that allow for the choice of the highest: Holm's over all pairs that are not small.
+        """Yields a row for each category, with p-values that allow for the choice of the highest: Holm's over
+        all pairs that are not small.
 
         Those of small categories are Bonferroni's over all pairs.
         """
         best, large = self.compared_with, self.large
-        pairs = sorted((ImpactRow(*pair) for pair in combinations(large, 2)), key=lambda row: row.p_value or 0.0)
+        pairs = sorted(
+            (ImpactRow(*pair) for pair in combinations(large, 2)), key=lambda row: row.p_value or 0.0
+        )
         raw = np.array([row.p_value or 0.0 for row in pairs])
         corrected = np.maximum.accumulate(np.minimum(1.0, raw * np.arange(raw.size, 0, -1))).tolist()
-        holm = dict(zip((frozenset((row.category, row.compared_with)) for row in pairs), corrected, strict=True))
+        holm = dict(
+            zip((frozenset((row.category, row.compared_with)) for row in pairs), corrected, strict=True)
+        )
         for category in self.table.categories:
-            row, p_value = ImpactRow(category, best, category not in large), holm.get(frozenset((category, best)))
+            row, p_value = (
+                ImpactRow(category, best, category not in large),
+                holm.get(frozenset((category, best))),
+            )
             if row.is_small and row.p_value is not None:
                 p_value = min(1.0, math.comb(len(self.table.categories), 2) * row.p_value)
             yield replace(row, corrected_p=p_value)

@@ -9,7 +9,15 @@ import numpy as np
 from ...base.frozen import frozen
 from ..group_labels import MISSING, FloatArray, IntArray
 from ..intervals.intervals import Z, log_ratio
-from .category_people import CountedPeople, Json, Rows, combine_controls, compare_categories, name_reference, reference_rows
+from .category_people import (
+    CountedPeople,
+    Json,
+    Rows,
+    combine_controls,
+    compare_categories,
+    name_reference,
+    reference_rows,
+)
 from .four_fifths import ImpactRow
 from .selection_categories import Category
 
@@ -26,9 +34,11 @@ NOT_APART = "no value of the controls has people of both categories, so the cont
 
 @frozen
 class ScoreGap:
-    """Mean score of a category less the reference's, in points and standard deviations; None where there is none.
+    """Mean score of a category less the reference's, in points and standard deviations; None where there is
+    none.
 
-    `smd` is divided by `sd_all`, `smd_within` by `sd_within`; `lower` and `upper` are the 95 % interval of `smd`.
+    `smd` is divided by `sd_all`, `smd_within` by `sd_within`; `lower` and `upper` are the 95 % interval of
+    `smd`.
     """
 
     difference: float | None
@@ -69,7 +79,9 @@ class QuantileRatio:
     reason: str | None
 
 
-def score_gap(scores: FloatArray, reference: FloatArray, everybody: FloatArray, *, name: str, reference_name: str) -> ScoreGap:
+def score_gap(
+    scores: FloatArray, reference: FloatArray, everybody: FloatArray, *, name: str, reference_name: str
+) -> ScoreGap:
     """Gap between the scores of a category and of the reference; `everybody` are all scores of the table."""
     for label, values in ((name, scores), (reference_name, reference)):
         if values.size < 2:  # noqa: PLR2004 - one has no deviation
@@ -86,14 +98,22 @@ def score_gap(scores: FloatArray, reference: FloatArray, everybody: FloatArray, 
     means = float(scores.var(ddof=1)) / scores.size + float(reference.var(ddof=1)) / reference.size
     half = Z * math.sqrt(means / overall**2 + smd**2 / (2 * everybody.size))
     ends = (smd - half, smd + half)
-    return ScoreGap(difference, smd, *ends, None if is_flat else difference / within, overall, within, FLAT if is_flat else None)
+    return ScoreGap(
+        difference,
+        smd,
+        *ends,
+        None if is_flat else difference / within,
+        overall,
+        within,
+        FLAT if is_flat else None,
+    )
 
 
 def residual_gap(is_category: Rows, scores: FloatArray, strata: IntArray, sd_all: float) -> ResidualGap:
     """Category's coefficient in a least-squares fit of the scores [people] with one term for each stratum.
 
-    Category and controls are fitted at once: residuals of the controls alone make the gap too small where categories differ in them. Normal
-    interval, from the residual variance.
+    Category and controls are fitted at once: residuals of the controls alone make the gap too small where
+    categories differ in them. Normal interval, from the residual variance.
     """
     _, stratum_of = np.unique(strata, return_inverse=True)
     sizes = np.bincount(stratum_of)
@@ -117,14 +137,20 @@ def residual_gap(is_category: Rows, scores: FloatArray, strata: IntArray, sd_all
 def quantile_ratios(
     scores: FloatArray, reference: FloatArray, everybody: FloatArray, quantiles: Sequence[float] = QUANTILES
 ) -> tuple[QuantileRatio, ...]:
-    """Ratios at each quantile of everybody's scores; a score equal to the cut is not above it. Neither side is empty."""
+    """Ratios at each quantile of everybody's scores; a score equal to the cut is not above it. Neither
+    side is empty.
+    """
     ratios = []
-    for quantile, cut in zip(quantiles, np.quantile(everybody, quantiles, method="inverted_cdf").tolist(), strict=True):
+    for quantile, cut in zip(
+        quantiles, np.quantile(everybody, quantiles, method="inverted_cdf").tolist(), strict=True
+    ):
         above, reference_above = int((scores > cut).sum()), int((reference > cut).sum())
         rate, reference_rate = above / scores.size, reference_above / reference.size
         if reference_above:
             lower, upper, _ = log_ratio(above, scores.size, reference_above, reference.size)
-            ratios.append(QuantileRatio(quantile, cut, rate, reference_rate, rate / reference_rate, lower, upper, None))
+            ratios.append(
+                QuantileRatio(quantile, cut, rate, reference_rate, rate / reference_rate, lower, upper, None)
+            )
         else:
             ratios.append(QuantileRatio(quantile, cut, rate, reference_rate, None, None, None, NOBODY_ABOVE))
     return tuple(ratios)
@@ -142,7 +168,11 @@ def lending_sheet(people: CountedPeople) -> Json:
             row = ImpactRow(category, of_reference)
             low, high = row.ends
             figures = {"air": row.ratio, "air_reason": row.ratio_reason, "air_low": low, "air_high": high}
-            rows.append(category.to_json() | figures | {"score": _score_part(people, chosen, reference, (category, of_reference))})
+            rows.append(
+                category.to_json()
+                | figures
+                | {"score": _score_part(people, chosen, reference, (category, of_reference))}
+            )
         has_reference = people.count(reference & people.is_assessed)
         reason = None if rows else NO_OTHER.format(name=name) if has_reference else NO_REFERENCE
         tables.append({"attribute": attribute.feature, "reference": name, "rows": rows, "reason": reason})
@@ -155,25 +185,36 @@ def lending_sheet(people: CountedPeople) -> Json:
     }
 
 
-SIGMA = "sd_all is the standard deviation of the scores of everybody, of unknown categories, too; sd_within that within the two categories"
+SIGMA = (
+    "sd_all is the standard deviation of the scores of everybody, of unknown categories, too; sd_within "
+    "that within the two categories"
+)
 
 
-def _score_part(people: CountedPeople, chosen: Rows, reference: Rows, categories: tuple[Category, Category]) -> Json | None:
+def _score_part(
+    people: CountedPeople, chosen: Rows, reference: Rows, categories: tuple[Category, Category]
+) -> Json | None:
     scores, times = people.scores, people.records
     if scores is None:
         return None
     scored = ~np.isnan(scores)
     mine, of_reference = scored & chosen, scored & reference
-    mine_scores, others_scores, all_scores = (np.repeat(scores[rows], times[rows]) for rows in (mine, of_reference, scored))
+    mine_scores, others_scores, all_scores = (
+        np.repeat(scores[rows], times[rows]) for rows in (mine, of_reference, scored)
+    )
     name, reference_name = (category.label for category in categories)
     gap = score_gap(mine_scores, others_scores, all_scores, name=name, reference_name=reference_name)
     sheet: Json = {"gap": asdict(gap), "quantiles": [], "residual": None}
     if mine_scores.size and others_scores.size:
-        sheet["quantiles"] = [asdict(ratio) for ratio in quantile_ratios(mine_scores, others_scores, all_scores)]
+        sheet["quantiles"] = [
+            asdict(ratio) for ratio in quantile_ratios(mine_scores, others_scores, all_scores)
+        ]
     if people.controls and gap.smd is not None and gap.sd_all is not None:
         strata = combine_controls(people)
         compared = (mine | of_reference) & (strata != MISSING)
         # One entry a record: least squares would weigh rows that count several as one.
-        is_category, own_scores, codes = (np.repeat(rows[compared], times[compared]) for rows in (mine, scores, strata))
+        is_category, own_scores, codes = (
+            np.repeat(rows[compared], times[compared]) for rows in (mine, scores, strata)
+        )
         sheet["residual"] = asdict(residual_gap(is_category, own_scores, codes, gap.sd_all))
     return sheet

@@ -1,8 +1,8 @@
 """Impact ratios as New York City's Local Law 144 asks for them (6 RCNY 5-300 to 5-304).
 
-The impact ratio is a category's selection rate over that of the most selected included category. For a tool that scores, the rate is the
-share above the median score of the whole sample. A category with less than 2 % of the data may be left out of the ratios; its count and
-rate are shown.
+The impact ratio is a category's selection rate over that of the most selected included category. For a
+tool that scores, the rate is the share above the median score of the whole sample. A category with less
+than 2 % of the data may be left out of the ratios; its count and rate are shown.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,9 @@ class AuditRow:
 
 @frozen
 class AuditTable:
-    """Rows of one attribute or intersection, and the category that their ratios are taken to; None if all are excluded."""
+    """Rows of one attribute or intersection, and the category that their ratios are taken to; None if all
+    are excluded.
+    """
 
     table: CategoryTable
     rows: tuple[AuditRow, ...]
@@ -51,17 +53,24 @@ class AuditSheet:
     least_share: float
 
 
-def audit_tables(tables: Sequence[CategoryTable], *, assessed: int, unknown: int, least_share: float = LEAST_SHARE) -> AuditSheet:
+def audit_tables(
+    tables: Sequence[CategoryTable], *, assessed: int, unknown: int, least_share: float = LEAST_SHARE
+) -> AuditSheet:
     """Impact ratios of these tables, without categories of less than `least_share` of the `assessed` people.
 
-    The rule says "of the data being used for the bias audit": the same for each table, with unknown categories.
+    The rule says "of the data being used for the bias audit": the same for each table, with unknown
+    categories.
     """
     audits = []
     for table in tables:
         excluded = {category for category in table.categories if category.applicants < least_share * assessed}
         best = highest_rate([category for category in table.categories if category not in excluded])
         rows = [
-            AuditRow(category, category.rate / best.rate if best and best.rate and category not in excluded else None, category in excluded)
+            AuditRow(
+                category,
+                category.rate / best.rate if best and best.rate and category not in excluded else None,
+                category in excluded,
+            )
             for category in table.categories
         ]
         audits.append(AuditTable(table, tuple(rows), best))
@@ -69,10 +78,14 @@ def audit_tables(tables: Sequence[CategoryTable], *, assessed: int, unknown: int
 
 
 def list_without_people(table: CategoryTable, listed: Mapping[str, Sequence[str]]) -> list[str]:
-    """Categories that nobody is of: those of the rule, where an attribute's categories are called so, and the `listed` ones."""
+    """Categories that nobody is of: those of the rule, where an attribute's categories are called so, and
+    the `listed` ones.
+    """
     members = []
     for position, feature in enumerate(table.comparison.features):
-        named = dict.fromkeys((*(category.names[position] for category in table.categories), *listed.get(feature, ())))
+        named = dict.fromkeys(
+            (*(category.names[position] for category in table.categories), *listed.get(feature, ()))
+        )
         of_rule = next((scheme for scheme in RULE_SCHEMES if named and set(named) <= set(scheme)), ())
         members.append(sorted({*named, *of_rule}))
     present = {category.names for category in table.categories}

@@ -1,7 +1,8 @@
 """Rates and ratios that agree with the data where only probabilities of categories are there.
 
-A rate weighted by probabilities is right only if the outcome does not go with the category among people with equal probabilities, which
-no data without the category can show; so it is not computed. Bounds by Kallus, Mao and Zhou (2022).
+A rate weighted by probabilities is right only if the outcome does not go with the category among people
+with equal probabilities, which no data without the category can show; so it is not computed. Bounds by
+Kallus, Mao and Zhou (2022).
 """
 
 import math
@@ -18,8 +19,10 @@ from ..intervals.intervals import Z
 from .category_schemes import CategoryMapping
 
 CAUTION = (
-    "Probabilities do not say who is in a category. If they are right (among people with equal probabilities, the share of a category is"
-    " that probability), the true rate and the true ratio are between the bounds, and every value between them agrees with the data."
+    "Probabilities do not say who is in a category. If they are right (among people with equal "
+    "probabilities, the share of a category is"
+    " that probability), the true rate and the true ratio are between the bounds, and every value between "
+    "them agrees with the data."
     " No verdict follows from this table."
 )
 NO_PROBABILITIES = "no weights were given; name the columns that hold the probability of each category"
@@ -29,7 +32,15 @@ ROUNDING = 1e-3
 LEAST_RECORDS = 30
 """Min records of a cell. With a cell for each person the bounds would shrink to the weighted rate."""
 
-BOUNDS = ("rate_low", "rate_high", "ratio_low", "ratio_high", "ratio_low_with_noise", "ratio_high_with_noise", "reason")
+BOUNDS = (
+    "rate_low",
+    "rate_high",
+    "ratio_low",
+    "ratio_high",
+    "ratio_low_with_noise",
+    "ratio_high_with_noise",
+    "reason",
+)
 
 MANY = 100
 """Min people with 0 or 1 alone in a column, from which on it is refused as a guess that was made certain."""
@@ -39,10 +50,14 @@ def bounds_sheet(tables: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return {"tables": tables, "caution": CAUTION, "reason": None if tables else NO_PROBABILITIES}
 
 
-def bound_categories(mapping: CategoryMapping, weights: FloatArray, records: IntArray, selected: npt.NDArray[np.bool_]) -> dict[str, Any]:
-    """Table of the bounds, with the 95 % limits of those of the ratio. Entry i counts `records[i]` alike people.
+def bound_categories(
+    mapping: CategoryMapping, weights: FloatArray, records: IntArray, selected: npt.NDArray[np.bool_]
+) -> dict[str, Any]:
+    """Table of the bounds, with the 95 % limits of those of the ratio. Entry i counts `records[i]` alike
+    people.
 
-    `weights` [categories of the mapping, entries] are NaN where missing; such people are unknown. Without a reference there is no ratio.
+    `weights` [categories of the mapping, entries] are NaN where missing; such people are unknown. Without a
+    reference there is no ratio.
 
     Raises:
         InvalidInput: weights are no probabilities.
@@ -52,21 +67,30 @@ def bound_categories(mapping: CategoryMapping, weights: FloatArray, records: Int
     weights, records, selected = weights[:, has_weights], records[has_weights], selected[has_weights]
     totals, field = weights.sum(axis=0), f"categories.{mapping.attribute}"
     if (weights < 0).any() or (totals > 1 + ROUNDING).any():
-        raise InvalidInput.of(field, "weights must be between 0 and 1 and add up to at most 1 for each person")
+        raise InvalidInput.of(
+            field, "weights must be between 0 and 1 and add up to at most 1 for each person"
+        )
     for name, column in zip(mapping.weights, weights, strict=True):
         if records.sum() >= MANY and not ((column > 0) & (column < 1)).any():
-            raise InvalidInput.of(field, f"{name} has no value between 0 and 1; give probabilities, not a guess that was made certain")
+            raise InvalidInput.of(
+                field,
+                f"{name} has no value between 0 and 1; give probabilities, not a guess that was made certain",
+            )
     weights = weights / np.maximum(totals, 1)
     categories = list(mapping.weights.values())
     reference = None if mapping.reference is None else categories.index(mapping.reference)
     is_pair = len(categories) + bool((totals < 1 - ROUNDING).any()) == 2  # noqa: PLR2004 - a category and the others
     bins = np.minimum(20 * weights[[int(reference == 0)]], 19) if is_pair else np.minimum(10 * weights, 9)
     _, cells = np.unique(np.floor(bins + 1e-9), axis=1, return_inverse=True)
-    counts = np.array([np.bincount(cells, column * records) for column in (np.ones(records.size), selected, *weights)])
+    counts = np.array(
+        [np.bincount(cells, column * records) for column in (np.ones(records.size), selected, *weights)]
+    )
     rows = []
     for position, category in enumerate(categories):
         compared = position if reference is None else reference
-        row = _bound(_join_small(counts[[0, 1, 2 + position, 2 + compared]]), is_compared=position != compared)
+        row = _bound(
+            _join_small(counts[[0, 1, 2 + position, 2 + compared]]), is_compared=position != compared
+        )
         rows.append({"category": category} | row)
     return {"attribute": mapping.attribute, "reference": mapping.reference, "unknown": unknown, "rows": rows}
 
@@ -89,7 +113,10 @@ def _bound(cells: FloatArray, *, is_compared: bool) -> dict[str, Any]:
     totals = sums.sum(axis=1)
     row: dict[str, Any] = {"people": float(totals[0]), **dict.fromkeys(BOUNDS)}
     if not totals.all():
-        return row | {"reason": f"nobody has a probability of being in {'the reference' if totals[0] else 'this category'}"}
+        return row | {
+            "reason": "nobody has a probability of being in "
+            f"{'the reference' if totals[0] else 'this category'}"
+        }
     excess = favourable + sums - records
     # A hair above 0 is rounding, and would be an upper end of many millions.
     low = np.where(excess > 1e-12 * records, excess, 0).sum(axis=1) / totals
@@ -109,7 +136,9 @@ def _bound(cells: FloatArray, *, is_compared: bool) -> dict[str, Any]:
 
 
 def _limit(records: FloatArray, favourable: FloatArray, sums: FloatArray) -> float | None:
-    """Upper 95 % limit of the largest ratio of the first rate to the second, by Fieller's theorem; None without one."""
+    """Upper 95 % limit of the largest ratio of the first rate to the second, by Fieller's theorem; None
+    without one.
+    """
     rates, shares, weights = favourable / records, sums / records, records / sums.sum(axis=1, keepdims=True)
     variances = (favourable * (1 - rates) + 0.25) / (records * (records + 1))
     deviations = np.sqrt(variances)
@@ -121,10 +150,14 @@ def _limit(records: FloatArray, favourable: FloatArray, sums: FloatArray) -> flo
     quadratic, linear = least * least - square_of_least, largest * least - product
     if least <= 0 or quadratic <= 0:
         return None
-    return float(linear + math.sqrt(max(0.0, linear * linear - quadratic * (largest * largest - square)))) / float(quadratic)
+    return float(
+        linear + math.sqrt(max(0.0, linear * linear - quadratic * (largest * largest - square)))
+    ) / float(quadratic)
 
 
 def _correct_kink(distance: FloatArray) -> FloatArray:
     """Mean of what noise takes away at a kink of a bound, in deviations; `distance` is that from the kink."""
-    corrected: FloatArray = np.exp(-distance * distance / 2) / math.sqrt(2 * math.pi) - np.abs(distance) * ndtr(-np.abs(distance))
+    corrected: FloatArray = np.exp(-distance * distance / 2) / math.sqrt(2 * math.pi) - np.abs(
+        distance
+    ) * ndtr(-np.abs(distance))
     return corrected

@@ -29,12 +29,19 @@ class Category:
         return self.applicants - self.selected
 
     def to_json(self) -> dict[str, Any]:
-        return {"category": self.label, "applicants": self.applicants, "selected": self.selected, "rate": self.rate}
+        return {
+            "category": self.label,
+            "applicants": self.applicants,
+            "selected": self.selected,
+            "rate": self.rate,
+        }
 
 
 @frozen
 class CategoryTable:
-    """Categories of one attribute, or of several together, with at least one person each; `unknown` people are in none."""
+    """Categories of one attribute, or of several together, with at least one person each; `unknown` people
+    are in none.
+    """
 
     comparison: Comparison
     categories: tuple[Category, ...]
@@ -47,4 +54,6 @@ class CategoryTable:
 
 def highest_rate(categories: Sequence[Category]) -> Category | None:
     """Category with the highest selection rate, of equal ones the largest."""
-    return max(categories, key=lambda category: (category.rate, category.applicants, category.label), default=None)
+    return max(
+        categories, key=lambda category: (category.rate, category.applicants, category.label), default=None
+    )

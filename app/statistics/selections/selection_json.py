@@ -30,7 +30,8 @@ def as_json(sheet: Sheet) -> dict[str, Any]:
             {
                 "attribute": audit_table.table.comparison.label,
                 "rows": [
-                    row.category.to_json() | {"impact_ratio": row.impact_ratio, "excluded": row.is_excluded} for row in audit_table.rows
+                    row.category.to_json() | {"impact_ratio": row.impact_ratio, "excluded": row.is_excluded}
+                    for row in audit_table.rows
                 ],
             }
             for audit_table in sheet.tables
@@ -54,7 +55,11 @@ def compare_with_reference(written: dict[str, Any], table: CategoryTable, refere
     for category, row in zip(table.categories, written["rows"], strict=True):
         against = ImpactRow(category, reference)
         low, high = against.ends
-        row |= {"ratio_to_reference": against.ratio, "ratio_to_reference_low": low, "ratio_to_reference_high": high}
+        row |= {
+            "ratio_to_reference": against.ratio,
+            "ratio_to_reference_low": low,
+            "ratio_to_reference_high": high,
+        }
 
 
 def _impact_row(row: ImpactRow) -> dict[str, Any]:

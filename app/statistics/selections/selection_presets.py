@@ -6,7 +6,10 @@ from types import MappingProxyType
 
 from ...base.frozen import frozen
 
-NOTICE = "This report says what was counted, and by which rule. It is not legal advice, and does not say that a rule is complied with."
+NOTICE = (
+    "This report says what was counted, and by which rule. It is not legal advice, and does not say "
+    "that a rule is complied with."
+)
 
 
 class SheetName(StrEnum):
@@ -31,7 +34,9 @@ class PresetName(StrEnum):
 
 @frozen(kw_only=True)
 class Preset:
-    """One rule: its source, its dated state, its sheets, and what must accompany them that no file of decisions holds."""
+    """One rule: its source, its dated state, its sheets, and what must accompany them that no file of
+    decisions holds.
+    """
 
     title: str
     source: str
@@ -41,7 +46,10 @@ class Preset:
     not_in_file: tuple[str, ...]
 
 
-_FROM_A_LOG = "evidence over time, alerts and mitigation before and after, which `evenhand report --deployment` makes from a log"
+_FROM_A_LOG = (
+    "evidence over time, alerts and mitigation before and after, which `evenhand report "
+    "--deployment` makes from a log"
+)
 _OF_RACE = "the source of each probability, if categories are not known"
 
 PRESETS: Mapping[PresetName, Preset] = MappingProxyType(
@@ -66,7 +74,10 @@ PRESETS: Mapping[PresetName, Preset] = MappingProxyType(
             state="in force, its rescission announced; as read in November 2026",
             sheets=(SheetName.ADVERSE_IMPACT,),
             attributes=("sex", "race or ethnicity"),
-            not_in_file=("the job, and the period of the selections", "the validity of the selection procedure, where there is impact"),
+            not_in_file=(
+                "the job, and the period of the selections",
+                "the validity of the selection procedure, where there is impact",
+            ),
         ),
         PresetName.LENDING: Preset(
             title="Fair lending tables",
@@ -74,7 +85,12 @@ PRESETS: Mapping[PresetName, Preset] = MappingProxyType(
             state="as read in November 2026",
             sheets=(SheetName.LENDING, SheetName.PROBABILISTIC, SheetName.CONTROLS),
             attributes=("sex", "race or ethnicity", "age"),
-            not_in_file=("the business reason of each control", "the period of the decisions", _OF_RACE, _FROM_A_LOG),
+            not_in_file=(
+                "the business reason of each control",
+                "the period of the decisions",
+                _OF_RACE,
+                _FROM_A_LOG,
+            ),
         ),
         PresetName.EU_AI_ACT: Preset(
             title="Measures of bias for the EU AI Act",
@@ -95,7 +111,12 @@ PRESETS: Mapping[PresetName, Preset] = MappingProxyType(
             state="in force; as read in November 2026",
             sheets=(SheetName.LENDING, SheetName.PROBABILISTIC, SheetName.CONTROLS),
             attributes=("race or ethnicity",),
-            not_in_file=("the governance and the risk management framework", "the period of the decisions", _OF_RACE, _FROM_A_LOG),
+            not_in_file=(
+                "the governance and the risk management framework",
+                "the period of the decisions",
+                _OF_RACE,
+                _FROM_A_LOG,
+            ),
         ),
     }
 )

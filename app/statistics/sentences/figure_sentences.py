@@ -42,7 +42,9 @@ _PHRASES: Mapping[str, tuple[str, str]] = {
 
 _COUNTED_AS: Mapping[str, str] = {
     **{name: rate.counted for name, rate in RATES.items()},
-    **dict.fromkeys(("favourable_before", "favourable_after", "balanced_before", "balanced_after"), "favourable"),
+    **dict.fromkeys(
+        ("favourable_before", "favourable_after", "balanced_before", "balanced_after"), "favourable"
+    ),
 }
 """Per rate, the counted's name in the details, where it is not the rate's."""
 
@@ -157,8 +159,13 @@ def _describe(row: Metric, value: float, ends: tuple[float | None, float | None]
             among, are = _find_phrases(rate, details)
             hundred, *limits = _format_hundreds(value, *ends)
             if "own_n" in details.counts:
-                return f"Of every 100 compared records, {hundred} {are} as {details.subject} (95 %: {' to '.join(limits)})."
-            return f"Of every 100 {among.format(of=of_subject)}, {hundred} {are} (95 %: {' to '.join(limits)})."
+                return (
+                    f"Of every 100 compared records, {hundred} {are} as {details.subject} (95 %: "
+                    f"{' to '.join(limits)})."
+                )
+            return (
+                f"Of every 100 {among.format(of=of_subject)}, {hundred} {are} (95 %: {' to '.join(limits)})."
+            )
         case CountOf(counted_part):
             counted = PARTS[counted_part].among.format(of=of_subject)
             count, low, high = _format_count(value, *ends)
@@ -169,29 +176,44 @@ def _describe(row: Metric, value: float, ends: tuple[float | None, float | None]
             text = format_figure(value, *ends)
             lead = _fill_in(row, value, text, details).removesuffix(".")
             if value == 0 and row.disadvantage is not None:
-                lead = f"By this figure {_name_side('monitored', details)} and {_name_side('reference', details)} are equal"
+                lead = (
+                    f"By this figure {_name_side('monitored', details)} and "
+                    f"{_name_side('reference', details)} are equal"
+                )
             return f"{lead} (value {text.value}, 95 %: {text.interval})."
 
 
-def _describe_comparison(how: ComparedRate, value: float, ends: tuple[float | None, float | None], details: Details) -> str:
+def _describe_comparison(
+    how: ComparedRate, value: float, ends: tuple[float | None, float | None], details: Details
+) -> str:
     among, are = _find_phrases(how.rate, details)
     shares = [share for side in SIDES if (share := find_share(how.rate, details.counts_of(side))) is not None]
     # Whatever the sign convention, the sentence is about the monitored group.
     turned = -1 if how.by is REVERSED_DIFFERENCE else 1
     gap = None if how.by.divides else _round_gap(turned * value, shares)
-    counts = _format_hundreds(*shares) if gap is None else [_format_hundred(share, gap.digits) for share in shares]
+    counts = (
+        _format_hundreds(*shares) if gap is None else [_format_hundred(share, gap.digits) for share in shares]
+    )
     names = [_name_side(side, details) for side in SIDES]
     lead = ""
     if len(counts) > 1 and "own_n" in details.monitored_counts:
-        lead = f"Of every 100 records of {names[0]} and {names[1]}, {counts[0]} {are} as {names[0]}, {counts[1]} as {names[1]}: "
+        lead = (
+            f"Of every 100 records of {names[0]} and {names[1]}, {counts[0]} {are} as {names[0]}, "
+            f"{counts[1]} as {names[1]}: "
+        )
     elif len(counts) > 1:
-        lead = f"Of every 100 {among.format(of=_format_subject(names[0]))}, {counts[0]} {are}; of every 100 of {names[1]}, {counts[1]}: "
+        lead = (
+            f"Of every 100 {among.format(of=_format_subject(names[0]))}, {counts[0]} {are}; of every 100 "
+            f"of {names[1]}, {counts[1]}: "
+        )
     if how.by.divides:
         text = format_figure(value, *ends)
         return f"{lead}a ratio of {text.value} (95 %: {text.interval})."
     low, high = (None if end is None else turned * end for end in ends[::turned])
     shown = turned * value if gap is None or gap.digits < MOST_OF_GAP else gap.gap / 100
-    points, *reach = (_format_points(points_shown, 1 if gap is None else gap.digits) for points_shown in (shown, low, high))
+    points, *reach = (
+        _format_points(points_shown, 1 if gap is None else gap.digits) for points_shown in (shown, low, high)
+    )
     return f"{lead}{points} (95 %: {reach[0]} to {reach[1]})."
 
 
@@ -264,7 +286,8 @@ def _format_subject(name: str | None) -> str:
 
 
 def _format_hundreds(*shares: float | None) -> list[str]:
-    """Shares of one figure as so many of a hundred, all with a decimal where one is few; never rounded to none or all.
+    """Shares of one figure as so many of a hundred, all with a decimal where one is few; never rounded to
+    none or all.
 
     None is an open end: all of a hundred.
     """

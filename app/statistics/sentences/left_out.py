@@ -66,9 +66,11 @@ MAX_P_VALUE = 0.01
 
 @frozen(kw_only=True)
 class CountedRecords:
-    """Records of a range by group and outcome [groups + 1, 3], the last row of no known group: counted ones, and others by reason.
+    """Records of a range by group and outcome [groups + 1, 3], the last row of no known group: counted ones,
+    and others by reason.
 
-    `answers` says whose outcomes they are, as for `count_records`. `words` complete the texts of reasons. `names` of groups are for texts.
+    `answers` says whose outcomes they are, as for `count_records`. `words` complete the texts of reasons.
+    `names` of groups are for texts.
     """
 
     attribute: str
@@ -96,10 +98,14 @@ class CountedRecords:
     def text(self) -> str:
         """The left-out line."""
         if self.of == self.counted:
-            return {0: "No records.", 1: "The one record is counted."}.get(self.of, f"All {self.of:,} records counted.")
+            return {0: "No records.", 1: "The one record is counted."}.get(
+                self.of, f"All {self.of:,} records counted."
+            )
         phrases = []
         for reason, text, cells in self._reasons():
-            groups = [f"{self.names.get(name, name) or 'unknown'} {count:,}" for name, count in self._spread(cells)]
+            groups = [
+                f"{self.names.get(name, name) or 'unknown'} {count:,}" for name, count in self._spread(cells)
+            ]
             is_bare = reason in WITHOUT_GROUP or not cells[:-1].any()
             phrases.append(f"{text} {int(cells.sum()):,}" + ("" if is_bare else f" ({', '.join(groups)})"))
         return f"{self.counted:,} of {self.of:,} records counted; left out: {', '.join(phrases)}."
@@ -110,32 +116,51 @@ class CountedRecords:
         return list_lines({"text": self.text, "cautions": self.cautions()})
 
     def cautions(self) -> Iterator[dict[str, Any]]:
-        """Yields as JSON groups of which another share is left out than of the reference, and last outcomes that differ in it.
+        """Yields as JSON groups of which another share is left out than of the reference, and last outcomes
+        that differ in it.
 
         `left_out` and `of` count records of the group and of the reference; of outcomes, these two are None.
         """
         lacking = self._sum(REASONS.keys() - BY_DESIGN - WITHOUT_GROUP)
         monitored, reference = of_role(self.groups, "monitored"), of_role(self.groups, "reference")
         for position in monitored:
-            sides = [np.array([cells[list(side)].sum(axis=0) for side in ((position,), reference)]) for cells in (lacking, self.counts)]
+            sides = [
+                np.array([cells[list(side)].sum(axis=0) for side in ((position,), reference)])
+                for cells in (lacking, self.counts)
+            ]
             left_out, counted = (side.sum(axis=1) for side in sides)
             compared = _compare_shares(left_out, left_out + counted, len(monitored))
             if compared is not None:
                 group, *reference_groups = (self.groups[row].label for row in (position, *reference))
                 low, high, text = self._bound_ratio(left_out, counted, sides[1][:, 1])
-                name, reference_names = self.names.get(group, group), ", ".join(self.names.get(label, label) for label in reference_groups)
-                shares = f"{_per_hundred(compared, 0)} of 100 {name} are left out and {_per_hundred(compared, 1)} of 100 {reference_names}."
+                name, reference_names = (
+                    self.names.get(group, group),
+                    ", ".join(self.names.get(label, label) for label in reference_groups),
+                )
+                shares = (
+                    f"{_per_hundred(compared, 0)} of 100 {name} are left out and "
+                    f"{_per_hundred(compared, 1)} of 100 {reference_names}."
+                )
                 yield (
                     {"group": group, "reference": ", ".join(reference_groups)}
                     | compared
                     | {"ratio_low": low, "ratio_high": high, "text": f"Caution: {shares}{text}"}
                 )
         unknown = self._sum(WITHOUT_GROUP).sum(axis=0)[[1, 0]]
-        compared = _compare_shares(unknown, unknown + self.counts.sum(axis=0)[[1, 0]], 1) if self.has_rates else None
+        compared = (
+            _compare_shares(unknown, unknown + self.counts.sum(axis=0)[[1, 0]], 1) if self.has_rates else None
+        )
         if compared is not None:
-            shares = f"{_per_hundred(compared, 0)} of 100 favourable and {_per_hundred(compared, 1)} of 100 unfavourable"
+            shares = (
+                f"{_per_hundred(compared, 0)} of 100 favourable and {_per_hundred(compared, 1)} of 100 "
+                "unfavourable"
+            )
             text = f"Caution: {shares} {self.answers} have no known {self.attribute}."
-            yield {"group": None, "reference": None} | compared | {"ratio_low": None, "ratio_high": None, "text": text}
+            yield (
+                {"group": None, "reference": None}
+                | compared
+                | {"ratio_low": None, "ratio_high": None, "text": text}
+            )
 
     def named(self, name: Callable[[str, str], str]) -> "CountedRecords":
         """Records with what `name` calls each group of the attribute."""
@@ -145,7 +170,10 @@ class CountedRecords:
         """Records of another part of the range, in the same groups."""
         nobody = np.zeros_like(self.counts)
         reasons = {**self.left_out, **added.left_out}
-        cells = {reason: self.left_out.get(reason, nobody) + added.left_out.get(reason, nobody) for reason in reasons}
+        cells = {
+            reason: self.left_out.get(reason, nobody) + added.left_out.get(reason, nobody)
+            for reason in reasons
+        }
         return replace(self, counts=self.counts + added.counts, left_out=cells)
 
     def leave_out(self, reason: str, counts: IntArray) -> "CountedRecords":
@@ -163,7 +191,9 @@ class CountedRecords:
 
     @classmethod
     def of_table(cls, attribute: str, table: GroupCounts | FeedbackCells, answers: str | None) -> Self:
-        """Records of a stored table, which tells neither missing from unlisted outcomes nor unknown values from those in no group."""
+        """Records of a stored table, which tells neither missing from unlisted outcomes nor unknown values
+        from those in no group.
+        """
         names = ("counts", "unclassified", "label_unlisted", "no_group")
         cells = {name: np.zeros((len(table.groups) + 1, OUTCOMES), np.int64) for name in names}
         outcomes = table.cells
@@ -175,7 +205,13 @@ class CountedRecords:
         cells["counts"][:-1, :UNCLASSIFIED] = outcomes[:-1, :UNCLASSIFIED]
         cells["unclassified"][:-1, UNCLASSIFIED] = outcomes[:-1, UNCLASSIFIED]
         cells["no_group"][-1] += outcomes[-1]
-        return cls(attribute=attribute, groups=table.groups, counts=cells.pop("counts"), left_out=cells, answers=answers)
+        return cls(
+            attribute=attribute,
+            groups=table.groups,
+            counts=cells.pop("counts"),
+            left_out=cells,
+            answers=answers,
+        )
 
     def pack(self) -> dict[str, Any]:
         """Counts as JSON, for `unpack`."""
@@ -185,7 +221,12 @@ class CountedRecords:
     @classmethod
     def unpack(cls, attribute: str, packed: Mapping[str, Any]) -> Self:
         left_out = {reason: np.array(cells) for reason, cells in packed["left_out"].items()}
-        return cls(attribute=attribute, groups=as_groups(packed["groups"]), counts=np.array(packed["counts"]), left_out=left_out)
+        return cls(
+            attribute=attribute,
+            groups=as_groups(packed["groups"]),
+            counts=np.array(packed["counts"]),
+            left_out=left_out,
+        )
 
     def to_json(self) -> dict[str, Any]:
         counted = dict(self._spread(self.counts))
@@ -221,10 +262,17 @@ class CountedRecords:
         return ((name, count) for name, count in zip(names, cells.sum(axis=1).tolist(), strict=True) if count)
 
     def _sum(self, reasons: Collection[str]) -> IntArray:
-        return sum((cells for reason, cells in self.left_out.items() if reason in reasons), np.zeros_like(self.counts))
+        return sum(
+            (cells for reason, cells in self.left_out.items() if reason in reasons),
+            np.zeros_like(self.counts),
+        )
 
-    def _bound_ratio(self, left_out: IntArray, counted: IntArray, favourable: IntArray) -> tuple[float | None, float | None, str]:
-        """Lowest and highest ratio of rates as logged that the records left out allow, and a sentence on it."""
+    def _bound_ratio(
+        self, left_out: IntArray, counted: IntArray, favourable: IntArray
+    ) -> tuple[float | None, float | None, str]:
+        """Lowest and highest ratio of rates as logged that the records left out allow, and a sentence on
+        it.
+        """
         if not (self.has_rates and favourable[1] and counted[0]):
             return None, None, ""
         of = left_out + counted
@@ -247,14 +295,20 @@ def count_records(
     excluded: Mapping[str, Marks] | None = None,
     repeats: IntArray | None = None,
 ) -> CountedRecords:
-    """Counts records by their group (position, or -1), their outcome (0, 1, 2) and the first reason for which they are left out.
+    """Counts records by their group (position, or -1), their outcome (0, 1, 2) and the first reason for which
+    they are left out.
 
-    `answers` says whose the outcomes are, as the keys of ANSWERS; None: the figures are no rates of predictions. `excluded` marks further
-    records by reason. Without `lacks_value` there are no groups. With `repeats`, each entry is that many equal records.
+    `answers` says whose the outcomes are, as the keys of ANSWERS; None: the figures are no rates of
+    predictions. `excluded` marks further records by reason. Without `lacks_value` there are no groups.
+    With `repeats`, each entry is that many equal records.
     """
     is_unclassified = outcomes == UNCLASSIFIED
     missing, unlisted = ANSWERS[answers or "predictions"]
-    marks = {unlisted: is_unclassified & ~lacks_answer, missing: is_unclassified & lacks_answer, **(excluded or {})}
+    marks = {
+        unlisted: is_unclassified & ~lacks_answer,
+        missing: is_unclassified & lacks_answer,
+        **(excluded or {}),
+    }
     if lacks_value is not None:
         has_no_group = codes == NEITHER
         marks |= {"attribute_missing": has_no_group & lacks_value, "in_no_group": has_no_group}
@@ -269,7 +323,11 @@ def count_records(
         key = (first * shape[1] + codes[chunk].astype(np.int64) % shape[1]) * OUTCOMES + outcomes[chunk]
         cells += count_keys(key, shape, None, None if repeats is None else repeats[chunk])[0]
     return CountedRecords(
-        attribute=attribute, groups=tuple(groups), counts=cells[0], left_out=dict(zip(reasons, cells[1:], strict=True)), answers=answers
+        attribute=attribute,
+        groups=tuple(groups),
+        counts=cells[0],
+        left_out=dict(zip(reasons, cells[1:], strict=True)),
+        answers=answers,
     )
 
 
@@ -291,9 +349,16 @@ def _compare_shares(left_out: IntArray, of: IntArray, compared: int) -> dict[str
     """Counts and p value of two shares left out, if they differ so much that a caution is due."""
     if not of.all() or abs(np.subtract(*(left_out / of))) < MIN_DIFFERENCE:
         return None
-    shares = [Share(count=count, total=total, original=total) for count, total in zip(left_out.tolist(), of.tolist(), strict=True)]
+    shares = [
+        Share(count=count, total=total, original=total)
+        for count, total in zip(left_out.tolist(), of.tolist(), strict=True)
+    ]
     p_value = significance(*shares, pairs=1).p_value
-    return {"left_out": left_out.tolist(), "of": of.tolist(), "p": p_value} if p_value < MAX_P_VALUE / compared else None
+    return (
+        {"left_out": left_out.tolist(), "of": of.tolist(), "p": p_value}
+        if p_value < MAX_P_VALUE / compared
+        else None
+    )
 
 
 def _per_hundred(compared: Mapping[str, Any], side: int) -> str:

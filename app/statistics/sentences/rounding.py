@@ -29,14 +29,19 @@ class RoundedGap:
 def round_gap(first: float, second: float) -> RoundedGap:
     """Rounds two percentages and their gap to the fewest digits, at least one, at which they agree.
 
-    35.94 and 80.56 are -44.62 apart, but -44.6 is not 35.9 less 80.6. With `MOST_OF_GAP` digits the gap is taken from the rounded numbers.
+    35.94 and 80.56 are -44.62 apart, but -44.6 is not 35.9 less 80.6. With `MOST_OF_GAP` digits the gap is
+    taken from the rounded numbers.
     """
     for digits in range(1, MOST_OF_GAP):
-        first_rounded, second_rounded, gap = (round(number, digits) for number in (first, second, first - second))
+        first_rounded, second_rounded, gap = (
+            round(number, digits) for number in (first, second, first - second)
+        )
         if round(first_rounded - second_rounded, digits) == gap:
             return RoundedGap(first_rounded, second_rounded, gap, digits)
     first_rounded, second_rounded = round(first, MOST_OF_GAP), round(second, MOST_OF_GAP)
-    return RoundedGap(first_rounded, second_rounded, round(first_rounded - second_rounded, MOST_OF_GAP), MOST_OF_GAP)
+    return RoundedGap(
+        first_rounded, second_rounded, round(first_rounded - second_rounded, MOST_OF_GAP), MOST_OF_GAP
+    )
 
 
 def write_minus(text: str) -> str:
@@ -50,8 +55,14 @@ def choose_joint(lower: float) -> str:
 
 
 def digits_apart(value: float, marks: Iterable[float | None], least: int) -> int:
-    """Digits after the point that show the value on its own side of every mark, from `least` to `MOST_DIGITS`."""
-    other_marks = [mark for mark in marks if mark is not None and not math.isclose(value, mark, rel_tol=TOLERANCE, abs_tol=TOLERANCE)]
+    """Digits after the point that show the value on its own side of every mark, from `least` to
+    `MOST_DIGITS`.
+    """
+    other_marks = [
+        mark
+        for mark in marks
+        if mark is not None and not math.isclose(value, mark, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+    ]
     for digits in range(least, MOST_DIGITS):
         rounded = round(value, digits)
         if all((rounded < mark, rounded > mark) == (value < mark, value > mark) for mark in other_marks):

@@ -10,7 +10,9 @@ from ..intervals.verdicts import ON_FAIRNESS, Limits, Verdict, is_inside, reache
 
 
 class Disadvantaged(StrEnum):
-    """The group that gets the favourable outcome less often than the limits allow. In `worst_pair`, `monitored` is its first group."""
+    """The group that gets the favourable outcome less often than the limits allow. In `worst_pair`,
+    `monitored` is its first group.
+    """
 
     MONITORED = "monitored"
     REFERENCE = "reference"
@@ -27,9 +29,11 @@ class Turned:
 
 
 def judge(result: Measured, metric: Metric, limits: Limits) -> Verdict | None:
-    """Verdict on a result; a missing number is not computable even where there are no limits. One that holds noise has none.
+    """Verdict on a result; a missing number is not computable even where there are no limits. One that holds
+    noise has none.
 
-    Of several groups some lie outside by chance, so `unfair` takes the interval that allows for the choice among them.
+    Of several groups some lie outside by chance, so `unfair` takes the interval that allows for the choice
+    among them.
     """
     number, (lower, upper) = result.number, limits
     if isinstance(number, Undefined):
@@ -41,7 +45,9 @@ def judge(result: Measured, metric: Metric, limits: Limits) -> Verdict | None:
     elif result.for_choice is not None and not is_inside(number.value, limits):
         number = result.for_choice
     mirror = mirror_limits(metric, limits)
-    return verdict(number, lower_limit=lower, upper_limit=upper, smallest_group=result.smallest_group, mirror=mirror)
+    return verdict(
+        number, lower_limit=lower, upper_limit=upper, smallest_group=result.smallest_group, mirror=mirror
+    )
 
 
 def is_ratio(metric: Metric) -> bool:
@@ -51,11 +57,15 @@ def is_ratio(metric: Metric) -> bool:
 def mirror_limits(metric: Metric, limits: Limits) -> Limits:
     """Mirror image of a lone limit for the side without one: 1/limit of a ratio, -limit of a difference.
 
-    None on both sides where both or neither have a limit, where the figure is one-sided (a distance, smaller to larger), and where the lone
-    limit leaves equality outside.
+    None on both sides where both or neither have a limit, where the figure is one-sided (a distance,
+    smaller to larger), and where the lone limit leaves equality outside.
     """
     lower, upper = limits
-    if (lower is None) == (upper is None) or metric.direction is not Direction.TOWARDS_IDEAL or metric.ideal is None:
+    if (
+        (lower is None) == (upper is None)
+        or metric.direction is not Direction.TOWARDS_IDEAL
+        or metric.ideal is None
+    ):
         return None, None
     limit = lower if lower is not None else upper
     if limit is None or not (limit <= metric.ideal if upper is None else limit >= metric.ideal):
@@ -77,10 +87,14 @@ def mirrored_ratio(limit: float) -> float | None:
 def both_sides(metric: Metric, limits: Limits) -> Limits:
     """Limits with the mirror image of a lone one."""
     mirror = mirror_limits(metric, limits)
-    return limits[0] if limits[0] is not None else mirror[0], limits[1] if limits[1] is not None else mirror[1]
+    return limits[0] if limits[0] is not None else mirror[0], limits[1] if limits[1] is not None else mirror[
+        1
+    ]
 
 
-def disadvantaged(metric: Metric, value: float | None, limits: Limits, verdict: str | None) -> Disadvantaged | None:
+def disadvantaged(
+    metric: Metric, value: float | None, limits: Limits, verdict: str | None
+) -> Disadvantaged | None:
     """Group at a disadvantage by the value; None where the number does not say, or nothing is judged."""
     if value is None or metric.disadvantage is None or verdict not in ON_FAIRNESS:
         return None
@@ -95,4 +109,6 @@ def turned(value: float, lower: float | None, upper: float | None) -> Turned | N
     """Ratio and 95 % interval seen from the other side; None for a ratio of zero."""
     if value <= 0:
         return None
-    return Turned(1 / value, 0.0 if upper is None else 1 / upper, 1 / lower if lower is not None and lower > 0 else None)
+    return Turned(
+        1 / value, 0.0 if upper is None else 1 / upper, 1 / lower if lower is not None and lower > 0 else None
+    )

@@ -7,7 +7,16 @@ from ...base.frozen import frozen
 from ...domain.figure_details import Details, Side
 from ..catalogue import CATALOGUE
 from ..catalogue.metric import ComparedRate, Metric, OfPair, OverStrata
-from ..intervals.verdicts import MINIMUM_GROUP_SIZE, ON_FAIRNESS, OPEN, Limits, Verdict, is_inside, keeps_to, reaches
+from ..intervals.verdicts import (
+    MINIMUM_GROUP_SIZE,
+    ON_FAIRNESS,
+    OPEN,
+    Limits,
+    Verdict,
+    is_inside,
+    keeps_to,
+    reaches,
+)
 from .figure_sentences import format_figure, sentence
 from .rounding import digits_apart, write_minus
 from .sides import Disadvantaged, disadvantaged, is_ratio, mirror_limits, turned
@@ -17,7 +26,10 @@ NOT_ITS_OWN = "No verdict: the model gives other answers to the same record."
 FEW_RECORDS = f"No verdict: a group that is compared has fewer than {MINIMUM_GROUP_SIZE} records."
 NO_NUMBER = "No verdict: the figure cannot be computed."
 
-UNBADGED = "Of two figures that compare the same two rates, the first in the catalogue judges; the other has no verdict here."
+UNBADGED = (
+    "Of two figures that compare the same two rates, the first in the catalogue judges; the other "
+    "has no verdict here."
+)
 
 SIGNIFICANT = 0.05
 """P-value below which a gap is more than chance, as with 95 % intervals."""
@@ -28,7 +40,9 @@ _HUNDREDTHS = 2
 _EXACT = "counted"
 """Interval method of an exact count."""
 
-_FAVOURED = frozenset({"favourable", "favourable_before", "favourable_after", "balanced_before", "balanced_after"})
+_FAVOURED = frozenset(
+    {"favourable", "favourable_before", "favourable_after", "balanced_before", "balanced_after"}
+)
 """Rates whose ratio says how many times as often a group gets the favourable outcome."""
 
 
@@ -36,7 +50,8 @@ _FAVOURED = frozenset({"favourable", "favourable_before", "favourable_after", "b
 class JudgedFigure:
     """One figure with its 95 % interval (an end of None is unbounded), limits and verdict.
 
-    `method` is None without a number. `worst_of` is of the group furthest out; the chosen ends allow for the choice among several.
+    `method` is None without a number. `worst_of` is of the group furthest out; the chosen ends allow for
+    the choice among several.
     """
 
     metric: str
@@ -60,7 +75,9 @@ class JudgedFigure:
 
     @property
     def for_choice(self) -> tuple[float | None, float | None] | None:
-        """Interval that allows for the choice among several groups; None without one, and where release 0.1 stored it."""
+        """Interval that allows for the choice among several groups; None without one, and where release
+        0.1 stored it.
+        """
         ends = (self.chosen_lower, self.chosen_upper)
         return None if ends == (None, None) else ends
 
@@ -68,7 +85,9 @@ class JudgedFigure:
     def excludes_equality(self) -> bool:
         """Whether the interval does, with the choice among several groups allowed for."""
         (lower, upper), equal = self.for_choice or (self.lower, self.upper), self.row.ideal
-        return equal is not None and ((lower is not None and lower > equal) or (upper is not None and upper < equal))
+        return equal is not None and (
+            (lower is not None and lower > equal) or (upper is not None and upper < equal)
+        )
 
     @property
     def disadvantaged(self) -> Disadvantaged | None:
@@ -87,7 +106,8 @@ class JudgedFigure:
 
 
 def other_side(figure: JudgedFigure) -> str | None:
-    """Sentence that the reference is at a disadvantage; for a ratio of favourable outcomes, the ratio from its side.
+    """Sentence that the reference is at a disadvantage; for a ratio of favourable outcomes, the ratio from
+    its side.
 
     None if the figure does not show that.
     """
@@ -101,13 +121,16 @@ def other_side(figure: JudgedFigure) -> str | None:
 
 
 def gap_statement(figure: JudgedFigure) -> str | None:
-    """Whether there is a gap at all, by the p-value and by whether the interval holds equality, for all groups together.
+    """Whether there is a gap at all, by the p-value and by whether the interval holds equality, for all
+    groups together.
 
-    None without a number, with too few records, without two compared groups, and for an exact count. Where both disagree, both are reported
-    and nothing is concluded.
+    None without a number, with too few records, without two compared groups, and for an exact count. Where
+    both disagree, both are reported and nothing is concluded.
     """
     # A figure across all groups is above zero by chance alone, and so is its interval.
-    compares = isinstance(figure.row.measure, ComparedRate | OfPair | OverStrata) and figure.row.ideal is not None
+    compares = (
+        isinstance(figure.row.measure, ComparedRate | OfPair | OverStrata) and figure.row.ideal is not None
+    )
     is_asked = figure.verdict != Verdict.INSUFFICIENT_DATA and figure.method not in (None, _EXACT)
     is_chosen = (figure.worst_of or 1) > 1
     if figure.value is None or not is_asked or not compares or (is_chosen and figure.for_choice is None):
@@ -116,13 +139,21 @@ def gap_statement(figure: JudgedFigure) -> str | None:
     if figure.value == figure.row.ideal:
         return f"There is no{pooled} gap in these records."
     larger, chance = f"The{pooled} gap is larger than chance explains", f"The{pooled} gap may be chance"
-    excludes, alone, together = figure.excludes_equality, figure.details.p_value, figure.details.chosen_p_value
+    excludes, alone, together = (
+        figure.excludes_equality,
+        figure.details.p_value,
+        figure.details.chosen_p_value,
+    )
     of_groups = "" if figure.for_choice is None else " for all groups together"
-    held = f"the 95 % interval{of_groups} {'excludes' if excludes else 'includes'} {as_text(figure.row.ideal)}"
+    held = (
+        f"the 95 % interval{of_groups} {'excludes' if excludes else 'includes'} {as_text(figure.row.ideal)}"
+    )
     if alone is None:
         return f"{larger if excludes else chance}: {held}."
     p_value = alone if together is None else together
-    shown = format_p(p_value) if together is None else f"{format_p(together)}{of_groups}, {format_p(alone)} alone"
+    shown = (
+        format_p(p_value) if together is None else f"{format_p(together)}{of_groups}, {format_p(alone)} alone"
+    )
     if excludes == (p_value < SIGNIFICANT):
         return f"{larger if excludes else chance} ({shown})."
     speaks = "leaves room for chance" if excludes else "speaks against it"
@@ -139,7 +170,9 @@ def strata_statement(details: Details) -> str | None:
         return f"There is no sign that the strata differ (Breslow–Day {p_value})."
     odds = sorted(tested["odds_ratios"].items(), key=lambda stratum_odds: float(stratum_odds[1]))
     furthest = " to ".join(f"{value:.2f} ({name})" for name, value in odds)
-    return f"The strata differ more than chance explains (Breslow–Day {p_value}): odds ratios from {furthest}."
+    return (
+        f"The strata differ more than chance explains (Breslow–Day {p_value}): odds ratios from {furthest}."
+    )
 
 
 def limit_statement(figure: JudgedFigure) -> str:
@@ -158,7 +191,9 @@ def limit_statement(figure: JudgedFigure) -> str:
 
 
 def find_unbadged(figures: Sequence[JudgedFigure]) -> set[int]:
-    """Places of figures that compare the same two rates as another metric, earlier in the catalogue, which judges in a table of both."""
+    """Places of figures that compare the same two rates as another metric, earlier in the catalogue, which
+    judges in a table of both.
+    """
     judging: dict[Hashable, str] = {}
     unbadged = set()
     for index, judged in sorted(enumerate(figures), key=lambda numbered: _PLACES[numbered[1].metric]):
@@ -189,14 +224,21 @@ def choice_statement(figure: JudgedFigure) -> str | None:
     lead = f"Of {groups} monitored groups it lies {position}; {few}."
     if figure.for_choice is None:
         return lead
-    return f"{lead} Allowing for the choice, its interval is {format_figure(figure.value, *figure.for_choice).interval}."
+    return (
+        f"{lead} Allowing for the choice, its interval is "
+        f"{format_figure(figure.value, *figure.for_choice).interval}."
+    )
 
 
 def figure_sentence(figure: JudgedFigure, reason: str | None = None) -> str:
-    """Figure's sentence and those of `other_side` and `strata_statement`, if any. `reason` says why there is no number."""
+    """Figure's sentence and those of `other_side` and `strata_statement`, if any. `reason` says why there
+    is no number.
+    """
     ends = {"lower": figure.lower, "upper": figure.upper}
     statement = sentence(figure.metric, value=figure.value, **ends, reason=reason, details=figure.details)
-    return " ".join(text for text in (statement, other_side(figure), strata_statement(figure.details)) if text is not None)
+    return " ".join(
+        text for text in (statement, other_side(figure), strata_statement(figure.details)) if text is not None
+    )
 
 
 def limits_in_words(limits: Limits) -> str:
@@ -210,7 +252,13 @@ def limits_in_words(limits: Limits) -> str:
 def _describe_inside(figure: JudgedFigure) -> str:
     lower, upper = figure.limits
     is_one_sided = mirror_limits(figure.row, figure.limits) != (None, None)
-    name = "the one limit that is set" if is_one_sided else "the limit" if None in figure.limits else "the limits"
+    name = (
+        "the one limit that is set"
+        if is_one_sided
+        else "the limit"
+        if None in figure.limits
+        else "the limits"
+    )
     lead = f"It is inside {name} ({limits_in_words(figure.limits)})"
     if figure.verdict == Verdict.FAIR:
         return f"{lead}{_judge_whole(figure)}."
@@ -244,18 +292,37 @@ def _describe_unwatched(figure: JudgedFigure, value: float) -> str:
     mirror = mirror_limits(figure.row, figure.limits)
     limit, end = (mirror[0], figure.upper) if mirror[0] is not None else (mirror[1], figure.lower)
     is_whole = not is_inside(end, mirror) if end is not None else False
-    lead = f"It is inside the one limit that is set ({limits_in_words(figure.limits)}), but beyond its mirror image, {as_text(limit)}"
-    addition = " Its whole interval is beyond that, too." if is_whole else f" Its interval {_describe_end(figure, end, limit)}."
-    return f"{lead}{_show_exactly(figure, value)}: no limit is set on that side.{'' if figure.method in (None, _EXACT) else addition}"
+    lead = (
+        f"It is inside the one limit that is set ({limits_in_words(figure.limits)}), but beyond its "
+        f"mirror image, {as_text(limit)}"
+    )
+    addition = (
+        " Its whole interval is beyond that, too."
+        if is_whole
+        else f" Its interval {_describe_end(figure, end, limit)}."
+    )
+    return (
+        f"{lead}{_show_exactly(figure, value)}: no limit is set on that "
+        f"side.{'' if figure.method in (None, _EXACT) else addition}"
+    )
 
 
 def _describe_turned(figure: JudgedFigure) -> str | None:
     turned_figure = None if figure.value is None else turned(figure.value, figure.lower, figure.upper)
     if turned_figure is None:
         return None
-    marks = [mark for limit in (*figure.limits, *mirror_limits(figure.row, figure.limits)) if limit for mark in (limit, 1 / limit)]
+    marks = [
+        mark
+        for limit in (*figure.limits, *mirror_limits(figure.row, figure.limits))
+        if limit
+        for mark in (limit, 1 / limit)
+    ]
     ends = (turned_figure.lower, turned_figure.upper)
-    digits = max(digits_apart(number, (0.0, 1.0, *marks), _HUNDREDTHS) for number in (turned_figure.value, *ends) if number is not None)
+    digits = max(
+        digits_apart(number, (0.0, 1.0, *marks), _HUNDREDTHS)
+        for number in (turned_figure.value, *ends)
+        if number is not None
+    )
     low, high = (None if end is None else f"{end:.{digits}f}" for end in ends)
     interval = f"95 %: {low} {'and more' if high is None else f'to {high}'}"
     often = f"{turned_figure.value:.{digits}f} times as often as {figure.named('monitored')}"
@@ -271,7 +338,11 @@ def _describe_end(figure: JudgedFigure, end: float | None, limit: float | None) 
     """With more decimals than the figure where only those show the side of the limit."""
     if end is None:
         return f"has no {'lower' if figure.lower is None else 'upper'} end"
-    least = _HUNDREDTHS if figure.value is None else format_figure(figure.value, figure.lower, figure.upper).decimals
+    least = (
+        _HUNDREDTHS
+        if figure.value is None
+        else format_figure(figure.value, figure.lower, figure.upper).decimals
+    )
     return f"reaches {write_minus(f'{end:.{digits_apart(end, (limit, figure.row.ideal), least)}f}')}"
 
 

@@ -8,7 +8,16 @@ from typing import Any, ClassVar, Self, TypedDict, Unpack, cast
 import numpy as np
 import numpy.typing as npt
 
-from ..group_labels import NEITHER, ComparedGroup, Groups, IntArray, align, as_groups, check_codes, check_counts
+from ..group_labels import (
+    NEITHER,
+    ComparedGroup,
+    Groups,
+    IntArray,
+    align,
+    as_groups,
+    check_codes,
+    check_counts,
+)
 from .score_sums import ScoreSums
 from .score_table import ScoreTable
 from .strata_counts import (
@@ -29,7 +38,9 @@ OUTCOMES = 3
 
 
 class RecordParts(TypedDict, total=False):
-    """Further columns of records: weights, strata, the number of equal records of each entry, and probabilities."""
+    """Further columns of records: weights, strata, the number of equal records of each entry, and
+    probabilities.
+    """
 
     weights: npt.ArrayLike | None
     strata: RecordStrata | None
@@ -41,9 +52,9 @@ class RecordParts(TypedDict, total=False):
 class CountTable:
     """Counts [groups + 1, …] by the codes of `AXES`; the last row holds the records of no group.
 
-    `weighting` has the shape of the cells; that of `counts` alone is stored. `strata` [S, groups, 2, …] divide the first `DIVIDED` axes.
-    `scores` are of every record that has one. `cohort` is explained in `FeedbackCells`. `STORED` selects the cells stored one by one; of
-    the others each row stores only the sum.
+    `weighting` has the shape of the cells; that of `counts` alone is stored. `strata` [S, groups, 2, …]
+    divide the first `DIVIDED` axes. `scores` are of every record that has one. `cohort` is explained in
+    `FeedbackCells`. `STORED` selects the cells stored one by one; of the others each row stores only the sum.
 
     Raises:
         ValueError: parts do not fit the groups, or a count is negative.
@@ -65,11 +76,17 @@ class CountTable:
         object.__setattr__(self, "groups", as_groups(self.groups))
         object.__setattr__(self, "cells", check_counts(self.cells, size + 1, *self.AXES.values()))
         if self.weighting is not None and self.weighting.weights.shape != self.cells.shape:
-            raise ValueError(f"expected a weighting of the shape {self.cells.shape}, found {self.weighting.weights.shape}")
+            raise ValueError(
+                f"expected a weighting of the shape {self.cells.shape}, found {self.weighting.weights.shape}"
+            )
         divided = (size, *[2] * self.DIVIDED)
         if self.strata is not None and self.strata.counts.shape[1:] != divided:
-            raise ValueError(f"expected strata of cells of the shape {divided}, found {self.strata.counts.shape[1:]}")
-        if self.scores is not None and [group.label for group in self.scores.groups] != [group.label for group in self.groups]:
+            raise ValueError(
+                f"expected strata of cells of the shape {divided}, found {self.strata.counts.shape[1:]}"
+            )
+        if self.scores is not None and [group.label for group in self.scores.groups] != [
+            group.label for group in self.groups
+        ]:
             raise ValueError("expected scores of the same groups")
 
     @property
@@ -93,7 +110,8 @@ class CountTable:
         return cls._place(tables, rows, groups)
 
     def regrouped(self, groups: Iterable[ComparedGroup], positions: npt.ArrayLike) -> Self:
-        """Same records in other groups, as if counted again: `positions` holds each group's new position, or -1.
+        """Same records in other groups, as if counted again: `positions` holds each group's new position, or
+        -1.
 
         Raises:
             ValueError: the places do not fit the groups.
@@ -101,11 +119,17 @@ class CountTable:
         named = as_groups(groups)
         checked = check_codes(positions, NEITHER, len(named))
         if checked.size != len(self.groups):
-            raise ValueError(f"expected one place for each of {len(self.groups)} groups, found {checked.size}")
-        return self._place([self], [np.append(np.where(checked == NEITHER, len(named), checked), len(named))], named)
+            raise ValueError(
+                f"expected one place for each of {len(self.groups)} groups, found {checked.size}"
+            )
+        return self._place(
+            [self], [np.append(np.where(checked == NEITHER, len(named), checked), len(named))], named
+        )
 
     def unscored(self) -> ScoreTable:
-        return ScoreTable(self.groups, ScoreSums.empty(len(self.cells)), self.cells.reshape(len(self.cells), -1).sum(axis=1))
+        return ScoreTable(
+            self.groups, ScoreSums.empty(len(self.cells)), self.cells.reshape(len(self.cells), -1).sum(axis=1)
+        )
 
     def to_json(self) -> dict[str, Any]:
         optional = (("weighting", self.counts_weighting), ("strata", self.strata), ("scores", self.scores))
@@ -139,15 +163,25 @@ class CountTable:
         table, scores = cls(groups, cells, weighting and weighting.changed(spread)), stored.get("scores")
         strata = Strata.from_json(stored.get("strata"), len(groups), *[2] * cls.DIVIDED)
         cohort = None if (counted := stored.get("cohort")) is None else np.asarray(counted, np.int64)
-        return replace(table, strata=strata, scores=None if scores is None else ScoreTable.from_json(scores), cohort=cohort)
+        return replace(
+            table,
+            strata=strata,
+            scores=None if scores is None else ScoreTable.from_json(scores),
+            cohort=cohort,
+        )
 
     @classmethod
     def _place(cls, tables: Sequence["CountTable"], rows_of: Sequence[IntArray], groups: Groups) -> Self:
-        placed = [PlacedCells(table.cells, table.weighting, (rows,)) for table, rows in zip(tables, rows_of, strict=True)]
+        placed = [
+            PlacedCells(table.cells, table.weighting, (rows,))
+            for table, rows in zip(tables, rows_of, strict=True)
+        ]
         cells, weighting = sum_cells(placed, (len(groups) + 1, *cls.AXES.values()))
         strata, scores = merge_strata([table.strata for table in tables], rows_of, len(groups)), None
         if any(table.scores is not None for table in tables):
-            scores = ScoreTable.placed([table.scores or table.unscored() for table in tables], rows_of, groups)
+            scores = ScoreTable.placed(
+                [table.scores or table.unscored() for table in tables], rows_of, groups
+            )
         cohorts = []
         for table, rows in zip(tables, rows_of, strict=True):
             if table.cohort is not None:
@@ -169,23 +203,31 @@ class CountTable:
     ) -> Self:
         """Counts the records: per record its group (position in `groups`, or -1) and its codes by the axes.
 
-        With `repeats`, each entry is that many equal records without weights and scores. `scores` are probabilities of the favourable
-        outcome or NaN, compared with the first column.
+        With `repeats`, each entry is that many equal records without weights and scores. `scores` are
+        probabilities of the favourable outcome or NaN, compared with the first column.
 
         Raises:
             ValueError: a code is out of range, or the arrays differ in length.
         """
         named, of_records = as_groups(groups), np.asarray(codes)
         size = of_records.size
-        coded = [check_each(column, size, f"{name} code") for name, column in zip(cls.AXES, columns, strict=True)]
+        coded = [
+            check_each(column, size, f"{name} code") for name, column in zip(cls.AXES, columns, strict=True)
+        ]
         weighed = check_weights(weights, size)
         stratum = None if strata is None else check_each(strata[1], size, "stratum")
         scored = None if scores is None else check_each(scores, size, "score")
 
         def count_slice(chunk: slice) -> "CountTable":
             group = check_codes(of_records[chunk], NEITHER, len(named))
-            outcomes = [check_codes(column[chunk], 0, beyond) for column, beyond in zip(coded, cls.AXES.values(), strict=True)]
-            weight, repeated = None if weighed is None else weighed[chunk], None if repeats is None else repeats[chunk]
+            outcomes = [
+                check_codes(column[chunk], 0, beyond)
+                for column, beyond in zip(coded, cls.AXES.values(), strict=True)
+            ]
+            weight, repeated = (
+                None if weighed is None else weighed[chunk],
+                None if repeats is None else repeats[chunk],
+            )
             # Turns -1, the code of ungrouped records, into the row after the last group.
             key = group % (len(named) + 1)
             for outcome, beyond in zip(outcomes, cls.AXES.values(), strict=True):
@@ -194,20 +236,34 @@ class CountTable:
             divided = None
             if strata is not None and stratum is not None:
                 divided = Strata.from_records(
-                    strata[0], stratum[chunk], group, outcomes[: cls.DIVIDED], groups=len(named), weights=weight, repeats=repeated
+                    strata[0],
+                    stratum[chunk],
+                    group,
+                    outcomes[: cls.DIVIDED],
+                    groups=len(named),
+                    weights=weight,
+                    repeats=repeated,
                 )
             # A score is also compared with a prediction in neither list, never with such a label.
             label = outcomes[0] if "actual" in cls.AXES else outcomes[0] == 1
-            of_scores = None if scored is None else ScoreTable.from_records(named, group, label, scored[chunk], weight)
+            of_scores = (
+                None
+                if scored is None
+                else ScoreTable.from_records(named, group, label, scored[chunk], weight)
+            )
             return cls(named, cells, weighting, divided, of_scores)
 
-        return cast("Self", reduce(lambda earlier, later: cls.merged([earlier, later]), map(count_slice, slices(size))))
+        return cast(
+            "Self",
+            reduce(lambda earlier, later: cls.merged([earlier, later]), map(count_slice, slices(size))),
+        )
 
 
 class GroupCounts(CountTable):
     """Counts of one outcome in each group: the prediction, or the label of training data.
 
-    `counts` [groups, 2] (unfavourable, favourable), `unclassified` [groups], and the records of no group in `other`.
+    `counts` [groups, 2] (unfavourable, favourable), `unclassified` [groups], and the records of no group
+    in `other`.
     """
 
     AXES = {"outcome": OUTCOMES}  # noqa: RUF012 - annotated in the base class
@@ -215,7 +271,11 @@ class GroupCounts(CountTable):
 
     @classmethod
     def from_records(
-        cls, groups: Iterable[ComparedGroup], codes: npt.ArrayLike, outcomes: npt.ArrayLike, **further: Unpack[RecordParts]
+        cls,
+        groups: Iterable[ComparedGroup],
+        codes: npt.ArrayLike,
+        outcomes: npt.ArrayLike,
+        **further: Unpack[RecordParts],
     ) -> Self:
         """Counts the records by their outcome (0, 1, 2); see `_count`."""
         return cls._count(groups, codes, [outcomes], **further)
@@ -232,9 +292,10 @@ class GroupCounts(CountTable):
 class FeedbackCells(CountTable):
     """Counts of predictions by ground-truth labels, and by whether the predicted label is right.
 
-    Without groups, of all records. The caller decides what is right: two labels of one outcome are different labels. `cohort`
-    [groups + 1, unfavourable and favourable prediction, records and labelled] says how many of the records whose label could be there
-    have one; None where that is not counted. Of several tables it is that of the most records: cohorts overlap.
+    Without groups, of all records. The caller decides what is right: two labels of one outcome are
+    different labels. `cohort` [groups + 1, unfavourable and favourable prediction, records and labelled]
+    says how many of the records whose label could be there have one; None where that is not counted. Of
+    several tables it is that of the most records: cohorts overlap.
     """
 
     AXES = {"actual": OUTCOMES, "predicted": OUTCOMES, "correct": 2}  # noqa: RUF012 - annotated in the base class
@@ -262,7 +323,9 @@ class FeedbackCells(CountTable):
 
     @property
     def confusion(self) -> IntArray:
-        """Counts [groups + 1, actual 2, predicted 2] of records with label and prediction among the outcomes."""
+        """Counts [groups + 1, actual 2, predicted 2] of records with label and prediction among the
+        outcomes.
+        """
         return _sum_confusion(self.cells)
 
     @property
@@ -276,17 +339,26 @@ def _sum_confusion(cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 class DebiasedFeedback(CountTable):
-    """Counts of predictions before and after mitigation by labels, and by whether each predicted label is right.
+    """Counts of predictions before and after mitigation by labels, and by whether each predicted label is
+    right.
 
-    `counts` [groups + 1, actual 2, before 2, after 2, correct before 2, correct after 2]. A record with a label or prediction not among the
-    outcomes is left out of both sides, in `unclassified` [groups + 1].
+    `counts` [groups + 1, actual 2, before 2, after 2, correct before 2, correct after 2]. A record with a
+    label or prediction not among the outcomes is left out of both sides, in `unclassified` [groups + 1].
     """
 
-    AXES = {"actual": OUTCOMES, "before": OUTCOMES, "after": OUTCOMES, "correct_before": 2, "correct_after": 2}  # noqa: RUF012 - as above
+    AXES = {  # noqa: RUF012 - as above
+        "actual": OUTCOMES,
+        "before": OUTCOMES,
+        "after": OUTCOMES,
+        "correct_before": 2,
+        "correct_after": 2,
+    }
     STORED = (slice(None), slice(2), slice(2), slice(2))
 
     @classmethod
-    def from_records(cls, groups: Iterable[ComparedGroup], codes: npt.ArrayLike, **columns: npt.ArrayLike) -> Self:
+    def from_records(
+        cls, groups: Iterable[ComparedGroup], codes: npt.ArrayLike, **columns: npt.ArrayLike
+    ) -> Self:
         """Counts the records by a column for each of the axes; see `_count`."""
         return cls._count(groups, codes, [columns[name] for name in cls.AXES])
 

@@ -7,7 +7,17 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from ..group_labels import NEITHER, ComparedGroup, FloatArray, Groups, IntArray, align, as_groups, check_codes, check_counts
+from ..group_labels import (
+    NEITHER,
+    ComparedGroup,
+    FloatArray,
+    Groups,
+    IntArray,
+    align,
+    as_groups,
+    check_codes,
+    check_counts,
+)
 from .count_table import OUTCOMES
 from .strata_counts import check_each, check_weights
 
@@ -22,13 +32,15 @@ DENSE = 2**20
 class RecordKinds:
     """Kinds of records (K) with their numbers.
 
-    `group` [K] is the record's own, each column of `OWN` [K] an outcome of it (0 unfavourable, 1 favourable), each of `COPIES` [K, groups]
-    a number of its counterfactuals by target group, `count` [K] the records. One with an unclassified outcome is left out with its
-    counterfactuals and counted in `unclassified` [groups]; one of no group in `other`. An unclassified counterfactual is in no count.
-    `weight` [K] is that of each record of a kind.
+    `group` [K] is the record's own, each column of `OWN` [K] an outcome of it (0 unfavourable, 1 favourable),
+    each of `COPIES` [K, groups] a number of its counterfactuals by target group, `count` [K] the records. One
+    with an unclassified outcome is left out with its counterfactuals and counted in `unclassified` [groups];
+    one of no group in `other`. An unclassified counterfactual is in no count. `weight` [K] is that of each
+    record of a kind.
 
     Raises:
-        ValueError: the arrays do not fit each other, more copies are favourable than classified, or a weight is negative or not finite.
+        ValueError: the arrays do not fit each other, more copies are favourable than classified, or a
+    weight is negative or not finite.
     """
 
     OWN: ClassVar[tuple[str, ...]]
@@ -51,7 +63,10 @@ class RecordKinds:
             "unclassified": check_counts(self.unclassified, size),
             "weight": check_weights(self.weight, kinds),
         }
-        checked |= {name: check_codes(check_each(getattr(self, name), kinds, f"{name} outcome"), 0, 2) for name in self.OWN}
+        checked |= {
+            name: check_codes(check_each(getattr(self, name), kinds, f"{name} outcome"), 0, 2)
+            for name in self.OWN
+        }
         checked |= {name: check_counts(getattr(self, name), kinds, size) for name in self.COPIES}
         for name, column in checked.items():
             object.__setattr__(self, name, column)
@@ -67,9 +82,15 @@ class RecordKinds:
 
     @classmethod
     def from_records(
-        cls, groups: Iterable[ComparedGroup], codes: npt.ArrayLike, *, weights: npt.ArrayLike | None = None, **columns: npt.ArrayLike
+        cls,
+        groups: Iterable[ComparedGroup],
+        codes: npt.ArrayLike,
+        *,
+        weights: npt.ArrayLike | None = None,
+        **columns: npt.ArrayLike,
     ) -> Self:
-        """Counts the records: per record its group (position; -1: none), its outcomes (0, 1, 2), and counterfactuals [records, groups].
+        """Counts the records: per record its group (position; -1: none), its outcomes (0, 1, 2), and
+        counterfactuals [records, groups].
 
         `columns` are those of `OWN` and `COPIES`; `weights` are 1 if absent.
 
@@ -78,14 +99,21 @@ class RecordKinds:
         """
         named = as_groups(groups)
         group = check_codes(codes, NEITHER, len(named))
-        outcomes = {name: check_codes(check_each(columns[name], group.size, f"{name} outcome"), 0, OUTCOMES) for name in cls.OWN}
+        outcomes = {
+            name: check_codes(check_each(columns[name], group.size, f"{name} outcome"), 0, OUTCOMES)
+            for name in cls.OWN
+        }
         copies = {name: check_counts(columns[name], group.size, len(named)) for name in cls.COPIES}
         weight = check_weights(weights, group.size)
         is_member = group != NEITHER
         is_counted = is_member & (np.max(list(outcomes.values()), axis=0) < OUTCOMES - 1)
         unclassified = np.bincount(group[is_member & ~is_counted], minlength=len(named)).astype(np.int64)
-        counted = {name: column[is_counted] for name, column in ({"group": group} | outcomes | copies).items()}
-        kinds = _merge_kinds(counted, np.ones(int(is_counted.sum()), np.int64), None if weight is None else weight[is_counted])
+        counted = {
+            name: column[is_counted] for name, column in ({"group": group} | outcomes | copies).items()
+        }
+        kinds = _merge_kinds(
+            counted, np.ones(int(is_counted.sum()), np.int64), None if weight is None else weight[is_counted]
+        )
         return cls(groups=named, unclassified=unclassified, other=int((~is_member).sum()), **kinds)
 
     @classmethod
@@ -93,7 +121,9 @@ class RecordKinds:
         """Sum of the tables, groups aligned by label and equal kinds merged."""
         groups, rows_of = align([table.groups for table in tables])
         unclassified = np.zeros(len(groups), np.int64)
-        columns: dict[str, list[Any]] = {name: [np.zeros(0, np.int64)] for name in ("group", *cls.OWN, "count")}
+        columns: dict[str, list[Any]] = {
+            name: [np.zeros(0, np.int64)] for name in ("group", *cls.OWN, "count")
+        }
         columns |= {name: [np.zeros((0, len(groups)), np.int64)] for name in cls.COPIES}
         for table, rows in zip(tables, rows_of, strict=True):
             unclassified[rows[:-1]] += table.unclassified
@@ -106,13 +136,24 @@ class RecordKinds:
         weight = None
         if any(table.weight is not None for table in tables):
             # The records of the tables without weights weigh 1.
-            weight = np.concatenate([np.ones(len(table.count)) if table.weight is None else table.weight for table in tables])
+            weight = np.concatenate(
+                [np.ones(len(table.count)) if table.weight is None else table.weight for table in tables]
+            )
         stacked = {name: np.concatenate(arrays) for name, arrays in columns.items()}
         kinds = _merge_kinds(stacked, stacked.pop("count"), weight)
-        return cls(groups=groups, unclassified=unclassified, other=sum(table.other for table in tables), **kinds)
+        return cls(
+            groups=groups, unclassified=unclassified, other=sum(table.other for table in tables), **kinds
+        )
 
     def to_json(self) -> dict[str, Any]:
-        arrays = ("group", *self.OWN, *self.COPIES, "count", "unclassified", *(() if self.weight is None else ("weight",)))
+        arrays = (
+            "group",
+            *self.OWN,
+            *self.COPIES,
+            "count",
+            "unclassified",
+            *(() if self.weight is None else ("weight",)),
+        )
         stored = {name: getattr(self, name).tolist() for name in arrays}
         return stored | {"groups": [list(group) for group in self.groups], "other": self.other}
 
@@ -124,7 +165,9 @@ class RecordKinds:
             ValueError: the arrays do not fit each other.
         """
         names = ("group", *cls.OWN, *cls.COPIES, "count", "unclassified", "other")
-        return cls(groups=stored["groups"], weight=stored.get("weight"), **{name: stored[name] for name in names})
+        return cls(
+            groups=stored["groups"], weight=stored.get("weight"), **{name: stored[name] for name in names}
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -139,7 +182,11 @@ class BalancedCells(RecordKinds):
 
     @property
     def has_unequal_weights(self) -> bool:
-        return self.weight is not None and self.weight.size > 0 and not np.isclose(self.weight, self.weight[0], rtol=1e-9).all()
+        return (
+            self.weight is not None
+            and self.weight.size > 0
+            and not np.isclose(self.weight, self.weight[0], rtol=1e-9).all()
+        )
 
     def crossing(self) -> IntArray:
         """1 [K, groups] where a counterfactual crosses from one side to the other; only such count."""
@@ -195,7 +242,9 @@ def _renumber(key: IntArray) -> tuple[IntArray, int]:
     return renumbered.astype(np.int64), max(1, distinct.size)
 
 
-def _merge_kinds(columns: Mapping[str, IntArray], count: IntArray, weight: FloatArray | None) -> dict[str, Any]:
+def _merge_kinds(
+    columns: Mapping[str, IntArray], count: IntArray, weight: FloatArray | None
+) -> dict[str, Any]:
     """Merges equal kinds of equal weights, whatever the order of the records."""
     flat = [array for column in columns.values() for array in (column.T if column.ndim > 1 else [column])]
     if weight is not None:

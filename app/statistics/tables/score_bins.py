@@ -25,11 +25,13 @@ _MIDDLE = int(np.float64(0.5).view(np.int64))
 class ScoreBins:
     """Weights by score and cell (column × 2 + actual outcome); bins are in order.
 
-    A score's key is a whole number, rising with it, as fine near 0 and near 1 as floats are near 0. `lows` and `highs` [bins] are the
-    smallest and largest key seen. Keys share a bin where they are equal without their last `shift` bits, the fewest that leave at most MOST
-    bins in the whole table: the order of records and their division into tables do not matter.
+    A score's key is a whole number, rising with it, as fine near 0 and near 1 as floats are near 0. `lows`
+    and `highs` [bins] are the smallest and largest key seen. Keys share a bin where they are equal without
+    their last `shift` bits, the fewest that leave at most MOST bins in the whole table: the order of records
+    and their division into tables do not matter.
 
-    Only filled bins are listed: `places` (cell × bins + bin, rising) and their non-zero `weights`; there are `size` cells.
+    Only filled bins are listed: `places` (cell × bins + bin, rising) and their non-zero `weights`; there
+    are `size` cells.
     """
 
     size: int
@@ -58,10 +60,18 @@ class ScoreBins:
             firsts = _find_starts(packed[1:] != packed[:-1])
             counts = np.diff(firsts, append=len(packed)).astype(np.float64)
             cell, key = packed[firsts] >> (KEY_BITS - shift), packed[firsts] & (2 ** (KEY_BITS - shift) - 1)
-            return cls(size, shift, lows, highs, cell * len(lows) + np.searchsorted(lows >> shift, key), counts)
+            return cls(
+                size, shift, lows, highs, cell * len(lows) + np.searchsorted(lows >> shift, key), counts
+            )
         positions = cells * len(lows) + np.searchsorted(lows, keys, side="right") - 1
         return cls(
-            size, shift, lows, highs, *_sum_places(positions, np.ones(len(positions)) if weights is None else weights, size * len(lows))
+            size,
+            shift,
+            lows,
+            highs,
+            *_sum_places(
+                positions, np.ones(len(positions)) if weights is None else weights, size * len(lows)
+            ),
         )
 
     @classmethod
@@ -84,10 +94,14 @@ class ScoreBins:
 
     @classmethod
     def _merge(cls, several: Sequence["ScoreBins"], cells_of: Sequence[IntArray], size: int) -> "ScoreBins":
-        filled = [(binned, cells) for binned, cells in zip(several, cells_of, strict=True) if len(binned.lows)]
+        filled = [
+            (binned, cells) for binned, cells in zip(several, cells_of, strict=True) if len(binned.lows)
+        ]
         if not filled:
             return cls.empty(size)
-        lows, highs = (np.concatenate([getattr(binned, name) for binned, _ in filled]) for name in ("lows", "highs"))
+        lows, highs = (
+            np.concatenate([getattr(binned, name) for binned, _ in filled]) for name in ("lows", "highs")
+        )
         # Stable, so that bins with one lower end merge in the same order on every machine.
         order = np.argsort(lows, kind="stable")
         lows, reach = lows[order], np.maximum.accumulate(highs[order])
@@ -105,15 +119,25 @@ class ScoreBins:
             positions.append(cells[cell] * len(firsts) + new_bins[at])
         weights = np.concatenate([binned.weights for binned, _ in filled])
         tops = reach[np.append(firsts[1:], len(reach)) - 1]
-        return cls(size, shift, lows[firsts], tops, *_sum_places(np.concatenate(positions), weights, size * len(firsts)))
+        return cls(
+            size,
+            shift,
+            lows[firsts],
+            tops,
+            *_sum_places(np.concatenate(positions), weights, size * len(firsts)),
+        )
 
     def together(self, sets: Sequence[Sequence[int]]) -> "ScoreBins":
         bins, positions, weights = len(self.lows), [np.zeros(0, np.int64)], [np.zeros(0)]
         for number, columns in enumerate(sets):
-            dense = sum((self.dense(column, column + 1) for column in columns), np.zeros((1, 2, bins))).ravel()
+            dense = sum(
+                (self.dense(column, column + 1) for column in columns), np.zeros((1, 2, bins))
+            ).ravel()
             positions.append(np.flatnonzero(dense) + number * dense.size)
             weights.append(dense[dense != 0])
-        return replace(self, size=2 * len(sets), places=np.concatenate(positions), weights=np.concatenate(weights))
+        return replace(
+            self, size=2 * len(sets), places=np.concatenate(positions), weights=np.concatenate(weights)
+        )
 
     def dense(self, first: int, beyond: int) -> FloatArray:
         """Weights of the columns from `first` to before `beyond` [columns, 2, bins]."""
@@ -151,7 +175,9 @@ class ScoreBins:
             "wide": wide.tolist(),
             "up_to": decode_keys(self.highs[wide]).tolist(),
             "steps": np.diff(self.places, prepend=0).tolist(),
-            "weights": (whole_weights if np.array_equal(whole_weights, self.weights) else self.weights).tolist(),
+            "weights": (
+                whole_weights if np.array_equal(whole_weights, self.weights) else self.weights
+            ).tolist(),
         }
 
     @classmethod
@@ -163,13 +189,20 @@ class ScoreBins:
         """
         lows = encode_scores(np.asarray(stored["scores"], dtype=np.float64))
         highs = lows.copy()
-        highs[np.asarray(stored["wide"], dtype=np.int64)] = encode_scores(np.asarray(stored["up_to"], dtype=np.float64))
+        highs[np.asarray(stored["wide"], dtype=np.int64)] = encode_scores(
+            np.asarray(stored["up_to"], dtype=np.float64)
+        )
         positions = np.cumsum(np.asarray(stored["steps"], dtype=np.int64))
         weights = np.asarray(stored["weights"], dtype=np.float64).reshape(positions.shape)
         if (lows[1:] <= highs[:-1]).any() or (highs < lows).any():
             raise ValueError("expected rising scores")
-        if positions.size and not (positions[0] >= 0 and positions[-1] < size * len(lows) and (np.diff(positions) > 0).all()):
-            raise ValueError(f"expected rising places from 0 to {size * len(lows) - 1}, found {positions.min()} to {positions.max()}")
+        if positions.size and not (
+            positions[0] >= 0 and positions[-1] < size * len(lows) and (np.diff(positions) > 0).all()
+        ):
+            raise ValueError(
+                f"expected rising places from 0 to {size * len(lows) - 1}, found {positions.min()} to "
+                f"{positions.max()}"
+            )
         return cls(size, int(stored["shift"]), lows, highs, positions, weights)
 
     @cached_property
@@ -178,7 +211,9 @@ class ScoreBins:
 
 
 def encode_scores(scores: FloatArray) -> IntArray:
-    """Each score's key: the bits of a float rise with it; above one half those of its distance from 1 fall."""
+    """Each score's key: the bits of a float rise with it; above one half those of its distance from 1
+    fall.
+    """
     # The sum clears the sign of -0.0, whose bits are those of a negative number.
     bits = (np.minimum(scores, 1 - scores) + 0.0).view(np.int64)
     return np.where(scores > 0.5, 2 * _MIDDLE - bits, bits)  # noqa: PLR2004 - the middle

@@ -39,11 +39,12 @@ _SHAPES: Mapping[str, tuple[int, ...]] = {
 
 @frozen(eq=False)
 class ScoreSums:
-    """Sums by column and actual outcome (unfavourable, favourable), over records with a score and a known outcome.
+    """Sums by column and actual outcome (unfavourable, favourable), over records with a score and a known
+    outcome.
 
-    `counts`, `weights` and `squares` (of the weights) [C, 2]; `sums` and `sums_of_squares` [C, 2, 3] of the weighted quantities and of
-    their squares; `calibration` [C, DECILES, 3] by tenths of the score: the weight, the weighted scores, the weight of the favourable;
-    `bins` the weights by score.
+    `counts`, `weights` and `squares` (of the weights) [C, 2]; `sums` and `sums_of_squares` [C, 2, 3] of
+    the weighted quantities and of their squares; `calibration` [C, DECILES, 3] by tenths of the score: the
+    weight, the weighted scores, the weight of the favourable; `bins` the weights by score.
     """
 
     counts: IntArray
@@ -71,7 +72,9 @@ class ScoreSums:
         return size
 
     @classmethod
-    def from_records(cls, columns: IntArray, size: int, actual: IntArray, scores: FloatArray, weights: FloatArray | None) -> Self:
+    def from_records(
+        cls, columns: IntArray, size: int, actual: IntArray, scores: FloatArray, weights: FloatArray | None
+    ) -> Self:
         """Sums the records by column in `range(size)`; scores in [0, 1], outcomes 0 or 1."""
         key, cells = columns * 2 + actual, size * 2
 
@@ -85,7 +88,10 @@ class ScoreSums:
         rounded = [_round(quantity, SUMS_GRAIN) for quantity in quantities]
         squared = (_round(quantity * quantity, SQUARES_GRAIN) for quantity in quantities)
         tenth = columns * DECILES + np.minimum((scores * DECILES).astype(np.int64), DECILES - 1)
-        by_tenth = (summed(quantity, tenth, size * DECILES) for quantity in (None, rounded[0], actual.astype(np.float64)))
+        by_tenth = (
+            summed(quantity, tenth, size * DECILES)
+            for quantity in (None, rounded[0], actual.astype(np.float64))
+        )
         return cls(
             np.bincount(key, minlength=cells).reshape(size, 2),
             summed(None).reshape(size, 2),
@@ -113,7 +119,8 @@ class ScoreSums:
 
     def together(self, sets: Sequence[Sequence[int]]) -> "ScoreSums":
         sums: dict[str, Any] = {
-            name: np.stack([array[list(columns)].sum(axis=0) for columns in sets]) for name, array in self.arrays.items()
+            name: np.stack([array[list(columns)].sum(axis=0) for columns in sets])
+            for name, array in self.arrays.items()
         }
         return ScoreSums(bins=self.bins.together(sets), **sums)
 
@@ -133,7 +140,10 @@ class ScoreSums:
         """
         counts = check_counts(stored["counts"], size, 2)
         complete = {"weights": counts, "squares": counts} | dict(stored)
-        sums: dict[str, Any] = {name: np.asarray(complete[name], np.float64).reshape(size, *shape) for name, shape in _SHAPES.items()}
+        sums: dict[str, Any] = {
+            name: np.asarray(complete[name], np.float64).reshape(size, *shape)
+            for name, shape in _SHAPES.items()
+        }
         return cls(bins=ScoreBins.from_json(stored["ranked"], size * 2), **sums | {"counts": counts})
 
 

@@ -14,7 +14,8 @@ from .strata_counts import check_weights
 
 @frozen(eq=False)
 class ScoreTable:
-    """Sums by group, ungrouped records last. `unscored` [groups + 1] have no score in [0, 1], or a label of neither outcome.
+    """Sums by group, ungrouped records last. `unscored` [groups + 1] have no score in [0, 1], or a label of
+    neither outcome.
 
     Raises:
         ValueError: the sums or the counts do not fit the groups.
@@ -28,7 +29,9 @@ class ScoreTable:
         object.__setattr__(self, "groups", as_groups(self.groups))
         object.__setattr__(self, "unscored", check_counts(self.unscored, len(self.groups) + 1))
         if len(self.sums.counts) != len(self.groups) + 1:
-            raise ValueError(f"expected sums of {len(self.groups) + 1} columns, found {len(self.sums.counts)}")
+            raise ValueError(
+                f"expected sums of {len(self.groups) + 1} columns, found {len(self.sums.counts)}"
+            )
 
     @classmethod
     def from_records(
@@ -49,7 +52,8 @@ class ScoreTable:
         labels, probabilities = check_codes(actual, 0, 3), np.asarray(scores, dtype=np.float64)
         if not columns.shape == labels.shape == probabilities.shape:
             raise ValueError(
-                f"expected one label and one score per record, found {labels.size} and {probabilities.size} for {columns.size} records"
+                f"expected one label and one score per record, found {labels.size} and {probabilities.size} "
+                f"for {columns.size} records"
             )
         weighed = check_weights(weights, columns.size)
         is_scored = (labels != 2) & (probabilities >= 0) & (probabilities <= 1)  # noqa: PLR2004 - 2 is neither outcome
@@ -57,7 +61,9 @@ class ScoreTable:
         if not is_scored.all():
             columns, labels, probabilities = columns[is_scored], labels[is_scored], probabilities[is_scored]
             weighed = None if weighed is None else weighed[is_scored]
-        return cls(named, ScoreSums.from_records(columns, len(named) + 1, labels, probabilities, weighed), unscored)
+        return cls(
+            named, ScoreSums.from_records(columns, len(named) + 1, labels, probabilities, weighed), unscored
+        )
 
     @classmethod
     def placed(cls, tables: Sequence["ScoreTable"], rows_of: Sequence[IntArray], groups: Groups) -> Self:
@@ -65,10 +71,16 @@ class ScoreTable:
         unscored = np.zeros(len(groups) + 1, np.int64)
         for table, rows in zip(tables, rows_of, strict=True):
             np.add.at(unscored, rows, table.unscored)
-        return cls(groups, ScoreSums.merged([table.sums for table in tables], rows_of, len(groups) + 1), unscored)
+        return cls(
+            groups, ScoreSums.merged([table.sums for table in tables], rows_of, len(groups) + 1), unscored
+        )
 
     def to_json(self) -> dict[str, Any]:
-        return {"groups": [list(group) for group in self.groups], "unscored": self.unscored.tolist(), **self.sums.to_json()}
+        return {
+            "groups": [list(group) for group in self.groups],
+            "unscored": self.unscored.tolist(),
+            **self.sums.to_json(),
+        }
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
@@ -77,4 +89,6 @@ class ScoreTable:
         Raises:
             ValueError: the sums do not fit the groups.
         """
-        return cls(stored["groups"], ScoreSums.from_json(stored, len(stored["groups"]) + 1), stored["unscored"])
+        return cls(
+            stored["groups"], ScoreSums.from_json(stored, len(stored["groups"]) + 1), stored["unscored"]
+        )

@@ -1,4 +1,6 @@
-"""Outcomes by stratum and group, to compare like with like, and instance weights: sums, and sums of squares."""
+"""Outcomes by stratum and group, to compare like with like, and instance weights: sums, and sums of
+squares.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
@@ -60,7 +62,9 @@ class Weighting:
         if stored is None:
             return None
         # JSON cannot distinguish an empty matrix from an empty list.
-        weights, squares = (np.asarray(stored[name], dtype=np.float64).reshape(shape) for name in ("weights", "squares"))
+        weights, squares = (
+            np.asarray(stored[name], dtype=np.float64).reshape(shape) for name in ("weights", "squares")
+        )
         return cls(weights, squares)
 
 
@@ -84,7 +88,9 @@ def count_keys(
     counts = np.bincount(key, repeats, minlength=size).astype(np.int64).reshape(shape)
     if weights is None:
         return counts, None
-    sums, squares = (np.bincount(key, powers, minlength=size).astype(np.float64) for powers in (weights, weights * weights))
+    sums, squares = (
+        np.bincount(key, powers, minlength=size).astype(np.float64) for powers in (weights, weights * weights)
+    )
     return counts, Weighting(sums.reshape(shape), squares.reshape(shape))
 
 
@@ -144,12 +150,15 @@ class RecordStrata(NamedTuple):
 
 @frozen(eq=False)
 class Strata:
-    """Counts [S strata, groups, 2] by outcome, or [S, groups, 2, 2] by actual and predicted outcome, and their weighting.
+    """Counts [S strata, groups, 2] by outcome, or [S, groups, 2, 2] by actual and predicted outcome, and
+    their weighting.
 
-    Ungrouped, unclassified and stratumless records are in no cell. Too many strata are none, and `reason` says so.
+    Ungrouped, unclassified and stratumless records are in no cell. Too many strata are none, and `reason`
+    says so.
 
     Raises:
-        ValueError: a stratum occurs twice, there are more than MOST_STRATA, or the counts do not fit the labels.
+        ValueError: a stratum occurs twice, there are more than MOST_STRATA, or the counts do not fit the
+    labels.
     """
 
     labels: tuple[str, ...]
@@ -168,7 +177,9 @@ class Strata:
             raise ValueError(f"expected counts of {len(self.labels)} strata, found the shape {shape}")
         object.__setattr__(self, "counts", check_counts(self.counts, *shape))
         if self.weighting is not None and self.weighting.weights.shape != shape:
-            raise ValueError(f"expected a weighting of the shape {shape}, found {self.weighting.weights.shape}")
+            raise ValueError(
+                f"expected a weighting of the shape {shape}, found {self.weighting.weights.shape}"
+            )
 
     @classmethod
     def none(cls, reason: str, *shape: int) -> Self:
@@ -226,7 +237,10 @@ class Strata:
             "counts": self.counts.ravel()[positions].tolist(),
         }
         if self.weighting is not None:
-            stored |= {name: getattr(self.weighting, name).ravel()[positions].tolist() for name in ("weights", "squares")}
+            stored |= {
+                name: getattr(self.weighting, name).ravel()[positions].tolist()
+                for name in ("weights", "squares")
+            }
         return stored | ({"reason": self.reason} if self.reason else {})
 
     @classmethod
@@ -246,26 +260,38 @@ class Strata:
             cells[positions] = stored[name]
             return cells.reshape(shape)
 
-        weighting = Weighting(spread("weights", np.float64), spread("squares", np.float64)) if "weights" in stored else None
+        weighting = (
+            Weighting(spread("weights", np.float64), spread("squares", np.float64))
+            if "weights" in stored
+            else None
+        )
         return cls(labels, spread("counts", np.int64), weighting, stored.get("reason", ""))
 
 
 def merge_strata(several: Sequence[Strata | None], rows_of: Sequence[IntArray], groups: int) -> Strata | None:
     """Sum of the strata that exist, aligned by label; None where no table has any.
 
-    `rows_of` hold the new position of each group of a part, which is `groups` for none; and one more number. Tables without strata count as
-    records without a stratum.
+    `rows_of` hold the new position of each group of a part, which is `groups` for none; and one more
+    number. Tables without strata count as records without a stratum.
     """
-    present = [(strata, rows[:-1]) for strata, rows in zip(several, rows_of, strict=True) if strata is not None]
+    present = [
+        (strata, rows[:-1]) for strata, rows in zip(several, rows_of, strict=True) if strata is not None
+    ]
     if not present:
         return None
     labels = tuple(dict.fromkeys(label for strata, _ in present for label in strata.labels))
     outcomes = present[0][0].counts.shape[2:]
-    if reason := next((strata.reason for strata, _ in present if strata.reason), _explain_too_many(len(labels), groups)):
+    if reason := next(
+        (strata.reason for strata, _ in present if strata.reason), _explain_too_many(len(labels), groups)
+    ):
         return Strata.none(reason, groups, *outcomes)
     position_of = {label: position for position, label in enumerate(labels)}
     cells = [
-        PlacedCells(strata.counts, strata.weighting, np.ix_(np.array([position_of[label] for label in strata.labels], np.int64), rows))
+        PlacedCells(
+            strata.counts,
+            strata.weighting,
+            np.ix_(np.array([position_of[label] for label in strata.labels], np.int64), rows),
+        )
         for strata, rows in present
     ]
     counts, weighting = sum_cells(cells, (len(labels), groups + 1, *outcomes))
@@ -276,5 +302,8 @@ def _explain_too_many(strata: int, groups: int) -> str:
     if strata > MOST_STRATA:
         return f"the records lie in {strata:,} different strata, where at most {MOST_STRATA:,} are compared"
     if strata * groups > MOST_PLACES:
-        return f"{strata:,} strata of {groups:,} groups are too many: at most {MOST_PLACES:,} of strata times groups are compared"
+        return (
+            f"{strata:,} strata of {groups:,} groups are too many: at most {MOST_PLACES:,} of strata "
+            "times groups are compared"
+        )
     return ""
