@@ -15,6 +15,7 @@ from unittest.mock import patch
 import hypothesis
 import pytest
 import structlog
+from xdist.scheduler import LoadFileScheduling
 
 from app.database.embedded.embedded_server import TUNING, EmbeddedPostgres
 from app.database.engine import Database
@@ -44,6 +45,8 @@ share_tls_contexts()
 hypothesis.settings.register_profile("unhurried", deadline=None, max_examples=many(100))
 hypothesis.settings.load_profile("unhurried")
 
+PAGES = "tests/e2e/pages/"
+
 LOGGING: dict[str, Any] = {
     "processors": [
         structlog.contextvars.merge_contextvars,
@@ -58,6 +61,19 @@ LOGGING: dict[str, Any] = {
 """What tests print. Loggers are never cached: a cached one would not see what another test configures or captures."""
 
 structlog.configure = partial(structlog.configure, cache_logger_on_first_use=False)
+
+
+class PagesTogether(LoadFileScheduling):  # type: ignore[misc]
+    """Gives each file to one process, and all tests of pages to one: their example takes half a minute to start."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file: str = super()._split_scope(nodeid)
+        return PAGES if file.startswith(PAGES) else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> PagesTogether | None:  # noqa: ANN401 - of xdist
+    return PagesTogether(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 @pytest.hookimpl(trylast=True)

@@ -93,7 +93,7 @@ def test_two_starts_at_once_make_one_server(folder: Path) -> None:
     assert not any(server.is_running() for server in servers)
 
 
-@pytest.mark.parametrize("trial", range(3))
+@pytest.mark.parametrize("trial", [0, *(pytest.param(trial, marks=pytest.mark.nightly) for trial in (1, 2))])
 def test_no_acknowledged_row_is_lost_when_the_server_is_killed(server: EmbeddedPostgres, folder: Path, trial: int) -> None:
     tell(server.url, "CREATE TABLE rows (no int PRIMARY KEY)")
     acknowledged: list[int] = []

@@ -51,6 +51,7 @@ def test_it_answers_survives_the_death_of_its_parts_and_leaves_nothing_running(f
     assert not any(_lives(pid) for pid in children)
 
 
+@pytest.mark.nightly
 def test_clients_of_a_process_that_was_killed_are_answered_by_others(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVENHAND_API_PROCESSES", "2")
     monkeypatch.setenv("EVENHAND_KEEP_ALIVE_SECONDS", "3600")

@@ -13,7 +13,7 @@ from tests.scenes import NOON, scene
 
 
 @pytest.mark.usefixtures("little_memory")
-@pytest.mark.parametrize("max_records", [1000, 30], ids=["in-memory", "in-pieces"])
+@pytest.mark.parametrize("max_records", [pytest.param(1000, marks=pytest.mark.nightly), 30], ids=["in-memory", "in-pieces"])
 def test_a_file_that_unpacks_to_more_than_the_memory_fails_its_check(database: Database, tmp_path: Path, max_records: int) -> None:
     monitor = monitor_of(SEX, max_records=max_records)
     lake = lake_of(scene(database, APPLICANT, monitor, endpoint=None), tmp_path)

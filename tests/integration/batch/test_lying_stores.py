@@ -162,9 +162,11 @@ LISTINGS = {
     "deep": "cannot be listed: .*DEPTH",
     "bomb": "cannot be listed: .*&a9;",
 }
+OFTEN = {"endless-body", "same-page", "other-folder"}
+"""One of each kind: each takes five seconds."""
 
 
-@pytest.mark.parametrize("lie", LISTINGS)
+@pytest.mark.parametrize("lie", [lie if lie in OFTEN else pytest.param(lie, marks=pytest.mark.nightly) for lie in LISTINGS])
 def test_whatever_a_store_lists_the_listing_ends_and_says_why(lie: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(locations, "MAX_SECONDS", SECONDS)
     with lying(lie), pytest.raises(InvalidInput, match=LISTINGS[lie]) as refused:

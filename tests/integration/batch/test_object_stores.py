@@ -54,7 +54,7 @@ def people(size: int) -> list[dict[str, Any]]:
     return [row | {"id": f"{no:05}"} for no, row in enumerate(applicants(size, size, size // 4))]
 
 
-@pytest.mark.parametrize("max_records", [1000, 30], ids=["in-memory", "in-pieces"])
+@pytest.mark.parametrize("max_records", [pytest.param(1000, marks=pytest.mark.nightly), 30], ids=["in-memory", "in-pieces"])
 def test_a_check_of_files_on_s3_is_that_of_the_same_files_in_a_folder(
     database: Database, store: Store, tmp_path: Path, max_records: int
 ) -> None:
@@ -116,7 +116,7 @@ def test_the_current_snapshot_of_an_iceberg_table_on_s3_gives_the_same(database:
     assert figures(found) == figures(expected)
 
 
-@pytest.mark.parametrize("vendor", ["google", "azure"])
+@pytest.mark.parametrize("vendor", [pytest.param("google", marks=pytest.mark.nightly), "azure"])
 def test_a_check_of_files_at_google_and_azure_is_that_of_the_same_files_in_a_folder(
     database: Database, tmp_path: Path, vendor: str
 ) -> None:
@@ -143,7 +143,7 @@ ICEBERG_WRITES = {
 }
 
 
-@pytest.mark.parametrize("vendor", ["google", "azure"])
+@pytest.mark.parametrize("vendor", [pytest.param("google", marks=pytest.mark.nightly), "azure"])
 def test_tables_with_a_log_are_read_at_google_and_azure(tmp_path: Path, vendor: str) -> None:
     hour = Span(start=NOON, end=NOON + HOUR)
     with google(tmp_path) if vendor == "google" else azure() as store:
