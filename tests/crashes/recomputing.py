@@ -13,7 +13,8 @@ TOLERANCE = 1e-12
 
 _CHECKS = """
     SELECT c.no, c.id, d.no, c.span_start, c.span_end, (c."window" ->> 'records')::int, (c."window" ->> 'additional_records')::int,
-        (c."window" ->> 'min_records')::int, (SELECT min(m.xmin::text::bigint) FROM measurements m WHERE m.check_no = c.no)
+        (c."window" ->> 'min_records')::int, (c."window" ->> 'max_records')::int,
+        (SELECT min(m.xmin::text::bigint) FROM measurements m WHERE m.check_no = c.no)
     FROM checks c JOIN deployments d ON d.no = c.deployment_no WHERE c.state = 'succeeded' AND NOT c."window" ? 'carried_from'
 """
 # Newest first; records of one write have the same time. A wrong clock adds records to past hours: those of later transactions do not count.
@@ -57,8 +58,8 @@ def recompute(connection: psycopg.Connection[Any], moments: Mapping[str, Sequenc
 
 def _compare(connection: psycopg.Connection[Any], window: Sequence[Any], values: Sequence[Any], transaction: int) -> list[str]:
     """Returns what differs from the records of transactions before that one."""
-    deployment_no, start, end, own, additional, needed = window
-    favourable, records, in_span = _count(connection, deployment_no, start, end, needed, transaction)
+    deployment_no, start, end, own, additional, *bounds = window
+    favourable, records, in_span = _count(connection, deployment_no, start, end, bounds, transaction)
     if (in_span, records.total() - in_span) != (own, additional):
         to_add = records.total() - in_span
         return [f"{start} to {end} says {own} records and {additional} from before; {in_span} were logged, and {to_add} are to be added"]
@@ -73,12 +74,14 @@ def _compare(connection: psycopg.Connection[Any], window: Sequence[Any], values:
 
 
 def _count(
-    connection: psycopg.Connection[Any], deployment_no: int, start: datetime, end: datetime, needed: int, transaction: int
+    connection: psycopg.Connection[Any], deployment_no: int, start: datetime, end: datetime, bounds: Sequence[int], transaction: int
 ) -> tuple[Counter[str], Counter[str], int]:
-    """Returns favourable and all records of the window by sex: those of the span, and the newest from before up to `needed` in all."""
-    favourable, records, in_span = Counter[str](), Counter[str](), 0
+    """Returns favourable and all records of the window by sex: the newest of the span up to the higher of the `bounds`, and the newest from
+    before up to the lower one in all.
+    """
+    (needed, most), favourable, records, in_span = bounds, Counter[str](), Counter[str](), 0
     for sex, prediction, is_own in connection.execute(_RECORDS, [start, deployment_no, end, transaction]):
-        if not is_own and records.total() >= needed:
+        if records.total() >= (most if is_own else needed):
             break
         records[sex] += 1
         favourable[sex] += prediction == 1
