@@ -248,8 +248,9 @@ def _explain_labels(
     """Reason why labels of the span's records say nothing of a monitored group, by group."""
     if watched.place.data is not DataSet.FEEDBACK:
         return {}
-    places = (watched.place, CountedPlace(DataSet.PAYLOAD, watched.place.attribute))
-    labels, predictions = (hours_of_places(session, followed.era.no, places, span)[place] for place in places)
+    logged = CountedPlace(DataSet.PAYLOAD, watched.place.attribute)
+    hours = hours_of_places(session, followed.era.no, (watched.place, logged), span)
+    labels, predictions = hours[watched.place], hours[logged]
     counts: dict[tuple[str, str], IntArray] = defaultdict(lambda: np.zeros((2, 2), np.int64))
     for label, role, favourable, total in chain.from_iterable(predictions.values()):
         counts[role, label if role == "monitored" else ""] += [[total - favourable, 0], [favourable, 0]]

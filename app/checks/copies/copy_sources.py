@@ -109,14 +109,13 @@ class AskTask:
             for position, answer in zip(positions, scored, strict=True):
                 if isinstance(answer, Refusal):
                     error = answer.error
-                    kept = AnswerToCopy(
+                    answers[position] = AnswerToCopy(
                         nulls=answer.nulls, refusal=str(error), quotation=error.quotation, answer=error.answer
                     )
                 else:
-                    kept = AnswerToCopy(
+                    answers[position] = AnswerToCopy(
                         format_value(answer.outcome_value), probability_text(answer), answer.is_rounded
                     )
-                answers[position] = kept
         return piece[:4] + msgspec.json.encode([answers[position] for position in range(len(copies))])
 
     def _find_kept(self, copies: Sequence[CopyToAsk]) -> dict[int, AnswerToCopy]:

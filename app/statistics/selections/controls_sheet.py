@@ -83,14 +83,16 @@ def drop_uninformative(counts: Sequence[ControlledCount]) -> list[ControlledCoun
     held: defaultdict[tuple[int, str], IntArray] = defaultdict(lambda: np.zeros(4, dtype=np.int64))
     for count in counts:
         people = count.selected + count.rejected
-        for place in enumerate(count.controls):
-            held[place] += (
+        for control in enumerate(count.controls):
+            held[control] += (
                 count.selected,
                 count.rejected,
                 people * count.is_category,
                 people * (not count.is_category),
             )
-    informative = [count for count in counts if all(held[place].all() for place in enumerate(count.controls))]
+    informative = [
+        count for count in counts if all(held[control].all() for control in enumerate(count.controls))
+    ]
     return informative if len(informative) == len(counts) else drop_uninformative(informative)
 
 
