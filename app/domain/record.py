@@ -29,9 +29,9 @@ class RecordConflict:
 
 
 @frozen
-class UnlistedAnswer:
-    """Stored labels or predictions of one value that is in no outcome list of the monitor: no figure
-    counts them.
+class ReceiptWarning:
+    """Stored records that probably hold a mistake: ids that look alike, or labels or predictions of one
+    value that is in no outcome list of the monitor, which no figure counts.
     """
 
     field: str
@@ -53,7 +53,7 @@ class Receipt:
     rejections: tuple[Rejection, ...]
     conflicts: tuple[RecordConflict, ...]
     rounded: int = 0
-    warnings: Sequence[UnlistedAnswer] = ()
+    warnings: Sequence[ReceiptWarning] = ()
 
 
 ROUNDING = 1e-6

@@ -38,9 +38,9 @@ from .encode_lines import feedback_batch, payload_batch
 from .ingest_plan import MAX_BODY_BYTES, IngestPlan, StatedTimes, plan_for
 from .log_request import LogRequest, read_feedback, read_payload
 from .model_call import Exchange, read_exchange
+from .receipt_warnings import find_warnings
 from .rejection_counts import RejectedPart, RejectionLog, classify_rejection
 from .size_check import find_large, reject
-from .unlisted_groups import find_unlisted
 
 _ATTEMPTS = 5
 """A batch is checked again if its deployment changed in the meantime."""
@@ -354,7 +354,7 @@ def _receipt(kind: _Kind, checked: Checked, outcome: WriteOutcome, plan: IngestP
         rejections=tuple(checked.rejections),
         conflicts=conflicts,
         rounded=checked.rounded,
-        warnings=find_unlisted(checked, plan),
+        warnings=find_warnings(checked, plan),
     )
 
 

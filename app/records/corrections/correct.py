@@ -14,7 +14,7 @@ from ...intake.logging.decode_body import decoded_json, require_decodable
 from ...intake.logging.ingest_plan import MAX_RECORDS, IngestPlan
 from ...intake.logging.log_request import read_lines
 from ...intake.logging.native_records import read_members, read_optional
-from ...intake.logging.unlisted_groups import find_unlisted
+from ...intake.logging.receipt_warnings import find_warnings
 from .queries import MAX_CORRECTIONS, store_correction
 
 MAX_REASON = 500
@@ -100,7 +100,7 @@ def correct(session: Session, sent: Sequence[Json], plan: IngestPlan, *, by: str
         rejected=len(checked.rejections) + len(conflicts),
         rejections=tuple(checked.rejections),
         conflicts=tuple(conflicts),
-        warnings=find_unlisted(checked, plan),
+        warnings=find_warnings(checked, plan),
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from ...base.values import shown_value
 from ...checks.correction import Corrected
 from ...domain.deployment import RecordSchema
-from ...domain.record import RecordConflict, Rejection, UnlistedAnswer
+from ...domain.record import ReceiptWarning, RecordConflict, Rejection
 from ...web.body import NextPageCursor, Out, PageOut, example
 from ..record_lens import name_cells
 from .queries import StoredFeedback
@@ -79,7 +79,7 @@ class CorrectionReceipt(Out):
     rejected: int
     rejections: list[Rejection]
     conflicts: list[RecordConflict]
-    warnings: tuple[UnlistedAnswer, ...] = ()
+    warnings: tuple[ReceiptWarning, ...] = ()
 
 
 class CorrectionOut(Out):

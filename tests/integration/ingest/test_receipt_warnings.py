@@ -80,3 +80,22 @@ def test_records_that_are_refused_get_no_warning(service: RunningService) -> Non
     answer = service.client.post(PAYLOAD, json=[record(prediction="Good", features={})]).json()
 
     assert "warnings" not in answer
+
+
+@pytest.mark.parametrize(
+    ("ids", "warned"),
+    [
+        (("caf\u00e9", "cafe\u0301", "cafe"), "'caf\\xe9', 'cafe\\u0301'"),
+        (("a-1", "\u0430-1"), "'a-1', '\\u0430-1'"),
+        (("a-1", "a-\u200b1"), "'a-1', 'a-\\u200b1'"),
+        (("caf\u00e9", "cafe"), None),
+        (("a-1", "A-1"), None),
+    ],
+)
+def test_ids_that_only_look_alike_are_stored_apart_with_a_warning(
+    service: RunningService, ids: tuple[str, ...], warned: str | None
+) -> None:
+    records = [record(id=record_id) for record_id in ids]
+
+    assert _warnings(service, PAYLOAD, *records) == ([] if warned is None else [("id", 2, f"{warned} look alike, and are different ids")])
+    assert service.client.post(PAYLOAD, json=records).json()["duplicate"] == len(ids)

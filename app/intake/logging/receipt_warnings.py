@@ -1,22 +1,47 @@
-"""Warnings of labels and predictions that no figure counts."""
+"""Warnings of a receipt: ids that look alike, and labels and predictions that no figure counts."""
 
 from collections import Counter
 from collections.abc import Sequence
 
 from ...base.values import Range, Scalar, name_value, nearest
 from ...domain.cells import shown
+from ...domain.groups import normalize_look
 from ...domain.monitor import Outcome
-from ...domain.record import UnlistedAnswer
+from ...domain.record import ReceiptWarning
 from .checked_records import Checked, CheckedPayload
 from .ingest_plan import IngestPlan
 
 MAX_WARNINGS = 10
 
 
-def find_unlisted(checked: Checked, plan: IngestPlan) -> Sequence[UnlistedAnswer]:
-    """Labels and predictions of accepted records that are in no outcome list of the monitor, the most
-    frequent first.
+def find_warnings(checked: Checked, plan: IngestPlan) -> Sequence[ReceiptWarning]:
+    """Warnings of accepted records."""
+    return [*_find_alike_ids(checked.ids), *_find_unlisted(checked, plan)]
+
+
+def _find_alike_ids(ids: Sequence[str | None]) -> list[ReceiptWarning]:
+    """Ids that look like another one of the request: two forms of a letter, a letter of another alphabet,
+    a character that cannot be seen.
     """
+    texts = dict.fromkeys(record_id for record_id in ids if record_id is not None)
+    if all(text.isascii() for text in texts):
+        return []
+    alike: dict[str, list[str]] = {}
+    for text in texts:
+        alike.setdefault(normalize_look(text), []).append(text)
+    return [
+        ReceiptWarning(
+            "id",
+            len(twins),
+            f"{', '.join(map(ascii, twins))} look alike, and are different ids",
+        )
+        for twins in alike.values()
+        if not all(text.isascii() for text in twins) and len(twins) > 1
+    ][:MAX_WARNINGS]
+
+
+def _find_unlisted(checked: Checked, plan: IngestPlan) -> Sequence[ReceiptWarning]:
+    """Labels and predictions that are in no outcome list of the monitor, the most frequent first."""
     outcomes, classify, predictions = plan.target.outcomes, plan.classify, checked.predictions
     if outcomes is None or classify is None:
         return ()
@@ -39,7 +64,7 @@ def find_unlisted(checked: Checked, plan: IngestPlan) -> Sequence[UnlistedAnswer
         if not isinstance(value, Range)
     }
     return [
-        UnlistedAnswer(name, records, _describe(answer, listed))
+        ReceiptWarning(name, records, _describe(answer, listed))
         for (name, answer), records in unlisted.most_common(MAX_WARNINGS)
     ]
 
