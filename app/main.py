@@ -61,9 +61,9 @@ from .intake.pseudonyms import routes as pseudonyms
 from .intake.snippets import routes as logging_snippets
 from .intake.volume import routes as arrivals
 from .mitigation import routes as mitigation
-from .mitigation.live import routes as debiased_predictions
+from .mitigation.live import routes as mitigated_predictions
 from .mitigation.live.live_plan import ActivePlans, PlanReader
-from .mitigation.live.openapi_entries import ANSWER, DEBIASED
+from .mitigation.live.openapi_entries import ANSWER, MITIGATED
 from .mitigation.live.routes import is_live_request
 from .mitigation.live.service import ActiveMitigation
 from .overview import routes as overview
@@ -117,7 +117,7 @@ _ROUTERS = (
     retention.router,
     retention.deployment_router,
     mitigation.router,
-    debiased_predictions.router,
+    mitigated_predictions.router,
     flagged_records.router,
     metrics.router,
     alert_channels.router,
@@ -273,7 +273,7 @@ def _create_api() -> FastAPI:
     for router in _ROUTERS:
         api.include_router(router)
     openapi.install(
-        api, {**ingestion_paths(), **gateway_paths()}, {DEBIASED: ANSWER}, [TrainingDistributionsIn]
+        api, {**ingestion_paths(), **gateway_paths()}, {MITIGATED: ANSWER}, [TrainingDistributionsIn]
     )
     return api
 

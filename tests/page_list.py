@@ -17,13 +17,11 @@ def pages(client: httpx.Client) -> Mapping[str, str]:
     check = _first(client, f"{api}/checks?state=succeeded&limit=1", "checks")["id"]
     record = _first(client, f"{api}/payload-records?limit=1&outcome=unfavourable", "payload_records")["id"]  # the longest badge
     alert = _first(client, "/v1/alerts?limit=1", "alerts")["id"]
-    views = {
-        f"check-{view}": f"{DEPLOYMENT}/checks/{check}?view={view}" for view in ("payload_perturbed", "payload", "training", "debiased")
-    }
+    views = {f"check-{view}": f"{DEPLOYMENT}/checks/{check}?view={view}" for view in ("openscale", "as_logged", "training", "mitigated")}
     return {
         "overview": "/",
         "fairness": DEPLOYMENT,
-        "fairness-balanced-by-day": f"{DEPLOYMENT}?data=balanced&range=month&rollup=day",
+        "fairness-counterfactual-by-day": f"{DEPLOYMENT}?data=counterfactual&range=month&rollup=day",
         "fairness-drawer": f"{DEPLOYMENT}?attribute=sex&group=female",
         "fairness-drawer-of-two": f"{DEPLOYMENT}?{urlencode({'attribute': 'sex × age', 'group': 'female × 18-25'})}",
         "checks": f"{DEPLOYMENT}/checks",

@@ -48,7 +48,7 @@ _ALERT = {
     "kind": "verdict",
     "rule_id": "unfair",
     "rule_name": "Unfair outcomes",
-    "data": "payload",
+    "data": "as_logged",
     "metric": "disparate_impact",
     "attribute": "Sex",
     "group": "female",

@@ -169,7 +169,7 @@ def _extend_row(alert: Alert, check: CheckRun) -> tuple[int, datetime]:
     return count + is_more, datetime.fromisoformat(since)
 
 
-_MITIGATED = (DataSet.DEBIASED, DataSet.DEBIASED_FEEDBACK)
+_MITIGATED = (DataSet.MITIGATED, DataSet.MITIGATED_LABELLED)
 
 
 @frozen(kw_only=True)

@@ -10,7 +10,7 @@ from ..base.frozen import frozen
 from ..checks.advice.advice import STALE_AFTER
 from ..checks.recent_queries import RecentCheck, RecentFigure, recent_checks, recent_figures
 from ..checks.views.headlines import IMPACT
-from ..checks.views.payload_view import notes_on_unseen
+from ..checks.views.logged_view import notes_on_unseen
 from ..checks.views.view_source import counted_check
 from ..domain.check import CheckRun, CheckState, DataSet, Measurement, Scope
 from ..domain.group_words import GroupWords
@@ -26,9 +26,9 @@ from ..statistics.sentences.sides import is_ratio
 STRIP_CHECKS = 72
 """Checks whose verdicts a row shows: three days of hourly ones."""
 
-LOGGED = (DataSet.PAYLOAD, DataSet.FEEDBACK)
+LOGGED = (DataSet.AS_LOGGED, DataSet.LABELLED)
 """A metric that needs labels has no figure on the first."""
-SHOWN = (*LOGGED, DataSet.BALANCED)
+SHOWN = (*LOGGED, DataSet.COUNTERFACTUAL)
 
 
 @frozen(kw_only=True)
@@ -240,8 +240,8 @@ def build_forest(source: ForestSource, *, metric: str, now: datetime) -> Forest:
                 reference_name=names.label(attribute, reference),
                 parts=names.parts(attribute, group),
                 logged=figure_of(next((by_data[data] for data in LOGGED if data in by_data), None)),
-                counterfactual=figure_of(by_data.get(DataSet.BALANCED)),
-                notes=unseen.get(attribute, ()) if DataSet.BALANCED in by_data else (),
+                counterfactual=figure_of(by_data.get(DataSet.COUNTERFACTUAL)),
+                notes=unseen.get(attribute, ()) if DataSet.COUNTERFACTUAL in by_data else (),
             )
             rows.append(row)
     newest = source.checks[0] if source.checks else None

@@ -169,9 +169,9 @@ def word_figure(
     is_favoured = (
         is_ratio(metric) and isinstance(metric.measure, ComparedRate) and metric.measure.rate == _FAVOURED
     )
-    is_balanced = measurement.data is DataSet.BALANCED
+    is_counterfactual = measurement.data is DataSet.COUNTERFACTUAL
     # Copies of an attribute that the model does not see are not the same records.
-    if measurement.value is None or not is_favoured or (is_balanced and row.is_unseen):
+    if measurement.value is None or not is_favoured or (is_counterfactual and row.is_unseen):
         return Clause(text=describe_measurement(names.rename(measurement)).rstrip("."))
     value, groups = measurement.value, (row.group, row.reference)
     intervals = [(measurement.lower, measurement.upper), *([] if ends is None else [ends])]
@@ -193,7 +193,7 @@ def word_figure(
         for lower, upper in intervals
     ]
     interval, own_interval = texts[-1], "" if ends is None else texts[0]
-    if is_balanced:
+    if is_counterfactual:
         first, second = (names.role(row.attribute, group) for group in groups)
         text = f"scored as {first}, the same records {names.favourable} {times} when scored as {second}"
     else:
@@ -211,7 +211,7 @@ def say_windows(forest: Forest, row: ForestRow, *, is_turned: bool) -> Iterator[
         sizes = _say_sizes(row, row.n, row.n_reference)
         scored = (
             ", each scored as both"
-            if row.leading.measurement.data is DataSet.BALANCED and not row.is_unseen
+            if row.leading.measurement.data is DataSet.COUNTERFACTUAL and not row.is_unseen
             else ""
         )
         yield f"In this check (up to {_say_moment(forest, forest.check.measured_at)}): {sizes}{scored}."
@@ -312,7 +312,7 @@ def say_history(forest: Forest, row: ForestRow) -> Iterator[str]:
     short = measurement.details.shortfall
     is_short = (
         judged_figure(measurement).disadvantaged is Disadvantaged.MONITORED
-        and measurement.data is DataSet.PAYLOAD
+        and measurement.data is DataSet.AS_LOGGED
     )
     if short is not None and round(short) >= 1 and is_short:
         reference = forest.words.subject(row.attribute, row.reference)

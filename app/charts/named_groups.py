@@ -54,8 +54,8 @@ def rename_shares(names: GroupWords, view: AttributeView) -> AttributeView:
 
 
 def rename_view(names: GroupWords, view: CheckView) -> CheckView:
-    attributes, balanced = (
+    attributes, counterfactual = (
         tuple(rename_shares(names, attribute) for attribute in views)
-        for views in (view.attributes, view.balanced)
+        for views in (view.attributes, view.counterfactual)
     )
-    return replace(view, attributes=attributes, balanced=balanced)
+    return replace(view, attributes=attributes, counterfactual=counterfactual)

@@ -98,7 +98,7 @@ def chosen_series(
     session: SessionIn,
     period: RangeIn,
     metric: Annotated[str, Query(max_length=100, examples=["disparate_impact"])],
-    data: DataSet = DataSet.PAYLOAD,
+    data: DataSet = DataSet.AS_LOGGED,
     attribute: Annotated[
         FilterText, Query(description="Left out: the series of everybody, such as accuracy.")
     ] = None,
@@ -133,7 +133,7 @@ def read_group_words(deployment: ReadableDeployment, session: SessionIn) -> Grou
 WordsIn = Annotated[GroupWords, Depends(read_group_words)]
 ViewIn = Annotated[CheckView, Depends(chosen_view)]
 PartIn = Annotated[
-    Part, Query(description="`sub_ranges` of a numeric attribute; `with_copies` in the debiased view.")
+    Part, Query(description="`sub_ranges` of a numeric attribute; `with_copies` in the mitigated view.")
 ]
 AttributeIn = Annotated[FilterText, Query(description="Left out: the first one.")]
 
@@ -210,7 +210,7 @@ def chart_check(
     """Returns the favourable rates of an attribute's groups in one view of a check. 409 where the check
     has no such view.
     """
-    among = view.balanced if part == "with_copies" else view.attributes
+    among = view.counterfactual if part == "with_copies" else view.attributes
     shares = next((candidate for candidate in among if attribute in (None, candidate.attribute)), None)
     shares = require_present(shares, "attribute of this view", attribute or "with copies")
     if form == "csv":

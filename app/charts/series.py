@@ -176,7 +176,9 @@ def count_period(session: Session, deployment_no: int, monitor: Monitor, span: S
     comparison.
     """
     comparison = list_comparisons(monitor)[0]
-    chosen = SeriesFilter(data=DataSet.PAYLOAD, attribute=comparison.label, since=span.start, until=span.end)
+    chosen = SeriesFilter(
+        data=DataSet.AS_LOGGED, attribute=comparison.label, since=span.start, until=span.end
+    )
     tables = summed_tables(session, deployment_no, chosen, outcomes=monitor.outcomes, most=MOST_TABLES)
     counted = CountedRecords.of_table(
         comparison.label,

@@ -46,7 +46,7 @@ MAX_STEPS = 400
 LONGEST_OF_FIGURES = timedelta(days=35)
 """Max time of which every figure is read; a longer one has days."""
 
-ACCURACY = FiguresWanted(metric="accuracy", data=DataSet.FEEDBACK, of_all=True)
+ACCURACY = FiguresWanted(metric="accuracy", data=DataSet.LABELLED, of_all=True)
 _LEAST = timedelta(microseconds=1)
 # In the order of the counts that `_join` reads from a step; `_order` takes the first three.
 _COUNTS = ("unfair", "suspected", "unwatched", "undecided", "fair", "insufficient", "absent")

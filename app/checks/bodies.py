@@ -46,7 +46,7 @@ _CHECK = {
     "finished_at": "2026-03-01T10:00:41.020874Z",
 }
 _TABLE = {
-    "data": "payload",
+    "data": "as_logged",
     "attribute": "Sex",
     "part": "span",
     "cells": {
@@ -233,7 +233,7 @@ class CheckDetailsOut(CheckOut):
         {
             **_CHECK,
             "headlines": [_HEADLINE],
-            "records": {"payload": {"Sex": RECORDS}},
+            "records": {"as_logged": {"Sex": RECORDS}},
             "corrected_since": [],
             "model_answer": None,
         }

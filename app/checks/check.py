@@ -27,7 +27,7 @@ from ..sources.stored.period_counts import count_not_stored
 from ..sources.stored.window_queries import match_pending_feedback
 from ..sources.tables.own_files import FlagFile
 from ..statistics.measures.labelled_figures import LabelCounts, judge_labels
-from ..statistics.tables.count_table import FeedbackCells
+from ..statistics.tables.count_table import LabelledCells
 from .ask_model import Calls, Egress, ModelOfCheck, Report, Waiting
 from .carry_forward import carry_forward, find_earlier_check, still_holds
 from .copies.copy_sources import CopySource, FiledCopies, LoggedCopies
@@ -257,12 +257,12 @@ def _measure_window(
                 other_revisions=table.other_revisions,
             )
     of_labels = {
-        table.comparison: cells for table in tables if isinstance(cells := table.whole, FeedbackCells)
+        table.comparison: cells for table in tables if isinstance(cells := table.whole, LabelledCells)
     }
     if EVERYBODY in of_labels and (cohort := of_labels[EVERYBODY].cohort) is not None:
         details[LABELS_OF_SOME] = LabelCounts.of(cohort.sum(axis=0)).headline
     for rows in measure_records(subject, evidence, labels, report, has_all=counted is None):
-        judged_by = of_labels.get(rows.comparison) if rows.data is DataSet.FEEDBACK else None
+        judged_by = of_labels.get(rows.comparison) if rows.data is DataSet.LABELLED else None
         judged = rows if judged_by is None else replace(rows, measured=judge_labels(rows.measured, judged_by))
         figures = convert_rows(judged, monitor=subject.monitor, at=subject.at)
         measured += without_values(figures) if has_unequal_weights else figures
@@ -341,7 +341,7 @@ def _store(subject: Subject, findings: Findings, database: Database) -> None:
         counted_on = {table.data for table in findings.tables} | {
             table.data for table in findings.kept_tables
         }
-        if DataSet.BALANCED in counted_on and check.span.is_whole_hour:
+        if DataSet.COUNTERFACTUAL in counted_on and check.span.is_whole_hour:
             note_changed_hours(session, deployment.no, [check.span.start])
         if findings.label_predictions:
             store_label_predictions(

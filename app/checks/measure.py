@@ -13,17 +13,17 @@ from ..statistics.catalogue import CATALOGUE, Metric
 from ..statistics.figure_values import Measured, Undefined, Value
 from ..statistics.figure_values import Scope as FigureScope
 from ..statistics.measures.labelled_figures import judge_labels
-from ..statistics.measures.measure import measure_feedback, measure_payload, measure_training
+from ..statistics.measures.measure import measure_as_logged, measure_labelled, measure_training
 from ..statistics.measures.perturbed_data import (
-    measure_balanced,
-    measure_debiased,
-    measure_debiased_feedback,
-    measure_perturbed,
+    measure_counterfactual,
+    measure_mitigated,
+    measure_mitigated_labelled,
+    measure_openscale,
 )
 from ..statistics.measures.worst_group import AllLimits
 from ..statistics.sentences.sides import judge
-from ..statistics.tables.count_table import DebiasedFeedback, FeedbackCells, GroupCounts
-from ..statistics.tables.record_kinds import BalancedCells, DebiasedCells
+from ..statistics.tables.count_table import GroupCounts, LabelledCells, MitigatedLabelledCells
+from ..statistics.tables.record_kinds import CounterfactualCells, MitigatedCells
 from .copies.repeats import subtract_repeats
 from .counting.tabulate import EVERYBODY, Table, data_measured_on
 from .other_revisions import OtherRevisions, explain_nulls
@@ -85,35 +85,35 @@ def find_gaps(
     unscored = UNSCORED_LABELS if no_endpoint else REFUSED_LABELS
     no_labels = None if labels is not None else unscored if len(evidence.feedback) else NO_LABELS
     gaps = _missing(
-        DataSet.FEEDBACK, picked_on(monitor, DataSet.FEEDBACK), list_comparisons(monitor), no_labels
+        DataSet.LABELLED, picked_on(monitor, DataSet.LABELLED), list_comparisons(monitor), no_labels
     )
     if not has_all:
-        of_rows = [metric for metric in picked_on(monitor, DataSet.PAYLOAD) if "rows" in metric.needs]
-        gaps += _missing(DataSet.PAYLOAD, of_rows, list_comparisons(monitor), TOO_MANY_TO_COMPARE)
+        of_rows = [metric for metric in picked_on(monitor, DataSet.AS_LOGGED) if "rows" in metric.needs]
+        gaps += _missing(DataSet.AS_LOGGED, of_rows, list_comparisons(monitor), TOO_MANY_TO_COMPARE)
     for comparison, reason in subject.unmeasured.items():
-        with_copies = () if comparison.is_together else data_measured_on(DataSet.BALANCED)
-        for data in (DataSet.PAYLOAD, DataSet.FEEDBACK, *with_copies):
+        with_copies = () if comparison.is_together else data_measured_on(DataSet.COUNTERFACTUAL)
+        for data in (DataSet.AS_LOGGED, DataSet.LABELLED, *with_copies):
             of_groups = [
                 metric for metric in picked_on(monitor, data) if "overall" not in metric.scopes_on(data.value)
             ]
             gaps += _missing(data, of_groups, [comparison], reason)
-    of_labels = stored_on(monitor, DataSet.DEBIASED_FEEDBACK)
+    of_labels = stored_on(monitor, DataSet.MITIGATED_LABELLED)
     for single in (
         Comparison((attribute.feature,)) for attribute in monitor.attributes if attribute.rule is None
     ):
         no_copies = NO_ENDPOINT if no_endpoint else evidence.without_copies.get(single.label)
-        for data in data_measured_on(DataSet.BALANCED):
+        for data in data_measured_on(DataSet.COUNTERFACTUAL):
             gaps += _missing(data, picked_on(monitor, data), [single], no_copies)
         if subject.mitigation.mitigates(single.label):
             gaps += _missing(
-                DataSet.DEBIASED,
-                stored_on(monitor, DataSet.DEBIASED),
+                DataSet.MITIGATED,
+                stored_on(monitor, DataSet.MITIGATED),
                 [single],
                 NOT_FOR_FILES if in_files else no_copies,
             )
             missing = NOT_FOR_FILES if in_files else no_labels or no_copies
             if missing is not None and of_labels:
-                gaps.append(leave_unmeasured(DataSet.DEBIASED_FEEDBACK, single, of_labels, missing))
+                gaps.append(leave_unmeasured(DataSet.MITIGATED_LABELLED, single, of_labels, missing))
     return gaps
 
 
@@ -133,8 +133,8 @@ DISPARATE_IMPACTS = frozenset(
         "disparate_impact",
         "disparate_impact_before",
         "disparate_impact_after",
-        "balanced_disparate_impact_before",
-        "balanced_disparate_impact_after",
+        "counterfactual_disparate_impact_before",
+        "counterfactual_disparate_impact_after",
     }
 )
 """Metrics that an attribute's thresholds apply to."""
@@ -152,7 +152,7 @@ def measure_table(
     lacking: Mapping[str, str] | None = None,
     scopes: frozenset[str] | None = None,
     picked: Sequence[Metric] | None = None,
-    labels: FeedbackCells | None = None,
+    labels: LabelledCells | None = None,
     other_revisions: OtherRevisions | None = None,
 ) -> list[Measurement]:
     """Picked metrics (None: the monitor's) of one table, in the scopes (None: all).
@@ -163,7 +163,7 @@ def measure_table(
     """
     members = _members(monitor, comparison)
     everybody = comparison == EVERYBODY
-    is_own = data is DataSet.DEBIASED_FEEDBACK
+    is_own = data is DataSet.MITIGATED_LABELLED
     measurements = []
     metrics = [metric.key for metric in (picked_on(monitor, data) if picked is None else picked)]
     limits = all_limits(monitor, comparison, metrics)
@@ -237,17 +237,17 @@ def _compute(
         case GroupCounts() if data is DataSet.TRAINING:
             return measure_training(table, metrics=picked, seed=seed, limits=limits)
         case GroupCounts():
-            return measure_payload(table, metrics=picked, seed=seed, limits=limits, scopes=scopes)
-        case BalancedCells() if data is DataSet.PAYLOAD_PERTURBED:
-            return measure_perturbed(table, metrics=picked, seed=seed, limits=limits)
-        case BalancedCells():
-            return measure_balanced(table, metrics=picked, limits=limits)
-        case FeedbackCells():
-            return measure_feedback(table, metrics=picked, seed=seed, limits=limits)
-        case DebiasedCells():
-            return measure_debiased(table, metrics=picked, seed=seed, limits=limits)
-        case DebiasedFeedback():
-            return measure_debiased_feedback(table, metrics=picked, seed=seed, limits=limits)
+            return measure_as_logged(table, metrics=picked, seed=seed, limits=limits, scopes=scopes)
+        case CounterfactualCells() if data is DataSet.OPENSCALE:
+            return measure_openscale(table, metrics=picked, seed=seed, limits=limits)
+        case CounterfactualCells():
+            return measure_counterfactual(table, metrics=picked, limits=limits)
+        case LabelledCells():
+            return measure_labelled(table, metrics=picked, seed=seed, limits=limits)
+        case MitigatedCells():
+            return measure_mitigated(table, metrics=picked, seed=seed, limits=limits)
+        case MitigatedLabelledCells():
+            return measure_mitigated_labelled(table, metrics=picked, seed=seed, limits=limits)
 
 
 def _members(monitor: Monitor, comparison: Comparison) -> list[MonitoredAttribute]:

@@ -43,9 +43,9 @@ def measure_records(
 
     Without `has_all`, the window holds only some of the payload, which is not measured.
     """
-    data_sets = [_Records(DataSet.PAYLOAD, evidence.read, None)] if has_all else []
+    data_sets = [_Records(DataSet.AS_LOGGED, evidence.read, None)] if has_all else []
     if labels is not None:
-        data_sets.append(_Records(DataSet.FEEDBACK, labels.read, labels.comparison.actual))
+        data_sets.append(_Records(DataSet.LABELLED, labels.read, labels.comparison.actual))
     for records in data_sets:
         metrics = [metric for metric in picked_on(subject.monitor, records.data) if "rows" in metric.needs]
         comparisons = [EVERYBODY, *list_comparisons(subject.monitor)] if metrics else []

@@ -11,7 +11,7 @@ _METRIC = {
     "key": "statistical_parity_difference",
     "title": "Statistical parity difference",
     "formula": "favourable_rate(monitored) - favourable_rate(reference)",
-    "data": ["payload", "balanced"],
+    "data": ["as_logged", "counterfactual"],
     "scopes": ["group", "pooled", "worst", "worst_pair"],
     "needs": ["predictions"],
     "lowest": -1.0,
@@ -48,7 +48,7 @@ class MetricOut(Out):
     """Data sets on which it can be measured."""
 
     scopes: list[Scope]
-    """Subjects of its values; `overall` is of labelled records only, `worst_pair` not on balanced."""
+    """Subjects of its values; `overall` is of labelled records only, `worst_pair` not on counterfactual."""
 
     needs: list[Needs]
     """The things that must be logged or set: labels, predictions, scores (probabilities), strata (of the

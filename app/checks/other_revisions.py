@@ -1,4 +1,4 @@
-"""Records of other model revisions, which are in no group of balanced and debiased data."""
+"""Records of other model revisions, which are in no group of counterfactual and mitigated data."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -103,7 +103,7 @@ def explain_nulls(
 
 
 def _find_reason(null: Measurement, groups: Groups, revisions: OtherRevisions) -> str | None:
-    noun = "labelled record" if null.data is DataSet.DEBIASED_FEEDBACK else "record"
+    noun = "labelled record" if null.data is DataSet.MITIGATED_LABELLED else "record"
     how = CATALOGUE[null.metric].measure
     null_members = [
         member

@@ -178,7 +178,9 @@ def read_measurements(
 def read_headline_measurements(session: Session, check_no: int) -> list[Measurement]:
     """Returns each comparison's group furthest out, logged and counterfactual."""
     chosen = (MeasurementRow.check_no == check_no, is_of_scope(Scope.WORST))
-    rows = select(MeasurementRow).where(*chosen, MeasurementRow.data.in_((DataSet.PAYLOAD, DataSet.BALANCED)))
+    rows = select(MeasurementRow).where(
+        *chosen, MeasurementRow.data.in_((DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL))
+    )
     return [measurement_from(row) for row in session.scalars(rows.order_by(MeasurementRow.no))]
 
 

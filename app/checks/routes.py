@@ -131,8 +131,8 @@ def read_check_view(
     """Returns one view: per attribute and group the counts, favourable rates and comparisons, and the window
     they come from.
 
-    `payload` has the logged records, `payload_perturbed` the same with their copies, `training` the labels
-    of the present training data, `debiased` the records before and after mitigation. Where the check has
+    `as_logged` has the logged records, `openscale` the same with their copies, `training` the labels
+    of the present training data, `mitigated` the records before and after mitigation. Where the check has
     no such view, `reason` says why and `attributes` is empty.
     """
     return CheckViewOut.from_object(

@@ -81,7 +81,7 @@ class VerdictCondition:
     """
 
     verdicts: tuple[AlertingVerdict, ...] = (AlertingVerdict.UNFAIR,)
-    data: tuple[DataSet, ...] = (DataSet.PAYLOAD, DataSet.BALANCED)
+    data: tuple[DataSet, ...] = (DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL)
     metrics: tuple[str, ...] = ("disparate_impact",)
     attributes: tuple[str, ...] | None = None
     scope: Scope = Scope.GROUP
@@ -106,7 +106,7 @@ class EvidenceCondition:
     all.
     """
 
-    data: tuple[DataSet, ...] = (DataSet.PAYLOAD, DataSet.BALANCED, DataSet.FEEDBACK)
+    data: tuple[DataSet, ...] = (DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL, DataSet.LABELLED)
     metrics: tuple[str, ...] | None = None
     attributes: tuple[str, ...] | None = None
 

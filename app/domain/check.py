@@ -53,17 +53,28 @@ class Trigger(StrEnum):
 class DataSet(StrEnum):
     """Records that a measurement was computed on.
 
-    `PAYLOAD_PERTURBED` counts every copy like a record, as OpenScale does; on `BALANCED` every record is
+    `OPENSCALE` counts every copy like a record, as OpenScale does; on `COUNTERFACTUAL` every record is
     once on each side.
     """
 
-    PAYLOAD = "payload"
-    PAYLOAD_PERTURBED = "payload_perturbed"
-    BALANCED = "balanced"
-    FEEDBACK = "feedback"
+    AS_LOGGED = "as_logged"
+    OPENSCALE = "openscale"
+    COUNTERFACTUAL = "counterfactual"
+    LABELLED = "labelled"
     TRAINING = "training"
-    DEBIASED = "debiased"
-    DEBIASED_FEEDBACK = "debiased_feedback"
+    MITIGATED = "mitigated"
+    MITIGATED_LABELLED = "mitigated_labelled"
+
+
+RENAMED_DATA = {
+    "payload": DataSet.AS_LOGGED,
+    "payload_perturbed": DataSet.OPENSCALE,
+    "balanced": DataSet.COUNTERFACTUAL,
+    "feedback": DataSet.LABELLED,
+    "debiased": DataSet.MITIGATED,
+    "debiased_feedback": DataSet.MITIGATED_LABELLED,
+}
+"""Words of version 0.1, which requests may still hold."""
 
 
 class Scope(StrEnum):

@@ -8,7 +8,7 @@ from ..base.values import Scalar
 
 ONLY_DIRECT = (
     "Mitigation by substitution removes direct bias only: what the model takes from other features stays."
-    " Read the payload and the balanced figure together."
+    " Read the figure as logged and the counterfactual one together."
 )
 
 

@@ -17,7 +17,7 @@ from .words import list_remarks, say_comparison
 
 _COMPARISON: dict[str, Any] = {
     "id": "0b6f9d38-5f7e-4a66-9b1c-2f4d5e6a7b8c",
-    "data": "payload",
+    "data": "as_logged",
     "attribute": "Sex",
     "features": ["Sex"],
     "group": "female",
@@ -62,7 +62,7 @@ _EVIDENCE: dict[str, Any] = {
         "12 labels arrived more than 720 hours after the record and do not count.",
     ],
     "records": {
-        "payload": {"Sex": {name: member for name, member in RECORDS.items() if name != "not_among"}}
+        "as_logged": {"Sex": {name: member for name, member in RECORDS.items() if name != "not_among"}}
     },
     "comparisons": [_COMPARISON],
     "next_cursor": None,

@@ -68,10 +68,10 @@ class HoursInFiles:
         for a day.
         """
         newest = newest_listed_row(
-            self.session, self.followed.deployment.no, PAYLOAD if data is DataSet.PAYLOAD else FEEDBACK
+            self.session, self.followed.deployment.no, PAYLOAD if data is DataSet.AS_LOGGED else FEEDBACK
         )
         reached = None if newest is None else min(latest, floor_to_hour(newest) + HOUR)
-        if data is DataSet.PAYLOAD:
+        if data is DataSet.AS_LOGGED:
             return reached
         waited = latest - LABELS_WAIT
         return max(waited, reached or waited)
@@ -101,7 +101,7 @@ class HoursInFiles:
         """
         if self.followed.monitor.evidence.person is not None:
             raise InvalidInput.of("evidence.person", NO_PERSON)
-        counted = self._count_payload(span) if data is DataSet.PAYLOAD else self._count_labels(span)
+        counted = self._count_payload(span) if data is DataSet.AS_LOGGED else self._count_labels(span)
         # Pieces come in any order, and another order would look like changed counts.
         return [
             replace(hour, cells=sorted(hour.cells, key=lambda cell: (cell[1], cell[0] or "")))

@@ -25,8 +25,8 @@ from ..sources.arrays.read_records import RecordColumns, RecordTable, read_table
 from ..sources.stored.window_queries import WindowQuery, name_values
 from ..statistics.group_labels import FloatArray, IntArray, of_role
 from ..statistics.measures.paired_rates import Paired
-from ..statistics.measures.perturbed_data import BALANCED
-from ..statistics.tables.record_kinds import BalancedCells
+from ..statistics.measures.perturbed_data import COUNTERFACTUAL
+from ..statistics.tables.record_kinds import CounterfactualCells
 from .first_records import ChoosesRecords
 from .queries.eras import Era, FollowedDeployment
 from .queries.figure_states import KnownFigure
@@ -155,7 +155,7 @@ def tabulate_payload(batch: ReadRecords, monitor: Monitor, span: Span) -> Iterat
                 if of_group.any()
             ]
             yield CountedHour(
-                place=CountedPlace(DataSet.PAYLOAD, comparison.label),
+                place=CountedPlace(DataSet.AS_LOGGED, comparison.label),
                 hour=span.start + number * HOUR,
                 cells=cells,
             )
@@ -199,7 +199,7 @@ def tabulate_labels(batch: ReadRecords, followed: FollowedEra, span: Span) -> It
         cell = batch.hours * len(named) + codes
         sums = [np.bincount(cell[placed & column], minlength=size * len(named)) for column in columns]
         counted = np.column_stack(sums).reshape(size, len(named), len(columns))
-        place = CountedPlace(DataSet.FEEDBACK, comparison.label)
+        place = CountedPlace(DataSet.LABELLED, comparison.label)
         for hour in np.flatnonzero(counted[:, :, -1].any(axis=1)):
             cells = [
                 [*group, *counts]
@@ -209,8 +209,8 @@ def tabulate_labels(batch: ReadRecords, followed: FollowedEra, span: Span) -> It
             yield CountedHour(place=place, hour=span.start + int(hour) * HOUR, cells=cells)
 
 
-def count_pairs(table: BalancedCells) -> Cells:
-    """Each monitored group's kinds of records of a balanced table: pairs of outcomes, and how many have each;
+def count_pairs(table: CounterfactualCells) -> Cells:
+    """Each monitored group's kinds of records of a counterfactual table: pairs of outcomes, and how many have each;
     records in any pair.
 
     Empty without counterfactuals, or if some records represent more: the bet is only proved for records
@@ -218,7 +218,7 @@ def count_pairs(table: BalancedCells) -> Cells:
     """
     if not table.copies_classified.any() or table.has_unequal_weights:
         return []
-    paired, references = Paired(BALANCED, table), of_role(table.groups, "reference")
+    paired, references = Paired(COUNTERFACTUAL, table), of_role(table.groups, "reference")
     cells: Cells = []
     is_counted = np.zeros(len(table.count), np.bool_)
     for position in of_role(table.groups, "monitored"):

@@ -20,7 +20,7 @@ from .queries.hour_counts import COUNTED
 VANISHED = timedelta(days=1)
 """Time without a record after which a group is said to have been last seen."""
 
-_LEFT_OUT = {DataSet.BALANCED: "not_compared", DataSet.FEEDBACK: "no_counted_label"}
+_LEFT_OUT = {DataSet.COUNTERFACTUAL: "not_compared", DataSet.LABELLED: "no_counted_label"}
 """Reason of a logged record that is not among those of the data set."""
 
 
@@ -28,17 +28,17 @@ def sum_records(stored: Sequence[Row[Any]], followed: FollowedEra) -> dict[DataS
     """Records of all counted hours for each comparison by data set, from `sum_cells`; of labels, of hours
     whose horizon has passed.
     """
-    records: dict[DataSet, list[CountedRecords]] = {data: [] for data in (DataSet.PAYLOAD, *_LEFT_OUT)}
+    records: dict[DataSet, list[CountedRecords]] = {data: [] for data in (DataSet.AS_LOGGED, *_LEFT_OUT)}
     for comparison in list_comparisons(followed.monitor):
         rows = [row for row in stored if row.attribute == comparison.label]
-        logged = [row for row in rows if row.data == DataSet.PAYLOAD]
+        logged = [row for row in rows if row.data == DataSet.AS_LOGGED]
         groups = union([tuple(ComparedGroup(row.label, row.role) for row in rows if row.role)])
         for data, listed in records.items():
             of_data = [row for row in rows if row.data == data]
             counted = _count(
                 comparison.label,
                 groups,
-                logged if data is not DataSet.FEEDBACK else [row for row in logged if row.is_due],
+                logged if data is not DataSet.LABELLED else [row for row in logged if row.is_due],
             )
             if of_data and data in _LEFT_OUT:
                 answered = _count(comparison.label, groups, of_data).counts

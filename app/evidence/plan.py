@@ -135,7 +135,7 @@ def _planned(monitor: Monitor) -> list[WatchedMetric]:
     return [
         metric
         for metric in watched_metrics(monitor)
-        if metric.definition.data is DataSet.PAYLOAD and metric.definition.metric == PLANNED
+        if metric.definition.data is DataSet.AS_LOGGED and metric.definition.metric == PLANNED
     ]
 
 

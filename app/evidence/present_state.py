@@ -188,22 +188,24 @@ def _explain_absence(watched: WatchedMetric, followed: FollowedEra) -> str:
     data, settings = watched.definition.data, followed.monitor.evidence
     if followed.era.problem is not None:
         return followed.era.problem
-    if data is DataSet.FEEDBACK:
+    if data is DataSet.LABELLED:
         hours = settings.label_horizon_hours
         return (
             f"no counted record of a monitored group has a label yet whose horizon of {hours:,} hours "
             "has passed"
         )
-    if data is DataSet.BALANCED and settings.person is not None:
-        return "checks count every record of a person, so balanced figures cannot count only the first"
-    if data is DataSet.BALANCED and not followed.deployment.has_endpoint:
+    if data is DataSet.COUNTERFACTUAL and settings.person is not None:
+        return "checks count every record of a person, so counterfactual figures cannot count only the first"
+    if data is DataSet.COUNTERFACTUAL and not followed.deployment.has_endpoint:
         return "the deployment has no endpoint that scores copies"
     if followed.era.counted_until is None:
         return "no hour has been counted yet; a worker counts each hour after its end"
     # Not "yet": of a meta field without correlated features there are never copies.
     without_copies = "no check of a whole hour has scored copies of this attribute"
     return (
-        without_copies if data is DataSet.BALANCED else "no record of a monitored group has been counted yet"
+        without_copies
+        if data is DataSet.COUNTERFACTUAL
+        else "no record of a monitored group has been counted yet"
     )
 
 
@@ -246,9 +248,9 @@ def _explain_labels(
     session: Session, followed: FollowedEra, watched: WatchedMetric, span: Span
 ) -> dict[str, str]:
     """Reason why labels of the span's records say nothing of a monitored group, by group."""
-    if watched.place.data is not DataSet.FEEDBACK:
+    if watched.place.data is not DataSet.LABELLED:
         return {}
-    logged = CountedPlace(DataSet.PAYLOAD, watched.place.attribute)
+    logged = CountedPlace(DataSet.AS_LOGGED, watched.place.attribute)
     hours = hours_of_places(session, followed.era.no, (watched.place, logged), span)
     labels, predictions = hours[watched.place], hours[logged]
     counts: dict[tuple[str, str], IntArray] = defaultdict(lambda: np.zeros((2, 2), np.int64))

@@ -121,10 +121,12 @@ def _find_first(hours: Collection[datetime], since: datetime | None) -> datetime
 
 
 def count_lag_hours(data: DataSet, monitor: Monitor) -> int:
-    """Hours after its payload that an hour is counted: balanced after its check, labels after their
+    """Hours after its payload that an hour is counted: counterfactual after its check, labels after their
     horizon.
     """
-    return {DataSet.PAYLOAD: 0, DataSet.BALANCED: 1}.get(data, monitor.evidence.label_horizon_hours + 1)
+    return {DataSet.AS_LOGGED: 0, DataSet.COUNTERFACTUAL: 1}.get(
+        data, monitor.evidence.label_horizon_hours + 1
+    )
 
 
 @frozen
@@ -247,9 +249,9 @@ def _find_late(session: Session, followed: FollowedEra, figures: Sequence[KnownF
 
 
 def find_counted_end(session: Session, followed: FollowedEra, place: CountedPlace) -> datetime | None:
-    if place.data is DataSet.PAYLOAD:
+    if place.data is DataSet.AS_LOGGED:
         return followed.era.counted_until
-    if place.data is DataSet.FEEDBACK:
+    if place.data is DataSet.LABELLED:
         return followed.era.labels_until
     last = last_hour(session, followed.era.no, place)
     return None if last is None else last + HOUR

@@ -25,7 +25,7 @@ from ..domain.check import DataSet, Span
 from ..domain.monitor import list_comparisons
 from ..sources.stored.noted_hours import note_changed_hours
 from ..sources.stored.window_queries import match_pending_feedback
-from ..statistics.tables.record_kinds import BalancedCells
+from ..statistics.tables.record_kinds import CounterfactualCells
 from .count_files import HoursInFiles
 from .count_hours import FollowedEra, count_labels, count_pairs, count_payload
 from .deployment_turns import in_turn
@@ -33,9 +33,9 @@ from .first_records import FirstRecords
 from .queries.changed_hours import changed_hours, forget_changes
 from .queries.eras import (
     Era,
-    balanced_tables,
     begin_era,
     checked_hours,
+    counterfactual_tables,
     current_hour_bound,
     deployments_to_follow,
     find_era,
@@ -159,9 +159,9 @@ def _rewind(session: Session, followed: FollowedEra, latest: datetime) -> Follow
     note_progress(session, era.no, counted_until=latest, labels_until=labels_until)
     followed = replace(followed, era=rewound)
     starts = dict.fromkeys((comparison.label for comparison in list_comparisons(followed.monitor)), BEGINNING)
-    for data in (DataSet.PAYLOAD, DataSet.BALANCED, DataSet.FEEDBACK):
+    for data in (DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL, DataSet.LABELLED):
         span = Span(
-            start=labels_until or latest if data is DataSet.FEEDBACK else latest, end=era.counted_until
+            start=labels_until or latest if data is DataSet.LABELLED else latest, end=era.counted_until
         )
         replace_hours(session, era.no, data, span, (), starts)
         settle_figures(session, followed, data, span, ())
@@ -246,9 +246,9 @@ class _Step:
             self._era.counted_until or BEGINNING,
             self._era.labels_until or BEGINNING,
         )
-        self._count(DataSet.PAYLOAD, Span(start=span.start, end=min(span.end, counted_until)))
-        self._count(DataSet.FEEDBACK, Span(start=span.start, end=min(span.end, labels_until)))
-        self._count_balanced(span)
+        self._count(DataSet.AS_LOGGED, Span(start=span.start, end=min(span.end, counted_until)))
+        self._count(DataSet.LABELLED, Span(start=span.start, end=min(span.end, labels_until)))
+        self._count_counterfactual(span)
         if self.files is None:
             late = count_late_labels(self.session, no, self._era, span, self.followed.horizon, arrived=False)
             replace_late_labels(self.session, self._era.no, span, late)
@@ -258,7 +258,7 @@ class _Step:
     def _count_new(self) -> bool:
         """Counts new hours; whether any was due."""
         era, no = self._era, self.followed.deployment.no
-        latest = self.latest if self.files is None else self.files.end(self.latest, DataSet.PAYLOAD)
+        latest = self.latest if self.files is None else self.files.end(self.latest, DataSet.AS_LOGGED)
         # A person's first record may be from before the first hour that counts.
         earliest = (
             BEGINNING if self.followed.monitor.evidence.person is not None else era.starts_at or BEGINNING
@@ -266,7 +266,7 @@ class _Step:
         start = max(era.counted_until or earliest, earliest)
         if latest is None or start >= latest:
             return False
-        until = self._count_next(DataSet.PAYLOAD, start, latest)
+        until = self._count_next(DataSet.AS_LOGGED, start, latest)
         if self.files is None:
             late = count_late_labels(
                 self.session, no, era, Span(start=start, end=until), self.followed.horizon, arrived=True
@@ -286,7 +286,7 @@ class _Step:
         end = (
             self.latest
             if self.files is None
-            else self.files.end(self.latest, DataSet.FEEDBACK) or self.latest
+            else self.files.end(self.latest, DataSet.LABELLED) or self.latest
         )
         start, latest = (
             max(era.labels_until or earliest, earliest),
@@ -294,7 +294,7 @@ class _Step:
         )
         if start >= latest:
             return False
-        self._note_progress(labels_until=self._count_next(DataSet.FEEDBACK, start, latest))
+        self._note_progress(labels_until=self._count_next(DataSet.LABELLED, start, latest))
         return True
 
     def _count_next(self, data: DataSet, start: datetime, latest: datetime) -> datetime:
@@ -330,7 +330,7 @@ class _Step:
         if self.files is not None:
             self._store(data, span, self.files.count(data, span))
             return
-        is_payload = data is DataSet.PAYLOAD
+        is_payload = data is DataSet.AS_LOGGED
         has_people = self.followed.monitor.evidence.person is not None
         people = FirstRecords(self.session, self._era.no, remembers=is_payload) if has_people else None
         with arrow_reader(self.database) as reader:
@@ -341,22 +341,22 @@ class _Step:
             note_changed_hours(self.session, self.followed.deployment.no, sorted(people.displaced))
         self._store(data, span, counted)
 
-    def _count_balanced(self, span: Span) -> None:
+    def _count_counterfactual(self, span: Span) -> None:
         # Checks count every record of a person.
         if self.followed.monitor.evidence.person is not None:
             return
         counted = [
             CountedHour(
-                place=CountedPlace(DataSet.BALANCED, table.attribute),
+                place=CountedPlace(DataSet.COUNTERFACTUAL, table.attribute),
                 hour=table.hour,
                 cells=cells,
                 check_no=table.check_no,
             )
-            for table in balanced_tables(self.session, self.followed.deployment.no, self._era, span)
-            for cells in (count_pairs(BalancedCells.from_json(table.cells)),)
+            for table in counterfactual_tables(self.session, self.followed.deployment.no, self._era, span)
+            for cells in (count_pairs(CounterfactualCells.from_json(table.cells)),)
             if cells
         ]
-        self._store(DataSet.BALANCED, span, counted)
+        self._store(DataSet.COUNTERFACTUAL, span, counted)
 
     def _store(self, data: DataSet, span: Span, counted: list[CountedHour]) -> None:
         starts_at = self.followed.starts_at or BEGINNING

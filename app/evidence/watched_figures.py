@@ -15,7 +15,7 @@ from .queries.hour_counts import CountedPlace
 class RateDefinition:
     """A metric as a rate in each group: positions of part and whole among its counts.
 
-    `is_reversed`: it is reference - monitored. A paired metric is the ratio of balanced rates: its counts
+    `is_reversed`: it is reference - monitored. A paired metric is the ratio of counterfactual rates: its counts
     are kinds of records, without positions.
     """
 
@@ -28,23 +28,23 @@ class RateDefinition:
 
     @property
     def is_paired(self) -> bool:
-        return self.data is DataSet.BALANCED
+        return self.data is DataSet.COUNTERFACTUAL
 
 
 DEFINITIONS = (
-    RateDefinition(data=DataSet.PAYLOAD, metric="disparate_impact", scale=Scale.RATIO),
-    RateDefinition(data=DataSet.PAYLOAD, metric="statistical_parity_difference", scale=Scale.DIFFERENCE),
-    RateDefinition(data=DataSet.BALANCED, metric="disparate_impact", scale=Scale.RATIO),
-    RateDefinition(data=DataSet.FEEDBACK, metric="true_positive_rate_difference", scale=Scale.DIFFERENCE),
+    RateDefinition(data=DataSet.AS_LOGGED, metric="disparate_impact", scale=Scale.RATIO),
+    RateDefinition(data=DataSet.AS_LOGGED, metric="statistical_parity_difference", scale=Scale.DIFFERENCE),
+    RateDefinition(data=DataSet.COUNTERFACTUAL, metric="disparate_impact", scale=Scale.RATIO),
+    RateDefinition(data=DataSet.LABELLED, metric="true_positive_rate_difference", scale=Scale.DIFFERENCE),
     RateDefinition(
-        data=DataSet.FEEDBACK,
+        data=DataSet.LABELLED,
         metric="false_positive_rate_difference",
         scale=Scale.DIFFERENCE,
         part=2,
         whole=3,
     ),
     RateDefinition(
-        data=DataSet.FEEDBACK,
+        data=DataSet.LABELLED,
         metric="accuracy_difference",
         scale=Scale.DIFFERENCE,
         part=4,
@@ -54,7 +54,7 @@ DEFINITIONS = (
 )
 """Metrics that evidence can be collected on.
 
-Counts of a group on payload: favourable, all; on feedback: predicted and labelled favourable, labelled
+Counts of a group as logged: favourable, all; labelled: predicted and labelled favourable, labelled
 favourable; predicted favourable but labelled unfavourable, labelled unfavourable; right, all.
 """
 

@@ -29,9 +29,9 @@ NEARLY_FIRST_HOUR = (
 )
 
 _DATA = {
-    DataSet.PAYLOAD: "as logged",
-    DataSet.BALANCED: "counterfactual",
-    DataSet.FEEDBACK: "on labelled records",
+    DataSet.AS_LOGGED: "as logged",
+    DataSet.COUNTERFACTUAL: "counterfactual",
+    DataSet.LABELLED: "on labelled records",
 }
 _GRAVEST = (State.UNFAIR, State.UNDECIDED, State.SHOWN_FAIR)
 
@@ -112,7 +112,7 @@ def list_remarks(evidence: DeploymentEvidence) -> Iterator[str]:
     if era.problem is not None:
         yield f"No further hour is counted: {era.problem.rstrip('.')}."
     for data, counted in evidence.records.items():
-        suffix = "" if data is DataSet.PAYLOAD else f", {_DATA[data]}"
+        suffix = "" if data is DataSet.AS_LOGGED else f", {_DATA[data]}"
         yield from (f"{records.attribute}{suffix}: {line}" for records in counted for line in records.lines)
     if era.left_out_from is not None:
         yield f"These are the records of hours from {era.left_out_from:%Y-%m-%d %H:%M} UTC on; before, only those that count were counted."

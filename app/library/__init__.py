@@ -1,15 +1,15 @@
 """Measurements of pandas DataFrames and of tables of counts, without service and database."""
 
 from ..statistics.catalogue import CATALOGUE, DEFAULT_METRICS, Metric
-from ..statistics.measures.measure import measure_feedback, measure_payload, measure_training
+from ..statistics.measures.measure import measure_as_logged, measure_labelled, measure_training
 from ..statistics.measures.perturbed_data import (
-    measure_balanced,
-    measure_debiased,
-    measure_debiased_feedback,
-    measure_perturbed,
+    measure_counterfactual,
+    measure_mitigated,
+    measure_mitigated_labelled,
+    measure_openscale,
 )
-from ..statistics.tables.count_table import DebiasedFeedback, FeedbackCells, GroupCounts
-from ..statistics.tables.record_kinds import BalancedCells, DebiasedCells
+from ..statistics.tables.count_table import GroupCounts, LabelledCells, MitigatedLabelledCells
+from ..statistics.tables.record_kinds import CounterfactualCells, MitigatedCells
 from .carried_gap import explain_gap, plan_gap
 from .change_of_gap import explain_change
 from .frame_report import Report
@@ -22,24 +22,24 @@ from .unlisted_groups import find_groups
 __all__ = [
     "CATALOGUE",
     "DEFAULT_METRICS",
-    "BalancedCells",
-    "DebiasedCells",
-    "DebiasedFeedback",
-    "FeedbackCells",
+    "CounterfactualCells",
     "GroupCounts",
+    "LabelledCells",
     "Metric",
+    "MitigatedCells",
+    "MitigatedLabelledCells",
     "Report",
     "explain_change",
     "explain_gap",
     "find_groups",
     "follow_frame",
-    "measure_balanced",
-    "measure_debiased",
-    "measure_debiased_feedback",
-    "measure_feedback",
+    "measure_as_logged",
+    "measure_counterfactual",
     "measure_frame",
-    "measure_payload",
-    "measure_perturbed",
+    "measure_labelled",
+    "measure_mitigated",
+    "measure_mitigated_labelled",
+    "measure_openscale",
     "measure_training",
     "plan_frame",
     "plan_gap",

@@ -14,9 +14,9 @@ from ..statistics.measures.labelled_figures import LabelCounts
 from ..statistics.sentences.left_out import CountedRecords
 from ..statistics.sentences.sides import judge
 from ..statistics.sentences.statements import JudgedFigure, figure_sentence, gap_statement, limit_statement
-from ..statistics.tables.count_table import FeedbackCells, GroupCounts
+from ..statistics.tables.count_table import GroupCounts, LabelledCells
 
-Table: TypeAlias = GroupCounts | FeedbackCells
+Table: TypeAlias = GroupCounts | LabelledCells
 
 
 @frozen
@@ -30,7 +30,7 @@ class GroupSize:
 
 @frozen(kw_only=True)
 class Report:
-    """Everything measured of one frame. `data` is feedback (labels and predictions), payload, or training
+    """Everything measured of one frame. `data` is labelled (labels and predictions), as_logged, or training
     (labels).
 
     `records` says which are left out. `chosen` says which reference was taken because none was given,
@@ -51,7 +51,7 @@ class Report:
     @property
     def labels(self) -> str | None:
         """Sentence on labels that only some records have."""
-        cohorts = [table.cohort for table in self.tables if isinstance(table, FeedbackCells)]
+        cohorts = [table.cohort for table in self.tables if isinstance(table, LabelledCells)]
         return LabelCounts.of(cohorts[0].sum(axis=0)).headline if cohorts and cohorts[0] is not None else None
 
     def to_frame(self) -> pd.DataFrame:

@@ -13,10 +13,10 @@ from ..statistics.catalogue import CATALOGUE, metrics_on
 from ..statistics.figure_values import Measured
 from ..statistics.group_labels import NEITHER, FloatArray, Groups, as_groups
 from ..statistics.measures.labelled_figures import judge_labels
-from ..statistics.measures.measure import measure_feedback, measure_payload, measure_training
+from ..statistics.measures.measure import measure_as_logged, measure_labelled, measure_training
 from ..statistics.records.measure_rows import measure_rows
 from ..statistics.records.row_data import RowData
-from ..statistics.tables.count_table import FeedbackCells, GroupCounts
+from ..statistics.tables.count_table import GroupCounts, LabelledCells
 from ..statistics.tables.strata_counts import MOST_STRATA, RecordStrata, slices
 from .frame_columns import (
     Codes,
@@ -65,7 +65,7 @@ MOST_CELLS = 2_000
 FEWEST_DRAWS = 10
 """Min draws of an interval."""
 
-_Data = Literal["payload", "feedback", "training"]
+_Data = Literal["as_logged", "labelled", "training"]
 _ARGUMENT = {
     "scores": "score",
     "strata": "strata",
@@ -218,8 +218,8 @@ class _Given:
     @property
     def data(self) -> _Data:
         if self.label is None:
-            return "payload"
-        return "training" if self.prediction is None else "feedback"
+            return "as_logged"
+        return "training" if self.prediction is None else "labelled"
 
     def _lacking(self, key: str) -> list[str]:
         """Arguments without which the metric cannot be measured."""
@@ -231,7 +231,7 @@ class _Given:
 
     def _pick_metrics(self, metrics: Collection[str] | str | None) -> list[str]:
         # Those of predictions are of all records, whatever the labels.
-        kinds: set[_Data] = {self.data, self.data if self.prediction is None else "payload"}
+        kinds: set[_Data] = {self.data, self.data if self.prediction is None else "as_logged"}
         here = {row.key for data in kinds for row in metrics_on(data)}
         if metrics == DEFAULT or metrics is None:
             fitting = [
@@ -295,7 +295,7 @@ def _count(source: _Given, outcomes: KnownOutcomes, groups: Groups, codes: Codes
     )
     if not outcomes.actual or not outcomes.predicted:
         return (counted,)
-    labelled = FeedbackCells.from_records(
+    labelled = LabelledCells.from_records(
         groups,
         codes,
         actual=outcomes.actual.codes,
@@ -310,17 +310,17 @@ def _count(source: _Given, outcomes: KnownOutcomes, groups: Groups, codes: Codes
 
 def _measure(table: Table, source: _Given) -> list[Measured]:
     data: _Data = (
-        "feedback"
-        if isinstance(table, FeedbackCells)
+        "labelled"
+        if isinstance(table, LabelledCells)
         else "training"
         if source.prediction is None
-        else "payload"
+        else "as_logged"
     )
     here = {row.key for row in metrics_on(data)}
     metrics = [key for key in source.keys if key in here and not _is_of_rows(key)]
-    if isinstance(table, FeedbackCells):
-        return measure_feedback(table, metrics=metrics, seed=source.seed, draws=source.draws)
-    measure = measure_training if data == "training" else measure_payload
+    if isinstance(table, LabelledCells):
+        return measure_labelled(table, metrics=metrics, seed=source.seed, draws=source.draws)
+    measure = measure_training if data == "training" else measure_as_logged
     return measure(table, metrics=metrics, seed=source.seed, draws=source.draws)
 
 
@@ -354,7 +354,7 @@ def _build_report(
             needs_labels = "labels" in CATALOGUE[result.metric].needs
             measured += (
                 judge_labels([result], labelled)
-                if needs_labels and isinstance(labelled, FeedbackCells)
+                if needs_labels and isinstance(labelled, LabelledCells)
                 else [result]
             )
 

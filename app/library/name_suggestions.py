@@ -11,7 +11,7 @@ SUGGESTED = 3
 """Max keys that an error proposes."""
 
 _OFFERED = tuple(
-    key for key, row in CATALOGUE.items() if not {"payload", "feedback", "training"}.isdisjoint(row.data)
+    key for key, row in CATALOGUE.items() if not {"as_logged", "labelled", "training"}.isdisjoint(row.data)
 )
 """Keys that can be measured on a frame, without copies."""
 

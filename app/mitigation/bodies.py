@@ -145,7 +145,7 @@ class CutOffOut(Out):
 
 
 class ProfileOut(Out):
-    """One version of a profile fitted to payload. It never changes, so a debiased answer can be computed
+    """One version of a profile fitted to payload. It never changes, so a mitigated answer can be computed
     again from it.
     """
 

@@ -86,7 +86,7 @@ def fit_mitigation_profile(
     """Fits a further version to the newest payload, at most the monitor's `max_records`. Needs a fairness
     monitor (409).
 
-    Debiased answers and checks use it from then on. It reads predictions and groups, never labels.
+    Mitigated answers and checks use it from then on. It reads predictions and groups, never labels.
     """
     # Over before the fit, which takes seconds and needs its own connection.
     with services.database.transaction() as session:
@@ -102,7 +102,7 @@ def fit_mitigation_profile(
 def read_mitigation_profile(
     deployment: ReadableDeployment, version: ProfileVersion, session: SessionIn
 ) -> ProfileOut:
-    """Returns the version that a debiased answer or a check names: its copies, the reading of the
+    """Returns the version that a mitigated answer or a check names: its copies, the reading of the
     probability, the cut-off.
     """
     return ProfileOut.from_object(require_profile(session, deployment.no, version))

@@ -26,7 +26,7 @@ _ENTRY: dict[str, Any] = {
     "next_step": None,
     "worst": {
         "metric": "disparate_impact",
-        "data": "payload",
+        "data": "as_logged",
         "attribute": "Sex",
         "group": "female",
         "group_name": "women",

@@ -19,7 +19,7 @@ from ..statistics.sentences.statements import JudgedFigure, other_side
 from .queries import RankedFigure, RankedKey, group_figures, ranked_figures
 
 HEADLINE = "disparate_impact"
-"""Metric that deployments are judged by, on payload and balanced data."""
+"""Metric that deployments are judged by, as logged and counterfactual."""
 
 FEW = 2
 """Most figures whose distances are all measured: faster than to find the ends of their values first."""
@@ -27,15 +27,15 @@ FEW = 2
 FURTHEST = 1e6
 """Max distance for sorting: a ratio of 0 is infinitely far, which a cursor cannot hold."""
 
-_HEADLINE_DATA = {DataSet.PAYLOAD.value, DataSet.BALANCED.value}
+_HEADLINE_DATA = {DataSet.AS_LOGGED.value, DataSet.COUNTERFACTUAL.value}
 
 _JUDGED_ON: Mapping[str, frozenset[str]] = {
     key: frozenset(
-        _HEADLINE_DATA & {data.value for data in map(DataSet, metric.data)} or {DataSet.FEEDBACK.value}
+        _HEADLINE_DATA & {data.value for data in map(DataSet, metric.data)} or {DataSet.LABELLED.value}
     )
     for key, metric in CATALOGUE.items()
 }
-"""Payload and balanced data, or labels where the metric needs them."""
+"""Logged and counterfactual data, or labels where the metric needs them."""
 
 
 class WorstGroup(GroupFigure, frozen=True, kw_only=True):

@@ -82,8 +82,8 @@ STEPS: Mapping[Cause, NextStep] = {
 _LOOK = NextStep("Show", "")
 
 _OF_DATA: Mapping[DataSet, str] = {
-    DataSet.BALANCED: ", counterfactual",
-    DataSet.FEEDBACK: " on labelled records",
+    DataSet.COUNTERFACTUAL: ", counterfactual",
+    DataSet.LABELLED: " on labelled records",
 }
 
 

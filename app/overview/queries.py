@@ -86,7 +86,7 @@ _ENTRIES = f"""
         SELECT w.deployment_no, count(*) AS open_alerts, count(*) FILTER (WHERE w.acknowledged_at IS NULL)
             AS unseen,
                count(DISTINCT (w.rule_no, w.rule_id, w.kind, w.metric, w.attribute, w."group",
-                               CASE WHEN w.data IN ('payload', 'balanced') THEN 0 ELSE w.no END))
+                               CASE WHEN w.data IN ('as_logged', 'counterfactual') THEN 0 ELSE w.no END))
                    FILTER (WHERE w.acknowledged_at IS NULL) AS unseen_lines,
                count(*) FILTER (WHERE w.acknowledged_at IS NULL AND w.assignee IS NULL) AS unassigned,
                min(w.opened_at) FILTER (WHERE w.acknowledged_at IS NULL) AS unseen_since,

@@ -73,7 +73,7 @@ def read_overview(
 ) -> OverviewOut:
     """Returns the state of every deployment: the group at a disadvantage, since when, and how sure that is.
 
-    `worst` is the group with the gravest verdict on its disparate impact, on payload or balanced data; of
+    `worst` is the group with the gravest verdict on its disparate impact, as logged or counterfactual; of
     several, the one furthest out. It may be favoured: `disadvantaged` says who is not. A key that is bound to
     one deployment sees that one.
 

@@ -65,7 +65,7 @@ LONGEST_NAME: Final = 4 * MAX_TEXT
 """Max characters of a name in an address; an intersection has the texts of three values."""
 
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_HEADLINES = frozenset({DataSet.PAYLOAD, DataSet.BALANCED})
+_HEADLINES = frozenset({DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL})
 
 State = Annotated[CheckState | None, BeforeValidator(lambda sent: sent or None), Query()]
 Text = Annotated[str, Field(max_length=LONGEST_NAME, pattern=r"^[^\x00]*$")]
@@ -159,9 +159,7 @@ def check_page(
 ) -> Response:
     check = _get_check(session, deployment, check_id)
     states = list_views(session, deployment, check)
-    kind = chosen.view or next(
-        (state.kind for state in states if state.reason is None), ViewKind.PAYLOAD_PERTURBED
-    )
+    kind = chosen.view or next((state.kind for state in states if state.reason is None), ViewKind.OPENSCALE)
     measurements, monitor = read_measurements(session, check.no), find_monitor(session, deployment.no)
     group_words = GroupWords.of(monitor)
     values = {

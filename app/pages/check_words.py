@@ -8,7 +8,7 @@ from datetime import UTC, time, timedelta
 from ..base.frozen import frozen
 from ..checks.advice.advice import Advice, Cause
 from ..checks.views.build_views import CARRIED
-from ..checks.views.payload_view import QUALITY
+from ..checks.views.logged_view import QUALITY
 from ..checks.views.view_shapes import (
     AttributeView,
     Change,
@@ -40,18 +40,18 @@ STATES: Mapping[CheckState, str] = {
     CheckState.CANCELLED: "cancelled",
 }
 VIEWS: Mapping[ViewKind, tuple[str, str]] = {
-    ViewKind.PAYLOAD_PERTURBED: (
-        "Payload and perturbed",
+    ViewKind.OPENSCALE: (
+        "As OpenScale counts",
         (
             "Logged records and copies with only the attribute changed, scored by the same model. Shares, "
             "perfect equality and OpenScale's"
-            " fairness count every copy as a record, as OpenScale does. The counterfactual (balanced) "
+            " fairness count every copy as a record, as OpenScale does. The counterfactual "
             "disparate impact counts every record"
             " once on each side: as it is, and as its copies are."
         ),
     ),
-    ViewKind.PAYLOAD: (
-        "Payload",
+    ViewKind.AS_LOGGED: (
+        "As logged",
         (
             "The records as they were logged: how often each group got the favourable outcome, whatever else "
             "differs between the groups."
@@ -61,8 +61,8 @@ VIEWS: Mapping[ViewKind, tuple[str, str]] = {
         "Training data",
         "How often each group has the favourable label in the data that the model was trained on.",
     ),
-    ViewKind.DEBIASED: (
-        "Debiased",
+    ViewKind.MITIGATED: (
+        "Mitigated",
         (
             "The same records before and after mitigation, as they were logged and together with their copies: "
             "what people would have got."
@@ -78,11 +78,11 @@ MODES: Mapping[str, str] = {
     "model gives to its reference copies",
 }
 MISSING: Mapping[ViewKind, str] = {
-    ViewKind.PAYLOAD_PERTURBED: "Copies need an endpoint of the model and a counterfactual metric in the "
+    ViewKind.OPENSCALE: "Copies need an endpoint of the model and a counterfactual metric in the "
     "monitor; see Configure.",
-    ViewKind.PAYLOAD: "A check that succeeds has it.",
+    ViewKind.AS_LOGGED: "A check that succeeds has it.",
     ViewKind.TRAINING: "Upload the training data, or their distribution; Configure says how.",
-    ViewKind.DEBIASED: "It needs an endpoint of the model, and metrics of debiased data in the monitor; see "
+    ViewKind.MITIGATED: "It needs an endpoint of the model, and metrics of mitigated data in the monitor; see "
     "Configure.",
 }
 """Next step where a view is missing."""
@@ -193,7 +193,12 @@ def comparison(view: AttributeView) -> Measurement | None:
 
 def with_copies(view: CheckView, attribute_view: AttributeView) -> AttributeView | None:
     return next(
-        (balanced for balanced in view.balanced if balanced.attribute == attribute_view.attribute), None
+        (
+            counterfactual
+            for counterfactual in view.counterfactual
+            if counterfactual.attribute == attribute_view.attribute
+        ),
+        None,
     )
 
 

@@ -23,10 +23,10 @@ class Term:
 TERMS: Final = (
     Term("deployment", "Deployment", "One model in use, that Evenhand watches."),
     Term(
-        "payload",
-        "Payload, as logged",
+        "as-logged",
+        "As logged",
         "The records that the model was asked about, with what it answered, as they were logged. Nothing is "
-        "added.",
+        "added. OpenScale calls it payload.",
     ),
     Term(
         "evidence",
@@ -44,8 +44,8 @@ TERMS: Final = (
         "another person, however often somebody looks. The verdict of a single check has no such bound.",
     ),
     Term(
-        "balanced",
-        "Counterfactual, balanced",
+        "counterfactual",
+        "Counterfactual",
         "The same records and copies of them in which only the watched attribute is changed, for example "
         "female to male. The "
         "same model scores the copies. Every record counts once on each side: as it is, and as its copies "
@@ -62,8 +62,8 @@ TERMS: Final = (
         "A copy of a logged record with another value of the watched attribute and nothing else changed.",
     ),
     Term(
-        "feedback",
-        "Feedback, labelled records",
+        "labelled",
+        "Labelled records",
         "Records whose true outcome became known later. Accuracy and error rates need them.",
     ),
     Term(
@@ -73,7 +73,7 @@ TERMS: Final = (
     ),
     Term(
         "mitigation",
-        "Mitigated, debiased",
+        "Mitigated",
         "What an outcome would be after mitigation. Flipping outcomes removes direct bias only: what comes "
         "through other "
         "attributes stays. So read the figures as logged and counterfactual together. The pages show what "
@@ -135,7 +135,7 @@ TERMS: Final = (
         "OpenScale fairness",
         "The favourable rate of a monitored group and of all copies into it, divided by perfect equality. "
         "With several values or "
-        "draws on a side some records count more often than others; the balanced disparate impact counts "
+        "draws on a side some records count more often than others; the counterfactual disparate impact counts "
         "each once, and has the verdict.",
     ),
     Term(

@@ -19,13 +19,13 @@ from ..statistics.sentences.statements import limits_in_words
 ABSENT = "–"
 
 _DATA_SETS = {
-    "payload": "as logged (payload)",
-    "balanced": "counterfactual (balanced)",
-    "payload_perturbed": "records and copies, as OpenScale counts (payload + perturbed)",
-    "feedback": "labelled records (feedback)",
+    "as_logged": "as logged",
+    "counterfactual": "counterfactual",
+    "openscale": "records and copies, as OpenScale counts",
+    "labelled": "labelled records",
     "training": "training data",
-    "debiased": "before and after mitigation",
-    "debiased_feedback": "labelled, before and after mitigation",
+    "mitigated": "before and after mitigation",
+    "mitigated_labelled": "labelled, before and after mitigation",
 }
 # Nothing within a longer word: ids have digits next to hyphens, too.
 _RANGE = re.compile(r"(?<![\w-])\d{1,6}(?:\.\d{1,6})?(?:[–-]\d{1,6}(?:\.\d{1,6})?)+(?![\w-])")

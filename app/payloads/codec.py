@@ -104,7 +104,7 @@ class Codec(ABC):
     """In short, for messages and pages: `{"instances": [[…]]}`."""
 
     forms: ClassVar[tuple[Form, ...]] = ()
-    """Forms of requests for debiased answers."""
+    """Forms of requests for mitigated answers."""
 
     written: ClassVar[Form]
     """Form in which models are called, unless the format builds its bodies otherwise."""

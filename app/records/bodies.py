@@ -18,7 +18,7 @@ _RECORD = {
     "outcome": "unfavourable",
     "groups": [{"attribute": "Sex", "group": "female", "role": "monitored"}],
     "changes": {"Sex": "gained"},
-    "debiased": None,
+    "mitigated": None,
     "sample_rate": 0.1,
     "flags": [FLAG],
     "window_part": "span",
@@ -82,8 +82,8 @@ class PayloadRecordOut(Out):
     favourable. `lost`: unfavourable. `none`: the same. An attribute is left out where no copy of the
     record was scored."""
 
-    debiased: dict[str, Any] | None = Field(validation_alias=AliasPath("record", "debiased"))
-    """The answer of the debiased endpoint, where the record came through it."""
+    mitigated: dict[str, Any] | None = Field(validation_alias=AliasPath("record", "mitigated"))
+    """The answer of the mitigated endpoint, where the record came through it."""
 
     sample_rate: float | None = Field(validation_alias=AliasPath("record", "sample_rate"))
     """The share of records that is logged where this one comes from: it counts as 1/sample_rate records.

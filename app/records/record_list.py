@@ -55,7 +55,7 @@ class RecordsWanted:
     group: str | None = None
     outcome: OutcomeWord | None = None
     changed: ChangedFilter | None = None
-    debiased: bool = False
+    mitigated: bool = False
     sort: RecordSort = RecordSort.NEWEST
     after: RecordPlace | GapPlace | None = None
     limit: int = 100
@@ -231,7 +231,7 @@ def build_record_filter(query: RecordsWanted, lens: Lens, window: CheckWindow | 
         targets=tuple(lens.asked_for([member.feature for member in members] or None))
         if query.changed is not None
         else (),
-        debiased=query.debiased,
+        mitigated=query.mitigated,
         attribute=query.attribute,
     )
 

@@ -65,10 +65,10 @@ def filters(
             "nothing."
         ),
     ] = None,
-    debiased: Annotated[
+    mitigated: Annotated[
         Literal["changed"] | None,
         Query(
-            description="Only records that the debiased endpoint answered otherwise, or of which a check "
+            description="Only records that the mitigated endpoint answered otherwise, or of which a check "
             "found that it would."
         ),
     ] = None,
@@ -85,7 +85,7 @@ def filters(
         group=group,
         outcome=outcome,
         changed=changed,
-        debiased=debiased is not None,
+        mitigated=mitigated is not None,
         sort=sort,
     )
 

@@ -59,7 +59,7 @@ _DISADVANTAGED: Mapping[Disadvantaged | None, str] = {
     Disadvantaged.MONITORED: ", the monitored group at a disadvantage",
     Disadvantaged.REFERENCE: ", the reference at a disadvantage",
 }
-_DATA = {**DATA_NAMES, DataSet.FEEDBACK: "on labelled records"}
+_DATA = {**DATA_NAMES, DataSet.LABELLED: "on labelled records"}
 
 
 OF_NOW = (
@@ -143,7 +143,7 @@ def read_source(session: Session, deployment: Deployment, of: CheckRun | Span) -
     evidence = look_at_evidence(session, no)
     monitor = None if evidence is None else evidence.monitor
     measurements = () if check is None else tuple(read_measurements(session, check.no))
-    view = None if check is None else check_view(session, deployment, check, ViewKind.PAYLOAD)
+    view = None if check is None else check_view(session, deployment, check, ViewKind.AS_LOGGED)
     # Judged from the end of the time: the same data give the same report.
     forest = build_past_forest(session, evidence, check, measurements, end=span.end)
     histories = []
@@ -218,7 +218,7 @@ def history_sections(
             blocks += _series_blocks(impact, span, opened)
         yield Section(f"{attribute}: disparate impact", blocks, level=3)
 
-    accuracy = _read_series(session, deployment_no, "accuracy", DataSet.FEEDBACK, None, span)
+    accuracy = _read_series(session, deployment_no, "accuracy", DataSet.LABELLED, None, span)
     yield Section("Accuracy", tuple(_series_blocks(accuracy, span, ())), level=3)
 
     ends = ends_in(span)

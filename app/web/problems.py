@@ -36,6 +36,7 @@ from ..base.errors import (
 )
 from ..base.frozen import frozen
 from ..base.values import is_number
+from ..domain.check import RENAMED_DATA
 from ..payloads.wire import name_kind
 
 MEDIA_TYPE = "application/problem+json"
@@ -179,6 +180,9 @@ def field_problems(items: Iterable[Mapping[str, Any]]) -> list[FieldProblem]:
             item["type"].partition("_")[0], "is not of the form that is expected here"
         )
         message = sentence.format(found=_describe(item.get("input")), **context)
+        renamed = RENAMED_DATA.get(str(item.get("input")))
+        if renamed is not None and repr(str(renamed)) in str(context.get("expected")):
+            message += f", which is called {str(renamed)!r} now"
         problems.setdefault(field, FieldProblem(field, message))
     return list(problems.values())
 

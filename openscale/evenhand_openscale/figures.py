@@ -10,7 +10,7 @@ from .monitor_definitions import DIFFERENCES, FAIRNESS_VALUE
 from .quality import QUALITY_METRICS
 from .v1 import V1, Json
 
-LOGGED, COPIES, COUNTERFACTUAL, LABELLED, MITIGATED = "payload", "payload_perturbed", "balanced", "feedback", "debiased"
+LOGGED, COPIES, COUNTERFACTUAL, LABELLED, MITIGATED = "as_logged", "openscale", "counterfactual", "labelled", "mitigated"
 """Names of the data of a figure in REST v1."""
 
 TOGETHER = " × "

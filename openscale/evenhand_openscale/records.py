@@ -176,8 +176,8 @@ def _values(subscription: Subscription, kind: str, record: Mapping[str, Any]) ->
     if outputs["label"] is not None:
         row[outputs["label"]] = record["label"]
     row |= {"scoring_id": record["id"], "scoring_timestamp": moment(record["scored_at"]), "asset_revision": record["model_revision"]}
-    if record["debiased"] is not None:
-        row |= {f"_debiased_{name}": record["debiased"].get(name) for name in ("prediction", "probability")}
+    if record["mitigated"] is not None:
+        row |= {f"_debiased_{name}": record["mitigated"].get(name) for name in ("prediction", "probability")}
     return row
 
 

@@ -185,8 +185,8 @@ async def infer_schemas(subscription_id: str, body: SchemasIn, v1: V1In) -> Json
 
 @router.post("/{subscription_id}/predictions")
 async def score_subscription(subscription_id: str, v1: V1In) -> Response:
-    """Scores rows by the deployment's own model, and adds the debiased prediction to each answer."""
-    path = f"/v1/deployments/{subscription_id}/debiased-predictions"
+    """Scores rows by the deployment's own model, and adds the mitigated prediction to each answer."""
+    path = f"/v1/deployments/{subscription_id}/mitigated-predictions"
     answer = await v1.entry.call(v1.request, "POST", path, content=v1.request.receive)
     answered(answer)
     return Response(answer.body, media_type=answer.headers["content-type"])

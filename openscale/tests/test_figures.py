@@ -47,7 +47,7 @@ def test_a_percent_of_nobody_is_zero_as_ibm_has_it() -> None:
 
 def figure(value: float | None, n: int, **members: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
     """A figure as REST v1 answers it."""
-    own = {"metric": "disparate_impact", "data": "payload", "attribute": "sex", "group": "female", "value": value}
+    own = {"metric": "disparate_impact", "data": "as_logged", "attribute": "sex", "group": "female", "value": value}
     return {**own, "lower_limit": 0.8, "upper_limit": 1.25, "details": {"monitored_n": n}, **members}
 
 
@@ -73,7 +73,7 @@ def test_a_mirror_that_nobody_stated_is_no_limit_and_an_intersection_no_feature(
     [("binary", "positive_predictive_value", "precision"), ("multiclass", "accuracy", "accuracy")],
 )
 def test_quality_has_ibms_names_by_the_kind_of_model(problem_type: str, key: str, identifier: str) -> None:
-    measured = figure(0.5, 5, metric=key, data="feedback", attribute=None, group=None)
+    measured = figure(0.5, 5, metric=key, data="labelled", attribute=None, group=None)
     (value,) = quality_values(index_figures([measured]), problem_type)
 
     assert {"id": identifier, "value": 0.5} in value["metrics"]

@@ -87,13 +87,13 @@ def test_a_fairness_instance_is_the_monitor_of_rest_v1(checked: Checked) -> None
 def test_a_fairness_value_is_the_checks_own_figure_in_percent(checked: Checked) -> None:
     value = checked.metrics("fairness")["fairness_value"]
 
-    assert value["value"] == round(checked.figure("openscale_fairness", "payload_perturbed", "group")["value"], 3) * 100
+    assert value["value"] == round(checked.figure("openscale_fairness", "openscale", "group")["value"], 3) * 100
     assert value["lower_limit"] == 95.0
 
 
 @pytest.mark.parametrize("metric", ["statistical_parity_difference", "average_odds_difference", "true_positive_rate_difference"])
 def test_other_metrics_of_fairness_are_the_checks_own_figures(checked: Checked, metric: str) -> None:
-    data = "payload" if metric.startswith("statistical") else "feedback"
+    data = "as_logged" if metric.startswith("statistical") else "labelled"
 
     assert checked.metrics("fairness")[metric]["value"] == checked.figure(metric, data, "group")["value"]
 
@@ -110,7 +110,7 @@ def test_other_metrics_of_fairness_are_the_checks_own_figures(checked: Checked, 
     ],
 )
 def test_quality_is_measured_by_the_same_check(checked: Checked, identifier: str, key: str) -> None:
-    assert checked.metrics("quality")[identifier]["value"] == checked.figure(key, "feedback", "overall", None)["value"]
+    assert checked.metrics("quality")[identifier]["value"] == checked.figure(key, "labelled", "overall", None)["value"]
 
 
 def test_a_quality_below_its_limit_is_an_issue(checked: Checked) -> None:
@@ -142,7 +142,7 @@ def test_figures_after_mitigation_are_a_summary_of_their_own(checked: Checked) -
 
     assert (before["metric_type"], after["metric_type"], after["debiased"]) == ("fairness", "debiased_fairness", True)
     (summary,) = after["summary"]
-    expected = checked.figure("disparate_impact_after", "debiased", "group")["value"]
+    expected = checked.figure("disparate_impact_after", "mitigated", "group")["value"]
     assert summary["fairness_value"] == round(expected, 3) * 100
     (group,) = summary["minority"]["values"]
     assert group["is_biased"] == (group["fav_class_percent"] < group["perfect_equality"] * 0.95)

@@ -109,8 +109,8 @@ class Bench:
             era = find_era(session, no, deployment.model_revision)
             assert era is not None  # noqa: S101 - for the type: it has just begun
             counted = list(self._draw_counts(span, hours))
-            replace_hours(session, era.no, DataSet.PAYLOAD, span, counted, {one.place.attribute: span.start for one in counted})
-            settle_figures(session, FollowedEra(deployment, monitor, era), DataSet.PAYLOAD, span, counted)
+            replace_hours(session, era.no, DataSet.AS_LOGGED, span, counted, {one.place.attribute: span.start for one in counted})
+            settle_figures(session, FollowedEra(deployment, monitor, era), DataSet.AS_LOGGED, span, counted)
             note_progress(session, era.no, counted_until=NOON, labels_until=NOON)
         with psycopg.connect(self._database.url, autocommit=True) as connection:
             connection.execute("VACUUM ANALYZE")
@@ -151,7 +151,7 @@ class Bench:
                     [label, "reference" if label == REFERENCE else "monitored", count, size]
                     for label, count, size in zip([*MONITORED, REFERENCE], counts, sizes.tolist(), strict=True)
                 ]
-                yield CountedHour(place=CountedPlace(DataSet.PAYLOAD, name), hour=span.start + place * HOUR, cells=cells)
+                yield CountedHour(place=CountedPlace(DataSet.AS_LOGGED, name), hour=span.start + place * HOUR, cells=cells)
 
     def _draw_records(self) -> Iterator[dict[str, object]]:
         labels = np.array([*MONITORED, REFERENCE])

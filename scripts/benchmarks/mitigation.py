@@ -1,4 +1,4 @@
-"""Compares the debiased endpoint with one plain call of the same model over HTTP, in one run.
+"""Compares the mitigated endpoint with one plain call of the same model over HTTP, in one run.
 
 The model is a scikit-learn pipeline of ten numbers and ten categories, served in its own process, which counts its calls. Both sides get
 the same rows over one connection, in turns. "All copied" are requests of nothing but monitored records with an unfavourable outcome; "as
@@ -89,15 +89,15 @@ def measure(model_port: int, port: int, key: str, options: argparse.Namespace) -
     asked, ours = Caller(model_port, key), Caller(port, key)
     for number in range(options.rounds + 1):
         for (kind, size), (plain, active) in results.items():
-            own, debiased = list[float](), list[float]()
+            own, mitigated = list[float](), list[float]()
             before = int(asked.read("/counts"))
             for _ in range(options.requests):
                 body = msgspec.json.encode({"fields": NAMES, "values": rows_of(size, all_copied=kind == "all copied")})
                 own.append(milliseconds(asked, "/score", body))
-                debiased.append(milliseconds(ours, f"{DEPLOYMENT}/debiased-predictions", body))
+                mitigated.append(milliseconds(ours, f"{DEPLOYMENT}/mitigated-predictions", body))
             if number > 0:
                 plain.latencies += own
-                active.latencies += debiased
+                active.latencies += mitigated
                 active.calls = (int(asked.read("/counts")) - before) / options.requests - 1
     return results
 

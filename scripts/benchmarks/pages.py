@@ -88,7 +88,7 @@ def _requests(database: Database, port: int) -> Iterator[Question]:
     yield question("payload records, newest 100", records)
     yield question("payload records of an empty group", f"{records}?attribute=age&group=18-25&outcome=unclassified")
     yield question("payload records, outcome changed", f"{records}?changed=any")
-    yield question("payload records, never flagged", f"{records}?debiased=changed")
+    yield question("payload records, never flagged", f"{records}?mitigated=changed")
     yield question("payload record with counterfactuals", f"{records}/r-77")
 
 
@@ -100,7 +100,7 @@ def _views(database: Database) -> Iterator[Question]:
 
         return name, ask
 
-    wanted = SeriesWanted(metric="disparate_impact", data=DataSet.PAYLOAD, attribute="age")
+    wanted = SeriesWanted(metric="disparate_impact", data=DataSet.AS_LOGGED, attribute="age")
     month = replace(wanted, since=utc_now() - timedelta(days=30))
     yield question("series of a year of hours, 2 groups", lambda session: build_series(session, 1, wanted))
     yield question("series of a month of hours, 2 groups", lambda session: build_series(session, 1, month))
@@ -112,7 +112,7 @@ def _views(database: Database) -> Iterator[Question]:
 
 def _time_panels(database: Database, rounds: int, earlier: Earlier | None) -> Line:
     choice = RangeChoice(preset=RangePreset.YEAR, earlier=earlier)
-    wanted = TimelineWanted(metric="disparate_impact", data=DataSet.PAYLOAD, choice=choice, words=GroupWords())
+    wanted = TimelineWanted(metric="disparate_impact", data=DataSet.AS_LOGGED, choice=choice, words=GroupWords())
     now = utc_now()
     with database.transaction() as session:
         server = psutil.Process(session.scalar(text("SELECT pg_backend_pid()")))
@@ -139,7 +139,7 @@ def _time_panels(database: Database, rounds: int, earlier: Earlier | None) -> Li
 
 def _compare_days(database: Database, rounds: int) -> Iterator[Line]:
     """Yields what series cost from days that were added up, as a part of what they cost from the checks themselves."""
-    wanted = SeriesWanted(metric="disparate_impact", data=DataSet.PAYLOAD, attribute="age")
+    wanted = SeriesWanted(metric="disparate_impact", data=DataSet.AS_LOGGED, attribute="age")
     for period in (Period.DAY, Period.MONTH):
         rolled = replace(wanted, rollup=period)
 

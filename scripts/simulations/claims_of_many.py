@@ -12,9 +12,9 @@ import numpy as np
 from app.library.frame_report import judged_figure
 from app.statistics.group_labels import as_groups
 from app.statistics.intervals.verdicts import Verdict
-from app.statistics.measures.measure import measure_feedback, measure_payload
+from app.statistics.measures.measure import measure_as_logged, measure_labelled
 from app.statistics.sentences.statements import gap_statement
-from app.statistics.tables.count_table import FeedbackCells, GroupCounts
+from app.statistics.tables.count_table import GroupCounts, LabelledCells
 
 LOGGED = ("disparate_impact", "statistical_parity_difference", "odds_ratio")
 LABELLED = ("true_positive_rate_difference", "average_odds_difference")
@@ -36,8 +36,8 @@ def simulate(name: str, groups: int, windows: int, seed: int) -> Counter[tuple[s
         cells = np.zeros((groups + 2, 3, 3, 2), np.int64)
         for place, size in enumerate(sizes_of(name, groups)):
             cells[place, :2, :2, 0] = random.multinomial(size, np.ravel(CHANCES)).reshape(2, 2)
-        measured = measure_payload(GroupCounts(labels, cells.sum(axis=(1, 3))), metrics=LOGGED, draws=2_000)
-        measured += measure_feedback(FeedbackCells(labels, cells), metrics=LABELLED, draws=2_000)
+        measured = measure_as_logged(GroupCounts(labels, cells.sum(axis=(1, 3))), metrics=LOGGED, draws=2_000)
+        measured += measure_labelled(LabelledCells(labels, cells), metrics=LABELLED, draws=2_000)
         figures = [judged_figure(one) for one in measured if one.scope == "group"]
         claims = {(one.metric, "unfair") for one in figures if one.verdict is Verdict.UNFAIR}
         claims |= {(one.metric, "larger than chance") for one in figures if "larger than chance" in str(gap_statement(one))}

@@ -1,7 +1,7 @@
 """Counts how often the 95 % intervals hold the truth: draws windows from known chances, measures them, and compares.
 
 A window is a number of records, drawn independently: each has a group (the monitored one with the given share), a stratum, a label, a
-prediction and a score, and on balanced data the outcome of its counterfactual. The truth is the same metric of the chances themselves.
+prediction and a score, and the outcome of its counterfactual. The truth is the same metric of the chances themselves.
 Measurements with a caution are counted separately.
 """
 
@@ -20,10 +20,10 @@ from app.statistics.catalogue import CATALOGUE, Metric
 from app.statistics.catalogue.metric import Across, ComparedRate, CountOf, FromScores, OfPair, OfSet, OverStrata, RateOf
 from app.statistics.figure_values import Measured, Value
 from app.statistics.group_labels import FloatArray, Groups, IntArray, as_groups
-from app.statistics.measures.measure import measure_feedback, measure_payload, measure_training
-from app.statistics.measures.perturbed_data import measure_balanced, measure_perturbed
-from app.statistics.tables.count_table import FeedbackCells, GroupCounts
-from app.statistics.tables.record_kinds import BalancedCells
+from app.statistics.measures.measure import measure_as_logged, measure_labelled, measure_training
+from app.statistics.measures.perturbed_data import measure_counterfactual, measure_openscale
+from app.statistics.tables.count_table import GroupCounts, LabelledCells
+from app.statistics.tables.record_kinds import CounterfactualCells
 from app.statistics.tables.strata_counts import RecordStrata
 
 NOMINAL = (0.93, 0.97)
@@ -171,27 +171,27 @@ def _measured_truth(kinds: Kinds, scenario: Scenario) -> Iterator[tuple[str, Mea
     if scenario.weights is not None:
         weights = weights * np.array(scenario.weights)[kinds.stratum]
     yield from _of_tables(kinds, scenario.groups, weights, seed=0, draws=1)
-    if _has_balanced(scenario):
-        yield from _balanced(kinds, np.round(kinds.chance * WHOLE).astype(np.int64), seed=0, draws=1)
+    if _has_counterfactual(scenario):
+        yield from _counterfactual(kinds, np.round(kinds.chance * WHOLE).astype(np.int64), seed=0, draws=1)
 
 
 def _measured(sample: Kinds, scenario: Scenario, *, seed: int) -> Iterator[tuple[str, Measured]]:
     weights = None if scenario.weights is None else np.array(scenario.weights)[sample.stratum]
     yield from _of_tables(sample, scenario.groups, weights, seed=seed, draws=DRAWS)
-    if _has_balanced(scenario):
-        yield from _balanced(sample, np.ones(len(sample.group), np.int64), seed=seed, draws=DRAWS)
+    if _has_counterfactual(scenario):
+        yield from _counterfactual(sample, np.ones(len(sample.group), np.int64), seed=seed, draws=DRAWS)
 
 
-def _has_balanced(scenario: Scenario) -> bool:
+def _has_counterfactual(scenario: Scenario) -> bool:
     return scenario.weights is None and len(scenario.groups) == 2  # noqa: PLR2004 - one copy each
 
 
 def _of_tables(kinds: Kinds, groups: Groups, weights: FloatArray | None, *, seed: int, draws: int) -> Iterator[tuple[str, Measured]]:
     strata = RecordStrata(STRATA, kinds.stratum)
-    for data, measure, outcomes in (("payload", measure_payload, kinds.prediction), ("training", measure_training, kinds.label)):
+    for data, measure, outcomes in (("as_logged", measure_as_logged, kinds.prediction), ("training", measure_training, kinds.label)):
         counts = GroupCounts.from_records(groups, kinds.group, outcomes, weights=weights, strata=strata)
         yield from ((data, result) for result in measure(counts, seed=seed, draws=draws))
-    cells = FeedbackCells.from_records(
+    cells = LabelledCells.from_records(
         groups,
         kinds.group,
         actual=kinds.label,
@@ -201,17 +201,17 @@ def _of_tables(kinds: Kinds, groups: Groups, weights: FloatArray | None, *, seed
         strata=strata,
         scores=kinds.score,
     )
-    yield from (("feedback", result) for result in measure_feedback(cells, seed=seed, draws=draws))
+    yield from (("labelled", result) for result in measure_labelled(cells, seed=seed, draws=draws))
 
 
-def _balanced(kinds: Kinds, counts: IntArray, *, seed: int, draws: int) -> Iterator[tuple[str, Measured]]:
-    """Measures balanced data in which each record has one counterfactual, in the other group."""
+def _counterfactual(kinds: Kinds, counts: IntArray, *, seed: int, draws: int) -> Iterator[tuple[str, Measured]]:
+    """Measures counterfactual data in which each record has one counterfactual, in the other group."""
     key = (kinds.group * 2 + kinds.prediction) * 2 + kinds.copy
     count = np.bincount(key, counts, minlength=8).astype(np.int64)
     group, outcome, copy = (axis.ravel() for axis in np.indices((2, 2, 2)))
     present = count > 0
     classified = np.eye(2, dtype=np.int64)[1 - group]
-    table = BalancedCells(
+    table = CounterfactualCells(
         groups=SCENARIOS["equal"].groups,
         group=group[present],
         outcome=outcome[present],
@@ -221,8 +221,8 @@ def _balanced(kinds: Kinds, counts: IntArray, *, seed: int, draws: int) -> Itera
         unclassified=np.zeros(2, np.int64),
         other=0,
     )
-    yield from (("balanced", result) for result in measure_balanced(table))
-    yield from (("payload_perturbed", result) for result in measure_perturbed(table, seed=seed, draws=draws))
+    yield from (("counterfactual", result) for result in measure_counterfactual(table))
+    yield from (("openscale", result) for result in measure_openscale(table, seed=seed, draws=draws))
 
 
 def _place(name: str, window: int, share: float, data: str, result: Measured) -> Where:
@@ -253,8 +253,8 @@ def _found(result: Measured, truth: float) -> Iterable[str]:
 
 def family(where: Where) -> str:
     row = CATALOGUE[where.metric]
-    if where.data == "balanced" and not where.metric.startswith("flip"):
-        return "balanced: records with their counterfactuals"
+    if where.data == "counterfactual" and not where.metric.startswith("flip"):
+        return "counterfactual: records with their counterfactuals"
     if isinstance(row.measure, OfPair | OfSet | Across):
         return _composite(row)
     if isinstance(row.measure, ComparedRate):

@@ -1,8 +1,8 @@
-"""Counts how often the interval of the worst of several balanced figures holds the truth of the group that was chosen.
+"""Counts how often the interval of the worst of several counterfactual figures holds the truth of the group that was chosen.
 
 The worst group of a window is chosen by the limits 0.8 to 1.25, as a check does. Two intervals of the chosen figure are compared with its
 true value: the one that allows for the choice, of which 95 of 100 are promised, and its own. The last columns do the same for the choice of
-the overview, from figures as logged and balanced figures together.
+the overview, from figures as logged and counterfactual figures together.
 
 Each record has a group and a bar in each group: records with the lowest bars are favourable. The bars of one record correlate, and every
 group is compared with the same reference records, so the figures depend on each other. Both true ratios of a group are its chance over that
@@ -25,11 +25,11 @@ from scipy.special import ndtri
 from app.statistics.catalogue import CATALOGUE
 from app.statistics.figure_values import Measured, Value
 from app.statistics.group_labels import FloatArray, Groups, as_groups
-from app.statistics.measures.measure import measure_payload
-from app.statistics.measures.perturbed_data import measure_balanced
+from app.statistics.measures.measure import measure_as_logged
+from app.statistics.measures.perturbed_data import measure_counterfactual
 from app.statistics.measures.worst_group import rank, widen_for_choice
 from app.statistics.tables.count_table import GroupCounts
-from app.statistics.tables.record_kinds import BalancedCells
+from app.statistics.tables.record_kinds import CounterfactualCells
 
 METRICS = ("disparate_impact", "statistical_parity_difference")
 LIMITS = {"disparate_impact": (0.8, 1.25), "statistical_parity_difference": (-0.1, 0.1)}
@@ -59,7 +59,7 @@ class World:
         own, reference = float(self.chances[int(str(group)[1:])]), float(np.mean(self.references))
         return own / reference if metric == "disparate_impact" else own - reference
 
-    def window(self, random: np.random.Generator) -> tuple[BalancedCells, GroupCounts]:
+    def window(self, random: np.random.Generator) -> tuple[CounterfactualCells, GroupCounts]:
         monitored, values = len(self.chances), len(self.groups)
         records = 2 * self.per_group * monitored
         is_reference = random.random(records) < SHARE
@@ -69,10 +69,10 @@ class World:
         answers = (bars < ndtri(np.append(self.chances, self.references))[:, None]).astype(np.int64)
         crosses = np.not_equal.outer(is_reference, np.arange(values) >= monitored).astype(np.int64)
         outcomes = answers[np.arange(records), codes, 0]
-        balanced = BalancedCells.from_records(
+        counterfactual = CounterfactualCells.from_records(
             self.groups, codes, outcome=outcomes, copies_favourable=answers.sum(axis=2) * crosses, copies_classified=self.draws * crosses
         )
-        return balanced, GroupCounts.from_records(self.groups, codes, outcomes)
+        return counterfactual, GroupCounts.from_records(self.groups, codes, outcomes)
 
 
 def worlds(groups: int) -> Iterator[tuple[str, World]]:
@@ -93,9 +93,9 @@ def worlds(groups: int) -> Iterator[tuple[str, World]]:
 def simulate(world: World, rounds: int, seed: int) -> Counter[tuple[str, str, bool]]:
     found: Counter[tuple[str, str, bool]] = Counter()
     for window in range(rounds):
-        balanced, logged = world.window(np.random.default_rng([seed, window, len(world.chances)]))
-        measured = measure_balanced(balanced, metrics=METRICS, limits=LIMITS)
-        as_logged = measure_payload(logged, metrics=METRICS, limits=LIMITS, seed=0, draws=10)
+        counterfactual, logged = world.window(np.random.default_rng([seed, window, len(world.chances)]))
+        measured = measure_counterfactual(counterfactual, metrics=METRICS, limits=LIMITS)
+        as_logged = measure_as_logged(logged, metrics=METRICS, limits=LIMITS, seed=0, draws=10)
         for metric in METRICS:
             worst = next(one for one in measured if one.metric == metric and one.worst_of is not None)
             if not isinstance(worst.number, Value):

@@ -1,7 +1,7 @@
 """Counts how often the 95 % intervals of sampled records hold the truth, by the rule of the sample.
 
 Each window draws records of two groups with known chances, keeps each with the chance of its rule, and measures the kept ones with the
-weights 1/chance: rates of payload, balanced data (each record with one counterfactual), and labels. The truth of a figure is its value in a
+weights 1/chance: rates as logged, counterfactual (each record with one counterfactual), and of labels. The truth of a figure is its value in a
 world of four million records.
 """
 
@@ -15,10 +15,10 @@ import numpy as np
 
 from app.statistics.figure_values import Measured, Value
 from app.statistics.group_labels import FloatArray, IntArray, as_groups
-from app.statistics.measures.measure import measure_feedback, measure_payload
-from app.statistics.measures.perturbed_data import measure_balanced
-from app.statistics.tables.count_table import FeedbackCells, GroupCounts
-from app.statistics.tables.record_kinds import BalancedCells
+from app.statistics.measures.measure import measure_as_logged, measure_labelled
+from app.statistics.measures.perturbed_data import measure_counterfactual
+from app.statistics.tables.count_table import GroupCounts, LabelledCells
+from app.statistics.tables.record_kinds import CounterfactualCells
 
 GROUPS = as_groups((("monitored", "monitored"), ("reference", "reference")))
 RATES = np.array([0.18, 0.25])
@@ -69,20 +69,20 @@ def draw_records(size: int, random: np.random.Generator) -> Records:
 
 def measure(side: str, drawn: Records, kept: np.typing.NDArray[np.bool_], weights: FloatArray | None, seed: int) -> list[Measured]:
     group = drawn.group[kept]
-    if side == "payload":
-        return measure_payload(GroupCounts.from_records(GROUPS, group, drawn.outcome[kept], weights=weights), seed=seed, draws=DRAWS)
-    if side == "balanced":
+    if side == "as_logged":
+        return measure_as_logged(GroupCounts.from_records(GROUPS, group, drawn.outcome[kept], weights=weights), seed=seed, draws=DRAWS)
+    if side == "counterfactual":
         favourable, classified = (np.zeros((group.size, 2), np.int64) for _ in range(2))
         favourable[np.arange(group.size), 1 - group] = drawn.copy[kept]
         classified[np.arange(group.size), 1 - group] = 1
-        cells = BalancedCells.from_records(
+        cells = CounterfactualCells.from_records(
             GROUPS, group, outcome=drawn.outcome[kept], copies_favourable=favourable, copies_classified=classified, weights=weights
         )
-        return measure_balanced(cells)
+        return measure_counterfactual(cells)
     label, predicted = drawn.label[kept], drawn.predicted[kept]
     correct = (label == predicted).astype(np.int64)
-    table = FeedbackCells.from_records(GROUPS, group, actual=label, predicted=predicted, correct=correct, weights=weights)
-    return measure_feedback(table, seed=seed, draws=DRAWS)
+    table = LabelledCells.from_records(GROUPS, group, actual=label, predicted=predicted, correct=correct, weights=weights)
+    return measure_labelled(table, seed=seed, draws=DRAWS)
 
 
 def figures(found: list[Measured]) -> Iterator[tuple[str, Value]]:
@@ -98,10 +98,10 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=int, default=default)
     options = parser.parse_args()
     whole = draw_records(TRUTH_RECORDS, np.random.default_rng(0))
-    for side in ("payload", "balanced", "feedback"):
+    for side in ("as_logged", "counterfactual", "labelled"):
         truths = {name: number.value for name, number in figures(measure(side, whole, np.ones(TRUTH_RECORDS, bool), None, 0))}
         for rule_name, rule in RULES.items():
-            if rule_name in OF_LABELS and side != "feedback":
+            if rule_name in OF_LABELS and side != "labelled":
                 continue
             random = np.random.default_rng(options.seed)
             held: Counter[str] = Counter()

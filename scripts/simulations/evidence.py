@@ -92,9 +92,9 @@ def pairs(runs: int, seed: int) -> Iterator[Trial]:
     """Records with their counterfactuals: one in a hundred gains by the monitored value, the others lose."""
     for to, delay in ((0.75, 15), (0.70, 6), (0.60, 2)):
         median = float(np.median([_await_alarm([0.95] * CHANGE + [to] * 100, seed + run, since=CHANGE) for run in range(runs)]))
-        yield Trial(f"balanced, fall to {to:.2f}: median delay", f"{median:g} h", f"at most {delay}", median <= delay)
+        yield Trial(f"counterfactual, fall to {to:.2f}: median delay", f"{median:g} h", f"at most {delay}", median <= delay)
     alarms = sum(math.isfinite(_await_alarm([0.85] * HOURS, seed + run)) for run in range(runs))
-    yield _limit(f"balanced ratio 0.85, {HOURS} h", alarms)
+    yield _limit(f"counterfactual ratio 0.85, {HOURS} h", alarms)
 
 
 def many(runs: int, seed: int) -> Iterator[Trial]:

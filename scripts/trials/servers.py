@@ -119,10 +119,10 @@ class Comparison:
         ]
         reference = self._reference.setdefault(kind, found)
         difference = _largest_difference(reference, found)
-        balanced = sum(one[1] == "balanced" and one[5] is not None for one in found)
+        counterfactual = sum(one[1] == "counterfactual" and one[5] is not None for one in found)
         tried = "" if not server.is_real else f"; found by trying: {_find(definition, rows[0])}"
-        words = f"{len(found)} measurements, {balanced} of them from rescoring, largest difference {difference:.1e}{tried}"
-        self._note(name, words, is_fault=difference > TOLERANCE or balanced == 0)
+        words = f"{len(found)} measurements, {counterfactual} of them from rescoring, largest difference {difference:.1e}{tried}"
+        self._note(name, words, is_fault=difference > TOLERANCE or counterfactual == 0)
         target = read_target(self._database, scene.deployment.id)
         if target is not None and server.is_real:
             codec = codec_for(way.payload_format)

@@ -17,7 +17,7 @@ from app.pages import application as pages
 APP = Path(__file__).parents[2] / "app"
 
 INGESTION = {
-    ("POST", "/v1/deployments/{deployment_id}/debiased-predictions"),
+    ("POST", "/v1/deployments/{deployment_id}/mitigated-predictions"),
 }
 """Routes that store records of programs, or answer for a model: their records name themselves."""
 

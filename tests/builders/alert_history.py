@@ -163,7 +163,7 @@ def figure(check: CheckRun, group: str, word: str, *, carried: bool = False) -> 
     value = VALUES[word]
     return Measurement(
         metric="disparate_impact",
-        data=DataSet.PAYLOAD,
+        data=DataSet.AS_LOGGED,
         scope=Scope.GROUP,
         comparison=Comparison(("sex",)),
         group=group,

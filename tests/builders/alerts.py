@@ -39,7 +39,7 @@ def alert_of(
         rule_id="unfair",
         rule_name="Unfair outcomes",
         kind=RuleKind.VERDICT,
-        subject=AlertSubject(data=DataSet.PAYLOAD, metric="disparate_impact", attribute="Sex", group=group),
+        subject=AlertSubject(data=DataSet.AS_LOGGED, metric="disparate_impact", attribute="Sex", group=group),
         facts=FACTS if facts is None else facts,
         opened_at=OPENED_AT,
         last_seen_at=OPENED_AT,

@@ -34,7 +34,7 @@ def series(*groups: tuple[str | None, list[SeriesPoint]], metric: str = "dispara
     """A series of those groups."""
     given: dict[str, object] = {
         "metric": metric,
-        "data": DataSet.PAYLOAD,
+        "data": DataSet.AS_LOGGED,
         "attribute": "sex",
         "lower_limit": 0.8,
         "upper_limit": None,
@@ -51,7 +51,7 @@ def measurement(value: float | None) -> Measurement:
     """A measured share."""
     return Measurement(
         metric="favourable_rate",
-        data=DataSet.PAYLOAD,
+        data=DataSet.AS_LOGGED,
         scope=Scope.GROUP,
         comparison=Comparison(("sex",)),
         group="female",

@@ -22,7 +22,7 @@ def comparison_of(state: State, **more: Any) -> ComparisonState:  # noqa: ANN401
     more_hours, reason = more.pop("more_hours", None), more.pop("reason", None)
     values: dict[str, Any] = {
         "figure_id": FIGURE_ID,
-        "data": DataSet.PAYLOAD,
+        "data": DataSet.AS_LOGGED,
         "attribute": "sex",
         "group": "female",
         "metric": "disparate_impact",

@@ -17,7 +17,7 @@ from app.evidence.settle import settle_figures
 from app.sources.stored.noted_hours import note_changed_hours
 from app.statistics.e_values.nulls import Hours
 from app.statistics.group_labels import ComparedGroup
-from app.statistics.tables.record_kinds import BalancedCells
+from app.statistics.tables.record_kinds import CounterfactualCells
 from tests.builders.evidence_worlds import START
 from tests.scenes import HOUR, Scene
 
@@ -26,7 +26,7 @@ GROUPS = (ComparedGroup("female", "monitored"), ComparedGroup("male", "reference
 
 def load_hours(stage: Scene, hours: Hours) -> datetime:
     """Stores the counts by sex of successive hours as if their records had been counted, and returns the end of the last hour."""
-    place, span = CountedPlace(DataSet.PAYLOAD, "sex"), Span(start=START, end=START + len(hours) * HOUR)
+    place, span = CountedPlace(DataSet.AS_LOGGED, "sex"), Span(start=START, end=START + len(hours) * HOUR)
     sides = zip(hours.monitored.favourable, hours.monitored.records, hours.reference.favourable, hours.reference.records, strict=True)
     counted = [
         CountedHour(
@@ -42,14 +42,16 @@ def load_hours(stage: Scene, hours: Hours) -> datetime:
         begin_era(session, deployment.no, monitor.version, deployment.model_revision, starts_at=None)
         era = find_era(session, deployment.no, deployment.model_revision)
         assert era is not None
-        replace_hours(session, era.no, DataSet.PAYLOAD, span, counted, {place.attribute: span.start})
-        settle_figures(session, FollowedEra(deployment, monitor, era), DataSet.PAYLOAD, span, counted)
+        replace_hours(session, era.no, DataSet.AS_LOGGED, span, counted, {place.attribute: span.start})
+        settle_figures(session, FollowedEra(deployment, monitor, era), DataSet.AS_LOGGED, span, counted)
         note_progress(session, era.no, counted_until=span.end)
     return span.end
 
 
-def draw_pairs(ratio: float, seed: int, *, records: int = 300, share: float = 0.3, base: float = 0.5, gain: float = 0.01) -> BalancedCells:
-    """Returns one hour of records and their copies of the other sex, whose balanced ratio is `ratio`.
+def draw_pairs(
+    ratio: float, seed: int, *, records: int = 300, share: float = 0.3, base: float = 0.5, gain: float = 0.01
+) -> CounterfactualCells:
+    """Returns one hour of records and their copies of the other sex, whose counterfactual ratio is `ratio`.
 
     `gain` is the share of all records that are approved only as women.
     """
@@ -61,7 +63,7 @@ def draw_pairs(ratio: float, seed: int, *, records: int = 300, share: float = 0.
     own, other = np.where(codes == 0, as_woman, as_man), np.where(codes == 0, as_man, as_woman)
     classified = np.zeros((records, 2), np.int64)
     classified[np.arange(records), 1 - codes] = 1
-    return BalancedCells.from_records(
+    return CounterfactualCells.from_records(
         GROUPS,
         codes,
         outcome=own.astype(np.int64),
@@ -70,7 +72,7 @@ def draw_pairs(ratio: float, seed: int, *, records: int = 300, share: float = 0.
     )
 
 
-def add_checks(stage: Scene, tables: Sequence[BalancedCells], first: datetime = START) -> None:
+def add_checks(stage: Scene, tables: Sequence[CounterfactualCells], first: datetime = START) -> None:
     """Stores succeeded checks of successive whole hours with these tables, and notes their hours, as the end of a check does."""
     hours = [first + number * HOUR for number in range(len(tables))]
     common = {
@@ -91,8 +93,9 @@ def add_checks(stage: Scene, tables: Sequence[BalancedCells], first: datetime = 
             ).scalar_one()
             for hour in hours
         ]
-        balanced = {"data": DataSet.BALANCED.value, "attribute": "sex", "part": "span"}
+        counterfactual = {"data": DataSet.COUNTERFACTUAL.value, "attribute": "sex", "part": "span"}
         session.execute(
-            insert(CheckTableRow), [{"check_no": no, **balanced, "cells": table.to_json()} for no, table in zip(nos, tables, strict=True)]
+            insert(CheckTableRow),
+            [{"check_no": no, **counterfactual, "cells": table.to_json()} for no, table in zip(nos, tables, strict=True)],
         )
         note_changed_hours(session, stage.deployment.no, hours)

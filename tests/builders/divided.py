@@ -111,13 +111,13 @@ def figures(result: Result, *, of_payload: bool) -> Figures:
     return {
         (one.metric, str(one.data), one.scope, one.comparison, one.group): (one.value, one.n, one.reason, one.lower, one.upper, one.verdict)
         for one in result.measurements
-        if not one.data.startswith("debiased") and (of_payload or one.data != "payload")
+        if not one.data.startswith("mitigated") and (of_payload or one.data != "as_logged")
     }
 
 
 def counts(result: Result) -> list[tuple[object, ...]]:
     """Every count table that files have, too."""
-    kept = [one for one in result.tables if not one.data.startswith("debiased")]
+    kept = [one for one in result.tables if not one.data.startswith("mitigated")]
     return sorted((one.data, one.comparison.label, one.part, repr(sorted(one.cells.items()))) for one in kept)
 
 

@@ -202,6 +202,6 @@ def stored_record(no: int, row: dict[str, object], answer: object) -> StoredReco
         prediction=normalised(answer),  # type: ignore[arg-type]
         probability=None,
         label=None,
-        debiased=None,
+        mitigated=None,
         sample_rate=None,
     )

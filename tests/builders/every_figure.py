@@ -2,8 +2,8 @@
 
 from app.statistics.catalogue import Data
 from app.statistics.figure_values import Measured
-from app.statistics.measures.measure import measure_feedback, measure_payload, measure_training
-from app.statistics.measures.perturbed_data import measure_balanced, measure_debiased, measure_debiased_feedback, measure_perturbed
+from app.statistics.measures.measure import measure_as_logged, measure_labelled, measure_training
+from app.statistics.measures.perturbed_data import measure_counterfactual, measure_mitigated, measure_mitigated_labelled, measure_openscale
 from tests.builders.random_records import Records
 
 DRAWS = 50
@@ -12,11 +12,11 @@ DRAWS = 50
 def everything(sample: Records) -> dict[Data, list[Measured]]:
     """The figures of each data set."""
     return {
-        "payload": measure_payload(sample.group_counts(), limits={"disparate_impact": (0.8, 1.25)}, draws=DRAWS),
-        "payload_perturbed": measure_perturbed(sample.balanced_cells(), seed=1, draws=DRAWS),
-        "balanced": measure_balanced(sample.balanced_cells()),
-        "feedback": measure_feedback(sample.feedback_cells(), draws=DRAWS),
+        "as_logged": measure_as_logged(sample.group_counts(), limits={"disparate_impact": (0.8, 1.25)}, draws=DRAWS),
+        "openscale": measure_openscale(sample.counterfactual_cells(), seed=1, draws=DRAWS),
+        "counterfactual": measure_counterfactual(sample.counterfactual_cells()),
+        "labelled": measure_labelled(sample.feedback_cells(), draws=DRAWS),
         "training": measure_training(sample.label_counts(), draws=DRAWS),
-        "debiased": measure_debiased(sample.debiased_cells(), seed=1, draws=DRAWS),
-        "debiased_feedback": measure_debiased_feedback(sample.debiased_feedback(), seed=1, draws=DRAWS),
+        "mitigated": measure_mitigated(sample.mitigated_cells(), seed=1, draws=DRAWS),
+        "mitigated_labelled": measure_mitigated_labelled(sample.mitigated_labelled(), seed=1, draws=DRAWS),
     }

@@ -16,7 +16,7 @@ def payload_figures(result: Result, *, but: Collection[str] = ("rows",)) -> Figu
     return {
         (one.metric, one.scope, one.comparison, one.group): (one.value, one.n, one.reason, one.lower, one.upper)
         for one in result.measurements
-        if one.data == "payload" and not set(but) & set(CATALOGUE[one.metric].needs)
+        if one.data == "as_logged" and not set(but) & set(CATALOGUE[one.metric].needs)
     }
 
 
@@ -30,7 +30,7 @@ def assert_same_payload(expected: Result, found: Result, *, but: Collection[str]
             assert close or one == other, (key, one, other)
     names = ("records", "unclassified_records", "records_of_other_revisions", "oldest_record_at", "newest_record_at")
     assert [(expected.run.window or {})[name] for name in names] == [(found.run.window or {})[name] for name in names]
-    assert left_out_of(expected)["payload"] == left_out_of(found)["payload"]
+    assert left_out_of(expected)["as_logged"] == left_out_of(found)["as_logged"]
 
 
 def left_out_of(result: Result) -> dict[str, Any]:

@@ -55,8 +55,9 @@ SELECT c.no, c.deployment_no, c.span_end, m.metric, m.data, w.scope, w.attribute
        jsonb_build_object('formula', 'favourable_rate(monitored) / favourable_rate(reference)', 'monitored', 'female', 'reference', 'male',
                           'monitored_favourable', a.favourable, 'monitored_n', 200, 'reference_favourable', 100, 'reference_n', 200)
 FROM checks c
-CROSS JOIN (VALUES ('disparate_impact', 'payload'), ('disparate_impact', 'balanced'), ('favourable_rate', 'payload'),
-                   ('favourable_rate', 'balanced'), ('statistical_parity_difference', 'payload'), ('flip_rate', 'balanced')) m(metric, data)
+CROSS JOIN (VALUES ('disparate_impact', 'as_logged'), ('disparate_impact', 'counterfactual'), ('favourable_rate', 'as_logged'),
+                   ('favourable_rate', 'counterfactual'), ('statistical_parity_difference', 'as_logged'),
+                   ('flip_rate', 'counterfactual')) m(metric, data)
 CROSS JOIN (VALUES ('group', 'sex', 'female', 1), ('group', 'age', '18-25', 2), ('group', 'age', '60-99', NULL),
                    ('pooled', 'age', NULL, NULL), ('worst_pair', 'age', NULL, NULL), ('overall', NULL, NULL, NULL),
                    ('group', 'sex', 'male', NULL), ('group', 'age', '26-59', NULL)) w(scope, attribute, label, worst_of)
@@ -73,7 +74,7 @@ ORDER BY c.no
 
 _TABLES = """
 INSERT INTO check_tables (check_no, data, attribute, part, cells)
-SELECT c.no, 'payload', t.attribute, 'span',
+SELECT c.no, 'as_logged', t.attribute, 'span',
        jsonb_build_object('groups', t.groups, 'counts', t.counts, 'unclassified', t.unclassified, 'other', 0)
 FROM checks c
 CROSS JOIN (VALUES

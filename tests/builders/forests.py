@@ -43,13 +43,13 @@ NAMED = replace(MONITOR, names=NAMES)
 def figure_of(value: float | None = 0.26, verdict: str | None = "unfair", **more: Any) -> Measurement:  # noqa: ANN401 - members of a measurement
     """The disparate impact of women as logged: 13 of 50, of men 100 of 100, unless `value` says otherwise."""
     monitored, reference = more.pop("counts", ((13, 50), (100, 100)))
-    is_balanced = more.get("data") is DataSet.BALANCED
-    own = [{"own_n": whole} if is_balanced else {} for _, whole in (monitored, reference)]
+    is_counterfactual = more.get("data") is DataSet.COUNTERFACTUAL
+    own = [{"own_n": whole} if is_counterfactual else {} for _, whole in (monitored, reference)]
     pairs = more.pop("pairs", None)
     group, other = more.pop("group", "female"), more.pop("reference", "male")
     values: dict[str, Any] = {
         "metric": "disparate_impact",
-        "data": DataSet.PAYLOAD,
+        "data": DataSet.AS_LOGGED,
         "scope": Scope.GROUP,
         "comparison": Comparison.from_label(more.pop("attribute", "sex")),
         "group": group,

@@ -18,8 +18,8 @@ from app.domain.monitor import Monitor, OutcomeRule
 from app.sources.arrays.group_of_records import Grouping
 from app.statistics.figure_values import Value
 from app.statistics.group_labels import as_groups
-from app.statistics.measures.perturbed_data import measure_balanced
-from app.statistics.tables.record_kinds import BalancedCells
+from app.statistics.measures.perturbed_data import measure_counterfactual
+from app.statistics.tables.record_kinds import CounterfactualCells
 
 _SEX = Column(name="sex", type=FieldType.STRING, kind=FieldKind.CATEGORICAL)
 
@@ -56,16 +56,16 @@ def measure_flips(model: NoisyModel, records: int, seed: int) -> tuple[Value, Va
 
     for asked, is_own in ((copies, False), (repeats, True)):
         _ask(model, rng, kinds, grouping, asked, is_own=is_own)
-    table = BalancedCells.from_records(
+    table = CounterfactualCells.from_records(
         as_groups(grouping.named),
         copies.codes,
         outcome=outcomes,
         copies_favourable=copies.favourable,
         copies_classified=copies.classified,
     )
-    alone = next(result for result in measure_balanced(table, metrics=["flip_rate"]) if result.group == "f")
+    alone = next(result for result in measure_counterfactual(table, metrics=["flip_rate"]) if result.group == "f")
     counted = count_repeats(repeats, copies, outcomes, np.ones(records, np.bool_))
-    beyond = subtract_repeats(alone, DataSet.BALANCED, counted)
+    beyond = subtract_repeats(alone, DataSet.COUNTERFACTUAL, counted)
     return cast("Value", alone.number), cast("Value", beyond.number)
 
 

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from app.statistics.group_labels import FloatArray, IntArray, Role
-from app.statistics.tables.count_table import DebiasedFeedback, FeedbackCells, GroupCounts
-from app.statistics.tables.record_kinds import BalancedCells, DebiasedCells
+from app.statistics.tables.count_table import GroupCounts, LabelledCells, MitigatedLabelledCells
+from app.statistics.tables.record_kinds import CounterfactualCells, MitigatedCells
 
 LABELS = ("Female", "Male", "Black", "26-75", "")
 STRATA = ("clerk", "farmer", "")
@@ -42,8 +42,8 @@ class Records:
     def label_counts(self) -> GroupCounts:
         return GroupCounts.from_records(self.groups, self.codes, self.actual, weights=self.weights, strata=(STRATA, self.strata))
 
-    def feedback_cells(self) -> FeedbackCells:
-        return FeedbackCells.from_records(
+    def feedback_cells(self) -> LabelledCells:
+        return LabelledCells.from_records(
             self.groups,
             self.codes,
             actual=self.actual,
@@ -54,8 +54,8 @@ class Records:
             scores=self.scores,
         )
 
-    def balanced_cells(self) -> BalancedCells:
-        return BalancedCells.from_records(
+    def counterfactual_cells(self) -> CounterfactualCells:
+        return CounterfactualCells.from_records(
             self.groups,
             self.codes,
             outcome=self.outcomes,
@@ -64,8 +64,8 @@ class Records:
             weights=self.weights,
         )
 
-    def debiased_cells(self) -> DebiasedCells:
-        return DebiasedCells.from_records(
+    def mitigated_cells(self) -> MitigatedCells:
+        return MitigatedCells.from_records(
             self.groups,
             self.codes,
             before=self.outcomes,
@@ -75,8 +75,8 @@ class Records:
             copies_after=self.favourable_after,
         )
 
-    def debiased_feedback(self) -> DebiasedFeedback:
-        return DebiasedFeedback.from_records(
+    def mitigated_labelled(self) -> MitigatedLabelledCells:
+        return MitigatedLabelledCells.from_records(
             self.groups,
             self.codes,
             actual=self.actual,

@@ -32,6 +32,6 @@ def window(records: int = 300, features: int = 2, seed: int = 0) -> RowData:
     )
 
 
-def measured(rows: RowData, *keys: str, data: Data = "feedback") -> list[Measured]:
+def measured(rows: RowData, *keys: str, data: Data = "labelled") -> list[Measured]:
     """The figures of the records for those metrics, or for all."""
     return measure_rows(data, rows, wanted(*keys))

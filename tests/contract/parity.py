@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from app.statistics.figure_values import Measured, Undefined, Value
-from app.statistics.measures.measure import measure_feedback, measure_payload, measure_training
-from app.statistics.tables.count_table import FeedbackCells, GroupCounts
+from app.statistics.measures.measure import measure_as_logged, measure_labelled, measure_training
+from app.statistics.tables.count_table import GroupCounts, LabelledCells
 from tests.builders.results import only_group
 from tests.golden import golden
 
@@ -108,10 +108,10 @@ def _records(rows: Sequence[Mapping[str, Any]], strata: str) -> Records:
     return Records(columns, actual, predicted, columns["score"].astype(np.float64), columns[strata])
 
 
-def feedback_table(records: Records, monitored: Members, reference: Members, scores: Scores | None = None) -> FeedbackCells:
+def feedback_table(records: Records, monitored: Members, reference: Members, scores: Scores | None = None) -> LabelledCells:
     """Labels, predictions and any scores by group and stratum."""
     groups, codes = _coded(records, monitored, reference)
-    return FeedbackCells.from_records(
+    return LabelledCells.from_records(
         groups,
         codes,
         actual=records.actual,
@@ -142,13 +142,13 @@ def _strata(records: Records) -> tuple[list[str], npt.NDArray[np.int64]]:
 
 def feedback_numbers(records: Records, monitored: Members, reference: Members, scores: Scores | None = None) -> Found:
     """What is found of labels and of predictions."""
-    of_labels = numbers(measure_feedback(feedback_table(records, monitored, reference, scores), draws=DRAWS))
+    of_labels = numbers(measure_labelled(feedback_table(records, monitored, reference, scores), draws=DRAWS))
     return payload_numbers(records, monitored, reference) | of_labels
 
 
 def payload_numbers(records: Records, monitored: Members, reference: Members) -> Found:
-    """What `measure_payload` finds."""
-    return numbers(measure_payload(outcome_table(records, records.predicted, monitored, reference), draws=DRAWS))
+    """What `measure_as_logged` finds."""
+    return numbers(measure_as_logged(outcome_table(records, records.predicted, monitored, reference), draws=DRAWS))
 
 
 def training_numbers(records: Records, monitored: Members, reference: Members) -> Found:

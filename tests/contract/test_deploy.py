@@ -60,7 +60,7 @@ def test_every_metric_that_is_exposed_is_on_the_dashboard() -> None:
     left_out = {
         "evenhand_checks_stored",
         "evenhand_deployments",
-        "evenhand_debiased_records_total",
+        "evenhand_mitigated_records_total",
         "evenhand_check_seconds",
         "evenhand_notification_age_seconds",
     }

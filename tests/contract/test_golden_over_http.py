@@ -47,11 +47,11 @@ def test_one_check_now_gives_the_golden_figures(database: Database, tmp_path: Pa
                 pooled = group == "all monitored pooled"
                 several = len(figures["payload"]["monitored"]) > 2
                 whom = {"scope": "pooled"} if pooled and several else {} if pooled else {"scope": "group", "group": group}
-                found = read(service, address, metric="disparate_impact", data="payload", attribute=feature, **whom)
+                found = read(service, address, metric="disparate_impact", data="as_logged", attribute=feature, **whom)
                 assert found["value"] == pytest.approx(payload["disparate_impact"], abs=EXACT)
                 assert found["check_id"] == check["id"]
-            for group, balanced in figures.get("balanced", {}).get("monitored", {}).items():
-                equality = balanced["perfect_equality_all_monitored"]
+            for group, counterfactual in figures.get("counterfactual", {}).get("monitored", {}).items():
+                equality = counterfactual["perfect_equality_all_monitored"]
                 fairness = read(service, address, metric="openscale_fairness", attribute=feature, group=group)
                 assert fairness["value"] == pytest.approx(equality["fairness"], abs=EXACT)
                 found = read(service, address, metric="perfect_equality", attribute=feature)

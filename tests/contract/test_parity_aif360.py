@@ -15,7 +15,7 @@ from app.statistics.figure_values import Undefined, Value
 from app.statistics.formulas import differential_fairness as differential
 from app.statistics.formulas import generalised_entropy as entropy
 from app.statistics.group_labels import FloatArray
-from app.statistics.tables.count_table import FeedbackCells
+from app.statistics.tables.count_table import LabelledCells
 from tests.contract.aif360_quirks import QUIRKS
 from tests.contract.metric_names import entries, key_of
 from tests.contract.parity import (
@@ -276,11 +276,11 @@ def _is_comparison(key: str) -> bool:
     return key in CATALOGUE and "worst" in CATALOGUE[key].scopes
 
 
-def _cells(table: FeedbackCells) -> FloatArray:
+def _cells(table: LabelledCells) -> FloatArray:
     return table.confusion.astype(np.float64)
 
 
-def _of_any_parameter(table: FeedbackCells) -> dict[str, Number]:
+def _of_any_parameter(table: LabelledCells) -> dict[str, Number]:
     """What the library was given another alpha or concentration for, from the functions."""
     everybody, groups = _cells(table).sum(axis=0), _cells(table)[:-1]
     labels = groups.sum(axis=-1)

@@ -9,9 +9,9 @@ import pytest
 from app.statistics.catalogue import metrics_on
 from app.statistics.catalogue.metric import Across
 from app.statistics.group_labels import FloatArray, Role
-from app.statistics.measures.measure import measure_feedback
+from app.statistics.measures.measure import measure_labelled
 from app.statistics.sentences.figure_sentences import sentence
-from app.statistics.tables.count_table import FeedbackCells
+from app.statistics.tables.count_table import LabelledCells
 from tests.builders.results import found, value
 
 GROUPS: list[tuple[str, Role]] = [("white", "reference"), ("black", "monitored"), ("asian", "monitored"), ("other", "monitored")]
@@ -51,19 +51,19 @@ OF_FAIRLEARN = {"equalized_odds_difference_across_groups", "equalized_odds_ratio
 """The other library has none of these: they are compared with fairlearn's."""
 
 
-def table(*, weighed: bool) -> FeedbackCells:
+def table(*, weighed: bool) -> LabelledCells:
     """The records, one by one."""
     group, actual, predicted = (axis.ravel().repeat(CONFUSION.ravel()) for axis in np.indices(CONFUSION.shape))
     weights: FloatArray = 1 + WEIGHT_OF_FALSE_POSITIVES * ((actual == 0) & (predicted == 1)) + WEIGHT_OF_LATER_GROUPS * group
     correct = (actual == predicted).astype(np.int64)
-    return FeedbackCells.from_records(
+    return LabelledCells.from_records(
         GROUPS, group, actual=actual, predicted=predicted, correct=correct, weights=weights if weighed else None
     )
 
 
-def figure(cells: FeedbackCells, key: str) -> float:
+def figure(cells: LabelledCells, key: str) -> float:
     """Our value of everybody, or of all groups."""
-    results = measure_feedback(cells, metrics=[key], draws=40)
+    results = measure_labelled(cells, metrics=[key], draws=40)
     return value(results, key, results[0].scope).value
 
 
@@ -73,7 +73,7 @@ def test_every_group_counts_in_the_figures_between_all_groups_however_small_it_i
 
 
 def test_every_metric_between_all_groups_is_compared() -> None:
-    between_groups = {row.key for row in metrics_on("feedback") if isinstance(row.measure, Across)}
+    between_groups = {row.key for row in metrics_on("labelled") if isinstance(row.measure, Across)}
 
     assert between_groups - GOLDEN.keys() == OF_FAIRLEARN
 
@@ -91,7 +91,7 @@ def test_entropy_weighs_records_though_the_library_ignores_their_weights(key: st
 
 
 def test_the_sentence_says_of_how_many_groups_it_is_and_what_it_would_be_without_the_small_ones() -> None:
-    result = found(measure_feedback(table(weighed=False)), "between_all_groups_theil_index", "attribute")
+    result = found(measure_labelled(table(weighed=False)), "between_all_groups_theil_index", "attribute")
 
     told = sentence(result.metric, value=0.0022, lower=0.0, upper=0.1, details=result.details)
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from app.statistics.group_labels import Role
-from app.statistics.measures.measure import measure_feedback, measure_payload, measure_training
-from app.statistics.tables.count_table import FeedbackCells, GroupCounts
+from app.statistics.measures.measure import measure_as_logged, measure_labelled, measure_training
+from app.statistics.tables.count_table import GroupCounts, LabelledCells
 from tests.contract.metric_names import entries, key_of
 from tests.contract.parity import DRAWS, EXACT, Found, golden_json, numbers, plain
 
@@ -99,9 +99,9 @@ def _post_training(name: str) -> float:
 @cache
 def _feedback() -> Found:
     codes, actual, predicted = _records()
-    table = FeedbackCells.from_records(GROUPS, codes, actual=actual, predicted=predicted, correct=(actual == predicted).astype(np.int64))
-    of_predictions = measure_payload(GroupCounts.from_records(GROUPS, codes, predicted), draws=DRAWS)
-    return numbers([*of_predictions, *measure_feedback(table, draws=DRAWS)])
+    table = LabelledCells.from_records(GROUPS, codes, actual=actual, predicted=predicted, correct=(actual == predicted).astype(np.int64))
+    of_predictions = measure_as_logged(GroupCounts.from_records(GROUPS, codes, predicted), draws=DRAWS)
+    return numbers([*of_predictions, *measure_labelled(table, draws=DRAWS)])
 
 
 @cache

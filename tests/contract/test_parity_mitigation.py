@@ -1,6 +1,6 @@
 """Our figures before and after mitigation beside those computed from the same records and their copies, in both modes.
 
-The golden balanced figure is of one monitored value and the reference by themselves. Ours takes the copies of all monitored values
+The golden counterfactual figure is of one monitored value and the reference by themselves. Ours takes the copies of all monitored values
 into the reference, as a perfect equality of the attribute: with several monitored values (Housing) the two differ, and the golden
 one is ours of a table that holds that value and the reference alone. With one they are the same.
 """
@@ -15,9 +15,9 @@ import pytest
 
 from app.statistics.figure_values import Measured
 from app.statistics.group_labels import Role
-from app.statistics.measures.perturbed_data import measure_debiased, measure_debiased_feedback
-from app.statistics.tables.count_table import DebiasedFeedback
-from app.statistics.tables.record_kinds import DebiasedCells
+from app.statistics.measures.perturbed_data import measure_mitigated, measure_mitigated_labelled
+from app.statistics.tables.count_table import MitigatedLabelledCells
+from app.statistics.tables.record_kinds import MitigatedCells
 from tests.builders.results import found
 from tests.contract.parity import CASES, DRAWS, EXACT, Found, golden_json, numbers, plain, records_of
 from tests.golden import golden
@@ -39,7 +39,7 @@ def test_payload_before_and_after_is_the_golden_one(case: str, attribute: str, m
     expected = golden_json(f"{case}/debias.json")[attribute]
     monitored = list(expected["before"]["payload_DI"])
 
-    measured = measure_debiased(_table(case, attribute, mode, monitored), seed=0, draws=DRAWS)
+    measured = measure_mitigated(_table(case, attribute, mode, monitored), seed=0, draws=DRAWS)
 
     found = numbers(measured)
     assert _of_groups(found, "disparate_impact_before", monitored) == pytest.approx(expected["before"]["payload_DI"], abs=EXACT)
@@ -55,25 +55,25 @@ def test_payload_before_and_after_is_the_golden_one(case: str, attribute: str, m
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(("case", "attribute"), ATTRIBUTES)
-def test_balanced_before_and_after_is_the_golden_one(case: str, attribute: str, mode: Mode) -> None:
+def test_counterfactual_before_and_after_is_the_golden_one(case: str, attribute: str, mode: Mode) -> None:
     expected = golden_json(f"{case}/debias.json")[attribute]
 
-    for value in expected["before"]["balanced"]:
-        found = numbers(measure_debiased(_table(case, attribute, mode, [value]), seed=0, draws=DRAWS))
+    for value in expected["before"]["counterfactual"]:
+        found = numbers(measure_mitigated(_table(case, attribute, mode, [value]), seed=0, draws=DRAWS))
 
-        before, after = (plain(found[f"balanced_disparate_impact_{side}", "group", value]) for side in ("before", "after"))
-        assert before == pytest.approx(expected["before"]["balanced"][value], abs=EXACT)
-        assert after == pytest.approx(expected[mode]["balanced"][value], abs=EXACT)
+        before, after = (plain(found[f"counterfactual_disparate_impact_{side}", "group", value]) for side in ("before", "after"))
+        assert before == pytest.approx(expected["before"]["counterfactual"][value], abs=EXACT)
+        assert after == pytest.approx(expected[mode]["counterfactual"][value], abs=EXACT)
 
 
 @pytest.mark.parametrize(("case", "attribute"), ATTRIBUTES)
-def test_balanced_before_of_each_of_all_monitored_values_is_that_of_the_value_alone(case: str, attribute: str) -> None:
-    expected = golden_json(f"{case}/debias.json")[attribute]["before"]["balanced"]
+def test_counterfactual_before_of_each_of_all_monitored_values_is_that_of_the_value_alone(case: str, attribute: str) -> None:
+    expected = golden_json(f"{case}/debias.json")[attribute]["before"]["counterfactual"]
 
-    found = numbers(measure_debiased(_table(case, attribute, "lift_only", list(expected)), seed=0, draws=DRAWS))
+    found = numbers(measure_mitigated(_table(case, attribute, "lift_only", list(expected)), seed=0, draws=DRAWS))
 
     for value, fairness in expected.items():
-        assert plain(found["balanced_disparate_impact_before", "group", value]) == pytest.approx(fairness, abs=EXACT)
+        assert plain(found["counterfactual_disparate_impact_before", "group", value]) == pytest.approx(fairness, abs=EXACT)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -81,7 +81,7 @@ def test_balanced_before_of_each_of_all_monitored_values_is_that_of_the_value_al
 def test_accuracy_before_and_after_is_the_golden_one(case: str, attribute: str, mode: Mode) -> None:
     expected = golden_json(f"{case}/debias.json")[attribute]
     actual, (before, after) = records_of(case).actual, _outcomes(case, attribute, mode)
-    table = DebiasedFeedback.from_records(
+    table = MitigatedLabelledCells.from_records(
         (),
         np.full(actual.size, -1),
         actual=actual,
@@ -91,7 +91,7 @@ def test_accuracy_before_and_after_is_the_golden_one(case: str, attribute: str, 
         correct_after=(after == actual).astype(np.int64),
     )
 
-    found = numbers(measure_debiased_feedback(table, seed=0, draws=DRAWS))
+    found = numbers(measure_mitigated_labelled(table, seed=0, draws=DRAWS))
 
     for name in ("accuracy", "balanced_accuracy"):
         figures = {part: plain(found[f"{name}_{part}", "overall", None]) for part in ("before", "after", "change")}
@@ -126,7 +126,7 @@ def _outcomes(case: str, attribute: str, mode: Mode) -> tuple[Outcomes, Outcomes
     return before, np.maximum(before, as_reference) if mode == "lift_only" else as_reference
 
 
-def _table(case: str, attribute: str, mode: Mode, monitored: Sequence[str]) -> DebiasedCells:
+def _table(case: str, attribute: str, mode: Mode, monitored: Sequence[str]) -> MitigatedCells:
     """The records of these values and of the reference; those of other values are in no group, and their copies are not counted."""
     records, reference, copies = records_of(case), _reference(case, attribute), _copies(case, attribute)
     before, after = _outcomes(case, attribute, mode)
@@ -143,7 +143,7 @@ def _table(case: str, attribute: str, mode: Mode, monitored: Sequence[str]) -> D
             classified[record, place], copies_before[record, place] = 1, outcome
             # A copy of a reference record is held against the record it was made of; a copy into the reference stays.
             copies_after[record, place] = _mitigated(outcome, int(before[record]), mode) if own_is_reference else outcome
-    return DebiasedCells.from_records(
+    return MitigatedCells.from_records(
         groups,
         codes,
         before=before,

@@ -1,6 +1,6 @@
 """What OpenScale published of one deployment, hour by hour: our values from its counts beside the figures it printed.
 
-The counts are those of the balanced data (`distribution`) and of the payload alone (`payload_distribution`); fairness is in percent.
+The counts are those of the counterfactual data (`distribution`) and of the payload alone (`payload_distribution`); fairness is in percent.
 """
 
 from collections import Counter
@@ -13,10 +13,10 @@ import pytest
 from app.statistics.figure_values import Measured, Value
 from app.statistics.group_labels import Role
 from app.statistics.intervals.verdicts import verdict
-from app.statistics.measures.measure import measure_payload
-from app.statistics.measures.perturbed_data import measure_perturbed
+from app.statistics.measures.measure import measure_as_logged
+from app.statistics.measures.perturbed_data import measure_openscale
 from app.statistics.tables.count_table import GroupCounts
-from app.statistics.tables.record_kinds import BalancedCells
+from app.statistics.tables.record_kinds import CounterfactualCells
 from tests.builders.count_tables import count_groups
 from tests.contract.parity import DRAWS, EXACT, Number, golden_json, numbers, plain
 
@@ -38,7 +38,7 @@ def test_the_fairness_of_an_hours_payload_is_as_published(subtests: pytest.Subte
             counts = _counts(published["payload_distribution"])
             assert sum(map(sum, counts.values())) == published["number_of_records"]
 
-            found = numbers(measure_payload(_table(counts), draws=DRAWS))
+            found = numbers(measure_as_logged(_table(counts), draws=DRAWS))
             assert _percent(found["disparate_impact", "group", "monitored"]) == pytest.approx(
                 published["payload_fairness_value"], abs=EXACT
             )
@@ -53,13 +53,13 @@ def test_the_fairness_of_an_hours_payload_is_as_published(subtests: pytest.Subte
 
 
 @pytest.mark.parametrize("place", range(len(FEATURES)), ids=FEATURES)
-def test_the_balanced_fairness_of_an_hour_is_as_published(subtests: pytest.Subtests, place: int) -> None:
+def test_the_counterfactual_fairness_of_an_hour_is_as_published(subtests: pytest.Subtests, place: int) -> None:
     for hour in range(HOURS):
         with subtests.test(hour=hour):
             published = _published("fairness", hour, place)
-            table = _balanced(_counts(published["payload_distribution"]), _completed(published))
+            table = _counterfactual(_counts(published["payload_distribution"]), _completed(published))
 
-            measured = measure_perturbed(table, seed=0, draws=DRAWS)
+            measured = measure_openscale(table, seed=0, draws=DRAWS)
             found = numbers(measured)
             assert _percent(found["favourable_rate", "group", "monitored"]) == pytest.approx(published["monitored_fav_percent"], abs=EXACT)
             assert _percent(found["perfect_equality", "attribute", None]) == pytest.approx(published["perfect_equality"], abs=EXACT)
@@ -69,14 +69,14 @@ def test_the_balanced_fairness_of_an_hour_is_as_published(subtests: pytest.Subte
             assert _lies_outside(measured, published["threshold"]) in {published["is_biased"], None}
 
 
-@pytest.mark.parametrize("part", ["fairness", "debiased"])
+@pytest.mark.parametrize("part", ["fairness", "mitigated"])
 @pytest.mark.parametrize("place", range(len(FEATURES)), ids=FEATURES)
 def test_the_rates_printed_follow_from_the_counts_printed(subtests: pytest.Subtests, part: str, place: int) -> None:
     for hour in range(HOURS):
         with subtests.test(hour=hour):
             published = _published(part, hour, place)
-            listed = numbers(measure_payload(_table(_counts(published["distribution"])), draws=DRAWS))
-            whole = numbers(measure_payload(_table(_completed(published)), draws=DRAWS))
+            listed = numbers(measure_as_logged(_table(_counts(published["distribution"])), draws=DRAWS))
+            whole = numbers(measure_as_logged(_table(_completed(published)), draws=DRAWS))
 
             assert _percent(listed["favourable_rate", "group", "monitored"]) == pytest.approx(published["monitored_fav_percent"], abs=EXACT)
             assert _percent(listed["favourable_rate", "reference", None]) == pytest.approx(published["reference_fav_percent"], abs=EXACT)
@@ -90,7 +90,7 @@ def test_the_rates_printed_follow_from_the_counts_printed(subtests: pytest.Subte
 def test_every_hour_published_is_compared() -> None:
     samples = golden_json("A4_openscale_samples.json")
 
-    for part in ("fairness", "debiased"):
+    for part in ("fairness", "mitigated"):
         assert [tuple(published["feature"] for published in hour) for hour in samples[part]] == [FEATURES] * HOURS
 
 
@@ -106,7 +106,7 @@ def _counts(distribution: list[Mapping[str, Any]]) -> Counts:
 
 
 def _completed(published: Mapping[str, Any]) -> Counts:
-    """The counts of the balanced data with the few records that some listings leave out: all of the reference, as its rate tells."""
+    """The counts of the counterfactual data with the few records that some listings leave out: all of the reference, as its rate tells."""
     counts = _counts(published["distribution"])
     left_out = published["number_of_records"] + published["perturbed_records"] - sum(map(sum, counts.values()))
     assert (left_out == 0) == published["distribution_complete"]
@@ -120,16 +120,16 @@ def _table(counts: Counts) -> GroupCounts:
     return count_groups(GROUPS, [counts[group] for group, _ in GROUPS])
 
 
-def _balanced(payload: Counts, balanced: Counts) -> BalancedCells:
+def _counterfactual(payload: Counts, counterfactual: Counts) -> CounterfactualCells:
     """Records with copies that add up to the counts.
 
-    Which record has which copy is not published, and makes no difference to a rate. In some hours the balanced data hold one or
+    Which record has which copy is not published, and makes no difference to a rate. In some hours the counterfactual data hold one or
     two of the payload's records fewer than there are; then as many are records here as fit.
     """
-    fitting = {group: np.minimum(payload[group], balanced[group]) for group, _ in GROUPS}
+    fitting = {group: np.minimum(payload[group], counterfactual[group]) for group, _ in GROUPS}
     codes, outcomes, favourable, classified = [], [], [], []
     for own, other in ((0, 1), (1, 0)):
-        records, copied = fitting[GROUPS[own][0]], balanced[GROUPS[other][0]] - fitting[GROUPS[other][0]]
+        records, copied = fitting[GROUPS[own][0]], counterfactual[GROUPS[other][0]] - fitting[GROUPS[other][0]]
         size = int(records.sum())
         copies = np.full(size, copied.sum() // size) + (np.arange(size) < copied.sum() % size)
         columns = np.zeros((2, size, 2), np.int64)
@@ -139,7 +139,7 @@ def _balanced(payload: Counts, balanced: Counts) -> BalancedCells:
         outcomes.append(np.repeat([0, 1], records))
         favourable.append(columns[0])
         classified.append(columns[1])
-    return BalancedCells.from_records(
+    return CounterfactualCells.from_records(
         GROUPS,
         np.concatenate(codes),
         outcome=np.concatenate(outcomes),

@@ -21,15 +21,15 @@ POOLED = "all monitored pooled"
 
 
 @pytest.mark.parametrize("case", ["A1_adult", "A2_openscale_credit_risk"])
-def test_counts_shares_and_disparate_impact_of_payload_and_balanced_data_are_golden(database: Database, case: str) -> None:
+def test_counts_shares_and_disparate_impact_of_payload_and_counterfactual_data_are_golden(database: Database, case: str) -> None:
     expected = json.loads((golden(case) / "openscale.json").read_text())
     stage, result = _checked(database, case, tuple(attribute_of(entry["config"]) for entry in expected.values()))
 
-    payload, perturbed = (_views(stage, result, kind) for kind in (ViewKind.PAYLOAD, ViewKind.PAYLOAD_PERTURBED))
+    payload, perturbed = (_views(stage, result, kind) for kind in (ViewKind.AS_LOGGED, ViewKind.OPENSCALE))
     assert payload.keys() == perturbed.keys() == expected.keys()
     for feature, figures in expected.items():
         _expect_payload(payload[feature], figures["payload"])
-        _expect_balanced(perturbed[feature], figures.get("balanced", {}).get("monitored", {}))
+        _expect_counterfactual(perturbed[feature], figures.get("counterfactual", {}).get("monitored", {}))
 
 
 def test_the_sub_ranges_of_an_age_hold_the_records_that_lie_in_them(database: Database) -> None:
@@ -37,7 +37,7 @@ def test_the_sub_ranges_of_an_age_hold_the_records_that_lie_in_them(database: Da
     stage, result = _checked(database, "A2_openscale_credit_risk", (attribute,))
 
     rows = rows_of(stage, "A2_openscale_credit_risk")
-    groups = _views(stage, result, ViewKind.PAYLOAD)["Age"].groups
+    groups = _views(stage, result, ViewKind.AS_LOGGED)["Age"].groups
     found = {part.label: (part.favourable, part.records) for group in groups for part in group.sub_ranges}
     assert list(found) == ["18-19", "20-21", "22-23", "24-25", "26-29", "30-39", "40-49", "50-59", "60-69", "70-75"]
     for label, counted in found.items():
@@ -73,7 +73,7 @@ def _expect_payload(view: AttributeView, expected: dict[str, Any]) -> None:
     assert reference.share == pytest.approx(expected["reference"]["rate"], abs=EXACT)
 
 
-def _expect_balanced(view: AttributeView, expected: dict[str, Any]) -> None:
+def _expect_counterfactual(view: AttributeView, expected: dict[str, Any]) -> None:
     shares = {one.group: one for one in view.groups}
     for label, figures in expected.items():
         equality, one = figures["perfect_equality_all_monitored"], shares[label]

@@ -57,7 +57,7 @@ def test_every_block_of_the_tutorial_runs_and_prints_what_is_shown(database: Dat
         for step in steps(TUTORIAL):
             run_and_compare(step, environment, tmp_path)
         headers = {"Authorization": f"Bearer {environment['KEY']}"}
-        wanted = {"metric": "disparate_impact", "data": "payload", "attribute": "sex", "scope": "group"}
+        wanted = {"metric": "disparate_impact", "data": "as_logged", "attribute": "sex", "scope": "group"}
         found = httpx.get(f"{environment['EVENHAND']}/v1/deployments/loans/measurements", params=wanted, headers=headers).json()
 
     shown = next(json.loads(block.body) for block in blocks(TUTORIAL) if block.language == "json" and not block.word)

@@ -131,7 +131,7 @@ def _tell_failure(report: Report, case: Case, check: dict[str, Any]) -> None:
         if word not in reason:
             report.violations.append(f"{name}: the reason does not say {word!r}: {reason}")
     data = {one["data"] for one in check["measurements"] if one["value"] is not None}
-    if data != {"payload"}:
+    if data != {"as_logged"}:
         report.violations.append(f"{name}: the check without the model has figures of {sorted(data)}")
 
 

@@ -206,7 +206,7 @@ def follow_again(connection: psycopg.Connection[Any], http: httpx.Client, names:
     for name in names:
         counts = _count(connection, name)
         found = http.get(f"/v1/deployments/{name}/evidence", params={"limit": 100}).raise_for_status().json()
-        rows = [row for row in found["comparisons"] if row["data"] == "payload" and row["metric"] in SCALES and row["id"]]
+        rows = [row for row in found["comparisons"] if row["data"] == "as_logged" and row["metric"] in SCALES and row["id"]]
         for row in rows:
             followed, first = _follow(row, found, counts)
             comparisons += 1

@@ -24,7 +24,7 @@ _RECORDS = """
 """
 _FIGURES = """
     SELECT metric, "group", value FROM measurements
-    WHERE check_no = %s AND data = 'payload' AND scope = 'group'
+    WHERE check_no = %s AND data = 'as_logged' AND scope = 'group'
     AND metric IN ('favourable_rate', 'disparate_impact', 'statistical_parity_difference')
 """
 

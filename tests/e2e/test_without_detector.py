@@ -53,7 +53,7 @@ def test_the_service_checks_and_answers_and_says_why_the_detector_is_left_out(da
         wait_until(lambda: client.get(check).json()["state"] not in {"queued", "running"}, "the check has ended")
         checked = client.get(check).json()
         tenant = {"id": "a", "features": {"housing": "rent", "income": 55.0}}
-        answered = client.post("/v1/deployments/a-model/debiased-predictions", json={"records": [tenant]}).raise_for_status().json()
+        answered = client.post("/v1/deployments/a-model/mitigated-predictions", json={"records": [tenant]}).raise_for_status().json()
         refusals = [client.put("/v1/deployments/a-model/mitigation", json={"bias_detector": use}) for use in ("mark", "choose")]
         switched_off = client.put("/v1/deployments/a-model/mitigation", json={})
 
@@ -61,7 +61,7 @@ def test_the_service_checks_and_answers_and_says_why_the_detector_is_left_out(da
     assert checked["state"] == "succeeded", checked
     assert checked["window"]["bias_detector"] == {"left_out": MISSING}
     assert checked["window"]["mitigation"]["attributes"]["housing"]["lifted"] == 9 + 19
-    assert answered["predictions"][0]["debiasing"] == "changed"
+    assert answered["predictions"][0]["mitigation"] == "changed"
     assert answered["bias_detector_version"] is None
     assert MISSING in " ".join(answered["notes"])
     assert [(answer.status_code, answer.json()["errors"]) for answer in refusals] == [

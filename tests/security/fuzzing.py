@@ -20,7 +20,7 @@ column), so this one check is left out; all others are on."""
 
 MODEL_MAY_FAIL = """
 [[operations]]
-include-operation-id = ["predictDebiased", "predict"]
+include-operation-id = ["predictMitigated", "predict"]
 checks.not_a_server_error.expected-statuses = ["2xx", "4xx", "502", "503"]
 """
 """Endpoints are made up and times are as short as can be there, so the documented 502 and 503 are the right answers."""

@@ -24,7 +24,7 @@ NOBODY = "0c3a7a55-1f6b-4f0e-9d0a-6d3a5a0f2c11"
 FROM_OUR_PAGE = {"Sec-Fetch-Site": "same-origin"}
 WITHOUT_A_MODEL = {"predict"}
 """Operations that call the deployment's model, whatever the body; nothing listens there, which is 502."""
-PLACES = {"deployment_id": OWN, "form": "html", "metric_key": "disparate_impact", "view": "payload", "version": "1", "key_id": "aaaaaaaa"}
+PLACES = {"deployment_id": OWN, "form": "html", "metric_key": "disparate_impact", "view": "as_logged", "version": "1", "key_id": "aaaaaaaa"}
 """Values for the parameters of an address; what is not here gets an identifier of nothing."""
 
 

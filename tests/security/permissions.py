@@ -92,7 +92,7 @@ _RULES: dict[Rule, tuple[str, ...]] = {
         "testRecords",
         "putMissingRecords",
         "importRecords",
-        "predictDebiased",
+        "predictMitigated",
         "predict",
         "logEvents",
     ),

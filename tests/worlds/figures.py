@@ -79,7 +79,7 @@ def equal_sides(match: re.Match[str], facts: Facts) -> None:
 def cannot_be_computed(match: re.Match[str], facts: Facts) -> None:
     """There is nobody on a side, or nothing to divide by; worlds have no model that could be asked about copies."""
     assert match["why"] == facts.of.reason
-    if facts.of.data is DataSet.BALANCED:
+    if facts.of.data is DataSet.COUNTERFACTUAL:
         assert "endpoint" in match["why"]
         return
     monitored, reference = (facts.world.sides.get(str(facts.of.details.to_json().get(side))) for side in ("monitored", "reference"))

@@ -11,7 +11,7 @@ from app.checks.measure import measure_table
 from app.domain.check import DataSet, Measurement
 from app.domain.monitor import Comparison, Limits, Monitor, MonitoredAttribute, OutcomeRule
 from app.statistics.group_labels import Role
-from app.statistics.tables.count_table import FeedbackCells
+from app.statistics.tables.count_table import LabelledCells
 from tests.builders.count_tables import count_groups
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -88,9 +88,9 @@ class World:
         for place, group in enumerate(self.groups):
             cells[place, 0, 0, 1], cells[place, 0, 1, 0] = group.tn, group.fp
             cells[place, 1, 0, 0], cells[place, 1, 1, 1] = group.fn, group.tp
-        labelled = FeedbackCells(pairs, cells)  # type: ignore[arg-type]
+        labelled = LabelledCells(pairs, cells)  # type: ignore[arg-type]
         feedback = replace(labelled, cohort=labelled.count_labels())
-        tables = ((DataSet.PAYLOAD, payload), (DataSet.FEEDBACK, feedback))
+        tables = ((DataSet.AS_LOGGED, payload), (DataSet.LABELLED, feedback))
         return [
             one for data, table in tables for one in measure_table(data, Comparison((ATTRIBUTE,)), table, monitor=self.monitor, at=NOON)
         ]

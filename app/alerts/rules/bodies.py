@@ -24,7 +24,7 @@ from .rules import MAX_HOURS, MAX_IN_A_ROW
 _CONDITION = {
     "kind": "verdict",
     "verdicts": ["unfair"],
-    "data": ["payload", "balanced"],
+    "data": ["as_logged", "counterfactual"],
     "metrics": ["disparate_impact"],
     "attributes": ["Sex"],
     "scope": "group",
@@ -79,7 +79,7 @@ class EvidenceConditionIn(In):
 
     kind: Literal["evidence"]
     data: list[FromText[DataSet]] = Field(default=list(EvidenceCondition().data))
-    """On which data sets: payload, balanced, feedback."""
+    """On which data sets: as_logged, counterfactual, labelled."""
 
     metrics: list[str] | None = None
     """Keys of the catalogue. Left out: all that evidence is collected on."""

@@ -23,7 +23,7 @@ MAX_HOURS = 8760
 CHECKED_DATA = tuple(data for data in DataSet if data is not DataSet.TRAINING)
 """Data sets that checks measure on; training data are measured when they are uploaded."""
 
-EVIDENCE_DATA = (DataSet.PAYLOAD, DataSet.BALANCED, DataSet.FEEDBACK)
+EVIDENCE_DATA = (DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL, DataSet.LABELLED)
 
 
 def rule_problems(content: RuleContent, schema: RecordSchema) -> list[FieldProblem]:

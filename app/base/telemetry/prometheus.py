@@ -150,10 +150,10 @@ model_seconds = Histogram(
 )
 model_rows = Counter("evenhand_model_rows", "Rows that models were asked to score.")
 
-debiased_records = Counter(
-    "evenhand_debiased_records",
-    "Records answered with a debiased prediction, by what became of them.",
-    ["debiasing"],
+mitigated_records = Counter(
+    "evenhand_mitigated_records",
+    "Records answered with a mitigated prediction, by what became of them.",
+    ["mitigation"],
 )
 
 refused_requests = Counter(

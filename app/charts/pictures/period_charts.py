@@ -50,13 +50,13 @@ MOST_PANELS = 60
 """Max groups that are drawn."""
 
 DATA_TITLES = {
-    DataSet.PAYLOAD: "logged records",
-    DataSet.PAYLOAD_PERTURBED: "logged records and their copies, each copy counted as a record",
-    DataSet.BALANCED: "logged records, each once on either side, with their copies",
-    DataSet.FEEDBACK: "labelled records",
+    DataSet.AS_LOGGED: "logged records",
+    DataSet.OPENSCALE: "logged records and their copies, each copy counted as a record",
+    DataSet.COUNTERFACTUAL: "logged records, each once on either side, with their copies",
+    DataSet.LABELLED: "labelled records",
     DataSet.TRAINING: "training data",
-    DataSet.DEBIASED: "before and after mitigation",
-    DataSet.DEBIASED_FEEDBACK: "labelled records, before and after mitigation",
+    DataSet.MITIGATED: "before and after mitigation",
+    DataSet.MITIGATED_LABELLED: "labelled records, before and after mitigation",
 }
 
 _SCOPES = {

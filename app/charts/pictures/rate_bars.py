@@ -11,10 +11,10 @@ MOST_BARS = 60
 """Max groups, or sub-ranges, that are drawn."""
 
 VIEW_TITLES = {
-    ViewKind.PAYLOAD_PERTURBED: "payload and perturbed records",
-    ViewKind.PAYLOAD: "payload records",
+    ViewKind.OPENSCALE: "records and copies, as OpenScale counts",
+    ViewKind.AS_LOGGED: "logged records",
     ViewKind.TRAINING: "training data",
-    ViewKind.DEBIASED: "before and after mitigation",
+    ViewKind.MITIGATED: "before and after mitigation",
 }
 
 _BAR, _GAP = 13, 4
@@ -39,7 +39,7 @@ class _Rates:
 
 
 def shares_chart(kind: ViewKind, view: AttributeView, look: ThemeLook, *, with_copies: bool = False) -> Chart:
-    """`with_copies`: the records of a debiased view include perturbed ones."""
+    """`with_copies`: the records of a mitigated view include perturbed ones."""
     rows = []
     for group in view.groups:
         name = clip_name(group.group or "") or ("(blank)" if group.group is not None else f"all {group.role}")

@@ -206,7 +206,7 @@ def plan_copies(
 ) -> CopyOutcomes:
     """Copies that an attribute needs, none of them known.
 
-    A column that the model never sees has none (its balanced data is its payload), unless it has `donors`,
+    A column that the model never sees has none (its counterfactual data are the logged ones), unless it has `donors`,
     one entry a group.
 
     Raises:

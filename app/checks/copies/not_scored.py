@@ -18,7 +18,7 @@ LABELS_NOT_SCORED = "labels_not_scored"
 NOT_SCORED_BECAUSE = "not_scored_because"
 """Member of a window whose model did not take some records."""
 
-_WITH_COPIES = frozenset({DataSet.BALANCED, DataSet.PAYLOAD_PERTURBED, DataSet.DEBIASED})
+_WITH_COPIES = frozenset({DataSet.COUNTERFACTUAL, DataSet.OPENSCALE, DataSet.MITIGATED})
 
 
 @frozen
@@ -60,7 +60,7 @@ def with_not_scored(measurements: Iterable[Measurement], window: Mapping[str, An
     for measurement in measurements:
         # A record may be refused as a copy of one attribute and taken as that of another.
         records = 0
-        if measurement.data is DataSet.FEEDBACK:
+        if measurement.data is DataSet.LABELLED:
             records = int(window.get(LABELS_NOT_SCORED, 0))
         elif measurement.data in _WITH_COPIES:
             records = int(window.get(RECORDS_NOT_SCORED, {}).get(measurement.attribute, 0))

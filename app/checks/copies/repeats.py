@@ -96,7 +96,7 @@ def subtract_repeats(result: Measured, data: DataSet, repeats: Repeats) -> Measu
     of_all = repeats.get("", NO_REPEATS)
     group_counts, differ = repeats.get(result.group or "", of_all), of_all[1] + of_all[2]
     is_flips, number = result.metric == "flip_rate", result.number
-    is_mitigated = data in (DataSet.DEBIASED, DataSet.DEBIASED_FEEDBACK) and not result.metric.endswith(
+    is_mitigated = data in (DataSet.MITIGATED, DataSet.MITIGATED_LABELLED) and not result.metric.endswith(
         "_before"
     )
     if isinstance(number, Undefined) or not differ or not (is_flips or is_mitigated):

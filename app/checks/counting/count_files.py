@@ -132,7 +132,7 @@ def _read_table(stored: Mapping[str, Any]) -> Tabulated:
     own_counts, additional = (GroupCounts.from_json(stored[period]) for period in ("own", "additional"))
     comparison = Comparison(tuple(stored["features"]))
     return Tabulated(
-        DataSet.PAYLOAD,
+        DataSet.AS_LOGGED,
         comparison,
         own_counts,
         additional,
@@ -241,7 +241,7 @@ def count_span(files: PayloadFiles, subject: Subject, report: Report, engine: En
             replace(table, strata=subject.monitor.strata, lacking={"strata": too_many})
             for table in counted.tables
         ]
-    if is_needed(monitor, "scores", on=[DataSet.PAYLOAD]):
+    if is_needed(monitor, "scores", on=[DataSet.AS_LOGGED]):
         # A piece by itself may not show which outcome its probabilities are of.
         counted.tables = [
             replace(table, lacking={**table.lacking, "scores": COUNTED_WITHOUT_SCORES})

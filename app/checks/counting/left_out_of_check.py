@@ -14,8 +14,8 @@ from ...domain.monitor import Comparison, Outcome, list_comparisons
 from ...sources.arrays.read_records import RecordTable
 from ...statistics.group_labels import IntArray, as_groups
 from ...statistics.sentences.left_out import WITHOUT_GROUP, CountedRecords, Marks, count_records
-from ...statistics.tables.count_table import DebiasedFeedback
-from ...statistics.tables.record_kinds import BalancedCells, DebiasedCells
+from ...statistics.tables.count_table import MitigatedLabelledCells
+from ...statistics.tables.record_kinds import CounterfactualCells, MitigatedCells
 from ..subject import Subject
 from ..window.window_records import CheckEvidence, Labelled, Predicted
 from .tabulate import LOGGED_AS, Tabulated
@@ -63,15 +63,15 @@ def count_table(
 
 
 def leave_out_unanswered(
-    logged: CountedRecords, table: BalancedCells | DebiasedCells | DebiasedFeedback
+    logged: CountedRecords, table: CounterfactualCells | MitigatedCells | MitigatedLabelledCells
 ) -> CountedRecords:
     """Records of a table of the model's answers, among the logged ones of the same groups."""
-    if isinstance(table, DebiasedFeedback):
+    if isinstance(table, MitigatedLabelledCells):
         counts = table.label_changes[:-1].sum(axis=(1, 3))
     else:
         counts = table.outcomes.reshape(len(table.groups), 2, -1).sum(axis=2)
     return replace(logged, answers=None).leave_out(
-        "not_rescored" if isinstance(table, BalancedCells) else "not_mitigated", counts
+        "not_rescored" if isinstance(table, CounterfactualCells) else "not_mitigated", counts
     )
 
 
@@ -96,13 +96,15 @@ def describe_left_out(
     logged = {"beyond_newest": window.logged_in_span - window.own, "sampled_out": sampled_out}
     for comparison in list_comparisons(subject.monitor):
         if counted is not None:
-            records_of[DataSet.PAYLOAD].append(counted[comparison.label])
+            records_of[DataSet.AS_LOGGED].append(counted[comparison.label])
         else:
-            records_of[DataSet.PAYLOAD].append(count_table(read, comparison).add_ungrouped(**logged))
+            records_of[DataSet.AS_LOGGED].append(count_table(read, comparison).add_ungrouped(**logged))
         if comparison.label in copies_of:
             not_rescored = of_other_revision | copies_of[comparison.label].not_scored
-            balanced = count_table(read, comparison, excluded={"not_rescored": not_rescored})
-            records_of[DataSet.BALANCED].append(replace(balanced, answers=None).add_ungrouped(**logged))
+            counterfactual = count_table(read, comparison, excluded={"not_rescored": not_rescored})
+            records_of[DataSet.COUNTERFACTUAL].append(
+                replace(counterfactual, answers=None).add_ungrouped(**logged)
+            )
         if labels is not None:
             unlisted = labels.comparison.actual == Outcome.UNCLASSIFIED
             of_labels = count_table(
@@ -110,7 +112,7 @@ def describe_left_out(
             )
             refused = len(predicted.refused)
             unanswered = len(evidence.feedback) - len(predicted.window) - refused
-            records_of[DataSet.FEEDBACK].append(
+            records_of[DataSet.LABELLED].append(
                 of_labels.add_ungrouped(
                     not_rescored=refused, no_prediction=unanswered, no_partner=evidence.labels_without_record
                 )
@@ -119,7 +121,9 @@ def describe_left_out(
             if table.comparison == comparison:
                 logged_as = records_of[LOGGED_AS[table.data]][-1]
                 records_of[table.data].append(
-                    leave_out_unanswered(logged_as, cast("DebiasedCells | DebiasedFeedback", table.whole))
+                    leave_out_unanswered(
+                        logged_as, cast("MitigatedCells | MitigatedLabelledCells", table.whole)
+                    )
                 )
     placeholders = {"newest": f"{subject.monitor.max_records:,}", "other": "the table of the records"}
     name = GroupWords.of(subject.monitor).label
@@ -136,7 +140,7 @@ def describe_left_out(
             records.attribute: sum(
                 int(records.left_out[reason].sum()) for reason in WITHOUT_GROUP & records.left_out.keys()
             )
-            for records in records_of[DataSet.PAYLOAD]
+            for records in records_of[DataSet.AS_LOGGED]
         },
     }
 

@@ -13,8 +13,8 @@ from ...domain.check import DataSet
 from ...domain.monitor import Comparison, Monitor, list_comparisons
 from ...sources.arrays.read_records import Divided, RecordTable
 from ...statistics.group_labels import FloatArray, IntArray, as_groups
-from ...statistics.tables.count_table import DebiasedFeedback, FeedbackCells, GroupCounts
-from ...statistics.tables.record_kinds import BalancedCells, DebiasedCells
+from ...statistics.tables.count_table import GroupCounts, LabelledCells, MitigatedLabelledCells
+from ...statistics.tables.record_kinds import CounterfactualCells, MitigatedCells
 from ...statistics.tables.strata_counts import RecordStrata
 from ..copies.copy_outcomes import CopyOutcomes
 from ..copies.repeats import count_repeats
@@ -23,20 +23,20 @@ from ..window.window import BoolArray, Window
 from ..window.window_records import CheckEvidence, Labelled
 from .sub_ranges import Part, add_inside, count_inside
 
-Table: TypeAlias = GroupCounts | BalancedCells | FeedbackCells | DebiasedCells | DebiasedFeedback
+Table: TypeAlias = GroupCounts | CounterfactualCells | LabelledCells | MitigatedCells | MitigatedLabelledCells
 TABLE_TYPES: dict[DataSet, type[Table]] = {
-    DataSet.PAYLOAD: GroupCounts,
-    DataSet.BALANCED: BalancedCells,
-    DataSet.FEEDBACK: FeedbackCells,
+    DataSet.AS_LOGGED: GroupCounts,
+    DataSet.COUNTERFACTUAL: CounterfactualCells,
+    DataSet.LABELLED: LabelledCells,
     DataSet.TRAINING: GroupCounts,
-    DataSet.DEBIASED: DebiasedCells,
-    DataSet.DEBIASED_FEEDBACK: DebiasedFeedback,
+    DataSet.MITIGATED: MitigatedCells,
+    DataSet.MITIGATED_LABELLED: MitigatedLabelledCells,
 }
 
 LOGGED_AS = {
-    DataSet.BALANCED: DataSet.PAYLOAD,
-    DataSet.DEBIASED: DataSet.PAYLOAD,
-    DataSet.DEBIASED_FEEDBACK: DataSet.FEEDBACK,
+    DataSet.COUNTERFACTUAL: DataSet.AS_LOGGED,
+    DataSet.MITIGATED: DataSet.AS_LOGGED,
+    DataSet.MITIGATED_LABELLED: DataSet.LABELLED,
 }
 """Data sets made of answers of the model, with the logged ones that they are made for."""
 
@@ -117,7 +117,7 @@ class Tabulated:
 
 def table_data(data: DataSet) -> DataSet:
     """Data set whose tables figures of `data` are measured on."""
-    return DataSet.BALANCED if data is DataSet.PAYLOAD_PERTURBED else data
+    return DataSet.COUNTERFACTUAL if data is DataSet.OPENSCALE else data
 
 
 def data_measured_on(tables: DataSet) -> tuple[DataSet, ...]:
@@ -155,7 +155,7 @@ def tabulate(
             for comparison in comparisons
         ]
     tables = list(payload)
-    tables += [_count_balanced(evidence, copies) for copies in evidence.copies]
+    tables += [_count_counterfactual(evidence, copies) for copies in evidence.copies]
     if labels is not None:
         tables += [_count_feedback(labels, comparison) for comparison in [EVERYBODY, *comparisons]]
     return tables
@@ -197,14 +197,14 @@ def count_payload(
         grouping, values = read.grouping(feature), read.values(feature)
         inside = [count_inside(grouping, values, read.outcomes, selected, repeats) for selected in selections]
     column, lacking = _describe_lacking(read)
-    return Tabulated(DataSet.PAYLOAD, comparison, own_counts, additional, column, lacking, inside=inside)
+    return Tabulated(DataSet.AS_LOGGED, comparison, own_counts, additional, column, lacking, inside=inside)
 
 
-def _count_balanced(evidence: CheckEvidence, copies: CopyOutcomes) -> Tabulated:
+def _count_counterfactual(evidence: CheckEvidence, copies: CopyOutcomes) -> Tabulated:
     grouping, window = copies.grouping, evidence.window
     weights = window.weights()
     own_counts, additional = (
-        BalancedCells.from_records(
+        CounterfactualCells.from_records(
             as_groups(grouping.named),
             copies.codes[selected],
             outcome=evidence.outcomes[selected],
@@ -216,7 +216,11 @@ def _count_balanced(evidence: CheckEvidence, copies: CopyOutcomes) -> Tabulated:
     )
     comparison = Comparison((grouping.column.name,))
     return Tabulated(
-        DataSet.BALANCED, comparison, own_counts, additional, revisions=tabulate_revisions(evidence, copies)
+        DataSet.COUNTERFACTUAL,
+        comparison,
+        own_counts,
+        additional,
+        revisions=tabulate_revisions(evidence, copies),
     )
 
 
@@ -240,7 +244,7 @@ def _count_feedback(labels: Labelled, comparison: Comparison) -> Tabulated:
     named, codes = read.compare(comparison)
     scores = None if read.scores is None else read.scores.values
     own_counts, additional = (
-        FeedbackCells.from_records(
+        LabelledCells.from_records(
             as_groups(named),
             codes[selected],
             actual=compared.actual[selected],
@@ -254,7 +258,7 @@ def _count_feedback(labels: Labelled, comparison: Comparison) -> Tabulated:
     )
     column, lacking = _describe_lacking(read)
     return Tabulated(
-        DataSet.FEEDBACK,
+        DataSet.LABELLED,
         comparison,
         replace(own_counts, cohort=labels.count_cohort(comparison)),
         additional,

@@ -15,7 +15,7 @@ from ...domain.groups import NamedGroup, list_combinations
 from ...domain.mitigation import MitigationSettings
 from ...domain.monitor import Comparison, Monitor, list_comparisons, split_group
 from ...statistics.sentences.left_out import CountedRecords
-from ...statistics.tables.count_table import FeedbackCells, GroupCounts
+from ...statistics.tables.count_table import GroupCounts, LabelledCells
 from ..counting.left_out_of_check import leave_out_unanswered
 from ..counting.tabulate import (
     EVERYBODY,
@@ -95,7 +95,7 @@ def roll_up(
         total = add_up(source, sums)
         has_no_strata = (
             monitor.strata is not None
-            and isinstance(total, GroupCounts | FeedbackCells)
+            and isinstance(total, GroupCounts | LabelledCells)
             and total.strata is None
         )
         lacking = {"strata": OTHER_STRATA.format(column=monitor.strata)} if has_no_strata else {}
@@ -103,12 +103,12 @@ def roll_up(
         hours = sum(table.hours for table in sums)
         label = Comparison(features).label
         records = None
-        if isinstance(total, GroupCounts | FeedbackCells):
+        if isinstance(total, GroupCounts | LabelledCells):
             answers = "predictions" if isinstance(total, GroupCounts) else None
             records = CountedRecords.of_table(label, total, answers)
         elif logged := points.get((start, LOGGED_AS[source], features)):
             of_logged = CountedRecords.of_table(
-                label, cast("GroupCounts | FeedbackCells", add_up(LOGGED_AS[source], logged)), None
+                label, cast("GroupCounts | LabelledCells", add_up(LOGGED_AS[source], logged)), None
             )
             records = leave_out_unanswered(of_logged, total) if of_logged.groups == total.groups else None
         for data in data_measured_on(source):

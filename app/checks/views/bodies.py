@@ -35,7 +35,7 @@ _GROUP = {
     "sub_ranges": [],
 }
 _VIEW = {
-    "kind": "payload",
+    "kind": "as_logged",
     "check_id": "5f0c7a52-6d0e-4a52-9a53-0d1f3c2b7e11",
     "state": "succeeded",
     "from": "2026-03-01T09:00:00Z",
@@ -69,7 +69,7 @@ _VIEW = {
             "mitigated": None,
         }
     ],
-    "balanced": [],
+    "counterfactual": [],
 }
 
 _Count = int | float
@@ -136,7 +136,7 @@ class GroupShareOut(OutcomesOut):
 
     role: Literal["monitored", "reference"]
     after: OutcomesOut | None
-    """The outcomes after mitigation; in the debiased view only."""
+    """The outcomes after mitigation; in the mitigated view only."""
 
     original_records: int
     """The classified records without copies."""
@@ -156,10 +156,10 @@ class GroupShareOut(OutcomesOut):
     comparison_after: MeasurementOut | None
     openscale_fairness: MeasurementOut | None
     """With copies: OpenScale's own figure of these outcomes, every copy counted as a record. It bears no
-    verdict; that of `comparison`, the balanced disparate impact, counts every record once on each side."""
+    verdict; that of `comparison`, the counterfactual disparate impact, counts every record once on each side."""
 
     sub_ranges: list[SubRangeOut]
-    """A range of a numeric attribute by intervals inside it; in the payload view only."""
+    """A range of a numeric attribute by intervals inside it; in the view as_logged only."""
 
     @model_validator(mode="before")
     @classmethod
@@ -211,7 +211,7 @@ class AttributeViewOut(Out):
     """In views with copies."""
 
     accuracy: list[ChangeOut]
-    """Of labelled records, everybody first; in the debiased view only."""
+    """Of labelled records, everybody first; in the mitigated view only."""
 
     mitigated: MitigatedOut | None
 
@@ -249,11 +249,11 @@ class CheckViewOut(Out):
     """When the training data were processed; in their view only."""
 
     mitigation_mode: str | None
-    """In the debiased view only."""
+    """In the mitigated view only."""
 
     notes: list[str]
     """Sentences to show along with the figures."""
 
     attributes: list[AttributeViewOut]
-    balanced: list[AttributeViewOut]
-    """The attributes with copies, before and after; in the debiased view only."""
+    counterfactual: list[AttributeViewOut]
+    """The attributes with copies, before and after; in the mitigated view only."""

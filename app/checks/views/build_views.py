@@ -22,8 +22,7 @@ from ...statistics.sentences.left_out import CountedRecords
 from ..counting.tabulate import table_data
 from ..measure import measure_table
 from .explain_figure import Explanation, explained
-from .missing_notes import notes_on_records
-from .payload_view import (
+from .logged_view import (
     EQUALITY,
     IMPACT,
     IMPACT_AFTER,
@@ -33,17 +32,18 @@ from .payload_view import (
     RATE,
     RATE_AFTER,
     RATE_BEFORE,
-    balanced_attributes,
-    debiased_attributes,
+    counterfactual_attributes,
+    mitigated_attributes,
     notes_on_copies,
     notes_on_intervals,
     notes_on_mitigation,
     payload_attributes,
     perturbed_attributes,
     read_mitigation,
-    why_not_debiased,
+    why_not_mitigated,
     why_not_perturbed,
 )
+from .missing_notes import notes_on_records
 from .view_shapes import AttributeView, CheckView, ViewKind, ViewState, divide_shares, side
 from .view_source import CheckSource, CountedCheck, counted_check, read_check_source
 
@@ -135,13 +135,13 @@ CARRIED = (
 )
 
 _NEEDED = {
-    ViewKind.PAYLOAD_PERTURBED: (
-        (DataSet.PAYLOAD, DataSet.BALANCED),
+    ViewKind.OPENSCALE: (
+        (DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL),
         frozenset({RATE, IMPACT, EQUALITY, OPENSCALE}),
     ),
-    ViewKind.PAYLOAD: ((DataSet.PAYLOAD,), frozenset({RATE, IMPACT})),
-    ViewKind.DEBIASED: (
-        (DataSet.PAYLOAD, DataSet.BALANCED, DataSet.DEBIASED, DataSet.DEBIASED_FEEDBACK),
+    ViewKind.AS_LOGGED: ((DataSet.AS_LOGGED,), frozenset({RATE, IMPACT})),
+    ViewKind.MITIGATED: (
+        (DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL, DataSet.MITIGATED, DataSet.MITIGATED_LABELLED),
         frozenset({RATE, IMPACT, RATE_BEFORE, RATE_AFTER, IMPACT_BEFORE, IMPACT_AFTER})
         | {name for names in QUALITY for name in names},
     ),
@@ -201,11 +201,11 @@ def _why_not(counted: CountedCheck, kind: ViewKind, deployment: Deployment) -> s
         return _NOT_OVER[check.state]
     if check.state in _ENDED_WITHOUT:
         return f"{_ENDED_WITHOUT[check.state]}: {check.reason or 'no reason is known'}"
-    if kind is ViewKind.PAYLOAD:
+    if kind is ViewKind.AS_LOGGED:
         return None
-    if kind is ViewKind.PAYLOAD_PERTURBED:
+    if kind is ViewKind.OPENSCALE:
         return why_not_perturbed(counted)
-    return why_not_debiased(counted, is_in_files=deployment.payload is not None)
+    return why_not_mitigated(counted, is_in_files=deployment.payload is not None)
 
 
 def _fill_view(view: CheckView, source: CheckSource) -> CheckView:
@@ -215,15 +215,20 @@ def _fill_view(view: CheckView, source: CheckSource) -> CheckView:
         else (CARRIED.format(check_id=view.check.carried_from), *view.notes)
     )
     match view.kind:
-        case ViewKind.PAYLOAD_PERTURBED:
+        case ViewKind.OPENSCALE:
             attributes = tuple(perturbed_attributes(source))
             notes += notes_on_copies(source, attributes) + notes_on_intervals(source, attributes)
             return replace(view, attributes=attributes, notes=notes)
-        case ViewKind.DEBIASED:
-            attributes, balanced = tuple(debiased_attributes(source)), tuple(balanced_attributes(source))
-            notes += notes_on_mitigation(source) + notes_on_copies(source, balanced)
+        case ViewKind.MITIGATED:
+            attributes, counterfactual = (
+                tuple(mitigated_attributes(source)),
+                tuple(counterfactual_attributes(source)),
+            )
+            notes += notes_on_mitigation(source) + notes_on_copies(source, counterfactual)
             mode = read_mitigation(source).get("mode")
-            return replace(view, attributes=attributes, balanced=balanced, mitigation_mode=mode, notes=notes)
+            return replace(
+                view, attributes=attributes, counterfactual=counterfactual, mitigation_mode=mode, notes=notes
+            )
         case _:
             return replace(view, attributes=tuple(payload_attributes(source)), notes=notes)
 
@@ -245,22 +250,22 @@ class MeasurementKey:
 
 _NOT_STORED = {key for key, metric in CATALOGUE.items() if not metric.is_stored}
 _UNPICKED = {
-    DataSet.PAYLOAD: {RATE},
-    DataSet.PAYLOAD_PERTURBED: {RATE, EQUALITY, OPENSCALE},
-    DataSet.BALANCED: {RATE},
-    DataSet.DEBIASED: _NOT_STORED | {RATE_BEFORE, RATE_AFTER},
-    DataSet.DEBIASED_FEEDBACK: _NOT_STORED,
+    DataSet.AS_LOGGED: {RATE},
+    DataSet.OPENSCALE: {RATE, EQUALITY, OPENSCALE},
+    DataSet.COUNTERFACTUAL: {RATE},
+    DataSet.MITIGATED: _NOT_STORED | {RATE_BEFORE, RATE_AFTER},
+    DataSet.MITIGATED_LABELLED: _NOT_STORED,
 }
 """Metrics of figures that are measured from a check's tables, picked or not."""
 
 VIEW_OF_DATA = {
-    DataSet.PAYLOAD: ViewKind.PAYLOAD,
-    DataSet.PAYLOAD_PERTURBED: ViewKind.PAYLOAD_PERTURBED,
-    DataSet.BALANCED: ViewKind.PAYLOAD_PERTURBED,
-    DataSet.FEEDBACK: ViewKind.PAYLOAD,
+    DataSet.AS_LOGGED: ViewKind.AS_LOGGED,
+    DataSet.OPENSCALE: ViewKind.OPENSCALE,
+    DataSet.COUNTERFACTUAL: ViewKind.OPENSCALE,
+    DataSet.LABELLED: ViewKind.AS_LOGGED,
     DataSet.TRAINING: ViewKind.TRAINING,
-    DataSet.DEBIASED: ViewKind.DEBIASED,
-    DataSet.DEBIASED_FEEDBACK: ViewKind.DEBIASED,
+    DataSet.MITIGATED: ViewKind.MITIGATED,
+    DataSet.MITIGATED_LABELLED: ViewKind.MITIGATED,
 }
 """View that shows the figures of a data set."""
 

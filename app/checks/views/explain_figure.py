@@ -20,13 +20,13 @@ from ...statistics.sentences.statements import (
 )
 
 DATA_SETS = {
-    DataSet.PAYLOAD: "logged records",
-    DataSet.PAYLOAD_PERTURBED: "logged records and their perturbed copies, each copy counted as a record",
-    DataSet.BALANCED: "logged records, each once on either side: as it is, and as its perturbed copies are",
-    DataSet.FEEDBACK: "labelled records",
+    DataSet.AS_LOGGED: "logged records",
+    DataSet.OPENSCALE: "logged records and their perturbed copies, each copy counted as a record",
+    DataSet.COUNTERFACTUAL: "logged records, each once on either side: as it is, and as its perturbed copies are",
+    DataSet.LABELLED: "labelled records",
     DataSet.TRAINING: "training data",
-    DataSet.DEBIASED: "logged records before and after mitigation",
-    DataSet.DEBIASED_FEEDBACK: "labelled records before and after mitigation",
+    DataSet.MITIGATED: "logged records before and after mitigation",
+    DataSet.MITIGATED_LABELLED: "labelled records before and after mitigation",
 }
 
 INTERVALS = {

@@ -11,11 +11,11 @@ from ...statistics.intervals.verdicts import GRAVEST, Verdict
 from ...statistics.sentences.figure_sentences import find_share, format_to
 from ...statistics.sentences.sides import Disadvantaged
 from .explain_figure import describe_limits, describe_measurement, judged_figure, list_statements
-from .payload_view import notes_on_unseen
+from .logged_view import notes_on_unseen
 
 IMPACT = "disparate_impact"
 
-DATA_NAMES = {DataSet.PAYLOAD: "as logged", DataSet.BALANCED: "counterfactual"}
+DATA_NAMES = {DataSet.AS_LOGGED: "as logged", DataSet.COUNTERFACTUAL: "counterfactual"}
 
 NOT_TOGETHER = (
     "There is no counterfactual figure of attributes that are watched together: the model is asked about "

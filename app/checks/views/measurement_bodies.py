@@ -14,7 +14,7 @@ from .verdict_members import BEYOND_LIMIT, DISADVANTAGED, DISADVANTAGED_GROUP, G
 
 MEASUREMENT = {
     "metric": "disparate_impact",
-    "data": "payload",
+    "data": "as_logged",
     "scope": "group",
     "attribute": "Sex",
     "group": "female",
@@ -89,7 +89,7 @@ RECORDS_MEANING = (
 )
 _EVIDENCE = {
     "id": "0b6f9d38-5f7e-4a66-9b1c-2f4d5e6a7b8c",
-    "data": "payload",
+    "data": "as_logged",
     "attribute": "Sex",
     "group": "female",
     "metric": "disparate_impact",
@@ -130,10 +130,10 @@ class MeasurementOut(Out):
     """The metric's key in the catalogue."""
 
     data: DataSet
-    """On what it was computed: payload; balanced (every record once on each side: as it is, and as its
-    perturbed copies are); payload_perturbed (every copy counted as a record, as OpenScale does);
-    feedback; training data; or, before and after mitigation, debiased (payload and copies) or
-    debiased_feedback."""
+    """On what it was computed: as_logged; counterfactual (every record once on each side: as it is, and as its
+    perturbed copies are); openscale (every copy counted as a record, as OpenScale does);
+    labelled; training; or, before and after mitigation, mitigated (records and copies) or
+    mitigated_labelled."""
 
     scope: Scope
     """Subject of the figure: one group, several monitored groups pooled, the two groups furthest apart,

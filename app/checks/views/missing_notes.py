@@ -37,7 +37,7 @@ UNEQUALLY = (
 def notes_of_check(session: Session, check: CheckRun, attribute: str | None) -> tuple[str, ...]:
     """Records that the headline, of this attribute, counts, and the notes on them."""
     counted = counted_check(session, check)
-    logged = read_left_out(session, counted).get(DataSet.PAYLOAD.value, {})
+    logged = read_left_out(session, counted).get(DataSet.AS_LOGGED.value, {})
     lines = []
     if (records := logged.get(attribute or "")) is not None:
         lines = [f"{attribute}: {line}" for line in list_lines(records)]

@@ -19,7 +19,7 @@ from ...domain.monitor import Comparison
 from ...statistics.group_labels import IntArray, of_role
 from ...statistics.intervals.intervals import proportion
 from ...statistics.tables.count_table import GroupCounts
-from ...statistics.tables.record_kinds import BalancedCells, DebiasedCells
+from ...statistics.tables.record_kinds import CounterfactualCells, MitigatedCells
 from ...web.body import Out
 from ..counting.sub_ranges import SubRanges
 from ..counting.tabulate import Table
@@ -32,10 +32,10 @@ class ViewKind(StrEnum):
     and after mitigation.
     """
 
-    PAYLOAD_PERTURBED = "payload_perturbed"
-    PAYLOAD = "payload"
+    OPENSCALE = "openscale"
+    AS_LOGGED = "as_logged"
     TRAINING = "training"
-    DEBIASED = "debiased"
+    MITIGATED = "mitigated"
 
 
 @frozen(kw_only=True)
@@ -72,7 +72,7 @@ class Outcomes:
     """Outcomes of some records; of weighted training data they are weights.
 
     `share` is None exactly when `reason` says why. `lower` and `upper` are its 95 % interval, `figure` its
-    measurement; None where no metric of the catalogue is it (balanced data after mitigation), whose counts
+    measurement; None where no metric of the catalogue is it (counterfactual data after mitigation), whose counts
     the comparison has.
     """
 
@@ -94,7 +94,7 @@ class GroupShare:
     `outcomes` are before mitigation where there is an `after`. `original_records` are classified, without
     copies. `unclassified` records are in no share. `additional_records` of the original ones come from
     earlier hours. `comparison` is the disparate impact with verdict, of training data the difference in
-    proportions of labels, with copies the balanced disparate impact; None for the reference and where not
+    proportions of labels, with copies the counterfactual disparate impact; None for the reference and where not
     measured. `openscale_fairness` is OpenScale's figure of these outcomes, which counts every copy as a
     record.
     """
@@ -155,7 +155,7 @@ class AttributeView:
     `reason` says why. `worst` is the comparison furthest out. `records` says which records are left out.
     `perturbed_records` are copies (None: not perturbed), `unclassified_copies` those in neither outcome
     list. `notes` say what copies mean where the model does not see the attribute. `accuracy`, `mitigated`
-    and `worst_after` are of the debiased view only.
+    and `worst_after` are of the mitigated view only.
     """
 
     comparison: Comparison
@@ -187,7 +187,7 @@ class CheckView:
 
     `counted_span` is that of the check that counted: another one where figures are carried forward.
     `records` are of that span, `additional_records` of earlier hours; of training data, `records` are of
-    the upload, `processed_at` says when. `balanced` is, in the debiased view, the same with copies.
+    the upload, `processed_at` says when. `counterfactual` is, in the mitigated view, the same with copies.
     `notes` are shown next to the figures.
     """
 
@@ -196,7 +196,7 @@ class CheckView:
     counted_span: Span
     reason: str | None = None
     attributes: tuple[AttributeView, ...] = ()
-    balanced: tuple[AttributeView, ...] = ()
+    counterfactual: tuple[AttributeView, ...] = ()
     records: int | None = None
     additional_records: int | None = None
     logged_in_span: int | None = None
@@ -306,14 +306,14 @@ def own_outcomes(table: Table) -> IntArray:
     """Counts [groups, 2] (unfavourable, favourable) without copies, before mitigation."""
     if isinstance(table, GroupCounts):
         return table.counts
-    if isinstance(table, BalancedCells):
+    if isinstance(table, CounterfactualCells):
         size = len(table.groups)
         return (
             np.bincount(table.group * 2 + table.outcome, table.count, 2 * size)
             .astype(np.int64)
             .reshape(size, 2)
         )
-    before: IntArray = cast("DebiasedCells", table).outcomes.sum(axis=2)
+    before: IntArray = cast("MitigatedCells", table).outcomes.sum(axis=2)
     return before
 
 

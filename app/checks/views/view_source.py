@@ -86,9 +86,9 @@ class CheckSource:
         return self.records.get(data.value, {}).get(comparison.label)
 
     def comparisons(self) -> list[Comparison]:
-        divided = [comparison for data, comparison in self.tables if data is DataSet.PAYLOAD]
+        divided = [comparison for data, comparison in self.tables if data is DataSet.AS_LOGGED]
         measured = dict.fromkeys(
-            figure.comparison for figure in self.figures if figure.data is DataSet.PAYLOAD
+            figure.comparison for figure in self.figures if figure.data is DataSet.AS_LOGGED
         )
         order = {comparison: position for position, comparison in enumerate(measured)}
         return sorted(

@@ -24,7 +24,7 @@ from ...sources.arrays.read_records import RecordColumns, RecordTable, read_tabl
 from ...sources.stored.copy_answers import TargetKey
 from ...sources.stored.window_queries import WindowQuery, feedback_features
 from ...statistics.group_labels import NEITHER, IntArray, as_groups
-from ...statistics.tables.count_table import FeedbackCells
+from ...statistics.tables.count_table import LabelledCells
 from ..ask_model import ModelOfCheck
 from ..copies.copy_outcomes import CopyOutcomes, fill_stored, plan_copies, probability_text, target_key
 from ..copies.copy_sources import Row
@@ -145,12 +145,12 @@ class Labelled:
     def groupings(self) -> tuple[Grouping, ...]:
         return self.read.groupings
 
-    def count_cells(self, comparison: Comparison) -> FeedbackCells:
+    def count_cells(self, comparison: Comparison) -> LabelledCells:
         """Labels by group, without strata and scores."""
         named, codes = self.read.compare(comparison)
-        columns = {name: getattr(self.comparison, name) for name in FeedbackCells.AXES}
+        columns = {name: getattr(self.comparison, name) for name in LabelledCells.AXES}
         return replace(
-            FeedbackCells.from_records(as_groups(named), codes, **columns),
+            LabelledCells.from_records(as_groups(named), codes, **columns),
             cohort=self.count_cohort(comparison),
         )
 
@@ -198,7 +198,7 @@ def read_labels(
     )
 
 
-COPIED = (DataSet.PAYLOAD_PERTURBED, DataSet.BALANCED, DataSet.DEBIASED, DataSet.DEBIASED_FEEDBACK)
+COPIED = (DataSet.OPENSCALE, DataSet.COUNTERFACTUAL, DataSet.MITIGATED, DataSet.MITIGATED_LABELLED)
 """Data sets that need the outcomes of copies."""
 
 
@@ -208,7 +208,7 @@ class CheckEvidence:
 
     `cohort` are records as old as those of the labels, with the mark of a label. `copies` has an entry per
     attribute but those by a rule and those `without_copies`, which says why; none without an endpoint or
-    metrics of balanced data. Records of other revisions than `model_revision` are in no group there: one
+    metrics of counterfactual data. Records of other revisions than `model_revision` are in no group there: one
     model's answers to copies cannot be compared with another's. `repeats` are unchanged copies of some
     records. Labels in files may lack their record.
     """
@@ -251,7 +251,7 @@ def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:
         subject.numeric_features() if is_needed(monitor, "rows") else []
     )  # similarity metrics compare records by them
     query = WindowQuery(deployment.no, deployment.schema, tuple(dict.fromkeys(names)))
-    compares_scores = is_needed(monitor, "scores", on=[DataSet.PAYLOAD])
+    compares_scores = is_needed(monitor, "scores", on=[DataSet.AS_LOGGED])
     is_copied = deployment.endpoint is not None and any(picked_on(monitor, data) for data in COPIED)
     reads_scores = compares_scores or (is_copied and deployment.payload is not None)
     window = read_payload_window(source, replace(query, with_probabilities=reads_scores), span, monitor)

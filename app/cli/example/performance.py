@@ -41,16 +41,16 @@ COLOURS = {"fair": "green", "unwatched": "yellow", "suspected": "yellow", "unfai
 
 
 IMPACTS = (
-    ("payload", "disparate_impact", "payload"),
-    ("  debiased", "disparate_impact_after", "debiased"),
-    ("balanced", "disparate_impact", "balanced"),
-    ("  debiased", "balanced_disparate_impact_after", "debiased"),
+    ("as logged", "disparate_impact", "as_logged"),
+    ("  mitigated", "disparate_impact_after", "mitigated"),
+    ("counterfactual", "disparate_impact", "counterfactual"),
+    ("  mitigated", "counterfactual_disparate_impact_after", "mitigated"),
 )
 """Name, metric and data of each row of a group."""
 
 
 def results_table(check: Mapping[str, Any], measurements: Sequence[Point]) -> Table:
-    """Builds a table of each group's figures, logged and all else equal, each also debiased; references
+    """Builds a table of each group's figures, logged and all else equal, each also mitigated; references
     last.
     """
     figures = {
@@ -60,7 +60,7 @@ def results_table(check: Mapping[str, Any], measurements: Sequence[Point]) -> Ta
         for measurement in measurements
     }
     records = check["window"]["records"] + check["window"]["additional_records"]
-    accuracy = _format_number(figures.get(("accuracy", "feedback", "overall", None, None)))
+    accuracy = _format_number(figures.get(("accuracy", "labelled", "overall", None, None)))
     table = Table(
         title=f"{check['deployment_id']}: {records:,} records up to {check['to'][:16].replace('T', ' ')} UTC",
         caption=f"Interval: 95 %. Accuracy over all labelled records: {accuracy}.",
@@ -73,21 +73,21 @@ def results_table(check: Mapping[str, Any], measurements: Sequence[Point]) -> Ta
         table.add_column(heading, justify=justify, no_wrap=heading != "Verdict")
     last = None
     for (metric, data, scope, attribute, group), rate in figures.items():
-        if (metric, data, scope) != ("favourable_rate", "payload", "group"):
+        if (metric, data, scope) != ("favourable_rate", "as_logged", "group"):
             continue
         equality = _format_number(
-            figures.get(("perfect_equality", "payload_perturbed", "attribute", attribute, None))
+            figures.get(("perfect_equality", "openscale", "attribute", attribute, None))
         )
         if attribute != last:
             table.add_row()
         about = [group if "×" in attribute else f"{attribute} {group}", str(rate["n"])]
-        accuracy = _format_number(figures.get(("accuracy", "feedback", "group", attribute, group)))
-        if ("disparate_impact", "payload", "group", attribute, group) not in figures:
+        accuracy = _format_number(figures.get(("accuracy", "labelled", "group", attribute, group)))
+        if ("disparate_impact", "as_logged", "group", attribute, group) not in figures:
             table.add_row(*about, "", "", "", Text("reference", style="dim"), "", accuracy)
         for name, impact_metric, of_data in IMPACTS:
             impact = figures.get((impact_metric, of_data, "group", attribute, group))
             if impact is not None:
-                shown_equality = equality if name == "balanced" and attribute != last else ""
+                shown_equality = equality if name == "counterfactual" and attribute != last else ""
                 table.add_row(*about, name, *_format_impact(impact), shown_equality, accuracy)
                 about, accuracy = ["", ""], ""
         last = attribute
@@ -192,7 +192,7 @@ class Performance:
                 stream.expect(catch_up(scene, hours, utc_now()))
                 check = check_now(scene)
                 self.console.print("", results_table(check, read_measurements(scene, check)), "", sep="\n")
-                series = "metric=disparate_impact&data=balanced&attribute=sex&scope=group&rollup=day"
+                series = "metric=disparate_impact&data=counterfactual&attribute=sex&scope=group&rollup=day"
                 address = f"{self.service_url}/v1/deployments/{DEPLOYMENT_ID}/measurements?{series}"
                 self._print(
                     f"API and its documentation  {self.service_url}/docs",

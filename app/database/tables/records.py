@@ -55,7 +55,7 @@ class PayloadKeyRow(Row):
 class PayloadRecordRow(Row):
     """One scoring record. `features` and `meta` are arrays in the order of `schema_version`.
 
-    `debiased` is the debiased endpoint's answer. It represents 1/`sample_rate` records; NULL: all are logged.
+    `mitigated` is the mitigated endpoint's answer. It represents 1/`sample_rate` records; NULL: all are logged.
     """
 
     __tablename__ = "payload_records"
@@ -76,7 +76,7 @@ class PayloadRecordRow(Row):
     prediction: Mapped[JsonValue]
     probability: Mapped[JsonValue | None]
     label: Mapped[JsonValue | None]
-    debiased: Mapped[JsonObject | None]
+    mitigated: Mapped[JsonObject | None]
     sample_rate: Mapped[float | None]
 
 

@@ -27,7 +27,7 @@ class CountsOrigin(StrEnum):
     """The source of the counts."""
 
     TRAINING = "training"
-    PAYLOAD = "payload"
+    AS_LOGGED = "as_logged"
 
 
 @frozen

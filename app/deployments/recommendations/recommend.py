@@ -232,7 +232,7 @@ def _observe(
         else:
             counted = None
         if source is None and sample:
-            source = Source(CountsOrigin.PAYLOAD, len(sample), sample[0].logged_at)
+            source = Source(CountsOrigin.AS_LOGGED, len(sample), sample[0].logged_at)
             of_records = [record.meta if is_meta else record.features for record in sample]
             values = [record[position] if position < len(record) else None for record in of_records]
             # Not of ids, texts and amounts, which are not worth counting by outcome.

@@ -177,14 +177,16 @@ _OF_ERA = """
 
 
 @frozen(kw_only=True)
-class BalancedTable:
+class CounterfactualTable:
     hour: datetime
     attribute: str
     check_no: int
     cells: dict[str, Any]
 
 
-def balanced_tables(session: Session, deployment_no: int, era: Era, span: Span) -> Sequence[BalancedTable]:
+def counterfactual_tables(
+    session: Session, deployment_no: int, era: Era, span: Span
+) -> Sequence[CounterfactualTable]:
     """Returns the tables of the span's hours, of each hour's newest check in the era."""
     # An earlier version of the monitor compared the same, or the hour does not count.
     statement = text(
@@ -194,11 +196,11 @@ def balanced_tables(session: Session, deployment_no: int, era: Era, span: Span) 
                       AND span_start < :end
                   ORDER BY span_start, no DESC) c
             JOIN check_tables t ON t.check_no = c.no
-            WHERE t.data = 'balanced' AND t.part = 'span'"""  # noqa: S608 - nothing of it comes from outside
+            WHERE t.data = 'counterfactual' AND t.part = 'span'"""  # noqa: S608 - nothing of it comes from outside
     )
     of_era = {"no": deployment_no, "revision": era.model_revision, "version": era.monitor_version}
     return [
-        read_row(BalancedTable, row)
+        read_row(CounterfactualTable, row)
         for row in session.execute(statement, of_era | {"start": span.start, "end": span.end})
     ]
 

@@ -17,7 +17,7 @@ Cells = list[list[Any]]
 """A list for each group: label, role, numbers; of payload also of records left out, as `tabulate_payload`
 does.
 
-Of balanced data: label, role, pairs of outcomes, and after the role and `COUNTED` favourable and all
+Of counterfactual data: label, role, pairs of outcomes, and after the role and `COUNTED` favourable and all
 records in any pair.
 """
 
@@ -32,7 +32,7 @@ class CountedPlace:
 
 @frozen(kw_only=True)
 class CountedHour:
-    """Counts of one hour. `check_no`: of balanced data, the check of the table."""
+    """Counts of one hour. `check_no`: of counterfactual data, the check of the table."""
 
     place: CountedPlace
     hour: datetime
@@ -132,7 +132,7 @@ def sum_cells(session: Session, era_no: int) -> Sequence[Row[Any]]:
             """SELECT h.data, h.attribute, cell->>0 AS label, split_part(cell->>1, ' ', 1) AS role, split_part(cell->>1, ' ', 2) AS reason,
                       h.hour < e.labels_until AS is_due, sum((cell->>-1)::bigint)::bigint AS records,
                       min(h.hour) AS first_hour, max(h.hour) AS last_hour,
-                      sum((cell->>2)::bigint + CASE h.data WHEN 'feedback' THEN (cell->>4)::bigint
+                      sum((cell->>2)::bigint + CASE h.data WHEN 'labelled' THEN (cell->>4)::bigint
                           ELSE 0 END)::bigint AS favourable
                FROM evidence_eras e JOIN evidence_hours h ON h.era_no = e.no
                LEFT JOIN (SELECT attribute, min(coalesce(starts_at, '-infinity')) AS start
@@ -140,7 +140,7 @@ def sum_cells(session: Session, era_no: int) -> Sequence[Row[Any]]:
                           WHERE era_no = :era AND ended_at IS NULL GROUP BY 1) f USING (attribute),
                jsonb_array_elements(h.cells) cell
                WHERE e.no = :era AND h.hour >= coalesce(greatest(f.start, e.left_out_from), '-infinity')
-                 AND (h.data <> 'balanced' OR split_part(cell->>1, ' ', 2) = :counted)
+                 AND (h.data <> 'counterfactual' OR split_part(cell->>1, ' ', 2) = :counted)
                GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 2, 4, 3"""
         ),
         {"era": era_no, "counted": COUNTED},

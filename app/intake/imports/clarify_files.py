@@ -223,7 +223,7 @@ def list_violations(config: object, measurements: Iterable[Mapping[str, Any]]) -
     ClarifyConfig(config)
     # Of two names the first is the bias monitor's.
     names = {key: name for name, key in reversed(CLARIFY_KEYS.items())}
-    data = {DataSet.PAYLOAD.value, DataSet.FEEDBACK.value, DataSet.TRAINING.value}
+    data = {DataSet.AS_LOGGED.value, DataSet.LABELLED.value, DataSet.TRAINING.value}
     return {
         "version": "1.0",
         "violations": [

@@ -56,11 +56,11 @@ class CheckedFeedback(Checked, kw_only=True):
 class CheckedPayload(Checked, kw_only=True):
     """Times are those of scoring, labels the decoded forms of the predictions.
 
-    `debiased` is the result of mitigation, empty without it. `sample_rates` are the shares that were logged,
+    `mitigated` is the result of mitigation, empty without it. `sample_rates` are the shares that were logged,
     None for 1, and empty where none was stated.
     """
 
-    debiased: list[Any] = []
+    mitigated: list[Any] = []
     sample_rates: list[float | None] = []
 
 

@@ -30,11 +30,11 @@ def payload_batch(
     rates: Iterable[str] = [NULL if rate is None else repr(rate) for rate in checked.sample_rates] or repeat(
         NULL
     )
-    mitigated: Iterable[str] = json_lines(checked.debiased) if checked.debiased else repeat(NULL)
+    mitigated: Iterable[str] = json_lines(checked.mitigated) if checked.mitigated else repeat(NULL)
     constant = f"\t{target.schema.version}\t{copy_text(target.model_revision)}\t"
     lines = [
-        f"{no}\t{number}\t{record_id}{constant}{time}\t{features}\t{meta}\t{prediction}\t{probability}\t{label}\t{debiased}\t{rate}{end}"
-        for number, record_id, time, features, meta, prediction, probability, label, debiased, rate, end in zip(
+        f"{no}\t{number}\t{record_id}{constant}{time}\t{features}\t{meta}\t{prediction}\t{probability}\t{label}\t{mitigated}\t{rate}{end}"
+        for number, record_id, time, features, meta, prediction, probability, label, mitigated, rate, end in zip(
             numbers,
             id_cells,
             times,

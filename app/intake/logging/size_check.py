@@ -10,7 +10,7 @@ from .ingest_plan import MAX_RECORD_BYTES
 
 _ENCODER = msgspec.json.Encoder()
 _VALUES = ("ids", "features", "meta", "predictions", "probabilities", "labels")
-_PLACED = ("indexes", "times", "debiased", "sample_rates", *_VALUES)
+_PLACED = ("indexes", "times", "mitigated", "sample_rates", *_VALUES)
 
 
 def size_problem(size: int) -> str | None:

@@ -24,7 +24,7 @@ RECORD_COLUMNS = (
         "features",
         "meta",
     ),
-    *("prediction", "probability", "label", "debiased", "sample_rate"),
+    *("prediction", "probability", "label", "mitigated", "sample_rate"),
 )
 
 _CLASH = {"23505", "40P01"}

@@ -8,9 +8,9 @@ from ...domain.mitigation import Mode
 from ...domain.monitor import Outcome
 from ...domain.record import Prediction
 from ..rule import known_scores, write_probabilities
-from .debias import CopiedRecord, CopySet, Debiased, Debiasing, Row
 from .live_plan import ActivePlan
 from .live_request import Asked
+from .substitute import CopiedRecord, CopySet, Mitigated, MitigationResult, Row
 
 Roles = dict[str, str]
 """The role of one record's group by attribute, in the order of the monitor's."""
@@ -31,7 +31,7 @@ class Case:
     own: Prediction
     outcome: Outcome
     attributes: tuple[str, ...]
-    decided: Debiased | None = None
+    decided: Mitigated | None = None
     copies: CopySet = NO_COPIES
 
 
@@ -85,14 +85,16 @@ def open_cases(
             row, prediction, plan.decider.classify(prediction.outcome_value), _list_monitored(of_record)
         )
         if not case.attributes:
-            case.decided = Debiased(prediction, Debiasing.REFERENCE if of_record else Debiasing.IN_NO_GROUP)
+            case.decided = Mitigated(
+                prediction, MitigationResult.REFERENCE if of_record else MitigationResult.IN_NO_GROUP
+            )
         elif case.outcome is Outcome.UNCLASSIFIED:
-            case.decided = Debiased(prediction, Debiasing.UNCLASSIFIED)
+            case.decided = Mitigated(prediction, MitigationResult.UNCLASSIFIED)
         elif case.outcome is Outcome.FAVOURABLE and plan.settings.mode is Mode.LIFT_ONLY:
-            case.decided = Debiased(prediction, Debiasing.NOT_NEEDED)
+            case.decided = Mitigated(prediction, MitigationResult.NOT_NEEDED)
         else:
             case.copies = plan.copy_sets.of(case.attributes) or NO_COPIES
-            case.decided = None if case.copies.count else Debiased(prediction, Debiasing.UNDECIDED)
+            case.decided = None if case.copies.count else Mitigated(prediction, MitigationResult.UNDECIDED)
         cases.append(case)
 
     # A chooser knows unfavourable records only; the others get their copies.
@@ -105,7 +107,7 @@ def open_cases(
             [case.row for case in asked_about], scores, [case.attributes for case in asked_about]
         )
         for case, is_chosen in zip(asked_about, chosen, strict=True):
-            case.decided = None if is_chosen else Debiased(case.own, Debiasing.NOT_CHOSEN)
+            case.decided = None if is_chosen else Mitigated(case.own, MitigationResult.NOT_CHOSEN)
     return cases
 
 
@@ -135,5 +137,5 @@ def decide(plan: ActivePlan, waiting: Sequence[Case], answers: Sequence[Sequence
         CopiedRecord(case.own, case.outcome, case.copies, case_answers)
         for case, case_answers in zip(waiting, answers, strict=True)
     ]
-    for case, debiased in zip(waiting, plan.decider.substitute(records), strict=True):
-        case.decided = debiased
+    for case, mitigated in zip(waiting, plan.decider.substitute(records), strict=True):
+        case.decided = mitigated

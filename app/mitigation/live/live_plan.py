@@ -24,7 +24,7 @@ from ..detector.load_detector import DetectorChooser, LoadedDetectors
 from ..profile_in_force import current_profile
 from ..rule import Judge
 from ..settings_rules import mitigated_attributes
-from .debias import CopySets, Decider
+from .substitute import CopySets, Decider
 
 KEPT_SECONDS = 1.0
 """Max seconds for which a change of monitor, settings or endpoint may go unnoticed."""

@@ -1,4 +1,4 @@
-"""A request for debiased predictions in any form. Here its shape is read; ingestion checks the values, and
+"""A request for mitigated predictions in any form. Here its shape is read; ingestion checks the values, and
 one bad value refuses all.
 """
 

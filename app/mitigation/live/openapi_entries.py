@@ -1,4 +1,4 @@
-"""The OpenAPI entries of the debiased endpoint's bodies."""
+"""The OpenAPI entries of the mitigated endpoint's bodies."""
 
 from ...base.values import Scalar
 from ...domain.cells import MAX_ID_CHARACTERS
@@ -6,11 +6,11 @@ from ...domain.mitigation import ONLY_DIRECT, Mode
 from ...payloads.codec import JSON
 from ...payloads.registry import FORMS, PayloadFormat
 from ...payloads.schema_parts import CELL, CELLS, NAMES, SCALAR, Schema, closed_object, open_object
-from .debias import Debiasing
 from .live_request import MAX_RECORDS
 from .service import COLUMNS, CONFLICT, DUPLICATE, FACTS_HEADER, STORED
+from .substitute import MitigationResult
 
-DEBIASED = "/v1/deployments/{deployment_id}/debiased-predictions"
+MITIGATED = "/v1/deployments/{deployment_id}/mitigated-predictions"
 
 _RECORD = closed_object(
     ["features"],
@@ -88,12 +88,12 @@ _FACTS: Schema = {
 }
 _IN_TABLES: Schema = {"ids": {"type": "array", "items": {"type": "string"}}, "logged": _COUNTS}
 _ADDED: Schema = {
-    "debiased_prediction": SCALAR,
-    "debiased_probability": _PROBABILITY,
-    "debiased_decoded_target": CELL,
+    "mitigated_prediction": SCALAR,
+    "mitigated_probability": _PROBABILITY,
+    "mitigated_decoded_target": CELL,
     "changed": {"type": "boolean"},
     "changed_by": NAMES,
-    "debiasing": {"type": "string", "enum": [debiasing.value for debiasing in Debiasing]},
+    "mitigation": {"type": "string", "enum": [mitigation.value for mitigation in MitigationResult]},
 }
 _ROW = open_object(
     ["id", "prediction", "probability", "label", *COLUMNS, "logged"],
@@ -145,11 +145,11 @@ def _build_answer_schemas() -> list[Schema]:
 
 
 _OWN_ANSWER: Schema = {
-    "description": "An answer in the payload format of the request, with columns for the debiased answers"
+    "description": "An answer in the payload format of the request, with columns for the mitigated answers"
 }
 
 ANSWER: Schema = {
-    "description": "The model's own answers and the debiased ones, in the form in which the records came",
+    "description": "The model's own answers and the mitigated ones, in the form in which the records came",
     "content": {
         "application/json": {
             "schema": {

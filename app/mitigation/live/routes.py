@@ -1,4 +1,4 @@
-"""The route that scores records and debiases the answers."""
+"""The route that scores records and mitigates the answers."""
 
 import re
 from typing import Annotated
@@ -23,7 +23,7 @@ router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["mitigation"]
 DEFAULT_SECONDS = 10.0
 MOST_SECONDS = 300.0
 
-_LIVE = re.compile(r"/v1/deployments/[^/]+/debiased-predictions")
+_LIVE = re.compile(r"/v1/deployments/[^/]+/mitigated-predictions")
 
 _bodies = Bodies()
 
@@ -33,13 +33,13 @@ def is_live_request(scope: Scope) -> bool:
 
 
 @router.post(
-    "/debiased-predictions",
+    "/mitigated-predictions",
     response_class=Response,
     responses={200: ANSWER} | CONFLICT | answers(ScoringFailed),
     openapi_extra={"requestBody": BODY, "parameters": [ENCODING]},
 )
 @takes(*OTHER_MEDIA)
-async def predict_debiased(
+async def predict_mitigated(
     request: Request,
     principal: Logger,
     mitigation: Annotated[ActiveMitigation, Depends(open_feature(ActiveMitigation))],
@@ -54,14 +54,14 @@ async def predict_debiased(
         Query(description="The format of the body and the answer. By default the body shows it."),
     ] = None,
 ) -> Response:
-    """Scores records by the deployment's own model, and adds the debiased prediction to each answer.
+    """Scores records by the deployment's own model, and adds the mitigated prediction to each answer.
 
     The model is asked once for the records and once for all their copies: each record that may be treated
-    unfairly, with reference values in place of its own. `debiasing` says of every record what mitigation
+    unfairly, with reference values in place of its own. `mitigation` says of every record what mitigation
     did with it. If the copies cannot be scored within the time, the model's own answers come back, marked
     `not_scored`, with the reason in `warning`. Both answers are logged as payload before this one is sent.
-    It is in the payload format of the request, with columns for the debiased answers; facts for which that
-    format has no place are in the header `Evenhand-Debiasing`. One bad value refuses the whole request:
+    It is in the payload format of the request, with columns for the mitigated answers; facts for which that
+    format has no place are in the header `Evenhand-Mitigation`. One bad value refuses the whole request:
     the model is not asked, and nothing is stored.
     """
     # First: the time that the caller allows includes the body's arrival.

@@ -19,7 +19,7 @@ from ...access.principals import Principal
 from ...base.clock import monotonic_seconds
 from ...base.errors import InvalidInput, NotFound, ScoringFailed, Unavailable
 from ...base.frozen import frozen
-from ...base.telemetry.prometheus import debiased_records
+from ...base.telemetry.prometheus import mitigated_records
 from ...calls.scoring.live_model import LiveModel, LiveModels
 from ...domain.cells import CellRefused, probability, scalar
 from ...domain.record import Prediction
@@ -30,7 +30,6 @@ from ...intake.writing.write_batches import StaleTarget, WriteOutcome
 from ...payloads.codec import JSON, Form
 from ...payloads.read_predictions import Answer
 from ...payloads.wire import decode_answer
-from .debias import Debiased, Debiasing
 from .live_cases import (
     Case,
     Roles,
@@ -44,15 +43,16 @@ from .live_cases import (
 )
 from .live_plan import ActivePlan, ActivePlans
 from .live_request import Asked, read_asked
+from .substitute import Mitigated, MitigationResult
 
-PREDICTION, PROBABILITY, LABEL = "debiased_prediction", "debiased_probability", "debiased_decoded_target"
-CHANGED, CHANGED_BY, DEBIASING = "changed", "changed_by", "debiasing"
+PREDICTION, PROBABILITY, LABEL = "mitigated_prediction", "mitigated_probability", "mitigated_decoded_target"
+CHANGED, CHANGED_BY, RESULT = "changed", "changed_by", "mitigation"
 RECORD_ID = "record_id"
 
-FACTS_HEADER = "Evenhand-Debiasing"
+FACTS_HEADER = "Evenhand-Mitigation"
 """Header of the facts about an answer whose body has no place for them, as JSON."""
 
-COLUMNS = (PREDICTION, PROBABILITY, LABEL, CHANGED, CHANGED_BY, DEBIASING)
+COLUMNS = (PREDICTION, PROBABILITY, LABEL, CHANGED, CHANGED_BY, RESULT)
 """Added to the model's own; probability and label only where the model has them."""
 
 OWN_PREFIX = "model_"
@@ -93,7 +93,7 @@ def write_answer(
     plan: ActivePlan,
     asked_records: Asked,
     own: Answer,
-    debiased: Sequence[Debiased],
+    mitigated: Sequence[Mitigated],
     ids: Sequence[str],
     written: WriteOutcome,
     warning: str | None,
@@ -115,7 +115,7 @@ def write_answer(
     writer = asked_records.form or asked_records.codec
     if writer is None:
         return LiveAnswer(
-            _encode({"predictions": _write_records(plan, own, debiased, ids, logged)} | about), JSON
+            _encode({"predictions": _write_records(plan, own, mitigated, ids, logged)} | about), JSON
         )
     fields: list[str] = []
     columns = {*own.fields, *COLUMNS}
@@ -131,14 +131,14 @@ def write_answer(
         "ids": list(ids),
         "logged": {state: logged.count(state) for state in (STORED, DUPLICATE, CONFLICT)},
     }
-    ours: dict[str, list[Any]] = {PREDICTION: [record.answer.prediction for record in debiased]}
+    ours: dict[str, list[Any]] = {PREDICTION: [record.answer.prediction for record in mitigated]}
     if any(prediction.probability is not None for prediction in own.predictions):
-        ours[PROBABILITY] = [record.answer.probability for record in debiased]
+        ours[PROBABILITY] = [record.answer.probability for record in mitigated]
     if plan.deployment.outputs.label is not None:
-        ours[LABEL] = [record.answer.label for record in debiased]
-    ours[CHANGED] = [record.changed for record in debiased]
-    ours[CHANGED_BY] = [record.changed_by for record in debiased]
-    ours[DEBIASING] = [record.debiasing.value for record in debiased]
+        ours[LABEL] = [record.answer.label for record in mitigated]
+    ours[CHANGED] = [record.changed for record in mitigated]
+    ours[CHANGED_BY] = [record.changed_by for record in mitigated]
+    ours[RESULT] = [record.result.value for record in mitigated]
     values = [[*row, *added] for row, added in zip(own.rows, zip(*ours.values(), strict=True), strict=True)]
     if isinstance(writer, Form):
         return LiveAnswer(_encode(writer.write_answer([*fields, *ours], values) | about), JSON)
@@ -160,14 +160,14 @@ def write_answer(
 
 
 def _write_records(
-    plan: ActivePlan, own: Answer, debiased: Sequence[Debiased], ids: Sequence[str], logged: Sequence[str]
+    plan: ActivePlan, own: Answer, mitigated: Sequence[Mitigated], ids: Sequence[str], logged: Sequence[str]
 ) -> list[dict[str, Any]]:
     named = {*plan.deployment.outputs.names, *plan.model.columns}
     # The model's further columns: neither outputs that the deployment names nor echoed inputs.
     further = {name: index for index, name in enumerate(own.fields) if name not in named}
     records = []
     for row_id, prediction, record, row, state in zip(
-        ids, own.predictions, debiased, own.rows, logged, strict=True
+        ids, own.predictions, mitigated, own.rows, logged, strict=True
     ):
         written: dict[str, Any] = {
             "id": row_id,
@@ -179,7 +179,7 @@ def _write_records(
             LABEL: record.answer.label,
             CHANGED: record.changed,
             CHANGED_BY: record.changed_by,
-            DEBIASING: record.debiasing.value,
+            RESULT: record.result.value,
             "logged": state,
         }
         if further:
@@ -213,7 +213,7 @@ class LiveRequest(Struct, frozen=True, kw_only=True):
 
 
 class ActiveMitigation:
-    """Debiased answers of one process. Belongs to one event loop."""
+    """Mitigated answers of one process. Belongs to one event loop."""
 
     def __init__(self, ingestion: Ingestion, plans: ActivePlans, models: LiveModels) -> None:
         self._ingestion = ingestion
@@ -226,7 +226,7 @@ class ActiveMitigation:
     async def answer(
         self, deployment_id: str, request: LiveRequest, *, caller: Principal, now: datetime
     ) -> LiveAnswer:
-        """Returns the debiased answers in the form in which the records came, after both outcomes are stored
+        """Returns the mitigated answers in the form in which the records came, after both outcomes are stored
         durably.
 
         Raises:
@@ -281,13 +281,13 @@ class ActiveMitigation:
             cases = open_cases(plan, asked_records, roles, answer.predictions)
             early = [index for index, case in enumerate(cases) if case.decided is None and index in copied]
             decide(plan, [cases[index] for index in early], [copied[index] for index in early])
-            warning = await _debias(plan, find_waiting(cases), model, request.model_deadline)
-        debiased = [case.decided for case in cases if case.decided is not None]
-        checked = build_payload(plan, asked_records, answer.predictions, debiased)
+            warning = await _mitigate(plan, find_waiting(cases), model, request.model_deadline)
+        mitigated = [case.decided for case in cases if case.decided is not None]
+        checked = build_payload(plan, asked_records, answer.predictions, mitigated)
         ids, outcome = await self._ingestion.store(checked, plan.records, now=now)
-        for debiasing, count in Counter(record.debiasing for record in debiased).items():
-            debiased_records.labels(debiasing.value).inc(count)
-        return write_answer(plan, asked_records, answer, debiased, ids, outcome, warning)
+        for result, count in Counter(record.result for record in mitigated).items():
+            mitigated_records.labels(result.value).inc(count)
+        return write_answer(plan, asked_records, answer, mitigated, ids, outcome, warning)
 
 
 async def _score(
@@ -331,7 +331,9 @@ async def _score(
     )
 
 
-async def _debias(plan: ActivePlan, waiting: Sequence[Case], model: LiveModel, deadline: float) -> str | None:
+async def _mitigate(
+    plan: ActivePlan, waiting: Sequence[Case], model: LiveModel, deadline: float
+) -> str | None:
     if not waiting:
         return None
     sets = [case.copies for case in waiting]
@@ -341,7 +343,7 @@ async def _debias(plan: ActivePlan, waiting: Sequence[Case], model: LiveModel, d
         answer = await model.score(rows, deadline=deadline)
     except ScoringFailed as error:
         for case in waiting:
-            case.decided = Debiased(case.own, Debiasing.NOT_SCORED)
+            case.decided = Mitigated(case.own, MitigationResult.NOT_SCORED)
         return (
             f"The copies could not be scored, so {len(waiting):,} of the answers are the model's own. "
             f"{error.quoting}"
@@ -358,7 +360,7 @@ def build_payload(
     plan: ActivePlan,
     asked_records: Asked,
     own_predictions: Sequence[Prediction],
-    debiased: Sequence[Debiased],
+    mitigated: Sequence[Mitigated],
 ) -> CheckedPayload:
     check = plan.records.prediction
     try:
@@ -384,19 +386,19 @@ def build_payload(
         ],
         predictions=predictions,
         probabilities=[None if value is None else probability(value) for value in probabilities],
-        debiased=[
+        mitigated=[
             {
                 "prediction": record.answer.prediction,
                 "probability": record.answer.probability,
                 "label": record.answer.label,
                 "changed": record.changed,
                 "changed_by": record.changed_by,
-                "debiasing": record.debiasing.value,
+                "mitigation": record.result.value,
                 "mode": plan.settings.mode.value,
                 "settings_version": plan.settings.version,
                 "profile_version": plan.profile.version,
                 "bias_detector_version": plan.detector_version,
             }
-            for record in debiased
+            for record in mitigated
         ],
     )

@@ -77,7 +77,7 @@ class FlaggedPayload:
     prediction: Any
     probability: Any
     label: Any
-    debiased: dict[str, Any] | None
+    mitigated: dict[str, Any] | None
 
     @property
     def place(self) -> FlagPlace:
@@ -185,7 +185,7 @@ def _measure_size(flagged: FlaggedPayload) -> int:
         flagged.prediction,
         flagged.probability,
         flagged.label,
-        flagged.debiased,
+        flagged.mitigated,
     )
     return len(msgspec.json.encode(values))
 

@@ -33,7 +33,7 @@ from ...sources.stored.window_queries import (
 )
 from ...sources.tables.own_files import FLAGS
 from ...statistics.group_labels import as_groups
-from ...statistics.tables.record_kinds import DebiasedCells
+from ...statistics.tables.record_kinds import MitigatedCells
 from ..detector.bias_detector import BiasDetector
 from ..detector.detector_versions import DetectorEvidence, train_detectors
 from ..detector.installed import why_missing
@@ -76,7 +76,7 @@ def mitigate_window(
                     copies, evidence.outcomes, fitted, judge, subject.mitigation.mode
                 )
                 compared = None
-                if labels is not None and picked_on(subject.monitor, DataSet.DEBIASED_FEEDBACK):
+                if labels is not None and picked_on(subject.monitor, DataSet.MITIGATED_LABELLED):
                     compared = tabulate_labels(reader, subject, evidence, labels, treated_window)
                 attributes.append((treated_window, compared))
         treated = [treated_window for treated_window, _ in attributes]
@@ -102,7 +102,7 @@ def mitigate_window(
             at=subject.at,
             picked=stored_on(subject.monitor, table.data),
             labels=None
-            if labels is None or table.data is not DataSet.DEBIASED_FEEDBACK
+            if labels is None or table.data is not DataSet.MITIGATED_LABELLED
             else labels.count_cells(table.comparison),
             other_revisions=table.other_revisions,
         )
@@ -142,10 +142,10 @@ def _tabulate(
         Comparison((treated.profile.feature,)),
         treated.copies,
     )
-    if picked_on(subject.monitor, DataSet.DEBIASED):
+    if picked_on(subject.monitor, DataSet.MITIGATED):
         is_own = evidence.window.is_own()
         own_cells, additional = (
-            DebiasedCells.from_records(
+            MitigatedCells.from_records(
                 as_groups(treated.grouping.named),
                 copies.codes[selected],
                 before=treated.own[selected],
@@ -157,7 +157,7 @@ def _tabulate(
             for selected in (is_own, ~is_own)
         )
         yield Tabulated(
-            DataSet.DEBIASED,
+            DataSet.MITIGATED,
             comparison,
             own_cells,
             additional,
@@ -166,7 +166,7 @@ def _tabulate(
         )
     if labels is not None:
         yield Tabulated(
-            DataSet.DEBIASED_FEEDBACK,
+            DataSet.MITIGATED_LABELLED,
             comparison,
             labels.own,
             labels.additional,

@@ -20,7 +20,7 @@ from ...sources.arrays.column_cells import outcome_codes, parse_value
 from ...sources.arrays.group_of_records import Grouping
 from ...sources.stored.copy_answers import stored_outcomes
 from ...statistics.group_labels import IntArray, as_groups
-from ...statistics.tables.count_table import DebiasedFeedback
+from ...statistics.tables.count_table import MitigatedLabelledCells
 from ..rule import (
     UNKNOWN,
     BoolArray,
@@ -166,8 +166,8 @@ class LabelTables:
     `revisions` counts, for both, the model revisions of the labelled predictions.
     """
 
-    own: DebiasedFeedback
-    additional: DebiasedFeedback
+    own: MitigatedLabelledCells
+    additional: MitigatedLabelledCells
     without_copies: int
     of_other_revisions: int
     revisions: tuple[OtherRevisions, ...]
@@ -206,7 +206,7 @@ def tabulate_labels(
     correct = np.where(after == before, comparison.correct, after == comparison.actual).astype(np.int64)
     periods = (labels.window.is_own(), ~labels.window.is_own())
     own_cells, additional = (
-        DebiasedFeedback.from_records(
+        MitigatedLabelledCells.from_records(
             as_groups(grouping.named),
             grouping.codes[selected],
             actual=comparison.actual[selected],

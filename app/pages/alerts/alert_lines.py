@@ -128,7 +128,7 @@ def list_lines(session: Session, page: Sequence[Alert], state: AlertState | None
     for alerts in by_key.values():
         if alerts[0].no in numbers:
             line = AlertLine(
-                alerts=tuple(sorted(alerts, key=lambda alert: alert.subject.data is not DataSet.PAYLOAD))
+                alerts=tuple(sorted(alerts, key=lambda alert: alert.subject.data is not DataSet.AS_LOGGED))
             )
             by_deployment.setdefault(alerts[0].deployment_no, []).append(line)
     ordered = [sorted(lines, key=lambda line: line.gravity) for lines in by_deployment.values()]
@@ -256,7 +256,7 @@ def affected_records(alert: Alert) -> RecordsWanted | None:
     if about.attribute is None or about.group is None:
         return None
     check_id, until = facts.get("check_id"), facts.get("alarm_at")
-    is_balanced = about.data is DataSet.BALANCED
+    is_counterfactual = about.data is DataSet.COUNTERFACTUAL
     return RecordsWanted(
         check_id=str(check_id) if check_id is not None else None,
         # An hour is counted from its start, and a check ends with one.
@@ -264,8 +264,8 @@ def affected_records(alert: Alert) -> RecordsWanted | None:
         until=datetime.fromisoformat(until) if check_id is None and isinstance(until, str) else None,
         attribute=about.attribute,
         group=about.group,
-        outcome=None if is_balanced else "unfavourable",
-        changed="gained" if is_balanced else None,
+        outcome=None if is_counterfactual else "unfavourable",
+        changed="gained" if is_counterfactual else None,
         limit=SHOWN_RECORDS,
     )
 

@@ -90,7 +90,7 @@ def alert_page(
         "say_affected": say_affected,
         "wanted": query,
         "records_query": "" if query is None else urlencode(write_query(query)),
-        "is_balanced": alert.subject.data is DataSet.BALANCED,
+        "is_counterfactual": alert.subject.data is DataSet.COUNTERFACTUAL,
         "record_words": record_words,
         "comments": comments[:MOST_COMMENTS],
         "has_more_comments": len(comments) > MOST_COMMENTS,

@@ -89,7 +89,7 @@ def live_alerts(session: Session, deployment_no: int) -> list[Alert]:
     alerts = [
         alert for alert_filter in filters for alert in alerts_page(session, alert_filter, Paging(MOST_ALERTS))
     ]
-    return sorted(alerts, key=lambda alert: alert.subject.data != DataSet.PAYLOAD)
+    return sorted(alerts, key=lambda alert: alert.subject.data != DataSet.AS_LOGGED)
 
 
 def open_drawer(

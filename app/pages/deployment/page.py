@@ -153,7 +153,7 @@ ROLLUPS = {
 
 class ChosenCharts(ChosenRow):
     metric: str = Field(default=HEADLINE, max_length=100)
-    data: DataSet = DataSet.PAYLOAD
+    data: DataSet = DataSet.AS_LOGGED
     rollup: Period | None = None
 
 

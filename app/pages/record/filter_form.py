@@ -60,7 +60,7 @@ class ChosenRecords(BaseModel):
     among: Text = ""
     outcome: Literal[OutcomeWord, ""] = ""
     changed: Literal[ChangedFilter, ""] = ""
-    debiased: Literal["changed", ""] = ""
+    mitigated: Literal["changed", ""] = ""
     sort: RecordSort = RecordSort.NEWEST
     cursor: Annotated[str, Field(max_length=2000)] = ""
 
@@ -81,7 +81,7 @@ class ChosenRecords(BaseModel):
             group=group,
             outcome=self.outcome or None,
             changed=self.changed or None,
-            debiased=self.debiased == "changed",
+            mitigated=self.mitigated == "changed",
             sort=self.sort,
             after=read_record_cursor(self.cursor or None, self.sort),
             limit=limit,
@@ -103,7 +103,7 @@ def write_query(query: RecordsWanted) -> dict[str, str]:
         "group": query.group,
         "outcome": query.outcome,
         "changed": query.changed,
-        "debiased": "changed" if query.debiased else None,
+        "mitigated": "changed" if query.mitigated else None,
         "sort": None if query.sort is RecordSort.NEWEST else query.sort.value,
     }
     return {name: value for name, value in members.items() if value is not None}
@@ -126,7 +126,7 @@ def list_choices(
         newest = checks.page(session, deployment_no, Paging(1), state=CheckState.SUCCEEDED)
         counted = [counted_check(session, check).origin.no for check in newest]
         tables = [
-            table for no in counted for table in read_stored_tables(session, no, data=[DataSet.PAYLOAD])
+            table for no in counted for table in read_stored_tables(session, no, data=[DataSet.AS_LOGGED])
         ]
         seen_labels = {
             table.attribute: [label for label, _role in table.cells["groups"] if label != EVERYBODY_ELSE]

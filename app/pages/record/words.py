@@ -37,7 +37,7 @@ CHANGES: Mapping[Change, str] = {
     "lost": "would be unfavourable",
 }
 PARTS: Mapping[WindowPart, str] = {"span": "the check's own time", "additional": "added from earlier"}
-DEBIASING: Mapping[str, str] = {
+MITIGATION_RESULTS: Mapping[str, str] = {
     "changed": "Mitigation changed the outcome.",
     "unchanged": "It keeps its outcome.",
     "not_needed": "Its outcome was already favourable, and this mode lowers none.",
@@ -174,13 +174,13 @@ def changing(changes: Mapping[str, Change]) -> list[tuple[str, Change]]:
     return [(attribute, change) for attribute, change in changes.items() if change != "none"]
 
 
-def debiased_outcome(debiased: Mapping[str, Any], monitor: Monitor | None) -> OutcomeWord | None:
-    answer = debiased.get("prediction") if debiased.get("label") is None else debiased["label"]
+def mitigated_outcome(mitigated: Mapping[str, Any], monitor: Monitor | None) -> OutcomeWord | None:
+    answer = mitigated.get("prediction") if mitigated.get("label") is None else mitigated["label"]
     return None if monitor is None else WORDS[monitor.outcomes.classify(answer)]
 
 
-def debiased_text(debiased: Mapping[str, Any]) -> str:
-    return text(debiased.get("prediction") if debiased.get("label") is None else debiased["label"])
+def mitigated_text(mitigated: Mapping[str, Any]) -> str:
+    return text(mitigated.get("prediction") if mitigated.get("label") is None else mitigated["label"])
 
 
 def copies(details: RecordDetails, *, is_present: bool) -> list[Counterfactual]:
@@ -202,14 +202,14 @@ def set_to(copy: Counterfactual) -> str:
 
 def sentences(details: RecordDetails) -> list[str]:
     summary = details.summary
-    debiased = summary.record.debiased or {}
+    mitigated = summary.record.mitigated or {}
     outcome = "" if summary.outcome is None else _OUTCOME_OF[summary.outcome]
     return [
         f"The model said {answer_text(summary.record)}{outcome}.",
         *_describe_copies(copies(details, is_present=True), summary),
         *(
-            [f"The debiased endpoint answered {debiased_text(debiased)} instead."]
-            if debiased.get("changed")
+            [f"The mitigated endpoint answered {mitigated_text(mitigated)} instead."]
+            if mitigated.get("changed")
             else []
         ),
     ]

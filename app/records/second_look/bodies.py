@@ -40,7 +40,7 @@ FLAG = {
     "the score is 0.6241 instead of"
     " 0.4113.",
 }
-_FLAGGED = {**FLAG, "record": {**LOGGED, "debiased": None}}
+_FLAGGED = {**FLAG, "record": {**LOGGED, "mitigated": None}}
 
 
 class RecordOut(Out):
@@ -59,8 +59,8 @@ class RecordOut(Out):
     label: Any
     """The decoded form of the prediction, where there is one."""
 
-    debiased: dict[str, Any] | None
-    """The answer of the debiased endpoint, where the record came through it."""
+    mitigated: dict[str, Any] | None
+    """The answer of the mitigated endpoint, where the record came through it."""
 
     @classmethod
     def of(cls, flagged: FlaggedPayload) -> "RecordOut":
@@ -71,7 +71,7 @@ class RecordOut(Out):
             meta=shown_value(name_cells(schema.meta, flagged.meta)),
             prediction=shown_value(flagged.prediction),
             label=shown_value(flagged.label),
-            debiased=shown_value(flagged.debiased),
+            mitigated=shown_value(flagged.mitigated),
         )
 
 

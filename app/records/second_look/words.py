@@ -64,7 +64,7 @@ def list_flip_totals(
     for measurement in read_measurements(session, counted_check(session, check).origin.no, metrics=[FLIPS]):
         attribute = None if measurement.attribute is None else attributes.get(measurement.attribute)
         if (
-            measurement.data is not DataSet.BALANCED
+            measurement.data is not DataSet.COUNTERFACTUAL
             or measurement.scope is not Scope.GROUP
             or measurement.group is None
             or attribute is None

@@ -181,9 +181,9 @@ def make_sheet(name: PeriodSheet, sheet_parts: SheetParts) -> Json:
             notes = list(describe_alerts(source.alerts, source.waiting))
             return {"notes": notes, "alerts": [asdict(alert_row(alert)) for alert in source.alerts]}
         case PeriodSheet.FLIPS:
-            return _measured_sheet(source, {DataSet.BALANCED}, FLIPS)
+            return _measured_sheet(source, {DataSet.COUNTERFACTUAL}, FLIPS)
         case PeriodSheet.ALTERNATIVE:
-            return _measured_sheet(source, {DataSet.DEBIASED, DataSet.DEBIASED_FEEDBACK}, ALTERNATIVES)
+            return _measured_sheet(source, {DataSet.MITIGATED, DataSet.MITIGATED_LABELLED}, ALTERNATIVES)
         case _ if sheet_parts.no_counts is not None:
             return {"tables": [], "reason": sheet_parts.no_counts}
         case PeriodSheet.ADVERSE_IMPACT:

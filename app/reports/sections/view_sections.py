@@ -27,17 +27,17 @@ from ..document import (
 )
 
 _TITLES = {
-    ViewKind.PAYLOAD: "What was logged",
-    ViewKind.PAYLOAD_PERTURBED: "What was logged, with copies in which the attribute is changed",
+    ViewKind.AS_LOGGED: "What was logged",
+    ViewKind.OPENSCALE: "What was logged, with copies in which the attribute is changed",
     ViewKind.TRAINING: "What the model was trained on",
-    ViewKind.DEBIASED: "What mitigation would change",
+    ViewKind.MITIGATED: "What mitigation would change",
 }
 _MEANINGS = {
-    ViewKind.PAYLOAD: (
+    ViewKind.AS_LOGGED: (
         "How often each group was given the favourable outcome. It includes every difference between the "
         "people of the groups."
     ),
-    ViewKind.PAYLOAD_PERTURBED: (
+    ViewKind.OPENSCALE: (
         "The model was asked again about copies of the same records in which the attribute is changed, one "
         "attribute at a time. Compared:"
         " every record counts once on each side, as it is and as its copies are, so what is left of a "
@@ -48,10 +48,10 @@ _MEANINGS = {
     ),
     ViewKind.TRAINING: "How often each group has the favourable label in the training data, as it is stored "
     "now.",
-    ViewKind.DEBIASED: "The outcomes of the same records before mitigation and after it, as logged and "
+    ViewKind.MITIGATED: "The outcomes of the same records before mitigation and after it, as logged and "
     "counterfactual.",
 }
-ORDER = (ViewKind.PAYLOAD, ViewKind.PAYLOAD_PERTURBED, ViewKind.TRAINING, ViewKind.DEBIASED)
+ORDER = (ViewKind.AS_LOGGED, ViewKind.OPENSCALE, ViewKind.TRAINING, ViewKind.MITIGATED)
 
 
 _BY_CONSTRUCTION = (
@@ -70,7 +70,7 @@ def view_sections(view: CheckView) -> Iterator[Section]:
         )
         return
     blocks += [Paragraph(note, is_caution=note == ONLY_DIRECT) for note in view.notes]
-    if view.kind is ViewKind.DEBIASED and view.balanced:
+    if view.kind is ViewKind.MITIGATED and view.counterfactual:
         blocks.append(Paragraph(_BY_CONSTRUCTION, is_caution=True))
     if view.kind is ViewKind.TRAINING:
         records = (
@@ -87,13 +87,15 @@ def view_sections(view: CheckView) -> Iterator[Section]:
     blocks.append(Paragraph(records))
     yield Section(_TITLES[view.kind], blocks)
 
-    balanced = {attribute.attribute: attribute for attribute in view.balanced}
+    counterfactual = {attribute.attribute: attribute for attribute in view.counterfactual}
     for attribute in view.attributes:
-        content = tuple(_attribute_blocks(view.kind, attribute, balanced.get(attribute.attribute)))
+        content = tuple(_attribute_blocks(view.kind, attribute, counterfactual.get(attribute.attribute)))
         yield Section(f"{attribute.attribute}: {VIEW_TITLES[view.kind]}", content, level=3)
 
 
-def _attribute_blocks(kind: ViewKind, view: AttributeView, balanced: AttributeView | None) -> Iterator[Block]:
+def _attribute_blocks(
+    kind: ViewKind, view: AttributeView, counterfactual: AttributeView | None
+) -> Iterator[Block]:
     if not view.groups:
         yield Paragraph(f"There are no figures: {view.reason or 'no group has records'}.")
         return
@@ -114,8 +116,8 @@ def _attribute_blocks(kind: ViewKind, view: AttributeView, balanced: AttributeVi
         lambda look: shares_chart(kind, view, look),
     )
     yield _shares_table(f"Figures of the chart: {view.attribute}, {VIEW_TITLES[kind]}", view)
-    if kind is ViewKind.DEBIASED:
-        yield from _mitigation_blocks(kind, view, balanced)
+    if kind is ViewKind.MITIGATED:
+        yield from _mitigation_blocks(kind, view, counterfactual)
 
     rows = [
         (
@@ -173,7 +175,7 @@ def _shares_table(caption: str, view: AttributeView) -> ReportTable:
             (*about, *value_and_interval(group.comparison), name_verdict(group.comparison), *openscale)
         )
     if has_openscale:
-        note = "Compared: the balanced disparate impact, every record once on each side."
+        note = "Compared: the counterfactual disparate impact, every record once on each side."
         return ReportTable(caption, (*_OF_ONE, "OpenScale fairness", "95 %"), rows, note)
     if metrics == ["disparate_impact"]:
         return ReportTable(caption, _OF_ONE, rows, f"Compared: {_RATIO[0].lower()}{_RATIO[1:]}")
@@ -208,7 +210,7 @@ def _name_group(group: GroupShare) -> str:
 
 
 def _mitigation_blocks(
-    kind: ViewKind, view: AttributeView, balanced: AttributeView | None
+    kind: ViewKind, view: AttributeView, counterfactual: AttributeView | None
 ) -> Iterator[Block]:
     if view.mitigated is not None:
         changed = view.mitigated
@@ -219,15 +221,15 @@ def _mitigation_blocks(
             f" favourable, {count(changed.lowered)} to unfavourable."
             f" {count(changed.undecided)} were left as they were, because an answer is missing.{note}"
         )
-    if balanced is None or not balanced.groups:
+    if counterfactual is None or not counterfactual.groups:
         yield Paragraph(
             "There are no counterfactual figures: "
-            f"{(balanced and balanced.reason) or 'the check measured none'}.",
+            f"{(counterfactual and counterfactual.reason) or 'the check measured none'}.",
             is_caution=True,
         )
     else:
         # The chart is drawn later; this name is never None for it.
-        shown = balanced
+        shown = counterfactual
         caption = f"Favourable rate by {view.attribute}, counterfactual, before and after mitigation"
         yield ReportChart(caption, lambda look: shares_chart(kind, shown, look, with_copies=True))
         yield _shares_table(f"Figures of the chart: {view.attribute}, counterfactual", shown)

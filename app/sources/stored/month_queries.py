@@ -20,7 +20,7 @@ TYPES: Final = {
 
 _FIXED: Final = {
     LogKind.PAYLOAD: """record_id AS id, scored_at, logged_at, model_revision, prediction::text AS prediction,
-        probability::text AS probability, label::text AS label, sample_rate, debiased::text AS debiased""",
+        probability::text AS probability, label::text AS label, sample_rate, mitigated::text AS mitigated""",
     # Without the answer to a check's question: its decoded form cannot be sent.
     LogKind.FEEDBACK: """feedback_id AS id, logged_at AS labelled_at, record_logged_at, label::text AS label,
         CASE WHEN predicted_label IS NULL THEN predicted END::text AS prediction,

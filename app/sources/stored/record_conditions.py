@@ -51,7 +51,7 @@ class RecordFilter:
     """Filter of records; an absent member lets all through. Times are half-open.
 
     A record passes `groups` by all tests of one. `oldest` is the last record that may be read. `changed`
-    is gained, lost, any or none, under the copies of `targets`. `debiased` leaves what mitigation changed;
+    is gained, lost, any or none, under the copies of `targets`. `mitigated` leaves what mitigation changed;
     `without_flags` what no check flagged.
     """
 
@@ -65,7 +65,7 @@ class RecordFilter:
     outcome: str | None = None
     changed: str | None = None
     targets: tuple[int, ...] = ()
-    debiased: bool = False
+    mitigated: bool = False
     attribute: str | None = None
     without_flags: bool = False
 
@@ -76,7 +76,7 @@ class RecordFilter:
             bool(self.groups)
             or self.outcome is not None
             or self.changed is not None
-            or self.debiased
+            or self.mitigated
             or self.without_flags
         )
 
@@ -143,11 +143,11 @@ def add_filters(statement: Statement, filters: RecordFilter) -> None:
         statement.add(_has_outcome("r", filters.outcome, filters))
     if filters.changed is not None:
         statement.add(_has_changed(filters), targets=list(filters.targets))
-    if filters.debiased:
-        by = "" if filters.attribute is None else " AND r.debiased -> 'changed_by' ? :attribute"
+    if filters.mitigated:
+        by = "" if filters.attribute is None else " AND r.mitigated -> 'changed_by' ? :attribute"
         of = "" if filters.attribute is None else " AND f.attribute = :attribute"
         statement.add(
-            f"(coalesce(CAST(r.debiased ->> 'changed' AS boolean){by}, false)"
+            f"(coalesce(CAST(r.mitigated ->> 'changed' AS boolean){by}, false)"
             " OR EXISTS (SELECT FROM flagged_records f WHERE f.deployment_no = r.deployment_no AND "
             "f.record_no = r.record_no"
             f" AND f.kind = 'changed'{of}))",

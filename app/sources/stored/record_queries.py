@@ -42,7 +42,7 @@ class StoredRecord:
     prediction: Any
     probability: Any
     label: Any
-    debiased: dict[str, Any] | None
+    mitigated: dict[str, Any] | None
     sample_rate: float | None
 
     @property
@@ -73,7 +73,7 @@ class FoundRecords:
 
 
 RECORD_COLUMNS = ", ".join(f"r.{name}" for name in StoredRecord.__dataclass_fields__)
-VALUE_COLUMNS = ("features", "meta", "prediction", "probability", "label", "debiased")
+VALUE_COLUMNS = ("features", "meta", "prediction", "probability", "label", "mitigated")
 _SIZE = " + ".join(f"coalesce(octet_length(CAST(r.{name} AS text)), 0)" for name in VALUE_COLUMNS)
 _NEWEST_FIRST = "ORDER BY r.logged_at DESC, r.record_no DESC"
 

@@ -73,7 +73,7 @@ def _family(
 ) -> tuple[Metric, ...]:
     index = partial(
         Metric,
-        data=("feedback",),
+        data=("labelled",),
         highest=None,
         ideal=0.0,
         direction=Direction.LOWER,
@@ -131,7 +131,7 @@ ROWS = (
         "smoothed_empirical_differential_fairness",
         "Smoothed empirical differential fairness",
         "max over groups i, j and outcomes y of abs(ln p_i(y) - ln p_j(y)), p = (n + 1/2) / (N + 1)",
-        data=("training", "feedback"),
+        data=("training", "labelled"),
         measure=Across(
             differential.smoothed_empirical_differential_fairness, "labels", limits=differential.limits
         ),
@@ -146,7 +146,7 @@ ROWS = (
         "differential_fairness_bias_amplification",
         "Differential fairness bias amplification",
         "differential fairness of the predictions - differential fairness of the labels",
-        data=("feedback",),
+        data=("labelled",),
         measure=Across(
             differential.bias_amplification, "confusion", reach=differential.reach_of_amplification
         ),

@@ -54,7 +54,7 @@ def _comparison_row(
         key,
         title,
         formula,
-        data=("feedback",),
+        data=("labelled",),
         measure=ComparedRate(rate, by),
         scopes=PAIRS,
         convention=f"{row.keywords['order']}: {alike}{_MORE.get(rate, '')}",
@@ -90,7 +90,7 @@ _NAMES = {
 
 _pair_row = partial(
     Metric,
-    data=("feedback",),
+    data=("labelled",),
     scopes=AGAINST_REFERENCE,
     direction=Direction.TOWARDS_IDEAL,
     needs=("predictions", "labels"),
@@ -115,7 +115,7 @@ def _spread_row(
         key,
         title,
         formula,
-        data=("feedback",),
+        data=("labelled",),
         measure=measure,
         scopes=("attribute",),
         ideal=ideal,

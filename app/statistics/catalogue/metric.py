@@ -17,7 +17,7 @@ from ..intervals.confusion_cells import PARTS
 from ..intervals.rate_estimates import ShareComparison
 
 Data: TypeAlias = Literal[
-    "payload", "payload_perturbed", "balanced", "feedback", "training", "debiased", "debiased_feedback"
+    "as_logged", "openscale", "counterfactual", "labelled", "training", "mitigated", "mitigated_labelled"
 ]
 Needs: TypeAlias = Literal["predictions", "labels", "scores", "strata", "rows", "copies"]
 Order: TypeAlias = Literal["monitored - reference", "reference - monitored", "monitored / reference", "none"]
@@ -204,9 +204,9 @@ class Metric:
             return self.scopes
         with_copies = {"worst_pair", "overall"}
         absent = {
-            "balanced": with_copies,
-            "payload_perturbed": with_copies,
-            "payload": {"overall"},
+            "counterfactual": with_copies,
+            "openscale": with_copies,
+            "as_logged": {"overall"},
             "training": {"overall"},
         }.get(data, set())
         return tuple(scope for scope in self.scopes if scope not in absent)

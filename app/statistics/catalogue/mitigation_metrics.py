@@ -31,18 +31,18 @@ from .selection_metrics import AGAINST_REFERENCE, GROUPS
 _MONITORED: tuple[Scope, ...] = ("group", "pooled")
 _SOURCE = "Evenhand, mitigation"
 _NEEDS: dict[Data, tuple[Needs, ...]] = {
-    "debiased": ("predictions", "copies"),
-    "debiased_feedback": ("predictions", "labels", "copies"),
+    "mitigated": ("predictions", "copies"),
+    "mitigated_labelled": ("predictions", "labels", "copies"),
 }
 _STORED = frozenset(
     f"{figure}_{when}"
     for figure in ("selection_rate", "disparate_impact", "accuracy")
     for when in ("before", "after")
 )
-"""Metrics that the debiased view begins with; others are measured on request."""
+"""Metrics that the mitigated view begins with; others are measured on request."""
 
 _ENDLESS = "the reference rate is zero, before mitigation or after it, so nothing can be divided by it"
-_DIRECT = "flipping removes direct bias only, so read the figures of payload and balanced data together"
+_DIRECT = "flipping removes direct bias only, so read the figures as logged and counterfactual together"
 
 
 def _with_label(cells: npt.NDArray[Any], label: int) -> npt.NDArray[Any]:
@@ -64,12 +64,12 @@ def _rate(
         key,
         title,
         formula,
-        data=("debiased",),
+        data=("mitigated",),
         measure=RateOf(rate),
         scopes=scopes,
         convention=convention,
         source=_SOURCE,
-        needs=_NEEDS["debiased"],
+        needs=_NEEDS["mitigated"],
         is_default=True,
         is_stored=key in _STORED,
     )
@@ -80,17 +80,17 @@ def _impact(key: str, title: str, formula: str, rate: str, convention: str) -> M
         key,
         title,
         formula,
-        data=("debiased",),
+        data=("mitigated",),
         measure=ComparedRate(rate, RATIO),
         scopes=AGAINST_REFERENCE,
         convention=convention,
         source=_SOURCE,
-        needs=_NEEDS["debiased"],
+        needs=_NEEDS["mitigated"],
         limits=(0.8, 1.25),
         disadvantage="below",
         is_default=True,
         is_stored=key in _STORED,
-        redefined_on=("debiased",) if rate.startswith("balanced") else (),
+        redefined_on=("mitigated",) if rate.startswith("counterfactual") else (),
     )
 
 
@@ -99,7 +99,7 @@ def _quality(key: str, title: str, formula: str, measure: Measure, says: str, co
         key,
         title,
         formula,
-        data=("debiased_feedback",),
+        data=("mitigated_labelled",),
         measure=measure,
         scopes=EVERYONE,
         ideal=1.0,
@@ -107,7 +107,7 @@ def _quality(key: str, title: str, formula: str, measure: Measure, says: str, co
         convention=convention,
         source=_SOURCE,
         says=says,
-        needs=_NEEDS["debiased_feedback"],
+        needs=_NEEDS["mitigated_labelled"],
         is_default=True,
         is_stored=key in _STORED,
     )
@@ -115,7 +115,7 @@ def _quality(key: str, title: str, formula: str, measure: Measure, says: str, co
 
 def _change(key: str, title: str, formula: str, measure: OfSet | OfPair, says: str) -> Metric:
     is_of_labels = isinstance(measure, OfSet)
-    data: Data = "debiased_feedback" if is_of_labels else "debiased"
+    data: Data = "mitigated_labelled" if is_of_labels else "mitigated"
     return Metric(
         key,
         title,
@@ -154,7 +154,7 @@ ROWS = (
         "Selection rate after mitigation",
         "favourable after(g) / n(g)",
         "favourable_after",
-        "the share of a group's records with a favourable debiased outcome; reference records keep their own",
+        "the share of a group's records with a favourable mitigated outcome; reference records keep their own",
         GROUPS,
     ),
     _impact(
@@ -173,17 +173,17 @@ ROWS = (
         f"{_DIRECT}",
     ),
     _impact(
-        "balanced_disparate_impact_before",
-        "Balanced disparate impact before mitigation",
-        "balanced favourable rate before(monitored) / balanced favourable rate before(reference)",
-        "balanced_before",
-        "monitored / reference, every record once on each side: that of balanced data",
+        "counterfactual_disparate_impact_before",
+        "Counterfactual disparate impact before mitigation",
+        "counterfactual favourable rate before(monitored) / counterfactual favourable rate before(reference)",
+        "counterfactual_before",
+        "monitored / reference, every record once on each side: that of counterfactual data",
     ),
     _impact(
-        "balanced_disparate_impact_after",
-        "Balanced disparate impact after mitigation",
-        "balanced favourable rate after(monitored) / balanced favourable rate after(reference)",
-        "balanced_after",
+        "counterfactual_disparate_impact_after",
+        "Counterfactual disparate impact after mitigation",
+        "counterfactual favourable rate after(monitored) / counterfactual favourable rate after(reference)",
+        "counterfactual_after",
         "monitored / reference, every record once on each side, itself and its counterfactuals mitigated; "
         f"{_DIRECT}",
     ),
@@ -229,7 +229,7 @@ ROWS = (
         "correct after(g) / n(g)",
         RateOf("correct_after"),
         "",
-        "the share of labelled records whose debiased label is the actual one",
+        "the share of labelled records whose mitigated label is the actual one",
     ),
     _quality(
         "balanced_accuracy_before",
@@ -247,7 +247,7 @@ ROWS = (
         _balanced_accuracy("confusion_after"),
         "{Subject}, {percent} of the predictions are right after mitigation, if favourable and unfavourable "
         "labels count alike.",
-        "of one group's labelled records and the debiased outcomes; positive means favourable",
+        "of one group's labelled records and the mitigated outcomes; positive means favourable",
     ),
     _change(
         "accuracy_change",

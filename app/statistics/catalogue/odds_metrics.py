@@ -12,7 +12,7 @@ _ENDLESS = (
 )
 
 
-_compared = partial(ratio_row, data=("payload",), scopes=("group", "pooled", "worst"), disadvantage="below")
+_compared = partial(ratio_row, data=("as_logged",), scopes=("group", "pooled", "worst"), disadvantage="below")
 _given_strata = partial(
     _compared,
     convention="monitored / reference, of records with the same value of the monitor's strata; other strata "

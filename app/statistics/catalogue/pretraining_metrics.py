@@ -17,7 +17,7 @@ from .metric import (
 )
 from .selection_metrics import AGAINST_REFERENCE, PAIRS
 
-_LABELLED: tuple[Data, ...] = ("training", "feedback")
+_LABELLED: tuple[Data, ...] = ("training", "labelled")
 ENDLESS_KL = "no record{of} has one of the labels that the reference group has, so the divergence is infinite"
 
 
@@ -177,7 +177,7 @@ ROWS = (
     _conditional(
         "conditional_demographic_disparity_in_predicted_labels",
         "Conditional demographic disparity in predicted labels (CDDPL)",
-        ("payload",),
+        ("as_logged",),
         OverStrata(
             conditional.conditional_demographic_disparity,
             "predictions",

@@ -9,7 +9,7 @@ from .metric import CountOf, Direction, Metric, Need, OfSet, RateOf, SetFunction
 from .selection_metrics import GROUPS
 
 EVERYONE: tuple[Scope, ...] = ("overall", *GROUPS)
-_of_labels = partial(Metric, data=("feedback",), scopes=EVERYONE, needs=("predictions", "labels"))
+_of_labels = partial(Metric, data=("labelled",), scopes=EVERYONE, needs=("predictions", "labels"))
 
 
 def _rate(
@@ -89,7 +89,7 @@ ROWS = (
     _rate("error_rate", "Error rate", "(FP + FN) / n", "error", Direction.LOWER, ("AIF360 error_rate",)),
     replace(
         _rate("base_rate", "Base rate", "P / n", "base", Direction.NONE, ("AIF360 base_rate", "Clarify q")),
-        data=("feedback", "training"),
+        data=("labelled", "training"),
         needs=("labels",),
     ),
     _rate(

@@ -34,7 +34,7 @@ def _rich(key: str, title: str, rate: str, alias: str) -> Metric:
         f"largest abs({rate}(subgroup) - {rate}) times the share of all records that the subgroup's judged "
         "members are,"
         " over subgroups a line divides",
-        data=("feedback",),
+        data=("labelled",),
         scopes=("overall",),
         ideal=0.0,
         direction=Direction.LOWER,
@@ -54,7 +54,7 @@ ROWS = (
         "Counterfactual flip test (FT)",
         "(F+ - F-) / n(monitored), F+ unfavourable records whose nearest reference records are favourable, "
         "F- the reverse",
-        data=("payload",),
+        data=("as_logged",),
         scopes=("group", "pooled", "worst"),
         lowest=-1.0,
         ideal=0.0,
@@ -76,7 +76,7 @@ ROWS = (
         "consistency",
         "Consistency of the labels",
         "label",
-        ("training", "feedback"),
+        ("training", "labelled"),
         ("labels", "rows"),
         ("AIF360 consistency",),
     ),
@@ -84,7 +84,7 @@ ROWS = (
         "prediction_consistency",
         "Consistency of the predictions",
         "prediction",
-        ("payload",),
+        ("as_logged",),
         ("predictions", "rows"),
         (),
     ),

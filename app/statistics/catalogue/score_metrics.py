@@ -10,7 +10,7 @@ from .selection_metrics import AGAINST_REFERENCE
 
 _score = partial(
     Metric,
-    data=("feedback",),
+    data=("labelled",),
     measure=FromScores(),
     scopes=EVERYONE,
     convention="of the probability of the favourable outcome",
@@ -37,7 +37,7 @@ def _gap(
         key,
         title,
         formula,
-        data=("payload",),
+        data=("as_logged",),
         measure=FromScores(),
         scopes=AGAINST_REFERENCE,
         highest=None,

@@ -14,23 +14,23 @@ ROWS = (
         "favourable_rate",
         "Favourable rate",
         "favourable(g) / n(g)",
-        data=("payload", "payload_perturbed", "balanced"),
+        data=("as_logged", "openscale", "counterfactual"),
         measure=RateOf("favourable"),
         scopes=("overall", *GROUPS),
-        convention="the share of a group's records with a favourable prediction; on payload_perturbed with "
+        convention="the share of a group's records with a favourable prediction; on openscale with "
         "their copies, each a record; on"
-        " balanced data of all compared records, each as the model answers it with the group's value",
+        " counterfactual data of all compared records, each as the model answers it with the group's value",
         source="OpenScale; AIF360; fairlearn",
         needs=("predictions",),
         aliases=("AIF360 selection_rate", "fairlearn selection_rate", "Clarify q'"),
         is_default=True,
-        redefined_on=("balanced",),
+        redefined_on=("counterfactual",),
     ),
     ratio_row(
         "disparate_impact",
         "Disparate impact",
         "favourable_rate(monitored) / favourable_rate(reference)",
-        data=("payload", "balanced"),
+        data=("as_logged", "counterfactual"),
         measure=ComparedRate("favourable", RATIO),
         scopes=PAIRS,
         convention="monitored / reference: below 1 the monitored group is favoured less often",
@@ -45,13 +45,13 @@ ROWS = (
             "fairlearn demographic_parity_ratio",
         ),
         is_default=True,
-        redefined_on=("balanced",),
+        redefined_on=("counterfactual",),
     ),
     difference_row(
         "statistical_parity_difference",
         "Statistical parity difference",
         "favourable_rate(monitored) - favourable_rate(reference)",
-        data=("payload", "balanced"),
+        data=("as_logged", "counterfactual"),
         measure=ComparedRate("favourable", DIFFERENCE),
         scopes=PAIRS,
         convention="monitored - reference: below 0 the monitored group is favoured less often",
@@ -71,7 +71,7 @@ ROWS = (
         "difference_in_positive_proportions_in_predicted_labels",
         "Difference in positive proportions in predicted labels (DPPL)",
         "favourable_rate(reference) - favourable_rate(monitored)",
-        data=("payload",),
+        data=("as_logged",),
         measure=ComparedRate("favourable", REVERSED_DIFFERENCE),
         scopes=PAIRS,
         convention="reference - monitored: above 0 the monitored group is favoured less often",
@@ -85,7 +85,7 @@ ROWS = (
         "perfect_equality",
         "Perfect equality",
         "favourable_rate(reference records, original and synthesised from every monitored value)",
-        data=("payload_perturbed",),
+        data=("openscale",),
         measure=RateOf("perfect_equality"),
         scopes=("attribute",),
         convention="the favourable rate that OpenScale holds the monitored groups' against, every copy "
@@ -99,12 +99,12 @@ ROWS = (
         "openscale_fairness",
         "OpenScale fairness",
         "favourable_rate(monitored records, original and synthesised) / perfect_equality",
-        data=("payload_perturbed",),
+        data=("openscale",),
         measure=ComparedRate("favourable", RATIO),
         scopes=AGAINST_REFERENCE,
         convention="OpenScale's own figure: every copy counts as a record, so several values or draws on a "
         "side weigh some records more"
-        " than others; the balanced disparate impact does not, and bears the verdict. Under limits of its "
+        " than others; the counterfactual disparate impact does not, and bears the verdict. Under limits of its "
         "own it is judged by its value"
         " alone, as OpenScale does",
         source="OpenScale fairness value on perturbed data",
@@ -117,7 +117,7 @@ ROWS = (
         "flip_rate",
         "Flip rate",
         "records with another outcome under at least one copy / records with a copy",
-        data=("balanced",),
+        data=("counterfactual",),
         measure=RateOf("flipped", parts=("gained", "lost")),
         scopes=("attribute", "group"),
         ideal=0.0,

@@ -66,7 +66,7 @@ def expect_more_hours(limit: Limit, recent: Hours, progress: EvidenceProgress) -
 
 
 def expect_more_paired_hours(limit: Limit, recent: PairedHours, progress: EvidenceProgress) -> int | None:
-    """`expect_more_hours` for a balanced ratio, by the best stake."""
+    """`expect_more_hours` for a counterfactual ratio, by the best stake."""
     if not recent.records.sum():
         return None
     together = PairedHours(

@@ -62,7 +62,7 @@ def pair_hours(kinds: Sequence[Sequence[Kind]]) -> PairedHours:
 
 
 def weigh_pairs(hours: PairedHours, limit: Limit) -> tuple[FloatArray, FloatArray]:
-    """Ln E [H, A] against a balanced ratio inside the limit, and against one at the limit or beyond."""
+    """Ln E [H, A] against a counterfactual ratio inside the limit, and against one at the limit or beyond."""
     below = _bet(hours.records, limit.value * hours.reference - hours.monitored)
     above = _bet(hours.records, hours.monitored / limit.value - hours.reference)
     return (below, above) if limit.direction is UnfairSide.BELOW else (above, below)
@@ -73,7 +73,7 @@ PAIRED_RATIOS = np.geomspace(0.2, 5.0, 201)
 
 @dataclass(slots=True, eq=False)
 class RunningPairedInterval:
-    """State of the interval of a balanced ratio in a chapter.
+    """State of the interval of a counterfactual ratio in a chapter.
 
     `below` and `above` [G, A] are ln of the evidence that it is below, and above, each value of the grid,
     for each stake.

@@ -20,7 +20,7 @@ from ..catalogue.metric import Over
 from ..group_labels import FloatArray, Groups, IntArray, divide_or
 from ..measures.paired_rates import Paired
 from ..measures.worst_group import AllLimits
-from ..tables.count_table import FeedbackCells
+from ..tables.count_table import LabelledCells
 from ..tables.score_table import ScoreTable
 from ..tables.strata_counts import Strata, Weighting
 from .intervals import Interval
@@ -242,7 +242,7 @@ class TableEvidence:
     strata: Mapping[Over, Strata] = field(default_factory=dict)
     scores: ScoreTable | None = None
     unclassified: IntArray | None = None
-    labels: FeedbackCells | None = None
+    labels: LabelledCells | None = None
     limits: AllLimits
 
 

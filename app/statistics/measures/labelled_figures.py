@@ -11,7 +11,7 @@ from ..catalogue.metric import ComparedRate, CountOf, RateOf
 from ..figure_values import Measured, Undefined, Value
 from ..group_labels import Groups, IntArray
 from ..intervals.rate_estimates import Share
-from ..tables.count_table import FeedbackCells
+from ..tables.count_table import LabelledCells
 from .figure_members import members, reference
 from .measure_rates import significance
 
@@ -176,14 +176,14 @@ def describe_mark(labels: Mapping[str, Any]) -> tuple[str, str]:
     return mark, f" Caution: {decisions} predictions have a label: {leaning}."
 
 
-def judge_labels(results: Iterable[Measured], table: FeedbackCells) -> list[Measured]:
+def judge_labels(results: Iterable[Measured], table: LabelledCells) -> list[Measured]:
     """Figures of labels, marked as "of the labelled", or a reason in place of a number that labels of one
     decision cannot give.
     """
     return [_judge(result, table) for result in results]
 
 
-def _judge(result: Measured, table: FeedbackCells) -> Measured:
+def _judge(result: Measured, table: LabelledCells) -> Measured:
     metric, sides = CATALOGUE[result.metric], _find_sides(result, table.groups)
     columns = sorted({column for side in sides for column in side})
     mark = {"of": "labelled", "labelled": int(table.confusion[columns].sum())}

@@ -12,7 +12,7 @@ from ..figure_values import Measured
 from ..intervals.confusion_cells import LABELLED, PARTS, RATES
 from ..intervals.draws import DrawnCells, Estimate, TableEvidence, build_cells, build_counted
 from ..intervals.rate_estimates import DRAWS, Words
-from ..tables.count_table import FeedbackCells, GroupCounts
+from ..tables.count_table import GroupCounts, LabelledCells
 from ..tables.score_table import ScoreTable
 from .composites import measure_across, measure_cells, measure_strata
 from .figure_members import omit_repeats, with_caution
@@ -89,7 +89,7 @@ def _judge(metric: Metric, measured: Sequence[Measured], evidence: TableEvidence
     return omit_repeats(results, evidence.groups)
 
 
-def measure_payload(
+def measure_as_logged(
     table: GroupCounts,
     *,
     metrics: Collection[str] | None = None,
@@ -105,10 +105,10 @@ def measure_payload(
     that the caller reads (None: all).
     """
     evidence = _build_evidence(table, "predictions", "favourable", FAVOURABLE, limits, seed=seed, draws=draws)
-    return measure_all("payload", replace(evidence, scores=_choose_scores(table, metrics)), metrics, scopes)
+    return measure_all("as_logged", replace(evidence, scores=_choose_scores(table, metrics)), metrics, scopes)
 
 
-def _choose_scores(table: GroupCounts | FeedbackCells, metrics: Collection[str] | None) -> ScoreTable | None:
+def _choose_scores(table: GroupCounts | LabelledCells, metrics: Collection[str] | None) -> ScoreTable | None:
     """Scores of the table; those asked for by name have a reason where it has none."""
     return table.scores if metrics is None else table.scores or table.unscored()
 
@@ -145,17 +145,17 @@ def _build_evidence(
     )
 
 
-def measure_feedback(
-    table: FeedbackCells,
+def measure_labelled(
+    table: LabelledCells,
     *,
     metrics: Collection[str] | None = None,
     seed: int = 0,
     draws: int = DRAWS,
     limits: AllLimits = NO_LIMITS,
 ) -> list[Measured]:
-    """Every metric of labels and predictions, overall and per group; of predictions alone `measure_payload`.
+    """Every metric of labels and predictions, overall and per group; of predictions alone `measure_as_logged`.
 
-    Arguments are as in `measure_payload`. Overall includes ungrouped records: it is the same for every
+    Arguments are as in `measure_as_logged`. Overall includes ungrouped records: it is the same for every
     attribute.
     """
     counts, weighting, strata = table.confusion, table.confusion_weighting, table.strata
@@ -190,4 +190,4 @@ def measure_feedback(
         labels=table,
         limits=limits,
     )
-    return measure_all("feedback", evidence, metrics)
+    return measure_all("labelled", evidence, metrics)

@@ -18,7 +18,7 @@ from ..formulas.mean_limits import likened_limits
 from ..group_labels import FloatArray, IntArray, divide_or, of_role
 from ..intervals.intervals import Interval
 from ..intervals.rate_estimates import ComparedShares, Pairs, Share, ShareComparison, Words
-from ..tables.record_kinds import BalancedCells
+from ..tables.record_kinds import CounterfactualCells
 
 
 class _Figures(NamedTuple):
@@ -42,7 +42,7 @@ class Paired:
     """
 
     words: Words
-    table: BalancedCells
+    table: CounterfactualCells
 
     @cached_property
     def _masses(self) -> FloatArray | IntArray:

@@ -1,8 +1,8 @@
-"""Payload and perturbed data, before and after mitigation.
+"""Records with their copies, before and after mitigation.
 
 As OpenScale measures them, every original record and every counterfactual is a row, and rates are
 resampled by record. Groups with several values on the other side, or several draws, hold more
-counterfactuals of some records; balanced figures count every record once on each side. Figures before and
+counterfactuals of some records; counterfactual figures count every record once on each side. Figures before and
 after mitigation are of the same records, so a change is drawn from those that changed and those that did
 not.
 """
@@ -19,8 +19,8 @@ from ..figure_values import Measured, Undefined
 from ..group_labels import IntArray, of_role
 from ..intervals.draws import PRIOR, Estimate, TableEvidence, build_cells
 from ..intervals.rate_estimates import DRAWS, Counted, Resampled, Words, resample
-from ..tables.count_table import DebiasedFeedback
-from ..tables.record_kinds import BalancedCells, DebiasedCells
+from ..tables.count_table import MitigatedLabelledCells
+from ..tables.record_kinds import CounterfactualCells, MitigatedCells
 from .measure import CORRECT, FAVOURABLE, measure_all
 from .paired_rates import Paired
 from .worst_group import NO_LIMITS, AllLimits
@@ -43,9 +43,9 @@ EVERY_COPY = replace(
 )
 PERFECT_EQUALITY = Words(noun="favourable", empty="no record of the reference group was classified")
 
-BALANCED = replace(
+COUNTERFACTUAL = replace(
     FAVOURABLE,
-    zero_reference="the balanced reference rate is zero: none of {n} records is favourable with a reference "
+    zero_reference="the counterfactual reference rate is zero: none of {n} records is favourable with a reference "
     "value",
     no_counterfactual="no counterfactual of a record{of} was classified",
 )
@@ -61,8 +61,8 @@ UNCHANGED = np.diag([PRIOR, PRIOR])
 """Pseudo-records that mitigation leaves alone."""
 
 
-def measure_perturbed(
-    table: BalancedCells,
+def measure_openscale(
+    table: CounterfactualCells,
     *,
     seed: int,
     metrics: Collection[str] | None = None,
@@ -95,7 +95,7 @@ def measure_perturbed(
         "perfect_equality": favourable.only(PERFECT_EQUALITY, of_role(table.groups, "reference")),
     }
     results = measure_all(
-        "payload_perturbed",
+        "openscale",
         TableEvidence(
             groups=table.groups, estimates=estimates, unclassified=table.unclassified, limits=limits
         ),
@@ -115,7 +115,7 @@ def measure_perturbed(
     ]
 
 
-def _sum_kinds(table: BalancedCells) -> tuple[IntArray, IntArray]:
+def _sum_kinds(table: CounterfactualCells) -> tuple[IntArray, IntArray]:
     """Records that one of each kind adds to each group [K, groups]; only counterfactuals that cross count."""
     members = np.equal.outer(table.group, np.arange(len(table.groups))).astype(np.int64)
     crossing = table.crossing()
@@ -124,7 +124,7 @@ def _sum_kinds(table: BalancedCells) -> tuple[IntArray, IntArray]:
     ] + crossing * table.copies_favourable, members + crossing * table.copies_classified
 
 
-def _add_unseen(table: BalancedCells) -> BalancedCells:
+def _add_unseen(table: CounterfactualCells) -> CounterfactualCells:
     """Kinds that a group could have had but did not, at a count of zero."""
     unseen = [kind for group in range(len(table.groups)) for kind in _unseen_kinds(table, group)]
     if not unseen:
@@ -137,7 +137,9 @@ def _add_unseen(table: BalancedCells) -> BalancedCells:
     return replace(table, weight=None, **columns)
 
 
-def _unseen_kinds(table: BalancedCells, group: int) -> Iterator[tuple[int, int, IntArray, IntArray, int]]:
+def _unseen_kinds(
+    table: CounterfactualCells, group: int
+) -> Iterator[tuple[int, int, IntArray, IntArray, int]]:
     """Yields, for each outcome of a group with records, a kind that keeps it if no record had it, else one
     that flips or keeps it.
     """
@@ -155,36 +157,36 @@ def _unseen_kinds(table: BalancedCells, group: int) -> Iterator[tuple[int, int, 
             yield group, outcome, copies * (1 - outcome), copies, 0
 
 
-def measure_balanced(
-    table: BalancedCells, *, metrics: Collection[str] | None = None, limits: AllLimits = NO_LIMITS
+def measure_counterfactual(
+    table: CounterfactualCells, *, metrics: Collection[str] | None = None, limits: AllLimits = NO_LIMITS
 ) -> list[Measured]:
-    """Balanced favourable rates of one attribute, their comparisons, and flip rates.
+    """Counterfactual favourable rates of one attribute, their comparisons, and flip rates.
 
     The worst value is chosen by `limits` (default: the catalogue's). A group without an original record
-    has no balanced rate.
+    has no counterfactual rate.
     """
     crossing = table.crossing()
     to_favourable = (crossing * table.copies_favourable).sum(axis=1) > 0
     to_unfavourable = (crossing * (table.copies_classified - table.copies_favourable)).sum(axis=1) > 0
     gained, lost = to_favourable & (table.outcome == 0), to_unfavourable & (table.outcome == 1)
     compared = to_favourable | to_unfavourable
-    estimates: dict[str, Estimate] = {"favourable": balanced_rate(table)}
+    estimates: dict[str, Estimate] = {"favourable": counterfactual_rate(table)}
     for name, kinds in (("flipped", gained | lost), ("gained", gained), ("lost", lost)):
         estimates[name] = _count_share(Words(name, UNCOPIED), table, kinds, compared)
     return measure_all(
-        "balanced", TableEvidence(groups=table.groups, estimates=estimates, limits=limits), metrics
+        "counterfactual", TableEvidence(groups=table.groups, estimates=estimates, limits=limits), metrics
     )
 
 
-def balanced_rate(table: BalancedCells) -> Estimate:
-    """Balanced favourable rate; that of payload where no record has a counterfactual."""
+def counterfactual_rate(table: CounterfactualCells) -> Estimate:
+    """Counterfactual favourable rate; that as logged where no record has a counterfactual."""
     if table.copies_classified.any():
-        return Paired(BALANCED, table)
+        return Paired(COUNTERFACTUAL, table)
     return _count_share(FAVOURABLE, table, table.outcome == 1, np.ones(len(table.count), np.bool_))
 
 
 def _count_share(
-    phrases: Words, table: BalancedCells, kinds: npt.NDArray[np.bool_], of_kinds: npt.NDArray[np.bool_]
+    phrases: Words, table: CounterfactualCells, kinds: npt.NDArray[np.bool_], of_kinds: npt.NDArray[np.bool_]
 ) -> Counted:
     selections = (kinds, of_kinds)
     count, total = (
@@ -202,18 +204,18 @@ def _count_share(
     return Counted(phrases, count, total, np.stack(sums, axis=-1))
 
 
-def measure_debiased(
-    table: DebiasedCells,
+def measure_mitigated(
+    table: MitigatedCells,
     *,
     seed: int,
     metrics: Collection[str] | None = None,
     limits: AllLimits = NO_LIMITS,
     draws: int = DRAWS,
 ) -> list[Measured]:
-    """Selection rates and disparate impact before and after, on payload and balanced data, and the changes.
+    """Selection rates and disparate impact before and after, as logged and counterfactual, and the changes.
 
-    Keys and limits are as in `measure_payload`. The same table and `seed` (not negative) give the same
-    intervals; those before mitigation equal those of payload and balanced data.
+    Keys and limits are as in `measure_as_logged`. The same table and `seed` (not negative) give the same
+    intervals; those before mitigation equal the logged and counterfactual ones.
     """
     outcomes, reference = table.outcomes, list(of_role(table.groups, "reference"))
     total, lifted, lowered, unchanged = (
@@ -225,8 +227,8 @@ def measure_debiased(
     estimates: dict[str, Estimate] = {
         "favourable_before": Counted(FAVOURABLE, lowered + unchanged, total),
         "favourable_after": Counted(FAVOURABLE, lifted + unchanged, total),
-        "balanced_before": balanced_rate(table.balanced_before),
-        "balanced_after": balanced_rate(table.balanced_after),
+        "counterfactual_before": counterfactual_rate(table.counterfactual_before),
+        "counterfactual_after": counterfactual_rate(table.counterfactual_after),
     }
     for name, count in (("changed", lifted + lowered), ("lifted", lifted), ("lowered", lowered)):
         estimates[name] = Counted(Words(name, FAVOURABLE.empty), count, total)
@@ -240,11 +242,11 @@ def measure_debiased(
         cells={"changes": build_cells(outcomes, None, seed=seed, draws=draws, tag=3, prior=prior)},
         limits=limits,
     )
-    return measure_all("debiased", evidence, metrics)
+    return measure_all("mitigated", evidence, metrics)
 
 
-def measure_debiased_feedback(
-    table: DebiasedFeedback,
+def measure_mitigated_labelled(
+    table: MitigatedLabelledCells,
     *,
     seed: int,
     metrics: Collection[str] | None = None,
@@ -271,4 +273,4 @@ def measure_debiased_feedback(
         },
         limits=limits,
     )
-    return measure_all("debiased_feedback", evidence, metrics)
+    return measure_all("mitigated_labelled", evidence, metrics)

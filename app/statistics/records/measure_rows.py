@@ -115,9 +115,9 @@ _RICH: Mapping[str, Kind] = {
 _CONSISTENCY: Mapping[str, Outcome] = {"consistency": "label", "prediction_consistency": "prediction"}
 _FLIP_TEST = "counterfactual_flip_test"
 _OUTCOMES: Mapping[Data, tuple[Outcome, ...]] = {
-    "payload": ("prediction",),
+    "as_logged": ("prediction",),
     "training": ("label",),
-    "feedback": ("label", "prediction"),
+    "labelled": ("label", "prediction"),
 }
 
 

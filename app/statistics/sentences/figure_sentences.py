@@ -30,8 +30,8 @@ _PHRASES: Mapping[str, tuple[str, str]] = {
     "lost": ("records{of}", "would turn unfavourable if the attribute alone were changed"),
     "favourable_before": ("records{of}", "were predicted favourable before mitigation"),
     "favourable_after": ("records{of}", "are favourable after mitigation"),
-    "balanced_before": ("records{of}", "were predicted favourable before mitigation"),
-    "balanced_after": ("records{of}", "are favourable after mitigation"),
+    "counterfactual_before": ("records{of}", "were predicted favourable before mitigation"),
+    "counterfactual_after": ("records{of}", "are favourable after mitigation"),
     "changed": ("records{of}", "have another outcome after mitigation"),
     "lifted": ("records{of}", "turn favourable by mitigation"),
     "lowered": ("records{of}", "turn unfavourable by mitigation"),
@@ -43,7 +43,8 @@ _PHRASES: Mapping[str, tuple[str, str]] = {
 _COUNTED_AS: Mapping[str, str] = {
     **{name: rate.counted for name, rate in RATES.items()},
     **dict.fromkeys(
-        ("favourable_before", "favourable_after", "balanced_before", "balanced_after"), "favourable"
+        ("favourable_before", "favourable_after", "counterfactual_before", "counterfactual_after"),
+        "favourable",
     ),
 }
 """Per rate, the counted's name in the details, where it is not the rate's."""

@@ -11,7 +11,7 @@ from ...base.frozen import frozen
 from ..group_labels import NEITHER, ComparedGroup, Groups, IntArray, as_groups, of_role
 from ..intervals.rate_estimates import Share
 from ..measures.measure_rates import significance
-from ..tables.count_table import OUTCOMES, FeedbackCells, GroupCounts
+from ..tables.count_table import OUTCOMES, GroupCounts, LabelledCells
 from ..tables.strata_counts import count_keys, slices
 
 Marks: TypeAlias = npt.NDArray[np.bool_]
@@ -190,14 +190,14 @@ class CountedRecords:
         return self.plus(replace(self, counts=np.zeros_like(self.counts), left_out=cells))
 
     @classmethod
-    def of_table(cls, attribute: str, table: GroupCounts | FeedbackCells, answers: str | None) -> Self:
+    def of_table(cls, attribute: str, table: GroupCounts | LabelledCells, answers: str | None) -> Self:
         """Records of a stored table, which tells neither missing from unlisted outcomes nor unknown values
         from those in no group.
         """
         names = ("counts", "unclassified", "label_unlisted", "no_group")
         cells = {name: np.zeros((len(table.groups) + 1, OUTCOMES), np.int64) for name in names}
         outcomes = table.cells
-        if isinstance(table, FeedbackCells):
+        if isinstance(table, LabelledCells):
             labelled = table.cells.sum(axis=-1)  # by label, then by prediction
             outcomes = labelled[:, :UNCLASSIFIED].sum(axis=1)
             cells["label_unlisted"][:-1] = labelled[:-1, UNCLASSIFIED]

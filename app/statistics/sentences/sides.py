@@ -38,7 +38,7 @@ def judge(result: Measured, metric: Metric, limits: Limits) -> Verdict | None:
     number, (lower, upper) = result.number, limits
     if isinstance(number, Undefined):
         return Verdict.NOT_COMPUTABLE
-    if metric.data[0] != "balanced" and "repeats" in result.details.counts:
+    if metric.data[0] != "counterfactual" and "repeats" in result.details.counts:
         return None
     if metric.is_judged_by_value:
         number = replace(number, lower=number.value, upper=number.value)

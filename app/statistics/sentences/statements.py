@@ -41,7 +41,7 @@ _EXACT = "counted"
 """Interval method of an exact count."""
 
 _FAVOURED = frozenset(
-    {"favourable", "favourable_before", "favourable_after", "balanced_before", "balanced_after"}
+    {"favourable", "favourable_before", "favourable_after", "counterfactual_before", "counterfactual_after"}
 )
 """Rates whose ratio says how many times as often a group gets the favourable outcome."""
 

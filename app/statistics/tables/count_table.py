@@ -54,7 +54,7 @@ class CountTable:
 
     `weighting` has the shape of the cells; that of `counts` alone is stored. `strata` [S, groups, 2, …]
     divide the first `DIVIDED` axes. `scores` are of every record that has one. `cohort` is explained in
-    `FeedbackCells`. `STORED` selects the cells stored one by one; of the others each row stores only the sum.
+    `LabelledCells`. `STORED` selects the cells stored one by one; of the others each row stores only the sum.
 
     Raises:
         ValueError: parts do not fit the groups, or a count is negative.
@@ -289,7 +289,7 @@ class GroupCounts(CountTable):
         return super().to_json() | {"other": self.other}
 
 
-class FeedbackCells(CountTable):
+class LabelledCells(CountTable):
     """Counts of predictions by ground-truth labels, and by whether the predicted label is right.
 
     Without groups, of all records. The caller decides what is right: two labels of one outcome are
@@ -338,7 +338,7 @@ def _sum_confusion(cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return total
 
 
-class DebiasedFeedback(CountTable):
+class MitigatedLabelledCells(CountTable):
     """Counts of predictions before and after mitigation by labels, and by whether each predicted label is
     right.
 

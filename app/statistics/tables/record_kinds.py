@@ -171,7 +171,7 @@ class RecordKinds:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class BalancedCells(RecordKinds):
+class CounterfactualCells(RecordKinds):
     """Records by prediction, with their favourable counterfactuals."""
 
     OWN = ("outcome",)
@@ -195,7 +195,7 @@ class BalancedCells(RecordKinds):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class DebiasedCells(RecordKinds):
+class MitigatedCells(RecordKinds):
     OWN = ("before", "after")
     COPIES = ("copies_classified", "copies_before", "copies_after")
 
@@ -205,16 +205,18 @@ class DebiasedCells(RecordKinds):
     copies_after: IntArray
 
     @property
-    def balanced_before(self) -> BalancedCells:
+    def counterfactual_before(self) -> CounterfactualCells:
         return self._balance(self.before, self.copies_before)
 
     @property
-    def balanced_after(self) -> BalancedCells:
+    def counterfactual_after(self) -> CounterfactualCells:
         return self._balance(self.after, self.copies_after)
 
-    def _balance(self, outcome: IntArray, favourable: IntArray) -> BalancedCells:
+    def _balance(self, outcome: IntArray, favourable: IntArray) -> CounterfactualCells:
         columns: dict[str, Any] = {column.name: getattr(self, column.name) for column in fields(RecordKinds)}
-        return BalancedCells.merged([BalancedCells(outcome=outcome, copies_favourable=favourable, **columns)])
+        return CounterfactualCells.merged(
+            [CounterfactualCells(outcome=outcome, copies_favourable=favourable, **columns)]
+        )
 
 
 def distinct_rows(columns: Sequence[IntArray], weights: IntArray) -> tuple[IntArray, IntArray]:

@@ -115,7 +115,7 @@ def test_every_page_has_a_title_of_its_own_and_headings_in_order(walks: Walks) -
 
 def test_a_table_of_figures_has_room_for_longer_numbers(walks: Walks, visit: Visit) -> None:
     """A check is topped up and a figure has a third digit only at some hours of the day."""
-    visit.go(pages(walks.example.client)["check-payload_perturbed"])
+    visit.go(pages(walks.example.client)["check-openscale"])
 
     assert max(visit.page.locator(".scroll > table.wrapped").evaluate_all(_NARROWEST)) <= 0.9 * DESKTOP
 

@@ -103,7 +103,7 @@ def _pages(service: RunningService, deployment: Deployment) -> list[str]:
         *("/", f"/?text={hostile}", f"/alerts?deployment={hostile[:40]}", f"/alerts/{alerts[0]['id']}", "/alerts/channels"),
         *(f"/activity?actor={hostile}&action={hostile}&deployment={hostile}", "/settings", "/register"),
         *("/activity", here, f"{here}?range=all&metric=statistical_parity_difference", f"{here}/checks", f"{here}/alerts"),
-        *(f"{here}/checks/{check['id']}?view={view}" for view in ("payload_perturbed", "payload", "training", "debiased")),
+        *(f"{here}/checks/{check['id']}?view={view}" for view in ("openscale", "as_logged", "training", "mitigated")),
         *(f"{here}/transactions", f"{here}/transactions/{quote(record, safe='')}", f"{here}/configure"),
         *(f"/v1{here}/checks/{check['id']}/report.html", f"/v1{here}/report.html"),
     ]

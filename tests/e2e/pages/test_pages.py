@@ -157,10 +157,10 @@ def test_the_main_flow_works_with_the_keyboard_alone(browser: Browser, example: 
         page.wait_for_url("**/checks/*")
         visit.settle()
         assert visit.faults == []
-        _tab_to(page, "Debiased")
+        _tab_to(page, "Mitigated")
         _enter(visit)
 
-        assert "view=debiased" in page.url
+        assert "view=mitigated" in page.url
         assert visit.faults == []
 
 
@@ -178,7 +178,7 @@ def test_a_chart_says_the_same_as_the_table_beside_it(visit: Visit) -> None:
 
 
 def test_an_alert_stands_on_the_chart_of_what_it_is_about(example: Example) -> None:
-    chart = {"metric": "disparate_impact", "attribute": "sex", "data": "balanced"}
+    chart = {"metric": "disparate_impact", "attribute": "sex", "data": "counterfactual"}
     about = example.client.get("/v1/deployments/credit-risk/charts/series.svg", params=chart).text
     other = example.client.get("/v1/deployments/credit-risk/charts/series.svg", params=chart | {"attribute": "age"}).text
 

@@ -87,7 +87,7 @@ class Installation:
     def figure(self, deployment: str, check: str, group: str) -> dict[str, Any]:
         """The check's disparate impact of the group."""
         found = self.ask("GET", f"/v1/deployments/{deployment}/checks/{check}/measurements")["measurements"]
-        wanted = ("payload", "disparate_impact", "group", group)
+        wanted = ("as_logged", "disparate_impact", "group", group)
         (figure,) = (one for one in found if (one["data"], one["metric"], one["scope"], one["group"]) == wanted)
         return dict(figure)
 

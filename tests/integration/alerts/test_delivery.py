@@ -117,7 +117,7 @@ def test_a_notification_holds_what_the_alert_can_be_traced_by(database: Database
     assert (body["type"], body["event"]) == ("alert.opened", "opened")
     about = body["alert"]
     assert (about["id"], about["deployment_id"], about["rule_id"], about["state"]) == (alert.id, "loans-0", "unfair", "open")
-    assert (about["metric"], about["data"], about["attribute"], about["group"]) == ("disparate_impact", "payload", "Sex", "female")
+    assert (about["metric"], about["data"], about["attribute"], about["group"]) == ("disparate_impact", "as_logged", "Sex", "female")
     assert about["facts"] == alert.facts
     assert about["opened_at"] == "2026-07-01T13:00:00Z"
     assert body["sentence"] == alert.facts["sentence"]

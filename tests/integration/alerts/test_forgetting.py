@@ -54,10 +54,10 @@ def test_a_test_of_a_channel_that_was_deleted_in_this_moment_is_not_found(databa
 def test_an_endpoint_that_is_taken_away_resolves_the_alerts_on_copies_and_leaves_those_on_payload(database: Database) -> None:
     history = History(database, scene(database, COLUMNS, MONITOR, endpoint=Endpoint(url="http://127.0.0.1:9/")))
     check = history.queue(0)
-    balanced = replace(figure(check, "female", "unfair"), data=DataSet.BALANCED)
+    counterfactual = replace(figure(check, "female", "unfair"), data=DataSet.COUNTERFACTUAL)
     with database.transaction() as session:
         finish(session, check, state=CheckState.SUCCEEDED, window={}, alerts_due=True)
-        store_measurements(session, check.no, history.no, [figure(check, "female", "unfair"), balanced])
+        store_measurements(session, check.no, history.no, [figure(check, "female", "unfair"), counterfactual])
     history.evaluate()
     history.tick()
     with_endpoint = [alert.resolution for alert in history.alerts()]
@@ -66,8 +66,8 @@ def test_an_endpoint_that_is_taken_away_resolves_the_alerts_on_copies_and_leaves
 
     assert with_endpoint == [None, None]
     assert {alert.subject.data: alert.resolution for alert in history.alerts()} == {
-        DataSet.PAYLOAD: None,
-        DataSet.BALANCED: Resolution.NO_LONGER_WATCHED,
+        DataSet.AS_LOGGED: None,
+        DataSet.COUNTERFACTUAL: Resolution.NO_LONGER_WATCHED,
     }
 
 

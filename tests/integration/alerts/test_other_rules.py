@@ -262,7 +262,7 @@ def test_a_model_that_fails_is_told_and_one_that_is_unfair_when_it_is_back(datab
     assert told_first == {(RuleKind.FAILED_CHECKS, AlertState.OPEN), (RuleKind.VERDICT, AlertState.OPEN)}
     assert failed.state is AlertState.RESOLVED
     assert "422" in str(failed.facts["reason"])
-    assert {(alert.subject.data, alert.subject.group) for alert in unfair} == {("payload", "female"), ("balanced", "female")}
+    assert {(alert.subject.data, alert.subject.group) for alert in unfair} == {("as_logged", "female"), ("counterfactual", "female")}
     assert {alert.facts["value"] for alert in unfair} == {0.0}
 
 

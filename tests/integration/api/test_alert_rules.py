@@ -16,7 +16,7 @@ STALE = {"name": "Silence", "condition": {"kind": "stale_data", "hours": 6}}
 VERDICT: dict[str, Any] = {
     "kind": "verdict",
     "verdicts": ["unfair", "suspected"],
-    "data": ["feedback"],
+    "data": ["labelled"],
     "metrics": ["true_positive_rate_difference"],
     "attributes": ["Sex", "Sex × Age"],
     "scope": "worst",
@@ -44,7 +44,7 @@ def test_a_deployment_starts_with_rules_about_evidence_checks_without_figures_an
     assert (rule["id"], rule["version"], rule["enabled"], rule["channels"], rule["remind_after_hours"]) == ("unfair", 1, True, [], 24)
     assert rule["condition"] == {
         "kind": "evidence",
-        "data": ["payload", "balanced", "feedback"],
+        "data": ["as_logged", "counterfactual", "labelled"],
         "metrics": None,
         "attributes": None,
     }
@@ -109,12 +109,12 @@ REFUSED: list[tuple[object, str, str]] = [
     (
         verdict(metrics=["flip_rate"], scope="worst"),
         "condition.metrics[0]",
-        "'flip_rate' has no figure of the scope worst on payload, balanced; choose another scope or data set",
+        "'flip_rate' has no figure of the scope worst on payload, counterfactual; choose another scope or data set",
     ),
     (
         verdict(metrics=["true_positive_rate_difference"]),
         "condition.metrics[0]",
-        "'true_positive_rate_difference' has no figure of the scope group on payload, balanced; choose another scope or data set",
+        "'true_positive_rate_difference' has no figure of the scope group on payload, counterfactual; choose another scope or data set",
     ),
     (verdict(attributes=[]), "condition.attributes", "must list at least one"),
     (verdict(attributes=["Sexx"]), "condition.attributes[0]", "'Sexx' is neither a feature nor a meta field of the deployment"),

@@ -68,7 +68,7 @@ def test_alerts_are_listed_newest_first_with_what_they_rest_on(service: RunningS
     assert answer["next_cursor"] is None
     assert listed(service) == EVERY
     assert (first["deployment_id"], first["deployment_name"], first["state"], first["kind"]) == ("a-model", "A model", "open", "verdict")
-    assert (first["metric"], first["data"], first["attribute"], first["facts"]["value"]) == ("disparate_impact", "payload", "sex", 0.3)
+    assert (first["metric"], first["data"], first["attribute"], first["facts"]["value"]) == ("disparate_impact", "as_logged", "sex", 0.3)
     assert service.client.get(f"/v1/alerts/{first['id']}").json() == first
     assert listed(service, "/v1/deployments/a-model/alerts") == EVERY
     assert listed(service, "/v1/deployments/credit-risk/alerts") == []

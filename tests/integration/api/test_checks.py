@@ -119,7 +119,7 @@ def test_a_running_check_shows_its_progress_and_an_ended_one_what_it_stored(watc
     running = watched.client.get(address).json()
     measurement = Measurement(
         metric="disparate_impact",
-        data=DataSet.PAYLOAD,
+        data=DataSet.AS_LOGGED,
         scope=Scope.GROUP,
         comparison=Comparison(("Sex",)),
         group="female",
@@ -144,7 +144,7 @@ def test_a_running_check_shows_its_progress_and_an_ended_one_what_it_stored(watc
             monitor_version=1,
             model_revision="r1",
         )
-        store_tables(session, check.no, [StoredTable(DataSet.PAYLOAD, Comparison(("Sex",)), "span", {"n": [1, 2]})])
+        store_tables(session, check.no, [StoredTable(DataSet.AS_LOGGED, Comparison(("Sex",)), "span", {"n": [1, 2]})])
         store_measurements(session, check.no, check.deployment_no, [measurement])
     ended = read_results(watched.client, address)
 
@@ -154,7 +154,7 @@ def test_a_running_check_shows_its_progress_and_an_ended_one_what_it_stored(watc
         {"step": "scoring copies", "done": 500, "total": 824},
     )
     assert (ended["state"], ended["window"], ended["monitor_version"], ended["model_revision"]) == ("succeeded", {"records": 400}, 1, "r1")
-    assert ended["tables"] == [{"data": "payload", "attribute": "Sex", "part": "span", "cells": {"n": [1, 2]}}]
+    assert ended["tables"] == [{"data": "as_logged", "attribute": "Sex", "part": "span", "cells": {"n": [1, 2]}}]
     assert [(m["metric"], m["value"], m["reason"], m["at"]) for m in ended["measurements"]] == [
         ("disparate_impact", None, "the reference rate is zero", TEN)
     ]

@@ -82,8 +82,8 @@ def test_the_golden_corrections_leave_past_figures_and_change_tables_and_evidenc
     assert hour_tables(stage) == hour_tables(as_if_logged)
 
     for result, figures in ((before, world["figures_before"]), (stage.check(START), golden_world["figures_after"])):
-        assert result.value("disparate_impact", "payload", "sex", "female") == pytest.approx(figures["disparate_impact"], abs=1e-12)
-        rate = result.value("true_positive_rate_difference", "feedback", "sex", "female")
+        assert result.value("disparate_impact", "as_logged", "sex", "female") == pytest.approx(figures["disparate_impact"], abs=1e-12)
+        rate = result.value("true_positive_rate_difference", "labelled", "sex", "female")
         assert rate == pytest.approx(figures["true_positive_rate_difference"], abs=1e-12)
 
     check, day = f"/v1/deployments/a-model/checks/{before.run.id}", golden_world["text"].replace("since.", "since 2 Mar 2026.")
@@ -166,8 +166,8 @@ def test_a_value_may_be_taken_away_and_is_left_out_as_that(service: RunningServi
     result = stage.check(START)
 
     found = service.client.get(f"/v1/deployments/a-model/checks/{result.run.id}").json()["records"]
-    reasons = {data: {one["reason"]: one["count"] for one in found[data]["sex"]["left_out"]} for data in ("payload", "feedback")}
-    assert reasons == {"payload": {"corrected_away": 1}, "feedback": {"corrected_away": 2}}
+    reasons = {data: {one["reason"]: one["count"] for one in found[data]["sex"]["left_out"]} for data in ("as_logged", "labelled")}
+    assert reasons == {"as_logged": {"corrected_away": 1}, "labelled": {"corrected_away": 2}}
     assert service.client.get(f"/deployments/a-model/transactions/{record(1)}").status_code == 200
     assert send(service, of(record(0), 1)).json()["corrected"] == 1
 

@@ -206,9 +206,9 @@ VALUES (:no, 'r1', 1, 'Sex', 'male', 0, 0);
 INSERT INTO counterfactuals SELECT no, 1, 0, '1' FROM copy_targets WHERE deployment_no = :no;
 INSERT INTO checks (id, deployment_no, trigger, state, span_start, span_end, attempts, cancel_requested, created_by)
 VALUES (:no, :no, 'request', 'running', now(), now(), 1, false, 'test');
-INSERT INTO check_tables SELECT no, 'payload', 'Sex', 'own', '{}' FROM checks WHERE deployment_no = :no;
+INSERT INTO check_tables SELECT no, 'as_logged', 'Sex', 'own', '{}' FROM checks WHERE deployment_no = :no;
 INSERT INTO measurements (check_no, deployment_no, at, metric, data, scope, n, carried_forward, details)
-SELECT no, :no, now(), 'disparate_impact', 'payload', 'group', 1, false, '{}' FROM checks WHERE deployment_no = :no
+SELECT no, :no, now(), 'disparate_impact', 'as_logged', 'group', 1, false, '{}' FROM checks WHERE deployment_no = :no
 """
 
 

@@ -36,18 +36,18 @@ def endpoint(model: ModelServer, **changes: object) -> dict[str, Any]:
     return {"url": f"https://localhost:{model.server_port}/score", "tls": TLS, **changes}
 
 
-def test_the_endpoint_test_and_debiased_answers_show_the_certificate(service: RunningService, model: ModelServer) -> None:
+def test_the_endpoint_test_and_mitigated_answers_show_the_certificate(service: RunningService, model: ModelServer) -> None:
     service.client.post("/v1/deployments", json=deployment(endpoint=endpoint(model))).raise_for_status()
     service.client.put(f"{ADDRESS}/fairness-monitor", json=monitor()).raise_for_status()
 
     tested = service.client.post(f"{ADDRESS}/endpoint-tests", json={"records": [RECORD]}).json()
     before = {"deployment": deployment(endpoint=endpoint(model)), "records": [RECORD]}
     unsaved = service.client.post("/v1/endpoint-tests", json=before).json()
-    debiased = service.client.post(f"{ADDRESS}/debiased-predictions", json={"records": [{"features": RECORD}]})
+    mitigated = service.client.post(f"{ADDRESS}/mitigated-predictions", json={"records": [{"features": RECORD}]})
 
     assert (tested["ok"], tested["fault"]) == (True, None)
-    assert debiased.status_code == 200, debiased.text
-    assert debiased.json()["predictions"][0]["prediction"] == 0
+    assert mitigated.status_code == 200, mitigated.text
+    assert mitigated.json()["predictions"][0]["prediction"] == 0
     assert unsaved["ok"] is True
 
 

@@ -82,7 +82,7 @@ def test_an_import_is_counted_and_every_hour_of_a_comparison_can_be_read(service
     assert (entry["evidence"]["unfair"], entry["evidence"]["shown_fair"], entry["evidence"]["undecided"]) == (0, 0, 2)
     assert entry["evidence"]["counted_until"] is not None
     series = "/v1/deployments/loans/measurements"
-    (figure,) = client.get(series, params={"metric": "disparate_impact", "data": "payload", "group": "female"}).json()["evidence"]
+    (figure,) = client.get(series, params={"metric": "disparate_impact", "data": "as_logged", "group": "female"}).json()["evidence"]
     assert (figure["id"], figure["attribute"], figure["group"]) == (below["id"], "sex", "female")
     assert [(one["direction"], one["state"], one["alarms"]) for one in figure["limits"]] == [
         ("below", "undecided", []),

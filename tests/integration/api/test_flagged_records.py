@@ -98,7 +98,7 @@ def test_a_flagged_record_says_why_and_shows_the_record(logged: RunningService) 
             "prediction": 0,
             "probability": 0,
             "label": "Risk",
-            "debiased": None,
+            "mitigated": None,
         },
     }
     assert (answer["model_revision"], answer["next_cursor"], answer["notes"]) == ("r1", None, [ONLY_DIRECT])

@@ -94,7 +94,7 @@ def impact(details: dict[str, Any]) -> tuple[float, int, str, bool]:
     found = [
         (one["value"], one["n"], one["verdict"], one["carried_forward"])
         for one in details["measurements"]
-        if (one["metric"], one["data"], one["group"]) == ("disparate_impact", "payload", "female")
+        if (one["metric"], one["data"], one["group"]) == ("disparate_impact", "as_logged", "female")
     ]
     assert len(found) == 1
     return found[0]

@@ -50,7 +50,7 @@ def reader(service: RunningService) -> httpx.Client:
 
 
 def test_measurements_and_tables_keep_their_columns(watched: Scene, checked: Result) -> None:
-    assert checked.value("favourable_rate", "payload", BOTH, GROUP) == 0.2
+    assert checked.value("favourable_rate", "as_logged", BOTH, GROUP) == 0.2
     compared = {Comparison((FIRST,)), Comparison((SECOND,)), Comparison((FIRST, SECOND))}
     assert {one.comparison for one in checked.tables} == compared
     assert {one.comparison for one in checked.measurements if one.attribute} == compared

@@ -48,7 +48,7 @@ def found(service: RunningService, **filters: Any) -> list[dict[str, Any]]:  # n
 
 
 def test_a_series_is_filtered_oldest_first_and_every_point_can_be_traced(measured: RunningService) -> None:
-    points = found(measured, metric="disparate_impact", data="payload", attribute="sex", group="female")
+    points = found(measured, metric="disparate_impact", data="as_logged", attribute="sex", group="female")
 
     assert [point["value"] for point in points] == pytest.approx([0.1, 0.15, 0.15])
     assert [point["at"] for point in points] == ["2026-03-02T13:00:00Z", "2026-03-02T14:00:00Z", "2026-03-02T15:00:00Z"]
@@ -61,8 +61,8 @@ def test_a_series_is_filtered_oldest_first_and_every_point_can_be_traced(measure
 
 
 def test_a_metric_that_checks_do_not_store_is_measured_when_it_is_asked_for_page_by_page(measured: RunningService) -> None:
-    whole = found(measured, metric="balanced_disparate_impact_before", attribute="sex", scope="worst")
-    stored = found(measured, metric="disparate_impact", data="balanced", attribute="sex", scope="worst")
+    whole = found(measured, metric="counterfactual_disparate_impact_before", attribute="sex", scope="worst")
+    stored = found(measured, metric="disparate_impact", data="counterfactual", attribute="sex", scope="worst")
     cursor, pages = None, []
     for _ in range(10):
         answer = measured.client.get(ADDRESS, params={"metric": "lifted_rate", "limit": 1} | ({} if cursor is None else {"cursor": cursor}))
@@ -74,28 +74,28 @@ def test_a_metric_that_checks_do_not_store_is_measured_when_it_is_asked_for_page
     same = ("value", "lower", "upper", "n", "verdict", "at", "check_id", "carried_forward", "group", "worst_of")
     assert [[one[name] for name in same] for one in whole] == [[one[name] for name in same] for one in stored]
     assert len(whole) == 3
-    assert pages == found(measured, metric="lifted_rate", data="debiased")
-    assert {one["metric"] for one in found(measured, data="debiased", limit=1000)} == {
+    assert pages == found(measured, metric="lifted_rate", data="mitigated")
+    assert {one["metric"] for one in found(measured, data="mitigated", limit=1000)} == {
         *("selection_rate_before", "selection_rate_after", "disparate_impact_before", "disparate_impact_after")
     }
 
 
 def test_worst_asks_for_the_marked_group(measured: RunningService) -> None:
-    worst = found(measured, metric="disparate_impact", data="payload", scope="worst")
+    worst = found(measured, metric="disparate_impact", data="as_logged", scope="worst")
 
-    assert worst == found(measured, metric="disparate_impact", data="payload", scope="group")
+    assert worst == found(measured, metric="disparate_impact", data="as_logged", scope="group")
     assert [(one["scope"], one["group"], one["worst_of"]) for one in worst] == [("group", "female", 1)] * 3
 
 
 def test_data_without_the_metric_are_answered_with_those_that_have_it(measured: RunningService) -> None:
-    answer = measured.client.get(ADDRESS, params={"metric": "disparate_impact", "data": "debiased"})
+    answer = measured.client.get(ADDRESS, params={"metric": "disparate_impact", "data": "mitigated"})
 
     assert answer.status_code == 422
-    assert "payload, balanced" in answer.text
+    assert "payload, counterfactual" in answer.text
 
 
 def test_one_question_takes_several_metrics(measured: RunningService) -> None:
-    points = found(measured, metric=["disparate_impact", "statistical_parity_difference"], data="payload", scope="group", limit=4)
+    points = found(measured, metric=["disparate_impact", "statistical_parity_difference"], data="as_logged", scope="group", limit=4)
     unknown = measured.client.get(ADDRESS, params={"metric": ["disparate_impact", "luck"]})
 
     assert [point["metric"] for point in points[:2]] == ["disparate_impact", "statistical_parity_difference"]
@@ -104,7 +104,7 @@ def test_one_question_takes_several_metrics(measured: RunningService) -> None:
 
 
 def test_a_measurement_says_in_words_what_its_value_says(measured: RunningService, snapshot: SnapshotAssertion) -> None:
-    point = found(measured, metric="disparate_impact", data="payload", scope="group")[0]
+    point = found(measured, metric="disparate_impact", data="as_logged", scope="group")[0]
     listed = read_measurements(measured.client, f"/v1/deployments/a-model/checks/{point['check_id']}")
 
     assert says(point["sentence"], "100", "female", "10", "100", "male", "100")
@@ -123,15 +123,15 @@ def test_a_check_is_light_and_its_figures_are_filtered_as_a_series_is(measured: 
     (headline,) = answer.json()["headlines"]
     assert (headline["attribute"], [(one["metric"], one["data"]) for one in headline["figures"]]) == (
         "sex",
-        [("disparate_impact", "payload"), ("disparate_impact", "balanced")],
+        [("disparate_impact", "as_logged"), ("disparate_impact", "counterfactual")],
     )
     assert all(figure in everything for figure in headline["figures"])
     assert "measurements" not in answer.json()
     assert len(answer.content) <= LIGHT_BYTES
     assert read_measurements(measured.client, address, limit="7") == everything
-    chosen = read_measurements(measured.client, address, metric="disparate_impact", data="payload", scope="group", group="female")
-    assert chosen == [one for one in everything if (one["metric"], one["data"], one["scope"]) == ("disparate_impact", "payload", "group")]
-    assert {one["data"] for one in measured.client.get(f"{address}/tables").json()["tables"]} > {"payload", "balanced"}
+    chosen = read_measurements(measured.client, address, metric="disparate_impact", data="as_logged", scope="group", group="female")
+    assert chosen == [one for one in everything if (one["metric"], one["data"], one["scope"]) == ("disparate_impact", "as_logged", "group")]
+    assert {one["data"] for one in measured.client.get(f"{address}/tables").json()["tables"]} > {"as_logged", "counterfactual"}
     for refused in ("since", "rollup"):
         problem = measured.client.get(f"{address}/measurements", params={refused: "2026-03-02T14:00:00+00:00"})
         assert (problem.status_code, [error["field"] for error in problem.json()["errors"]]) == (422, [f"query.{refused}"])
@@ -160,7 +160,7 @@ def test_pages_follow_each_other_without_a_gap_or_a_double(measured: RunningServ
 
 
 def test_a_day_sums_up_its_hours_counts(measured: RunningService) -> None:
-    day = found(measured, rollup="day", metric="disparate_impact", data="payload", scope="group")
+    day = found(measured, rollup="day", metric="disparate_impact", data="as_logged", scope="group")
 
     assert [(point["value"], point["n"], point["hours"], point["at"]) for point in day] == [
         (pytest.approx(5 / 40), 80, 2, "2026-03-02T00:00:00Z")

@@ -157,7 +157,7 @@ def watched_no(service: RunningService) -> int:
 
 
 @NEEDS_DETECTOR
-def test_a_profile_tells_what_a_debiased_answer_rests_on(watched: RunningService) -> None:
+def test_a_profile_tells_what_a_mitigated_answer_rests_on(watched: RunningService) -> None:
     watched.client.put(PATH, json=SUBSTITUTION).raise_for_status()
     log(watched)
 

@@ -77,7 +77,7 @@ def test_records_can_be_logged_and_read_at_one_address(logged: RunningService) -
             {"attribute": "Age", "group": "26-75", "role": "reference"},
         ],
         "changes": {},
-        "debiased": None,
+        "mitigated": None,
         "sample_rate": None,
         "flags": [],
         "window_part": None,
@@ -107,7 +107,7 @@ def test_filters_and_pages_work_together(logged: RunningService) -> None:
         found, cursor = found + [one["id"] for one in page.json()["payload_records"]], page.json()["next_cursor"]
 
     assert found == IDS[1::2][::-1] == listed(logged, outcome="unfavourable")
-    assert listed(logged, changed="any") == listed(logged, debiased="changed") == listed(logged, until="2020-01-01T00:00:00Z") == []
+    assert listed(logged, changed="any") == listed(logged, mitigated="changed") == listed(logged, until="2020-01-01T00:00:00Z") == []
 
 
 def test_records_are_shown_to_readers_of_the_deployment_only(logged: RunningService) -> None:
@@ -142,7 +142,7 @@ def test_other_methods_are_refused_with_those_there_are(logged: RunningService) 
         {"limit": 1001},
         {"outcome": "good"},
         {"changed": "yes"},
-        {"debiased": "true"},
+        {"mitigated": "true"},
         {"since": "yesterday"},
         {"since": "0001-01-01T00:00:00+14:00"},
         {"check": "1"},

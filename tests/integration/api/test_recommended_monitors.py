@@ -185,8 +185,8 @@ def test_without_training_data_the_newest_payload_is_looked_at(service: RunningS
     assert (nothing["proposals"], nothing["outcomes"]["origin"]) == ([], "unknown")
     assert [one["reason"][:35] for one in nothing["not_proposed"]] == 3 * ["nothing is known of its values: upl"]
     assert [(one["feature"], one["evidence"]["data"], one["evidence"]["records"]) for one in found["proposals"]] == [
-        ("Sex", "payload", 300),
-        ("Age", "payload", 300),
+        ("Sex", "as_logged", 300),
+        ("Age", "as_logged", 300),
     ]
     assert found["outcomes"]["favourable"] == ["No Risk"]
 

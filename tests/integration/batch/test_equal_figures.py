@@ -26,12 +26,12 @@ def figures(result: Result) -> dict[tuple[object, ...], Any]:
     return {
         (one.metric, str(one.data), one.scope, one.comparison, one.group): (one.value, one.lower, one.upper, one.n, one.verdict, one.reason)
         for one in result.measurements
-        if not one.data.startswith("debiased")  # there is no mitigation of records in files
+        if not one.data.startswith("mitigated")  # there is no mitigation of records in files
     }
 
 
 def counts(result: Result) -> list[tuple[object, ...]]:
-    kept = [one for one in result.tables if not one.data.startswith("debiased")]
+    kept = [one for one in result.tables if not one.data.startswith("mitigated")]
     return sorted((one.data, one.comparison.label, one.part, repr(sorted(one.cells.items()))) for one in kept)
 
 
@@ -52,7 +52,7 @@ def assert_same(logged: Result, filed: Result) -> None:
     assert counts(logged) == counts(filed)
     known = {name: value for name, value in (logged.run.window or {}).items() if name not in BESIDES}
     if "left_out" in known:  # files are not mitigated
-        known["left_out"] = {data: of_data for data, of_data in known["left_out"].items() if not data.startswith("debiased")}
+        known["left_out"] = {data: of_data for data, of_data in known["left_out"].items() if not data.startswith("mitigated")}
     assert {name: value for name, value in (filed.run.window or {}).items() if name in known} == known
 
 
@@ -105,19 +105,19 @@ def test_a_span_larger_than_memory_holds_is_counted_a_batch_at_a_time(stage: Sce
 
     assert (found.run.window or {})["records"] == 200
     mine, theirs = figures(expected), figures(found)
-    of_payload = [key for key in mine if key[1] == "payload" and not {"rows", "scores"} & set(CATALOGUE[str(key[0])].needs)]
+    of_payload = [key for key in mine if key[1] == "as_logged" and not {"rows", "scores"} & set(CATALOGUE[str(key[0])].needs)]
     assert of_payload
     for key in of_payload:
         assert_close(mine[key], theirs[key], key)
-    reasons = {theirs[key][5] for key in theirs if key[1] == "payload" and "rows" in CATALOGUE[str(key[0])].needs}
+    reasons = {theirs[key][5] for key in theirs if key[1] == "as_logged" and "rows" in CATALOGUE[str(key[0])].needs}
     assert reasons == {"the span holds more records than max_records, and this metric compares each with those most like it"}
-    assert {theirs[key][5] for key in theirs if key[1] == "payload" and "scores" in CATALOGUE[str(key[0])].needs} == {
+    assert {theirs[key][5] for key in theirs if key[1] == "as_logged" and "scores" in CATALOGUE[str(key[0])].needs} == {
         COUNTED_WITHOUT_SCORES
     }
 
 
 @pytest.mark.nightly
-def test_copies_are_asked_once_and_give_the_same_balanced_figures(database: Database, tmp_path: Path) -> None:
+def test_copies_are_asked_once_and_give_the_same_counterfactual_figures(database: Database, tmp_path: Path) -> None:
     with serve(RuleScorer()) as server:
         stage = scene(database, APPLICANT, monitor_of(SEX, AGE), endpoint=Endpoint(url=server.url))
         lake, rows = lake_of(stage, tmp_path), people(30)

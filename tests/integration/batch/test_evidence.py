@@ -134,7 +134,7 @@ def test_labels_count_whose_records_come_days_after_they_were_waited_for(databas
     count(lake)
     count(at_once)
 
-    assert {data for data, *_ in hours_of(at_once.stage)} == {"payload", "feedback"}
+    assert {data for data, *_ in hours_of(at_once.stage)} == {"as_logged", "labelled"}
     assert hours_of(lake.stage) == hours_of(at_once.stage)
 
 

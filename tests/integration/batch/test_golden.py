@@ -29,7 +29,7 @@ def figures(result: Result) -> dict[tuple[object, ...], Any]:
     return {
         (one.metric, str(one.data), one.scope, one.comparison, one.group): (one.value, one.lower, one.upper, one.n, one.reason)
         for one in result.measurements
-        if not one.data.startswith("debiased")
+        if not one.data.startswith("mitigated")
     }
 
 
@@ -72,7 +72,7 @@ def test_golden_data_give_the_same_figures_from_files(database: Database, tmp_pa
 
     assert expected.keys() == found.keys()
     for key, values in expected.items():
-        of_payload = [in_batches[key]] if key[1] == "payload" else []
+        of_payload = [in_batches[key]] if key[1] == "as_logged" else []
         for others in (found[key], *of_payload):
             for one, other in zip(values, others, strict=True):
                 assert one == other or math.isclose(one, other, rel_tol=1e-12), key

@@ -58,6 +58,6 @@ def test_of_several_labels_of_one_record_the_first_counts(database: Database, tm
     lake.label([(row["id"], 1 - row["prediction"]) for row in rows[:10]], NOON + HOUR / 2)
     lake.label([(row["id"], row["prediction"]) for row in rows], NOON + HOUR / 4)
 
-    accuracy = lake.check(NOON).get("accuracy", "feedback", scope="overall")
+    accuracy = lake.check(NOON).get("accuracy", "labelled", scope="overall")
 
     assert (accuracy.n, accuracy.value) == (40, 1.0)

@@ -86,7 +86,7 @@ def test_a_process_that_ends_is_replaced_once_and_then_the_check_fails_and_keeps
     (model / "crashes").write_text("2")
     without = lake.check(NOON)
     assert "ended with exit status 3, and again after a restart" in (without.run.reason or "")
-    assert {one.value for one in without.measurements if one.data == "balanced"} == {None}
+    assert {one.value for one in without.measurements if one.data == "counterfactual"} == {None}
     kept = rows_asked(model)
     assert len(kept) == 1
     lake.stage.stop_running()

@@ -74,10 +74,10 @@ def test_each_page_answers_and_says_what_is_not_there(service: RunningService, c
 
 def test_the_view_of_mitigation_and_the_report_say_that_files_have_none(service: RunningService, check: str) -> None:
     asks = {"headers": {"Accept": "text/html"}}
-    debiased = words(service.client.get(f"/deployments/in-files/checks/{check}?view=debiased", **asks).text)
+    mitigated = words(service.client.get(f"/deployments/in-files/checks/{check}?view=mitigated", **asks).text)
     report = words(service.client.get(f"/v1/deployments/in-files/checks/{check}/report.html").text)
 
-    assert says(debiased, "lie in your own tables", "mitigation is not there")
+    assert says(mitigated, "lie in your own tables", "mitigation is not there")
     assert "No hour has been counted yet" in report
 
 
@@ -130,7 +130,7 @@ def test_an_alert_on_records_in_files_opens_and_says_where_its_records_are(
     evaluate_ended_checks(database)
 
     alerts = service.client.get("/v1/alerts?state=open").json()["alerts"]
-    assert [(one["attribute"], one["group"], one["data"]) for one in alerts] == [("sex", "female", "payload")]
+    assert [(one["attribute"], one["group"], one["data"]) for one in alerts] == [("sex", "female", "as_logged")]
     shown = service.client.get(f"/alerts/{alerts[0]['id']}", **asks).text
     assert says(words(shown), "They are not shown", "lie in your own tables")
     assert "/transactions" not in shown

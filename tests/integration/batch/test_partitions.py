@@ -92,7 +92,7 @@ def test_any_partition_in_any_order_gives_the_same_figures(
     for key, (value, n, reason) in mine.items():
         assert theirs[key][1:] == (n, reason), key
         assert value == theirs[key][0] or math.isclose(value, theirs[key][0], rel_tol=1e-12), key
-    assert left_out_of(found)["payload"] == left_out_of(expected)["payload"]
+    assert left_out_of(found)["as_logged"] == left_out_of(expected)["as_logged"]
 
 
 def _lake(stage: Scene, folder: Path) -> Lake:

@@ -237,10 +237,10 @@ class History:
 
 def _hold_against(result: Result, found: Found) -> None:
     for group, approved, count in (("female", found.approved_women, found.women), ("male", found.approved_men, found.men)):
-        measured = result.get("favourable_rate", "payload", "sex", group)
+        measured = result.get("favourable_rate", "as_logged", "sex", group)
         assert measured.n == count
         assert measured.value == (approved / count if count else None)
-    accuracy = result.get("accuracy", "feedback", scope="overall")
+    accuracy = result.get("accuracy", "labelled", scope="overall")
     assert accuracy.n == found.compared
     # A few labels may all be of one decision, of which no accuracy can be known.
     if accuracy.reason is None or not accuracy.reason.startswith("labels exist for"):

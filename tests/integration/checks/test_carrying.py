@@ -36,7 +36,7 @@ def window(run: CheckRun) -> dict[str, object]:
 
 def women(result: Result) -> tuple[float, int]:
     """The disparate impact of the women and of how many records it is."""
-    one = result.get("disparate_impact", "payload", "sex", "female")
+    one = result.get("disparate_impact", "as_logged", "sex", "female")
     assert one.value is not None
     return one.value, one.n
 
@@ -75,7 +75,7 @@ def test_labels_imported_into_earlier_hours_are_in_the_next_check(stage: Scene, 
     second = stage.check(NOON, NOON + HOUR, trigger)
 
     assert not is_carried(second)
-    assert second.get("accuracy", "feedback").n == 2
+    assert second.get("accuracy", "labelled").n == 2
 
 
 def test_a_record_of_a_lower_number_that_was_committed_later_is_not_overlooked(stage: Scene) -> None:
@@ -128,9 +128,9 @@ def test_a_label_whose_record_was_removed_is_missed_by_the_next_check(stage: Sce
 
     second = stage.check(NOON + HOUR, trigger=HOURLY)
 
-    assert first.get("accuracy", "feedback").n == 2
+    assert first.get("accuracy", "labelled").n == 2
     assert not is_carried(second)
-    assert second.get("accuracy", "feedback").n == 1
+    assert second.get("accuracy", "labelled").n == 1
 
 
 @pytest.mark.thorough
@@ -143,7 +143,7 @@ def test_a_label_counts_once_its_record_is_imported(stage: Scene) -> None:
     third = stage.check(NOON + 2 * HOUR, trigger=HOURLY)
 
     assert (is_carried(second), is_carried(third)) == (True, False)
-    assert [one.get("accuracy", "feedback").n for one in (first, second, third)] == [1, 1, 2]
+    assert [one.get("accuracy", "labelled").n for one in (first, second, third)] == [1, 1, 2]
 
 
 def test_labels_whose_predictions_the_check_itself_has_stored_do_not_count_as_new(stage: Scene, server: ModelServer) -> None:
@@ -153,7 +153,7 @@ def test_labels_whose_predictions_the_check_itself_has_stored_do_not_count_as_ne
     asked = server.counts.rows
     second = stage.check(NOON + HOUR, trigger=HOURLY)
 
-    assert first.get("accuracy", "feedback").n == 3
+    assert first.get("accuracy", "labelled").n == 3
     assert is_carried(second)
     assert server.counts.rows == asked
 
@@ -178,7 +178,7 @@ def test_without_an_endpoint_a_label_counts_once_it_has_a_prediction(stage: Scen
     third = stage.check(NOON + 2 * HOUR, trigger=HOURLY)
 
     assert (is_carried(second), is_carried(third)) == (True, False)
-    assert [one.get("accuracy", "feedback").n for one in (first, second, third)] == [1, 1, 4]
+    assert [one.get("accuracy", "labelled").n for one in (first, second, third)] == [1, 1, 4]
 
 
 @pytest.mark.thorough
@@ -278,9 +278,11 @@ def test_an_hour_that_was_checked_before_its_end_is_in_roll_ups_once(stage: Scen
     stage.check(NOON + HOUR, trigger=HOURLY)
 
     with stage.database.transaction() as session:
-        tables = summed_tables(session, stage.deployment.no, SeriesFilter(data=DataSet.PAYLOAD), outcomes=stage.monitor().outcomes, most=99)
+        tables = summed_tables(
+            session, stage.deployment.no, SeriesFilter(data=DataSet.AS_LOGGED), outcomes=stage.monitor().outcomes, most=99
+        )
     found = [(one.hours, one.measurement) for one in roll_up(tables, Period.DAY, stage.monitor(), MitigationSettings())]
 
     assert [(hours, one.n) for hours, one in found if (one.metric, one.group) == ("favourable_rate", "female")] == [
-        (1, hourly.get("favourable_rate", "payload", "sex", "female").n)
+        (1, hourly.get("favourable_rate", "as_logged", "sex", "female").n)
     ]

@@ -37,14 +37,14 @@ def test_every_flip_is_found_gained_and_lost_apart(stage: Scene) -> None:
     result = stage.check(NOON)
 
     # 15 poor women would be approved as men, 20 poor men refused as women; 5 rich women stay approved.
-    assert result.value("flip_rate", "balanced", "sex", scope="attribute") == pytest.approx(35 / 40)
-    counts = result.get("flip_rate", "balanced", "sex", scope="attribute").details.counts
+    assert result.value("flip_rate", "counterfactual", "sex", scope="attribute") == pytest.approx(35 / 40)
+    counts = result.get("flip_rate", "counterfactual", "sex", scope="attribute").details.counts
     assert (counts["gained"], counts["lost"], counts["n"]) == (15, 20, 40)
-    assert result.value("perfect_equality", "payload_perturbed", "sex") == 1.0
-    assert result.value("disparate_impact", "balanced", "sex", "female") == pytest.approx(5 / 40)
+    assert result.value("perfect_equality", "openscale", "sex") == 1.0
+    assert result.value("disparate_impact", "counterfactual", "sex", "female") == pytest.approx(5 / 40)
 
 
-def test_balanced_figures_are_of_the_present_model_alone(stage: Scene, server: ModelServer) -> None:
+def test_counterfactual_figures_are_of_the_present_model_alone(stage: Scene, server: ModelServer) -> None:
     stage.log(applicants(20, 20, 5), NOON)
     stage.check(NOON)
     change(stage, model_revision="2")
@@ -55,21 +55,21 @@ def test_balanced_figures_are_of_the_present_model_alone(stage: Scene, server: M
 
     # What revision 1 said of its records cannot be held against what revision 2 says of their copies.
     assert server.counts.rows == (40 + 2) + (24 + 1)  # one more for 20 copies, unchanged
-    assert result.get("disparate_impact", "balanced", "sex", "female").n == 24
-    assert result.value("disparate_impact", "balanced", "sex", "female") == pytest.approx(12 / 24)
-    assert result.get("disparate_impact", "payload", "sex", "female").n == 64
+    assert result.get("disparate_impact", "counterfactual", "sex", "female").n == 24
+    assert result.value("disparate_impact", "counterfactual", "sex", "female") == pytest.approx(12 / 24)
+    assert result.get("disparate_impact", "as_logged", "sex", "female").n == 64
     assert result.run.window is not None
     assert result.run.window["records_of_other_revisions"] == 40
 
 
-def test_without_a_record_of_the_present_revision_balanced_figures_are_null(stage: Scene, server: ModelServer) -> None:
+def test_without_a_record_of_the_present_revision_counterfactual_figures_are_null(stage: Scene, server: ModelServer) -> None:
     stage.log(applicants(20, 20, 5), NOON)
     change(stage, model_revision="2")
 
     result = stage.check(NOON)
 
-    assert result.get("disparate_impact", "balanced", "sex", scope="worst").verdict == "not_computable"
-    assert result.value("disparate_impact", "payload", "sex", "female") == pytest.approx(0.25)
+    assert result.get("disparate_impact", "counterfactual", "sex", scope="worst").verdict == "not_computable"
+    assert result.value("disparate_impact", "as_logged", "sex", "female") == pytest.approx(0.25)
     assert server.counts.rows == 0
 
 
@@ -119,7 +119,7 @@ def test_values_added_to_the_monitor_cost_calls_for_the_new_copies_only(stage: S
     assert server.counts.rows == (40 + 2) + 20
 
 
-def test_the_balanced_data_of_a_meta_field_is_its_payload_at_no_call_and_the_check_says_so(
+def test_the_counterfactual_data_of_a_meta_field_is_its_payload_at_no_call_and_the_check_says_so(
     database: Database, server: ModelServer, snapshot: SnapshotAssertion
 ) -> None:
     attribute = MonitoredAttribute(feature="region", monitored=("north",), reference=("south",))
@@ -130,15 +130,15 @@ def test_the_balanced_data_of_a_meta_field_is_its_payload_at_no_call_and_the_che
     result = stage.check(NOON)
 
     assert server.counts.rows == 0
-    for data in ("payload", "balanced"):
+    for data in ("as_logged", "counterfactual"):
         assert result.value("disparate_impact", data, "region", "north") == pytest.approx(0.5)
-    assert result.value("perfect_equality", "payload_perturbed", "region") == 1.0
-    assert result.get("flip_rate", "balanced", "region", scope="attribute").reason == snapshot
+    assert result.value("perfect_equality", "openscale", "region") == 1.0
+    assert result.get("flip_rate", "counterfactual", "region", scope="attribute").reason == snapshot
     assert result.run.window is not None
     assert result.run.window["attributes_unseen_by_model"] == ["region"]
 
 
-def test_without_an_endpoint_payload_is_measured_and_balanced_is_null_with_the_reason(
+def test_without_an_endpoint_payload_is_measured_and_counterfactual_is_null_with_the_reason(
     database: Database, snapshot: SnapshotAssertion
 ) -> None:
     stage = scene(database, APPLICANT, monitor_of(), endpoint=None)
@@ -146,10 +146,10 @@ def test_without_an_endpoint_payload_is_measured_and_balanced_is_null_with_the_r
 
     result = stage.check(NOON)
 
-    assert result.value("disparate_impact", "payload", "sex", "female") == pytest.approx(0.25)
-    balanced = result.get("disparate_impact", "balanced", "sex", scope="worst")
-    assert (balanced.value, balanced.verdict) == (None, "not_computable")
-    assert balanced.reason == snapshot
+    assert result.value("disparate_impact", "as_logged", "sex", "female") == pytest.approx(0.25)
+    counterfactual = result.get("disparate_impact", "counterfactual", "sex", scope="worst")
+    assert (counterfactual.value, counterfactual.verdict) == (None, "not_computable")
+    assert counterfactual.reason == snapshot
 
 
 @pytest.mark.parametrize(
@@ -168,13 +168,13 @@ def test_a_model_that_misbehaves_leaves_the_figures_as_logged_and_the_next_check
 
     assert left == [0, 0]
     assert (without.run.state, without.run.failure) == ("succeeded", Failure.SCORING_FAILED)
-    assert without.value("disparate_impact", "payload", "sex", "female") == pytest.approx(0.25)
-    assert without.value("accuracy", "feedback", scope="overall") == pytest.approx(25 / 40)
-    missing = [one for one in without.measurements if one.data in ("balanced", "payload_perturbed")]
+    assert without.value("disparate_impact", "as_logged", "sex", "female") == pytest.approx(0.25)
+    assert without.value("accuracy", "labelled", scope="overall") == pytest.approx(25 / 40)
+    missing = [one for one in without.measurements if one.data in ("counterfactual", "openscale")]
     assert {(one.value, one.verdict) for one in missing} == {(None, "not_computable")}
     assert all((one.reason or "").startswith("copies could not be scored: The model's") for one in missing)
     assert (again.run.state, again.run.failure) == ("succeeded", None)
-    assert again.value("disparate_impact", "balanced", "sex", "female") is not None
+    assert again.value("disparate_impact", "counterfactual", "sex", "female") is not None
 
 
 def test_the_model_is_asked_again_before_an_hourly_check_does_without_it(stage: Scene) -> None:
@@ -220,7 +220,7 @@ def test_reference_left_out_means_every_other_value_of_the_window(stage: Scene) 
 
     result = stage.check(NOON)
 
-    assert result.get("favourable_rate", "payload", "sex", scope="reference").details.counts["n"] == 25
+    assert result.get("favourable_rate", "as_logged", "sex", scope="reference").details.counts["n"] == 25
 
 
 def test_reference_left_out_of_many_values_is_everybody_else_and_copies_say_why_they_are_missing(
@@ -239,13 +239,13 @@ def test_reference_left_out_of_many_values_is_everybody_else_and_copies_say_why_
         side = [row["prediction"] for row in rows if (row["region"] == "north") is is_own]
         return sum(side) / len(side)
 
-    assert result.value("disparate_impact", "payload", "region", "north") == pytest.approx(rate(True) / rate(False), abs=1e-12)
-    assert result.get("accuracy", "feedback", "region", "everybody else").n == 135
-    assert result.get("favourable_rate", "payload", "region", scope="reference").n == 135
-    assert result.get("favourable_rate", "payload", "sex × region", "male × north").n == 10
-    assert result.value("flip_rate", "balanced", "sex", scope="attribute") is not None
-    missing = [one for one in result.measurements if one.attribute == "region" and one.data in ("balanced", "payload_perturbed")]
-    assert {one.data for one in missing} == {"balanced", "payload_perturbed"}
+    assert result.value("disparate_impact", "as_logged", "region", "north") == pytest.approx(rate(True) / rate(False), abs=1e-12)
+    assert result.get("accuracy", "labelled", "region", "everybody else").n == 135
+    assert result.get("favourable_rate", "as_logged", "region", scope="reference").n == 135
+    assert result.get("favourable_rate", "as_logged", "sex × region", "male × north").n == 10
+    assert result.value("flip_rate", "counterfactual", "sex", scope="attribute") is not None
+    missing = [one for one in result.measurements if one.attribute == "region" and one.data in ("counterfactual", "openscale")]
+    assert {one.data for one in missing} == {"counterfactual", "openscale"}
     for one in missing:
         assert (one.value, one.verdict) == (None, "not_computable")
         assert "attributes.region.reference: was left out, and more than 100 other values" in (one.reason or "")
@@ -258,7 +258,7 @@ def test_a_meta_field_of_many_values_is_measured_like_its_payload(database: Data
 
     result = stage.check(NOON)
 
-    found = [result.value("disparate_impact", data, "region", "zip1") for data in ("payload", "balanced")]
+    found = [result.value("disparate_impact", data, "region", "zip1") for data in ("as_logged", "counterfactual")]
     assert found[0] is not None
     assert found[0] == found[1]
 
@@ -273,6 +273,6 @@ def test_several_attributes_are_copied_one_at_a_time_and_watched_together_withou
     assert server.counts.rows == 80 + 2 * 80 + 12
     bodies = [json.loads(body) for body in server.counts.bodies]
     assert all(set(body["fields"]) == {"sex", "income", "age"} for body in bodies)
-    both = result.get("favourable_rate", "payload", "sex × age", "female × 18-49")
+    both = result.get("favourable_rate", "as_logged", "sex × age", "female × 18-49")
     assert both.n == sum(row["sex"] == "female" and row["age"] < 50 for row in applicants(40, 40, 5))
-    assert not [m for m in result.measurements if m.data == "balanced" and m.attribute == "sex × age"]
+    assert not [m for m in result.measurements if m.data == "counterfactual" and m.attribute == "sex × age"]

@@ -13,16 +13,19 @@ from tests.scenes import HOUR, NOON, Scene
 AS_RELEASE_0_1 = (
     "DELETE FROM measurements WHERE metric = 'openscale_fairness'",
     "UPDATE measurements SET definition = 1",
-    "UPDATE measurements SET value = 0.5, lower = 0.4, upper = 0.7 WHERE data = 'balanced' AND metric = 'disparate_impact' AND value > 0",
+    """
+    UPDATE measurements SET value = 0.5, lower = 0.4, upper = 0.7
+    WHERE data = 'counterfactual' AND metric = 'disparate_impact' AND value > 0
+    """,
     """
     INSERT INTO measurements (check_no, deployment_no, at, metric, data, scope, attribute, "group", value, reason, lower, upper,
                               interval_method, n, verdict, carried_forward, details)
-    SELECT check_no, deployment_no, at, 'openscale_fairness', 'payload_perturbed', scope, attribute, "group", value, reason, lower, upper,
+    SELECT check_no, deployment_no, at, 'openscale_fairness', 'openscale', scope, attribute, "group", value, reason, lower, upper,
            interval_method, n, CASE WHEN value IS NULL THEN 'not_computable' END, carried_forward, details
-    FROM measurements WHERE data = 'balanced' AND metric = 'disparate_impact' ORDER BY no
+    FROM measurements WHERE data = 'counterfactual' AND metric = 'disparate_impact' ORDER BY no
     """,
 )
-"""Turns the measurements of a check into those of release 0.1, whose balanced figures were OpenScale's and are stored under both names."""
+"""Turns the measurements of a check into those of release 0.1, whose counterfactual figures were OpenScale's, stored under both names."""
 
 
 def earlier(stage: Scene) -> None:
@@ -50,22 +53,22 @@ def upgraded(stage: Scene) -> Scene:
 
 
 def test_a_series_keeps_what_was_reported_with_its_definition(upgraded: Scene) -> None:
-    found = series(upgraded, "disparate_impact", DataSet.BALANCED)
+    found = series(upgraded, "disparate_impact", DataSet.COUNTERFACTUAL)
 
     (women,) = found.groups
     assert [(point.value, point.definition) for point in women.points] == [(0.5, 1), (pytest.approx(0.125), 2)]
 
 
 def test_openscales_own_series_goes_on_under_its_own_name(upgraded: Scene) -> None:
-    fairness = series(upgraded, "openscale_fairness", DataSet.PAYLOAD_PERTURBED)
+    fairness = series(upgraded, "openscale_fairness", DataSet.OPENSCALE)
 
     assert [(point.value, point.verdict) for point in fairness.groups[0].points] == [(0.5, None), (pytest.approx(0.125), None)]
-    assert CATALOGUE["openscale_fairness"].definition_on("payload_perturbed") == 1
+    assert CATALOGUE["openscale_fairness"].definition_on("openscale") == 1
 
 
 def test_a_roll_up_follows_the_new_definition_throughout(upgraded: Scene) -> None:
-    found = series(upgraded, "disparate_impact", DataSet.BALANCED, Period.DAY)
-    openscale = series(upgraded, "openscale_fairness", DataSet.PAYLOAD_PERTURBED, Period.DAY)
+    found = series(upgraded, "disparate_impact", DataSet.COUNTERFACTUAL, Period.DAY)
+    openscale = series(upgraded, "openscale_fairness", DataSet.OPENSCALE, Period.DAY)
 
     (point,) = found.groups[0].points
     assert point.value == pytest.approx(0.125)
@@ -74,8 +77,10 @@ def test_a_roll_up_follows_the_new_definition_throughout(upgraded: Scene) -> Non
 
 
 def test_a_small_chart_leaves_the_earlier_points_out(upgraded: Scene) -> None:
-    key = GroupKey(deployment_no=upgraded.deployment.no, metric="disparate_impact", data=DataSet.BALANCED, attribute="sex", group="female")
+    key = GroupKey(
+        deployment_no=upgraded.deployment.no, metric="disparate_impact", data=DataSet.COUNTERFACTUAL, attribute="sex", group="female"
+    )
     with upgraded.database.transaction() as session:
-        found = trends(session, [key, key._replace(data=DataSet.PAYLOAD)], points=30)
+        found = trends(session, [key, key._replace(data=DataSet.AS_LOGGED)], points=30)
 
     assert [[point.value for point in points] for points in found] == [[pytest.approx(0.125)], [0.25, 0.25]]

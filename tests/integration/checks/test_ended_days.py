@@ -91,7 +91,7 @@ def add_check(stage: Scene, rng: Random, hour: datetime) -> None:
         ).scalar_one()
         if succeeded and rng.random() < 0.9:
             groups = rng.choice([("female", "male"), ("female", "male"), ("female", "diverse", "male")])
-            table = {"check_no": no, "data": "payload", "attribute": "sex"}
+            table = {"check_no": no, "data": "as_logged", "attribute": "sex"}
             parts = [{**table, "part": part, "cells": counts(rng, groups)} for part in ("span", "additional")]
             session.execute(insert(CheckTableRow), parts)
 
@@ -153,7 +153,7 @@ def test_days_that_were_added_up_equal_their_checks_to_the_last_digit(stage: Sce
 
         start = FIRST + rng.uniform(0, 5) * DAY
         span, step = Span(start=start, end=start + rng.uniform(1, DAYS) * DAY), rng.choice([DAY, 3 * DAY])
-        wanted = SeriesFilter(data=DataSet.PAYLOAD, since=rng.choice([None, span.start]), until=rng.choice([None, span.end]))
+        wanted = SeriesFilter(data=DataSet.AS_LOGGED, since=rng.choice([None, span.start]), until=rng.choice([None, span.end]))
         kept = (read_checks(stage, span, step), [figures(stage, one, wanted, kept=True) for one in monitors])
         plain = [figures(stage, one, wanted, kept=False) for one in monitors]
         with stage.database.transaction() as session:
@@ -255,7 +255,7 @@ def long(stage: Scene) -> Scene:
 
 
 def test_a_roll_up_takes_as_many_statements_whatever_is_added_up(long: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    wanted = SeriesWanted(metric="disparate_impact", data=DataSet.PAYLOAD, attribute="sex", rollup=Period.DAY)
+    wanted = SeriesWanted(metric="disparate_impact", data=DataSet.AS_LOGGED, attribute="sex", rollup=Period.DAY)
     numbers = []
     for until in (FIRST + DAY, FIRST + DAYS // 2 * DAY, None):
         with counted(monkeypatch) as sent, long.database.transaction() as session:

@@ -68,5 +68,5 @@ def test_a_check_measures_the_same_through_every_format(database: Database, type
             ]
 
     assert len(found["fields_values"]) > 20
-    assert any(one[1] == "balanced" and one[5] is not None for one in found["fields_values"])
+    assert any(one[1] == "counterfactual" and one[5] is not None for one in found["fields_values"])
     assert {name: same == found["fields_values"] for name, same in found.items()} == dict.fromkeys(found, True)

@@ -51,8 +51,8 @@ def test_whole_numbers_that_no_float_can_hold_are_compared_exactly(database: Dat
 
     result = watched.check(NOON)
 
-    assert result.value("favourable_rate", "payload", "branch", str(one)) == 0.5
-    assert result.value("favourable_rate", "payload", "branch", str(other)) == 1
+    assert result.value("favourable_rate", "as_logged", "branch", str(one)) == 0.5
+    assert result.value("favourable_rate", "as_logged", "branch", str(other)) == 1
 
 
 def test_seen_values_that_would_name_two_groups_alike_leave_their_intersection_out_with_the_reason(database: Database) -> None:
@@ -64,9 +64,11 @@ def test_seen_values_that_would_name_two_groups_alike_leave_their_intersection_o
 
     result = watched.check(NOON)
 
-    assert result.value("disparate_impact", "payload", "left", "m") == 1
+    assert result.value("disparate_impact", "as_logged", "left", "m") == 1
     (found,) = [
-        one for one in result.measurements if one.attribute == "left × right" and one.metric == "disparate_impact" and one.data == "payload"
+        one
+        for one in result.measurements
+        if one.attribute == "left × right" and one.metric == "disparate_impact" and one.data == "as_logged"
     ]
     assert found.value is None
     assert "has two groups called 'a × b × c'" in (found.reason or "")

@@ -35,11 +35,11 @@ def test_copies_take_the_role_of_the_other_sex_and_the_rest_of_the_record_stays(
 
     # As husbands the poor wives would be approved; as wives the poor husbands refused; the rich are approved either way.
     assert model.counts.rows == 40 + 2  # two unchanged
-    assert result.value("flip_rate", "balanced", "sex", scope="attribute") == pytest.approx(20 / 40)
-    assert result.value("disparate_impact", "payload", "sex", "female") == pytest.approx(10 / 20)
+    assert result.value("flip_rate", "counterfactual", "sex", scope="attribute") == pytest.approx(20 / 40)
+    assert result.value("disparate_impact", "as_logged", "sex", "female") == pytest.approx(10 / 20)
     # Women: 10 of 20 of their own, 10 of 20 copies of men. Men: all 20, all 20 copies of women.
-    assert result.value("perfect_equality", "payload_perturbed", "sex") == 1.0
-    assert result.value("disparate_impact", "balanced", "sex", "female") == pytest.approx(20 / 40)
+    assert result.value("perfect_equality", "openscale", "sex") == 1.0
+    assert result.value("disparate_impact", "counterfactual", "sex", "female") == pytest.approx(20 / 40)
     assert result.run.window is not None
     assert result.run.window["perturbed_records"] == {"sex": 40}
     assert result.run.window["attributes_unseen_by_model"] == ["sex"]
@@ -52,8 +52,10 @@ def test_plain_flipping_of_a_meta_field_sees_nothing_of_it(married: Scene, model
     result = married.check(NOON)
 
     assert model.counts.rows == 0
-    assert result.get("flip_rate", "balanced", "sex", scope="attribute").value is None
-    assert result.value("disparate_impact", "balanced", "sex", "female") == result.value("disparate_impact", "payload", "sex", "female")
+    assert result.get("flip_rate", "counterfactual", "sex", scope="attribute").value is None
+    assert result.value("disparate_impact", "counterfactual", "sex", "female") == result.value(
+        "disparate_impact", "as_logged", "sex", "female"
+    )
     assert result.run.window is not None
     assert "correlated_features" not in result.run.window
 
@@ -67,8 +69,10 @@ def test_the_next_hour_asks_about_new_records_only_and_answers_the_same(married:
     second = married.check(NOON + HOUR)
 
     assert model.counts.rows == 4
-    assert second.get("flip_rate", "balanced", "sex", scope="attribute").n == 44
-    assert second.value("flip_rate", "balanced", "sex", scope="attribute") == first.value("flip_rate", "balanced", "sex", scope="attribute")
+    assert second.get("flip_rate", "counterfactual", "sex", scope="attribute").n == 44
+    assert second.value("flip_rate", "counterfactual", "sex", scope="attribute") == first.value(
+        "flip_rate", "counterfactual", "sex", scope="attribute"
+    )
 
 
 def test_other_training_data_are_other_copies_and_the_same_again_are_none(married: Scene, model: ModelServer) -> None:
@@ -97,8 +101,8 @@ def test_values_are_not_carried_forward_over_other_training_data(married: Scene)
 
 
 def assert_says_why(result: Result, reason: str) -> None:
-    assert result.value("disparate_impact", "payload", "sex", "female") is not None
-    found = [one for one in result.measurements if one.data == "balanced"]
+    assert result.value("disparate_impact", "as_logged", "sex", "female") is not None
+    found = [one for one in result.measurements if one.data == "counterfactual"]
     assert found
     assert all(one.value is None and reason in (one.reason or "") for one in found)
 
@@ -123,5 +127,5 @@ def test_without_an_endpoint_nothing_is_copied_and_no_donor_is_needed(database: 
 
     result = stage.check(NOON)
 
-    assert result.value("disparate_impact", "payload", "sex", "female") == pytest.approx(10 / 20)
-    assert result.get("disparate_impact", "balanced", "sex", scope="worst").value is None
+    assert result.value("disparate_impact", "as_logged", "sex", "female") == pytest.approx(10 / 20)
+    assert result.get("disparate_impact", "counterfactual", "sex", scope="worst").value is None

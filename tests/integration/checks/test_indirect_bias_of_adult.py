@@ -134,13 +134,13 @@ def processed(stage: Scene, people: pd.DataFrame) -> TrainingData:
 
 def flips(result: Result) -> list[float]:
     """The flip rate, and its parts gained and lost."""
-    counts = result.get("flip_rate", "balanced", "sex", scope="attribute").details.counts
+    counts = result.get("flip_rate", "counterfactual", "sex", scope="attribute").details.counts
     return [(counts[name] or 0) / (counts["n"] or 1) for name in ("flipped", "gained", "lost")]
 
 
-def balanced(result: Result) -> tuple[float, str | None]:
-    """The balanced disparate impact of women, and its verdict."""
-    found = result.get("disparate_impact", "balanced", "sex", "Female")
+def counterfactual(result: Result) -> tuple[float, str | None]:
+    """The counterfactual disparate impact of women, and its verdict."""
+    found = result.get("disparate_impact", "counterfactual", "sex", "Female")
     assert found.value is not None
     return found.value, found.verdict
 
@@ -165,12 +165,12 @@ def test_plain_flipping_shows_the_payload_and_correlated_features_show_what_the_
     through = adults.check(NOON)
 
     assert rows_asked_plainly == 0
-    assert plain.value("disparate_impact", "payload", "sex", "Female") == pytest.approx(0.261, abs=0.01)
-    assert balanced(plain) == (plain.value("disparate_impact", "payload", "sex", "Female"), "unfair")
-    assert plain.get("flip_rate", "balanced", "sex", scope="attribute").value is None
+    assert plain.value("disparate_impact", "as_logged", "sex", "Female") == pytest.approx(0.261, abs=0.01)
+    assert counterfactual(plain) == (plain.value("disparate_impact", "as_logged", "sex", "Female"), "unfair")
+    assert plain.get("flip_rate", "counterfactual", "sex", scope="attribute").value is None
     assert model.counts.rows == RECORDS * 21 // 20  # one unchanged for 20 copies
-    assert through.value("disparate_impact", "payload", "sex", "Female") == plain.value("disparate_impact", "payload", "sex", "Female")
-    assert balanced(through) == (pytest.approx(0.439, abs=0.02), "unfair")
+    assert through.value("disparate_impact", "as_logged", "sex", "Female") == plain.value("disparate_impact", "as_logged", "sex", "Female")
+    assert counterfactual(through) == (pytest.approx(0.439, abs=0.02), "unfair")
     assert flips(through) == pytest.approx([0.184, 0.049, 0.135], abs=0.02)
 
 
@@ -180,7 +180,7 @@ def test_all_features_that_are_recommended_show_more_of_it(adults: Scene) -> Non
 
     through = adults.check(NOON)
 
-    assert balanced(through) == (pytest.approx(0.385, abs=0.02), "unfair")
+    assert counterfactual(through) == (pytest.approx(0.385, abs=0.02), "unfair")
     assert flips(through) == pytest.approx([0.201, 0.062, 0.139], abs=0.02)
 
 
@@ -193,8 +193,8 @@ def test_of_features_that_go_together_one_alone_makes_people_who_are_nobody(adul
     together = adults.check(NOON)
 
     # Unmarried husbands and married women who live alone: the model's answers to them speak of nobody.
-    assert balanced(alone) == (pytest.approx(0.938, abs=0.02), "fair")
-    assert balanced(together) == (pytest.approx(0.444, abs=0.02), "unfair")
+    assert counterfactual(alone) == (pytest.approx(0.938, abs=0.02), "fair")
+    assert counterfactual(together) == (pytest.approx(0.444, abs=0.02), "unfair")
 
 
 @pytest.mark.nightly

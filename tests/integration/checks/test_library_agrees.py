@@ -34,7 +34,7 @@ def reasons_of_service(result: Result, attribute: str) -> dict[tuple[str, str, s
     return {
         (one.metric, one.scope.value, one.group): one.reason
         for one in result.measurements
-        if one.data == "payload" and one.attribute == attribute and one.value is None
+        if one.data == "as_logged" and one.attribute == attribute and one.value is None
     }
 
 
@@ -69,14 +69,14 @@ def test_strata_that_are_the_attribute_are_answered_with_null_and_the_same_reaso
     metric = "conditional_demographic_disparity_in_predicted_labels"
 
     result = by_service(database, rows, strata="sex")
-    found = result.get(metric, "payload", "sex", "female")
+    found = result.get(metric, "as_logged", "sex", "female")
     of_library = reasons_of_library(rows, "sex", monitored="female", reference="male", strata="sex")
 
     assert found.value is None
     assert says(found.reason, "female", "reference", "male")
     assert found.reason == snapshot
     assert of_library[metric, "group", "female"] == found.reason
-    assert result.get("disparate_impact", "payload", "sex", "female").value is not None
+    assert result.get("disparate_impact", "as_logged", "sex", "female").value is not None
 
 
 def test_strata_that_are_one_of_several_attributes_divide_the_others() -> None:
@@ -100,7 +100,7 @@ def test_text_under_numeric_outcomes_is_unclassified_in_a_check_and_on_the_pages
 
     assert (result.run.window or {})["unclassified_records"] == 16
     rate = library.to_frame().set_index(["metric", "scope", "group"])["value"]["favourable_rate", "group", "female"]
-    assert result.value("favourable_rate", "payload", "sex", "female") == pytest.approx(rate, abs=0)
+    assert result.value("favourable_rate", "as_logged", "sex", "female") == pytest.approx(rate, abs=0)
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])

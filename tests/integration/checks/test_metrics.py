@@ -84,14 +84,14 @@ def test_picked_metrics_of_labels_scores_strata_and_records_are_the_golden_ones(
     clarify = json.loads((golden(CASE) / "clarify.json").read_text())["facets"]["Sex=female"]["d_vs_rest"]
     aif360 = json.loads((golden(CASE) / "aif360.json").read_text())["facets"]["Sex=female"]
     for key, name in CLARIFY.items():
-        data = "feedback" if "feedback" in CATALOGUE[key].data else "payload"
+        data = "labelled" if "labelled" in CATALOGUE[key].data else "as_logged"
         assert result.value(key, data, "Sex", "female") == pytest.approx(clarify[name], abs=EXACT), key
     for key in PAIRS:
-        assert result.value(key, "feedback", "Sex", "female") == pytest.approx(aif360["pair"][key], abs=EXACT), key
+        assert result.value(key, "labelled", "Sex", "female") == pytest.approx(aif360["pair"][key], abs=EXACT), key
     for key, name in GENERALIZED.items():
-        assert result.value(key, "feedback", scope="overall") == pytest.approx(aif360["overall"][name], abs=EXACT), key
-        assert result.value(key, "feedback", "Sex", "female") == pytest.approx(aif360["unprivileged"][name], abs=EXACT), key
-        assert result.value(key, "feedback", "Sex", "male") == pytest.approx(aif360["privileged"][name], abs=EXACT), key
+        assert result.value(key, "labelled", scope="overall") == pytest.approx(aif360["overall"][name], abs=EXACT), key
+        assert result.value(key, "labelled", "Sex", "female") == pytest.approx(aif360["unprivileged"][name], abs=EXACT), key
+        assert result.value(key, "labelled", "Sex", "male") == pytest.approx(aif360["privileged"][name], abs=EXACT), key
     assert keys(result) == {*CLARIFY, *PAIRS, *GENERALIZED, *OF_ROWS, *OF_SCORES}
     assert all(m.lower is not None and m.upper is not None for m in result.measurements if m.value is not None)
 
@@ -107,11 +107,11 @@ def test_metrics_of_scores_are_those_of_the_records_one_by_one(database: Databas
     actual, score = np.array([row["actual"] for row in rows]), np.array([row["probability"] for row in rows])
     above = (score[actual == 1][:, None] > score[actual == 0]) + 0.5 * (score[actual == 1][:, None] == score[actual == 0])
     of_actual = np.where(actual == 1, score, 1 - score)
-    assert result.value("roc_auc", "feedback", scope="overall") == pytest.approx(above.mean(), abs=1e-4)
-    assert result.value("brier_score", "feedback", scope="overall") == pytest.approx(((score - actual) ** 2).mean(), abs=EXACT)
-    assert result.value("log_loss", "feedback", scope="overall") == pytest.approx(-np.log(of_actual).mean(), abs=EXACT)
-    assert result.value("calibration_gap", "feedback", scope="overall") == pytest.approx((score - actual).mean(), abs=EXACT)
-    gap = result.get("calibration_gap", "feedback", scope="overall")
+    assert result.value("roc_auc", "labelled", scope="overall") == pytest.approx(above.mean(), abs=1e-4)
+    assert result.value("brier_score", "labelled", scope="overall") == pytest.approx(((score - actual) ** 2).mean(), abs=EXACT)
+    assert result.value("log_loss", "labelled", scope="overall") == pytest.approx(-np.log(of_actual).mean(), abs=EXACT)
+    assert result.value("calibration_gap", "labelled", scope="overall") == pytest.approx((score - actual).mean(), abs=EXACT)
+    gap = result.get("calibration_gap", "labelled", scope="overall")
     assert (gap.lower_limit, gap.upper_limit, gap.verdict) == (-0.1, 0.1, "fair")
 
 
@@ -131,13 +131,15 @@ def test_metrics_of_records_look_at_all_numeric_features_but_the_attribute(datab
     predicted, actual = (np.array([row[name] for row in rows]) for name in ("prediction", "actual"))
     women = np.array([row["Sex"] == "female" for row in rows])
     expected = counterfactual_flip_test(features, predicted, women, ~women)
-    assert result.value("counterfactual_flip_test", "payload", "Sex", "female") == pytest.approx(expected, abs=EXACT)
-    assert result.value("prediction_consistency", "payload", scope="overall") == pytest.approx(consistency(features, predicted), abs=EXACT)
-    assert result.value("consistency", "feedback", scope="overall") == pytest.approx(consistency(features, actual), abs=EXACT)
-    rich = result.get("rich_subgroup_false_positive", "feedback", scope="overall")
+    assert result.value("counterfactual_flip_test", "as_logged", "Sex", "female") == pytest.approx(expected, abs=EXACT)
+    assert result.value("prediction_consistency", "as_logged", scope="overall") == pytest.approx(
+        consistency(features, predicted), abs=EXACT
+    )
+    assert result.value("consistency", "labelled", scope="overall") == pytest.approx(consistency(features, actual), abs=EXACT)
+    rich = result.get("rich_subgroup_false_positive", "labelled", scope="overall")
     assert rich.value is not None
     assert all(" × " in name for name in rich.details.subgroup_of_groups)  # type: ignore[attr-defined]
-    assert result.value("counterfactual_flip_test", "payload", "Sex × Job", "female × unskilled") is not None
+    assert result.value("counterfactual_flip_test", "as_logged", "Sex × Job", "female × unskilled") is not None
 
 
 STORED = {key for key in DEFAULT_METRICS if CATALOGUE[key].is_stored}
@@ -160,7 +162,7 @@ def test_strata_alone_add_the_conditional_metrics(stage: Scene) -> None:
     result = stage.check(NOON)
 
     assert keys(result) == STORED | {metric.key for metric in CATALOGUE.values() if "strata" in metric.needs}
-    found = result.get("conditional_demographic_disparity_in_predicted_labels", "payload", "sex", "female")
+    found = result.get("conditional_demographic_disparity_in_predicted_labels", "as_logged", "sex", "female")
     assert found.value is not None
     assert found.details.strata == 40
 
@@ -175,7 +177,7 @@ def test_only_picked_metrics_are_stored_and_the_model_is_asked_only_for_them(sta
 
     assert keys(result) == {"accuracy", "base_rate"}
     assert server.counts.rows == 0
-    assert {table.data for table in result.tables} == {"payload", "feedback"}
+    assert {table.data for table in result.tables} == {"as_logged", "labelled"}
 
 
 def test_what_could_not_be_measured_is_said_of_picked_metrics_only(database: Database) -> None:
@@ -188,10 +190,10 @@ def test_what_could_not_be_measured_is_said_of_picked_metrics_only(database: Dat
 
     missing = {(m.metric, m.data, m.attribute, m.scope, m.reason) for m in result.measurements if m.value is None}
     assert missing == {
-        *(("flip_rate", "balanced", name, "attribute", NO_ENDPOINT) for name in ("sex", "age")),
-        *(("favourable_rate", data, name, "pooled", NO_ENDPOINT) for data in ("balanced", "payload_perturbed") for name in ("sex", "age")),
-        ("accuracy", "feedback", None, "overall", NO_LABELS),
-        *(("error_rate_difference", "feedback", name, "pooled", NO_LABELS) for name in ("sex", "age")),
+        *(("flip_rate", "counterfactual", name, "attribute", NO_ENDPOINT) for name in ("sex", "age")),
+        *(("favourable_rate", data, name, "pooled", NO_ENDPOINT) for data in ("counterfactual", "openscale") for name in ("sex", "age")),
+        ("accuracy", "labelled", None, "overall", NO_LABELS),
+        *(("error_rate_difference", "labelled", name, "pooled", NO_LABELS) for name in ("sex", "age")),
     }
     assert all(m.verdict == "not_computable" for m in result.measurements if m.value is None)
 
@@ -225,8 +227,8 @@ def test_lists_of_probabilities_are_read_and_those_of_labels_scored_in_the_check
     first, second = stage.check(NOON), stage.check(NOON)
 
     expected = (28 * 0.1**2 + 15 * 0.9**2) / 43
-    assert first.value("brier_score", "feedback", scope="overall") == pytest.approx(expected)
-    assert second.value("brier_score", "feedback", scope="overall") == pytest.approx(expected)
+    assert first.value("brier_score", "labelled", scope="overall") == pytest.approx(expected)
+    assert second.value("brier_score", "labelled", scope="overall") == pytest.approx(expected)
 
 
 def test_a_list_with_a_number_for_each_class_gives_the_same_scores(stage: Scene) -> None:
@@ -235,7 +237,7 @@ def test_a_list_with_a_number_for_each_class_gives_the_same_scores(stage: Scene)
     stage.log(rows, NOON)
     stage.label([(row["id"], 1) for row in rows], NOON)
 
-    assert stage.check(NOON).value("brier_score", "feedback", scope="overall") == pytest.approx((25 * 0.1**2 + 15 * 0.9**2) / 40)
+    assert stage.check(NOON).value("brier_score", "labelled", scope="overall") == pytest.approx((25 * 0.1**2 + 15 * 0.9**2) / 40)
 
 
 def test_records_without_a_numeric_feature_are_left_out_of_the_metrics_of_records_and_counted(stage: Scene) -> None:
@@ -246,10 +248,10 @@ def test_records_without_a_numeric_feature_are_left_out_of_the_metrics_of_record
 
     result = stage.check(NOON)
 
-    found = result.get("prediction_consistency", "payload", scope="overall")
+    found = result.get("prediction_consistency", "as_logged", scope="overall")
     assert found.n == 36
     assert found.details.records_without_a_feature == 4
-    assert result.get("rich_subgroup_false_negative", "feedback", scope="overall").n == 40
+    assert result.get("rich_subgroup_false_negative", "labelled", scope="overall").n == 40
 
 
 def test_without_numeric_features_nobody_can_be_told_to_be_alike(database: Database, snapshot: SnapshotAssertion) -> None:
@@ -257,7 +259,7 @@ def test_without_numeric_features_nobody_can_be_told_to_be_alike(database: Datab
     stage = scene(database, [sex], monitor_of(metrics=("counterfactual_flip_test",)), endpoint=None)
     stage.log(applicants(20, 20, 5), NOON)
 
-    found = stage.check(NOON).get("counterfactual_flip_test", "payload", "sex", scope="worst")
+    found = stage.check(NOON).get("counterfactual_flip_test", "as_logged", "sex", scope="worst")
 
     assert found.reason == snapshot
 
@@ -268,7 +270,7 @@ def test_a_column_of_too_many_values_gives_no_strata_and_says_so(database: Datab
     stage = scene(database, [*APPLICANT, code], monitor_of(metrics=(key,), strata="code", max_records=2000), endpoint=None)
     stage.log([{**row, "code": no} for no, row in enumerate(applicants(600, 600, 5))], NOON)
 
-    found = stage.check(NOON).get(key, "payload", "sex", scope="worst")
+    found = stage.check(NOON).get(key, "as_logged", "sex", scope="worst")
 
     assert says(found.reason, "1,200", "1,000")
     assert found.reason == snapshot
@@ -285,8 +287,8 @@ def test_hours_add_up_strata_and_scores_and_leave_out_what_reads_records(stage: 
 
     day = rolled_up(stage)
 
-    assert day[conditional, "female"][0] == pytest.approx(single[0].value(conditional, "feedback", "sex", "female"))
-    assert day["brier_score", None][0] == pytest.approx(single[0].value("brier_score", "feedback", scope="overall"))
+    assert day[conditional, "female"][0] == pytest.approx(single[0].value(conditional, "labelled", "sex", "female"))
+    assert day["brier_score", None][0] == pytest.approx(single[0].value("brier_score", "labelled", scope="overall"))
     assert {metric for metric, _ in day} == {conditional, "brier_score"}
 
 
@@ -346,8 +348,8 @@ def test_an_attribute_that_is_gone_says_so_and_the_others_are_measured(stage: Sc
 
     result = stage.check(NOON)
 
-    assert result.value("disparate_impact", "payload", "sex", "female") == pytest.approx(0.25)
-    for data, name in (("payload", "postcode"), ("balanced", "postcode"), ("payload", "sex × postcode")):
+    assert result.value("disparate_impact", "as_logged", "sex", "female") == pytest.approx(0.25)
+    for data, name in (("as_logged", "postcode"), ("counterfactual", "postcode"), ("as_logged", "sex × postcode")):
         found = [one for one in result.measurements if (one.data, one.attribute, one.metric) == (data, name, "disparate_impact")]
         assert [(one.value, one.verdict) for one in found] == [(None, "not_computable")]
         assert "postcode is named by the monitor but no longer a column" in (found[0].reason or "")
@@ -368,7 +370,7 @@ def test_the_worst_flip_test_is_chosen_by_the_monitors_limits(stage: Scene) -> N
         if not chosen:
             stage.log(rows, NOON)
         result = stage.check(NOON)
-        chosen.append([one.group for one in result.measurements if one.data == "payload" and one.worst_of])
+        chosen.append([one.group for one in result.measurements if one.data == "as_logged" and one.worst_of])
         stage.stop_running()
     assert chosen == [["female"], ["other"]]
 
@@ -382,9 +384,9 @@ def test_limits_of_the_catalogue_hold_where_the_monitor_says_nothing(stage: Scen
 
     result = stage.check(NOON)
 
-    limits = {m.metric: (m.lower_limit, m.upper_limit) for m in result.measurements if m.data == "feedback"}
+    limits = {m.metric: (m.lower_limit, m.upper_limit) for m in result.measurements if m.data == "labelled"}
     assert limits == {
         "error_rate_difference": (None, 0.01),
         "true_positive_rate_difference": CATALOGUE["true_positive_rate_difference"].limits,
     }
-    assert result.get("error_rate_difference", "feedback", "sex", "female").verdict == "unfair"
+    assert result.get("error_rate_difference", "labelled", "sex", "female").verdict == "unfair"

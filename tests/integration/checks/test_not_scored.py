@@ -49,7 +49,7 @@ def test_a_null_in_an_integer_column_costs_its_record_and_not_the_check(picky: S
     assert found.run.state is CheckState.SUCCEEDED
     assert window["records_not_scored"] == {"sex": 3}
     assert window["not_scored_because"] == [{"columns": ["income"], "reason": BECAUSE, "records": 3}]
-    impact = found.get("disparate_impact", "balanced", "sex", "female")
+    impact = found.get("disparate_impact", "counterfactual", "sex", "female")
     assert impact.details.records_not_scored == 3
     assert impact.n == 37
 
@@ -66,12 +66,12 @@ def test_the_figures_are_those_of_the_window_without_the_records(picky: Scene, d
         [
             (one.metric, one.data, one.scope, one.group, one.value, one.lower, one.upper, one.n)
             for one in result.measurements
-            if one.data in {DataSet.BALANCED, DataSet.PAYLOAD_PERTURBED, DataSet.DEBIASED}
+            if one.data in {DataSet.COUNTERFACTUAL, DataSet.OPENSCALE, DataSet.MITIGATED}
         ]
         for result in (found, expected)
     )
     assert mine == other
-    assert {one[1] for one in mine} == {DataSet.BALANCED, DataSet.PAYLOAD_PERTURBED, DataSet.DEBIASED}
+    assert {one[1] for one in mine} == {DataSet.COUNTERFACTUAL, DataSet.OPENSCALE, DataSet.MITIGATED}
 
 
 def test_a_record_of_which_one_copy_is_refused_is_on_neither_side() -> None:
@@ -93,7 +93,7 @@ def test_the_page_and_progress_say_how_many_were_not_taken(picky: Scene) -> None
     run = picky.check(NOON).run
 
     with picky.database.transaction() as session:
-        view = check_view(session, picky.deployment, run, ViewKind.PAYLOAD_PERTURBED)
+        view = check_view(session, picky.deployment, run, ViewKind.OPENSCALE)
 
     assert any("3 of sex" in note and BECAUSE in note for note in view.notes)
     assert any("refused by it" in progress.step for progress in picky.reported)
@@ -114,7 +114,7 @@ def test_records_that_were_answered_are_not_asked_again_and_a_check_for_now_asks
     repaired = picky.check(NOON, trigger=Trigger.REQUEST)
     assert "records_not_scored" not in (repaired.run.window or {})
     assert strict_server.counts.rows == rows + 3
-    assert repaired.get("disparate_impact", "balanced", "sex", "female").n == 40
+    assert repaired.get("disparate_impact", "counterfactual", "sex", "female").n == 40
 
 
 def test_labelled_records_that_are_not_taken_are_left_out_of_the_feedback(picky: Scene) -> None:
@@ -124,7 +124,7 @@ def test_labelled_records_that_are_not_taken_are_left_out_of_the_feedback(picky:
     found = picky.check(NOON)
 
     assert (found.run.window or {})["labels_not_scored"] == 2
-    assert found.get("accuracy", "feedback", scope="overall").n == 10
+    assert found.get("accuracy", "labelled", scope="overall").n == 10
 
 
 def test_of_a_model_that_refuses_everything_the_check_has_its_own_words(picky: Scene, strict_server: StrictServer) -> None:
@@ -153,7 +153,7 @@ def test_mitigation_leaves_records_as_they_are_whose_copies_were_not_taken(picky
     found = picky.check(NOON)
 
     assert found.run.state is CheckState.SUCCEEDED
-    assert found.get("disparate_impact_after", DataSet.DEBIASED.value, "sex", "female").details.records_not_scored == 3
+    assert found.get("disparate_impact_after", DataSet.MITIGATED.value, "sex", "female").details.records_not_scored == 3
 
 
 def test_an_impossible_probability_costs_its_record_and_not_the_check(database: Database) -> None:
@@ -169,7 +169,7 @@ def test_an_impossible_probability_costs_its_record_and_not_the_check(database: 
     (because,) = window["not_scored_because"]
     assert because["records"] == 5
     assert "gave the probability 1.5" in because["reason"]
-    assert found.get("disparate_impact", "balanced", "sex", "female").n == 36
+    assert found.get("disparate_impact", "counterfactual", "sex", "female").n == 36
 
 
 def test_if_every_probability_is_impossible_the_check_says_so(database: Database) -> None:
@@ -190,7 +190,7 @@ def test_probabilities_a_hair_off_are_counted_in_the_window_and_on_the_page(data
 
     assert (run.window or {})["rounded_probabilities"] == 5
     with database.transaction() as session:
-        view = check_view(session, stage.deployment, run, ViewKind.PAYLOAD_PERTURBED)
+        view = check_view(session, stage.deployment, run, ViewKind.OPENSCALE)
     assert any("5 probabilities that the model answered" in note for note in view.notes)
 
 
@@ -204,4 +204,4 @@ def test_answers_that_repeat_their_inputs_are_put_in_order_or_not_used(database:
             reason = stage.check(NOON).run.reason or ""
             assert "repeats inputs that are not those of the request: row 1 is the first that differs" in reason
         else:
-            assert stage.check(NOON).value("flip_rate", "balanced", "sex", scope="attribute") == pytest.approx(35 / 40)
+            assert stage.check(NOON).value("flip_rate", "counterfactual", "sex", scope="attribute") == pytest.approx(35 / 40)

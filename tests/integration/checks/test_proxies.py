@@ -8,7 +8,7 @@ from sqlalchemy import text
 from syrupy.assertion import SnapshotAssertion
 
 from app.checks.views.build_views import check_view
-from app.checks.views.payload_view import INTERVALS_DIFFER
+from app.checks.views.logged_view import INTERVALS_DIFFER
 from app.checks.views.view_shapes import CheckView, ViewKind
 from app.database.engine import Database
 from app.domain.check import Trigger
@@ -38,7 +38,7 @@ def impact(result: Result, data: str) -> tuple[float, str | None]:
     return found.value, found.verdict
 
 
-def view_of(stage: Scene, result: Result, kind: ViewKind = ViewKind.PAYLOAD_PERTURBED) -> CheckView:
+def view_of(stage: Scene, result: Result, kind: ViewKind = ViewKind.OPENSCALE) -> CheckView:
     with stage.database.transaction() as session:
         return check_view(session, stage.deployment, result.run, kind)
 
@@ -64,8 +64,8 @@ def test_through_the_recommended_features_the_model_is_found_unfair_without_a_wa
     result = world.check(NOON)
 
     # The two decide everything, and nothing of them stays: the true ratio is that of the groups in the whole population, 0.334 to 0.721.
-    assert impact(result, "balanced") == (pytest.approx(0.463, abs=0.04), "unfair")
-    assert impact(result, "balanced")[0] == pytest.approx(0.474, abs=0.0005)
+    assert impact(result, "counterfactual") == (pytest.approx(0.463, abs=0.04), "unfair")
+    assert impact(result, "counterfactual")[0] == pytest.approx(0.474, abs=0.0005)
     assert result.run.window is not None
     assert set(result.run.window["correlated_features"]["group"]) == {"features", "donors"}
     unseen, intervals = view_of(world, result).notes
@@ -81,12 +81,12 @@ def test_through_the_column_of_chance_alone_the_ratio_is_near_one_and_the_check_
 
     result = world.check(NOON)
 
-    assert impact(result, "payload")[1] == "unfair"
-    assert impact(result, "balanced") == (pytest.approx(1, abs=0.0005), "fair")
+    assert impact(result, "as_logged")[1] == "unfair"
+    assert impact(result, "counterfactual") == (pytest.approx(1, abs=0.0005), "fair")
     assert result.run.window is not None
     doubted = result.run.window["correlated_features"]["group"]["no_stronger_than_chance"]
     assert doubted["charge"]["strength"] <= doubted["charge"]["chance_level"]
-    for view in (view_of(world, result), view_of(world, result, ViewKind.DEBIASED)):
+    for view in (view_of(world, result), view_of(world, result, ViewKind.MITIGATED)):
         (warning,) = [note for note in view.notes if "charge went together with group no more strongly than shuffled values do" in note]
         assert warning == snapshot
         assert "a ratio near 1 says nothing" in warning
@@ -107,14 +107,14 @@ def test_a_column_of_chance_among_real_proxies_is_named(world: Scene) -> None:
 
     result = world.check(NOON)
 
-    assert impact(result, "balanced")[1] == "unfair"
+    assert impact(result, "counterfactual")[1] == "unfair"
     assert any(note.startswith("Among the features that copies of group change, charge went") for note in view_of(world, result).notes)
 
 
-def test_through_nothing_the_balanced_figure_is_the_payloads_and_the_check_says_so(world: Scene, snapshot: SnapshotAssertion) -> None:
+def test_through_nothing_the_counterfactual_figure_is_the_payloads_and_the_check_says_so(world: Scene, snapshot: SnapshotAssertion) -> None:
     result = world.check(NOON)
 
-    assert impact(result, "balanced") == impact(result, "payload")
+    assert impact(result, "counterfactual") == impact(result, "as_logged")
     assert result.run.window is not None
     assert result.run.window["attributes_unseen_by_model"] == ["group"]
     note = view_of(world, result).notes[0]

@@ -24,8 +24,8 @@ def test_numbers_are_favourable_by_closed_ranges_and_those_between_are_unclassif
 
     result = stage.check(NOON)
 
-    assert result.value("favourable_rate", "payload", "sex", "female") == 0.6
-    assert result.value("favourable_rate", "payload", "sex", "male") == 0.75
+    assert result.value("favourable_rate", "as_logged", "sex", "female") == 0.6
+    assert result.value("favourable_rate", "as_logged", "sex", "male") == 0.75
     assert result.run.window is not None
     assert result.run.window["unclassified_records"] == 3
 
@@ -38,4 +38,4 @@ def test_a_text_among_the_numbers_is_unclassified_and_breaks_nothing(database: D
 
     assert result.run.window is not None
     assert result.run.window["unclassified_records"] == 2
-    assert result.value("disparate_impact", "payload", "sex", "female") == 1.0
+    assert result.value("disparate_impact", "as_logged", "sex", "female") == 1.0

@@ -74,7 +74,7 @@ def test_flips_are_those_beyond_repeats_and_mitigated_figures_have_no_verdict(st
     found = stage.check(NOON)
 
     for group in ("f", "m"):
-        flips = found.get("flip_rate", "balanced", "sex", group)
+        flips = found.get("flip_rate", "counterfactual", "sex", group)
         assert flips.value is not None
         assert flips.lower is not None
         assert flips.upper is not None
@@ -83,14 +83,14 @@ def test_flips_are_those_beyond_repeats_and_mitigated_figures_have_no_verdict(st
         assert flips.verdict != "unfair"
         assert SAYS in (flips.details.caution or "")
         assert 0.1 < (flips.details.counts["repeats_gained"] + flips.details.counts["repeats_lost"]) / flips.details.counts["repeats"] < 0.3  # type: ignore[operator]
-    assert found.get("flip_rate", "balanced", "sex", scope="attribute").details.counts["repeats"] == 100
-    after = found.get("disparate_impact_after", "debiased", "sex", "f")
+    assert found.get("flip_rate", "counterfactual", "sex", scope="attribute").details.counts["repeats"] == 100
+    after = found.get("disparate_impact_after", "mitigated", "sex", "f")
     assert (after.verdict, SAYS in (after.details.caution or "")) == (None, True)
     assert "No verdict: the model gives other answers to the same record." in list_statements(after)
     assert "repeats alone would lift" in (after.details.caution or "")
-    before = found.get("disparate_impact_before", "debiased", "sex", "f")
+    before = found.get("disparate_impact_before", "mitigated", "sex", "f")
     assert (before.verdict, before.details.caution) == ("fair", None)
-    assert found.get("disparate_impact", "balanced", "sex", "f").verdict == "fair"
+    assert found.get("disparate_impact", "counterfactual", "sex", "f").verdict == "fair"
 
 
 def test_the_check_and_the_sentence_of_flips_say_how_many_of_those_asked_again_differ(stage: Scene, tossing: Tossing) -> None:
@@ -98,7 +98,7 @@ def test_the_check_and_the_sentence_of_flips_say_how_many_of_those_asked_again_d
     found = stage.check(NOON)
 
     repeats = (found.run.window or {})["repeats"]
-    flips = found.get("flip_rate", "balanced", "sex", scope="attribute")
+    flips = found.get("flip_rate", "counterfactual", "sex", scope="attribute")
     assert repeats["asked"] == 100
     assert 10 < repeats["differ"] < 30
     assert f"{SAYS}{repeats['differ']} of 100 differ; repeats alone would lift " in (flips.details.caution or "")
@@ -115,7 +115,7 @@ def test_a_check_without_calls_reads_the_repeats_of_earlier_ones_and_a_day_has_t
             stage.monitor(),
             MitigationSettings(),
         )
-    mine = [found.get("flip_rate", "balanced", "sex", "f") for found in (first, again)]
+    mine = [found.get("flip_rate", "counterfactual", "sex", "f") for found in (first, again)]
     (day,) = (one.measurement for one in days if one.measurement.metric == "flip_rate" and one.measurement.group == "f")
     assert mine[0].value == mine[1].value == day.value
     assert mine[0].verdict == mine[1].verdict == day.verdict
@@ -128,7 +128,7 @@ def test_a_record_is_asked_again_as_often_as_it_has_copies(stage: Scene, tossing
 
     found = stage.check(NOON)
 
-    flips = found.get("flip_rate", "balanced", "sex", "f")
+    flips = found.get("flip_rate", "counterfactual", "sex", "f")
     assert flips.value is not None
     assert flips.lower is not None
     assert flips.upper is not None
@@ -145,7 +145,7 @@ def test_a_group_whose_answers_alone_vary_is_compared_with_its_own_repeats(stage
 
     found = stage.check(NOON)
 
-    of_women, of_men = (found.get("flip_rate", "balanced", "sex", group) for group in "fm")
+    of_women, of_men = (found.get("flip_rate", "counterfactual", "sex", group) for group in "fm")
     assert of_women.verdict != "unfair"
     assert (of_men.value, of_men.verdict) == (0, "fair")
     assert "repeats alone would lift 0 of " in (of_men.details.caution or "")
@@ -165,5 +165,5 @@ def test_a_model_that_keeps_its_answers_is_asked_twenty_records_after_three_chec
 
     assert calls == [100, 100, 100, 20, 20]
     assert (found.run.window or {})["checks_with_equal_answers"] == 5
-    flips = found.get("flip_rate", "balanced", "sex", "f")
+    flips = found.get("flip_rate", "counterfactual", "sex", "f")
     assert (flips.value, flips.verdict, flips.details.caution, "repeats" in flips.details.counts) == (0, "fair", None, False)

@@ -1,4 +1,4 @@
-"""Figures of balanced and debiased data that are null because another model revision answered the records say so."""
+"""Figures of counterfactual and mitigated data that are null because another model revision answered the records say so."""
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
@@ -12,7 +12,7 @@ from tests.builders.applicants import applicants, monitor_of
 from tests.builders.page_words import says
 from tests.scenes import HOUR, NOON, Scene
 
-OF_THE_PRESENT = (DataSet.BALANCED, DataSet.DEBIASED, DataSet.DEBIASED_FEEDBACK)
+OF_THE_PRESENT = (DataSet.COUNTERFACTUAL, DataSet.MITIGATED, DataSet.MITIGATED_LABELLED)
 NEXT = "and the deployment is at model revision '2': the next records of that revision will be compared"
 EVERYTHING = tuple(key for key, metric in CATALOGUE.items() if {data.value for data in OF_THE_PRESENT} & set(metric.data))
 
@@ -34,13 +34,13 @@ def test_where_all_records_are_of_another_revision_every_null_says_so(stage: Sce
 
     found = nulls(stage.check(NOON).measurements)
 
-    assert says(found["balanced", "disparate_impact", "group", "female"], "20", "female", "'1'", NEXT)
-    assert found["balanced", "disparate_impact", "group", "female"] == snapshot
-    assert says(found["debiased", "selection_rate_before", "group", "male"], "20", "male", "'1'", NEXT)
-    assert found["debiased", "selection_rate_before", "group", "male"] == snapshot
-    assert says(found["balanced", "flip_rate", "attribute", None], "40", "'1'", NEXT)
-    assert found["balanced", "flip_rate", "attribute", None] == snapshot
-    of_labels = found["debiased_feedback", "accuracy_before", "overall", None]
+    assert says(found["counterfactual", "disparate_impact", "group", "female"], "20", "female", "'1'", NEXT)
+    assert found["counterfactual", "disparate_impact", "group", "female"] == snapshot
+    assert says(found["mitigated", "selection_rate_before", "group", "male"], "20", "male", "'1'", NEXT)
+    assert found["mitigated", "selection_rate_before", "group", "male"] == snapshot
+    assert says(found["counterfactual", "flip_rate", "attribute", None], "40", "'1'", NEXT)
+    assert found["counterfactual", "flip_rate", "attribute", None] == snapshot
+    of_labels = found["mitigated_labelled", "accuracy_before", "overall", None]
     assert says(of_labels, "40", "'1'", NEXT)
     assert of_labels == snapshot
     assert {data for data, _, _, _ in found} == {data.value for data in OF_THE_PRESENT}
@@ -58,9 +58,9 @@ def test_where_only_one_side_is_of_another_revision_it_is_named(stage: Scene, wo
 
     found = nulls(result.measurements)
     who = "all 20 records of female were" if women > 1 else "the only record of female was"
-    assert found["balanced", "flip_rate", "group", "female"] == f"{who} answered by model revision '1', {NEXT}"
-    assert found["debiased", "disparate_impact_before", "group", "female"] == f"{who} answered by model revision '1', {NEXT}"
-    assert result.value("flip_rate", "balanced", "sex", "male") == 1
+    assert found["counterfactual", "flip_rate", "group", "female"] == f"{who} answered by model revision '1', {NEXT}"
+    assert found["mitigated", "disparate_impact_before", "group", "female"] == f"{who} answered by model revision '1', {NEXT}"
+    assert result.value("flip_rate", "counterfactual", "sex", "male") == 1
 
 
 def test_records_that_nobody_classified_are_not_blamed_on_the_others_alone(stage: Scene, snapshot: SnapshotAssertion) -> None:
@@ -72,11 +72,11 @@ def test_records_that_nobody_classified_are_not_blamed_on_the_others_alone(stage
 
     found = nulls(stage.check(NOON).measurements)
 
-    reason = found["balanced", "flip_rate", "group", "male"]
+    reason = found["counterfactual", "flip_rate", "group", "male"]
     assert reason is not None
     assert says(reason, "12", "male", "'0'", "'2'")
     assert reason == snapshot
-    women = found["balanced", "flip_rate", "group", "female"]
+    women = found["counterfactual", "flip_rate", "group", "female"]
     assert women is not None
     assert "revision" not in women
 
@@ -89,8 +89,8 @@ def test_several_revisions_are_named_those_of_most_records_first(stage: Scene, s
 
     found = nulls(stage.check(NOON).measurements)
 
-    assert says(found["balanced", "flip_rate", "attribute", None], "40", "'d'", "'a'", "'b'", NEXT)
-    assert found["balanced", "flip_rate", "attribute", None] == snapshot
+    assert says(found["counterfactual", "flip_rate", "attribute", None], "40", "'d'", "'a'", "'b'", NEXT)
+    assert found["counterfactual", "flip_rate", "attribute", None] == snapshot
 
 
 def test_a_day_says_so_too_and_adds_up_the_hours(stage: Scene, snapshot: SnapshotAssertion) -> None:
@@ -104,6 +104,6 @@ def test_a_day_says_so_too_and_adds_up_the_hours(stage: Scene, snapshot: Snapsho
     day = [one.measurement for one in roll_up(tables, Period.DAY, stage.monitor(), MitigationSettings())]
 
     found = nulls(day)
-    assert says(found["balanced", "flip_rate", "attribute", None], "80", "'1'", NEXT)
-    assert found["balanced", "flip_rate", "attribute", None] == snapshot
-    assert all(m.value is not None for m in day if m.data is DataSet.PAYLOAD)
+    assert says(found["counterfactual", "flip_rate", "attribute", None], "80", "'1'", NEXT)
+    assert found["counterfactual", "flip_rate", "attribute", None] == snapshot
+    assert all(m.value is not None for m in day if m.data is DataSet.AS_LOGGED)

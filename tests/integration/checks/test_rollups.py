@@ -13,7 +13,7 @@ from tests.builders.applicants import SEX, applicants, monitor_of
 from tests.scenes import HOUR, NOON, Scene
 
 
-def rolled(stage: Scene, period: Period, metric: str, data: DataSet = DataSet.PAYLOAD) -> list[tuple[float | None, int, int]]:
+def rolled(stage: Scene, period: Period, metric: str, data: DataSet = DataSet.AS_LOGGED) -> list[tuple[float | None, int, int]]:
     """(value, n, hours) of the women's metric in each period."""
     with stage.database.transaction() as session:
         tables = summed_tables(session, stage.deployment.no, SeriesFilter(data=data), outcomes=stage.monitor().outcomes, most=1000)
@@ -28,7 +28,7 @@ def test_a_day_is_computed_from_its_hours_counts_and_not_from_their_ratios(stage
         stage.check(NOON + hour * HOUR)
 
     assert rolled(stage, Period.DAY, "disparate_impact") == [(pytest.approx(32 / 80), 110, 2)]
-    assert rolled(stage, Period.DAY, "disparate_impact", DataSet.BALANCED) == [(pytest.approx(32 / 110), 110, 2)]
+    assert rolled(stage, Period.DAY, "disparate_impact", DataSet.COUNTERFACTUAL) == [(pytest.approx(32 / 110), 110, 2)]
 
 
 def test_records_added_from_earlier_hours_are_counted_once(stage: Scene) -> None:
@@ -53,13 +53,13 @@ def test_a_day_says_which_logged_labelled_and_counterfactual_records_it_counts(s
     records = {r.measurement.data: r.records for r in roll_up(tables, Period.DAY, stage.monitor(), MitigationSettings())}
     lines = {data: counted.text for data, counted in records.items() if counted is not None}
 
-    assert lines[DataSet.PAYLOAD].startswith("50 of 52 records counted; left out: ")
-    assert lines[DataSet.FEEDBACK] == "38 of 40 records counted; left out: label in neither outcome list 2 (male 2)."
-    in_check = result.run.window["left_out"]["balanced"]["sex"]
-    balanced = records[DataSet.BALANCED]
-    assert balanced is not None
-    assert (balanced.counted, balanced.of) == (in_check["counted"], in_check["of"]) == (40, 52)
-    assert "not answered by the model 10 (female 5, male 5)" in balanced.text
+    assert lines[DataSet.AS_LOGGED].startswith("50 of 52 records counted; left out: ")
+    assert lines[DataSet.LABELLED] == "38 of 40 records counted; left out: label in neither outcome list 2 (male 2)."
+    in_check = result.run.window["left_out"]["counterfactual"]["sex"]
+    counterfactual = records[DataSet.COUNTERFACTUAL]
+    assert counterfactual is not None
+    assert (counterfactual.counted, counterfactual.of) == (in_check["counted"], in_check["of"]) == (40, 52)
+    assert "not answered by the model 10 (female 5, male 5)" in counterfactual.text
 
 
 @pytest.mark.nightly
@@ -108,7 +108,9 @@ def test_hours_of_other_groups_are_left_out(stage: Scene) -> None:
     stage.check(NOON + HOUR)
 
     with stage.database.transaction() as session:
-        tables = summed_tables(session, stage.deployment.no, SeriesFilter(data=DataSet.PAYLOAD), outcomes=stage.monitor().outcomes, most=99)
+        tables = summed_tables(
+            session, stage.deployment.no, SeriesFilter(data=DataSet.AS_LOGGED), outcomes=stage.monitor().outcomes, most=99
+        )
     hours = {
         (r.measurement.attribute, r.measurement.group): r.hours for r in roll_up(tables, Period.DAY, stage.monitor(), MitigationSettings())
     }

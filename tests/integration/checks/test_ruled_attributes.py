@@ -28,7 +28,7 @@ YOUNG_NORTH = GroupRule(
 SEX = MonitoredAttribute(feature="sex", monitored=("female",), reference=("male",))
 BY_RULE = MonitoredAttribute.of_rule("young of the north", YOUNG_NORTH)
 BY_COLUMN = MonitoredAttribute(feature="group", monitored=(YOUNG_NORTH.label,), reference=(ALL_OTHERS,))
-LOGGED = {DataSet.PAYLOAD, DataSet.FEEDBACK}
+LOGGED = {DataSet.AS_LOGGED, DataSet.LABELLED}
 
 
 class WomenOnly:

@@ -46,15 +46,15 @@ def test_records_with_different_rates_are_weighted_also_with_their_copies(stage:
 
     result = stage.check(NOON)
 
-    rate = result.get("favourable_rate", "payload", "sex", "female")
+    rate = result.get("favourable_rate", "as_logged", "sex", "female")
     assert rate.value == pytest.approx(5 / 155)
     assert rate.n == 20
-    assert result.get("disparate_impact", "payload", "sex", "female").value == pytest.approx(5 / 155)
+    assert result.get("disparate_impact", "as_logged", "sex", "female").value == pytest.approx(5 / 155)
     # As men all women are approved, as women all men are refused, for all are poor but the rich women.
-    assert result.get("disparate_impact", "balanced", "sex", "female").value == pytest.approx(5 / 175)
+    assert result.get("disparate_impact", "counterfactual", "sex", "female").value == pytest.approx(5 / 175)
     assert result.run.window is not None
     assert result.run.window["sampling"]["represented"] == 175
-    fairness = [m for m in result.measurements if m.data == "payload_perturbed"]
+    fairness = [m for m in result.measurements if m.data == "openscale"]
     assert fairness
     assert all(m.value is None and "sampled at different rates" in (m.reason or "") for m in fairness)
 
@@ -67,6 +67,6 @@ def test_topped_up_windows_mix_rates_and_the_minimum_counts_records(stage: Scene
     result = stage.check(NOON)
 
     assert result.run.state == "succeeded"
-    assert result.get("favourable_rate", "payload", "sex", "female").value == pytest.approx(20 / 45)
+    assert result.get("favourable_rate", "as_logged", "sex", "female").value == pytest.approx(20 / 45)
     assert result.run.window is not None
     assert result.run.window["sampling"]["represented"] == 70

@@ -15,7 +15,7 @@ from tests.scenes import NOON, Result, Scene
 
 WATCHED = MonitoredAttribute(feature="sex", monitored=("female", "diverse"), reference=("male",))
 GROUPS = (ComparedGroup("female", "monitored"), ComparedGroup("diverse", "monitored"), ComparedGroup("male", "reference"))
-OF_EVERYBODY = frozenset({DataSet.PAYLOAD, DataSet.FEEDBACK})
+OF_EVERYBODY = frozenset({DataSet.AS_LOGGED, DataSet.LABELLED})
 """Data sets whose figures of everybody are given once, of no attribute."""
 
 Rows = list[dict[str, Any]]

@@ -32,7 +32,7 @@ def test_records_logged_at_the_end_of_the_span_belong_to_the_next_hour(stage: Sc
     stage.log(applicants(20, 20), NOON)
     stage.log(applicants(20, 20, prefix="next"), NOON + HOUR)
 
-    assert stage.check(NOON).get("favourable_rate", "payload", "sex", "male").n == 20
+    assert stage.check(NOON).get("favourable_rate", "as_logged", "sex", "male").n == 20
 
 
 def test_too_few_records_end_as_insufficient_data_with_counts_and_no_metric(
@@ -98,10 +98,10 @@ def test_a_missing_or_other_value_takes_no_part_and_is_counted(stage: Scene) -> 
 
     result = stage.check(NOON)
 
-    assert result.get("disparate_impact", "payload", "sex", "female").n == 40
+    assert result.get("disparate_impact", "as_logged", "sex", "female").n == 40
     assert result.run.window is not None
     text = "40 of 46 records counted; left out: sex unknown 3, sex in no group 3."
-    assert left_out_of(result)["payload"]["sex"]["text"] == text
+    assert left_out_of(result)["as_logged"]["sex"]["text"] == text
 
 
 def test_unclassified_predictions_are_left_out_of_every_rate_and_counted(stage: Scene, server: ModelServer) -> None:
@@ -110,7 +110,7 @@ def test_unclassified_predictions_are_left_out_of_every_rate_and_counted(stage: 
 
     result = stage.check(NOON)
 
-    assert result.get("favourable_rate", "payload", "sex", "female").n == 20
+    assert result.get("favourable_rate", "as_logged", "sex", "female").n == 20
     assert server.counts.rows == 40 + 2
     assert result.run.window is not None
     assert result.run.window["unclassified_records"] == 10
@@ -140,7 +140,7 @@ def test_a_range_that_somebody_asked_for_is_never_carried_into_the_hourly_series
 
     assert carried.run.window is not None
     assert carried.run.window["carried_from"] == hourly.run.id
-    assert carried.get("disparate_impact", "payload", "sex", "female").n == 40
+    assert carried.get("disparate_impact", "as_logged", "sex", "female").n == 40
 
 
 @pytest.mark.parametrize("change", ["schema", "endpoint"])

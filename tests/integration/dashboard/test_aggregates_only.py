@@ -62,7 +62,7 @@ def known(database: Database, service: RunningService) -> dict[str, str]:
         **values,
         "check_id": checks[0]["id"],
         "alert_id": alerts[0]["id"] if alerts else "",
-        "view": "payload",
+        "view": "as_logged",
         "metric": "disparate_impact",
     }
 

@@ -58,13 +58,13 @@ def test_both_figures_of_a_group_are_one_line_under_their_deployment(
     page = reader.get("/alerts").text
 
     rows = re.findall(r"<tr>\s*<td.*?</tr>", page, re.DOTALL)
-    assert set(ids) == {"payload", "balanced"}
+    assert set(ids) == {"as_logged", "counterfactual"}
     assert len(rows) == 1
     said = words(rows[0])
     assert "women <i> (sex), disparate impact" in said
     assert re.search(r"0\.10 \(0\.05–0\.20\) .*0\.06 \(0\.0\d–0\.\d\d\)", said)
     assert said == snapshot
-    assert f'value="{ids["payload"]} {ids["balanced"]}"' in rows[0]
+    assert f'value="{ids["as_logged"]} {ids["counterfactual"]}"' in rows[0]
     assert "nobody" in said
     assert re.search(r'<h2 id="alerts-1"><a href="/deployments/a-model/alerts">A model</a></h2>', page)
     assert 'data-api="POST /v1/alert-acknowledgements"' in page
@@ -90,14 +90,14 @@ def test_the_overview_says_how_many_lines_its_alerts_are_on(reader: httpx.Client
 @pytest.mark.usefixtures("stage")
 def test_figures_in_different_states_are_two_lines_of_a_filter_and_one_of_all(service: RunningService, reader: httpx.Client) -> None:
     ids = alerts_of(service)
-    service.client.post(f"/v1/alerts/{ids['payload']}/acknowledgement").raise_for_status()
+    service.client.post(f"/v1/alerts/{ids['as_logged']}/acknowledgement").raise_for_status()
 
     def figures(query: str) -> list[str]:
         return re.findall(r'class="figure-link" href="/alerts/([^"]+)"', reader.get(f"/alerts{query}").text)
 
-    assert figures("") == [ids["payload"], ids["balanced"]]
-    assert figures("?state=open") == [ids["balanced"]]
-    assert figures("?state=acknowledged") == [ids["payload"]]
+    assert figures("") == [ids["as_logged"], ids["counterfactual"]]
+    assert figures("?state=open") == [ids["counterfactual"]]
+    assert figures("?state=acknowledged") == [ids["as_logged"]]
     assert "badge open" in reader.get("/alerts").text
 
 
@@ -106,7 +106,7 @@ def test_an_alert_has_its_trend_its_records_its_names_and_what_people_say(
     service: RunningService, reader: httpx.Client, snapshot: SnapshotAssertion
 ) -> None:
     service.client.post("/v1/users", json={"name": "ada", "role": "read", "password": "four plain words here"}).raise_for_status()
-    alert = alerts_of(service)["payload"]
+    alert = alerts_of(service)["as_logged"]
     service.client.put(f"/v1/alerts/{alert}/assignment", json={"assignee": "user:ada"}).raise_for_status()
     service.client.put(f"/v1/alerts/{alert}/comments/{COMMENT}", json={"text": "<b>Prices</b>\nchanged."}).raise_for_status()
     page = reader.get(f"/alerts/{alert}").text
@@ -123,7 +123,7 @@ def test_an_alert_has_its_trend_its_records_its_names_and_what_people_say(
     assert len(records) == 5
     # Of 60 women in the check's hour 6 are rich; as men, all would be approved.
     assert "The newest 5 of 54 records." in said
-    assert "The newest 5 of 54 records." in words(reader.get(f"/alerts/{alerts_of(service)['balanced']}").text)
+    assert "The newest 5 of 54 records." in words(reader.get(f"/alerts/{alerts_of(service)['counterfactual']}").text)
     assert {reader.get(address.replace("&amp;", "&")).status_code for address in records} == {200}
     every = re.search(r'href="(/deployments/a-model/transactions\?[^"]+)"', page)
     assert every is not None
@@ -134,7 +134,7 @@ def test_an_alert_has_its_trend_its_records_its_names_and_what_people_say(
 
 
 def test_a_trend_says_that_nothing_was_measured_before_or_after(stage: Scene, service: RunningService, reader: httpx.Client) -> None:
-    alert = alerts_of(service)["payload"]
+    alert = alerts_of(service)["as_logged"]
 
     def read_since(at: datetime) -> str:
         with stage.database.transaction() as session:
@@ -151,7 +151,7 @@ def test_a_trend_says_that_nothing_was_measured_before_or_after(stage: Scene, se
 
 @pytest.mark.usefixtures("stage")
 def test_who_may_read_is_offered_to_acknowledge_assign_and_comment_and_not_to_close(service: RunningService, browser: httpx.Client) -> None:
-    alert = alerts_of(service)["balanced"]
+    alert = alerts_of(service)["counterfactual"]
     browser.post("/login", data={"key": service.key(Role.READ)})
     page = browser.get(f"/alerts/{alert}").text
 

@@ -87,7 +87,7 @@ def first_check(stage: Scene) -> CheckRun:
         return read_run(session, 1)
 
 
-KINDS = ["payload_perturbed", "payload", "training", "debiased"]
+KINDS = ["openscale", "as_logged", "training", "mitigated"]
 
 
 @pytest.mark.nightly
@@ -120,7 +120,7 @@ def test_every_view_has_an_address_a_chart_and_a_table_with_the_counts(
     assert f'href="/v1{CHECKS}/{check_after_training.id}/charts/{kind}.svg?attribute=sex"' in text
     assert says(text, 'aria-label="Bar chart', "sex", "female")
     assert re.search(rf'href="\?view={kind}#views" aria-current="page"', text)
-    counts = {"payload": "6 24 30", "payload_perturbed": "6 44 50", "training": "31 70 101", "debiased": "6 → 30 30"}
+    counts = {"as_logged": "6 24 30", "openscale": "6 44 50", "training": "31 70 101", "mitigated": "6 → 30 30"}
     assert f"female monitored {counts[kind]}" in words(text)
 
 
@@ -160,7 +160,7 @@ def test_every_measurement_of_the_check_is_listed_and_opens(check: CheckRun, ser
 def test_a_figure_shows_all_that_it_rests_on(stage: Scene, reader: httpx.Client, snapshot: SnapshotAssertion) -> None:
     stage.log(applicants(20, 30, 6), NOON)
     result = stage.check(NOON)
-    text = reader.get(f"{CHECKS}/{result.run.id}", params={"view": "payload"}).text
+    text = reader.get(f"{CHECKS}/{result.run.id}", params={"view": "as_logged"}).text
     address = re.search(r'href="([^"]*)" data-figure><strong>0.20</strong> <span>', text)
     assert address is not None
     assert address[1].endswith("/figure?metric=disparate_impact&amp;data=payload&amp;scope=group&amp;attribute=sex&amp;group=female")
@@ -169,7 +169,7 @@ def test_a_figure_shows_all_that_it_rests_on(stage: Scene, reader: httpx.Client,
     assert says(said, "favourable_rate(monitored) / favourable_rate(reference)")
     assert says(said, "female", "favourable 6")
     assert says(said, "male", "records 20")
-    assert str(result.value("disparate_impact", "payload", "sex", "female")) in said
+    assert str(result.value("disparate_impact", "as_logged", "sex", "female")) in said
     assert str(result.run.id) in said
     assert "2026-03-02 12:00 to 13:00 UTC" in said
     assert said == snapshot
@@ -186,10 +186,10 @@ def test_a_figure_of_training_data_names_no_check_and_says_when_they_were_proces
     assert said == snapshot
 
 
-def test_the_debiased_view_shows_both_data_sets_and_says_what_mitigation_leaves(
+def test_the_mitigated_view_shows_both_data_sets_and_says_what_mitigation_leaves(
     check: CheckRun, reader: httpx.Client, snapshot: SnapshotAssertion
 ) -> None:
-    said = words(reader.get(f"{CHECKS}/{check.id}", params={"view": "debiased"}).text.partition('id="measurements"')[0])
+    said = words(reader.get(f"{CHECKS}/{check.id}", params={"view": "mitigated"}).text.partition('id="measurements"')[0])
     assert says(said, "30", "24", "24", "0")
     assert said == snapshot
 
@@ -204,8 +204,8 @@ def test_what_a_check_stored_in_a_mode_that_does_not_exist_any_more_is_shown(
         session.execute(text(in_parity))
         session.execute(text(to_goal))
 
-    said = words(reader.get(f"{CHECKS}/{check.id}", params={"view": "debiased"}).text)
-    view = reader.get(f"/v1{CHECKS}/{check.id}/views/debiased").json()
+    said = words(reader.get(f"{CHECKS}/{check.id}", params={"view": "mitigated"}).text)
+    view = reader.get(f"/v1{CHECKS}/{check.id}/views/mitigated").json()
     days = reader.get("/v1/deployments/a-model/measurements", params={"rollup": "day"})
     report = reader.get(f"/v1{CHECKS}/{check.id}/report.html")
 
@@ -337,7 +337,7 @@ def test_those_who_only_read_are_offered_no_changes(service: RunningService, sta
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("query", ["", "?view=payload", "?view=training", "?view=debiased"])
+@pytest.mark.parametrize("query", ["", "?view=payload", "?view=training", "?view=mitigated"])
 def test_a_page_takes_as_many_statements_for_many_checks_and_groups_as_for_one(
     checked_stage: Scene, check: CheckRun, reader: httpx.Client, query: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -32,7 +32,7 @@ def test_a_rule_about_single_checks_says_how_often_it_is_wrong(
     by_evidence = reader.get(f"{PAGE}/alerts").text
     judge_single_checks(database, stage.deployment.no)
     by_checks = reader.get(f"{PAGE}/alerts").text
-    rule = {"name": "Evidence", "condition": {"kind": "evidence", "attributes": ["sex"], "data": ["payload"]}}
+    rule = {"name": "Evidence", "condition": {"kind": "evidence", "attributes": ["sex"], "data": ["as_logged"]}}
     service.client.put(f"/v1{PAGE}/alert-rules/evidence", json=rule).raise_for_status()
     by_both = reader.get(f"{PAGE}/alerts").text
 
@@ -43,7 +43,7 @@ def test_a_rule_about_single_checks_says_how_often_it_is_wrong(
     assert rules_of(by_both).count(SINGLE_CHECKS_ALARM) == 1
     assert 'href="#rule-evidence"' in by_both
     assert 'id="rule-evidence"' in by_both
-    assert says(rules_of(by_both), "payload", "sex")
+    assert says(rules_of(by_both), "as_logged", "sex")
     assert rules_of(by_both) == snapshot(name="both")
 
 

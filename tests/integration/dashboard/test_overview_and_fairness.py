@@ -68,7 +68,7 @@ def test_the_overview_names_the_group_treated_worst_its_figure_interval_and_verd
 
     assert says(told, "sex", "female", "unfair")
     assert re.search(r"0\.12 \(0\.0\d to 0\.[23]\d\)", told)
-    assert says(told, "balanced", "50 records")
+    assert says(told, "counterfactual", "50 records")
     assert told == snapshot
 
 
@@ -162,7 +162,7 @@ def test_the_page_of_a_deployment_shows_headlines_charts_and_their_exports(reade
 
 @pytest.mark.usefixtures("checked")
 @pytest.mark.parametrize(
-    "query", ["range=all", "range=year&rollup=week", "metric=statistical_parity_difference", "data=balanced", "metric=none"]
+    "query", ["range=all", "range=year&rollup=week", "metric=statistical_parity_difference", "data=counterfactual", "metric=none"]
 )
 def test_every_choice_of_the_page_leads_to_a_page(reader: httpx.Client, query: str) -> None:
     answer = reader.get(f"{PAGE}?{query}")
@@ -289,11 +289,11 @@ def test_an_unfair_figure_whose_wider_interval_reaches_the_limit_says_which_inte
 
 
 @pytest.mark.usefixtures("checked")
-def test_a_balanced_figure_has_an_interval_that_allows_for_the_choice(reader: httpx.Client, service: RunningService) -> None:
+def test_a_counterfactual_figure_has_an_interval_that_allows_for_the_choice(reader: httpx.Client, service: RunningService) -> None:
     worst = service.client.get("/v1/overview").json()["deployments"][0]["worst"]
     lower, upper = worst["chosen_interval"]
 
-    assert worst["data"] == "balanced"
+    assert worst["data"] == "counterfactual"
     assert lower < worst["lower"] < worst["upper"] < upper
     assert says(words(reader.get("/").text), f"{lower:.2f} to {upper:.2f}", "2")
 

@@ -132,9 +132,9 @@ def test_each_filter_leaves_what_it_says_and_stays_chosen(reader: httpx.Client) 
     assert ids(reader, f"among={quote(chr(91) + chr(34) + 'age' + chr(34) + chr(93))}&changed=none&outcome=favourable") == numbers(
         range(12)
     )
-    assert ids(reader, "outcome=unfavourable&changed=&debiased=&since=&until=&among=") == numbers(range(12, 20))
+    assert ids(reader, "outcome=unfavourable&changed=&mitigated=&since=&until=&among=") == numbers(range(12, 20))
     assert ids(reader, "changed=lost&attribute=sex") == numbers(range(10))
-    assert ids(reader, "debiased=changed") == numbers(range(12, 20))
+    assert ids(reader, "mitigated=changed") == numbers(range(12, 20))
     assert ids(reader, "since=2026-03-02T12:00&until=2026-03-02T12:01") == numbers(range(20))
     assert ids(reader, "since=2026-03-02T13:00:00.5%2B01:00&until=2026-03-02T12:00:00Z") == set()
     page = content(reader.get(f"{PAGE}?among={female}&outcome=unfavourable&changed=gained&since=2026-03-02T12:00"))
@@ -284,17 +284,17 @@ def test_copies_that_an_earlier_monitor_asked_for_stand_apart(stage: Scene, read
     assert said == snapshot
 
 
-def test_what_the_debiased_endpoint_answered_is_next_to_the_models_own_answer(
+def test_what_the_mitigated_endpoint_answered_is_next_to_the_models_own_answer(
     stage: Scene, reader: httpx.Client, snapshot: SnapshotAssertion
 ) -> None:
-    debiased = (
-        '{"prediction": 1, "probability": 0.9, "label": null, "changed": true, "changed_by": ["sex"], "debiasing": "changed",'
+    mitigated = (
+        '{"prediction": 1, "probability": 0.9, "label": null, "changed": true, "changed_by": ["sex"], "mitigation": "changed",'
         ' "mode": "parity", "settings_version": 2, "profile_version": 3}'
     )
     with stage.database.transaction() as session:
-        session.execute(text("UPDATE payload_records SET debiased = CAST(:it AS jsonb) WHERE record_id = '15'"), {"it": debiased})
+        session.execute(text("UPDATE payload_records SET mitigated = CAST(:it AS jsonb) WHERE record_id = '15'"), {"it": mitigated})
 
-    listed, said = rows(content(reader.get(f"{PAGE}?debiased=changed"))), words(content(reader.get(f"{PAGE}/15")))
+    listed, said = rows(content(reader.get(f"{PAGE}?mitigated=changed"))), words(content(reader.get(f"{PAGE}/15")))
 
     assert any(row.endswith("1 favourable answered, changed by sex") for row in listed)
     assert says(said.replace("\n", " "), "1", "favourable", "0", "unfavourable", "0.9000", "0.1000")

@@ -29,7 +29,7 @@ def everywhere(stage: Scene, reader: httpx.Client) -> list[str]:
     report = words(reader.get(f"/v1{PAGE}/checks/{result.run.id}/report.html").text)
     return [
         words(reader.get(PAGE).text),
-        words(reader.get(f"{PAGE}/checks/{result.run.id}", params={"view": "payload"}).text),
+        words(reader.get(f"{PAGE}/checks/{result.run.id}", params={"view": "as_logged"}).text),
         report[: report.index("Over time")],
     ]
 

@@ -61,7 +61,7 @@ def test_deployments_that_call_each_other_make_one_call_each(scene: GatewayScene
 
 
 def test_an_endpoint_test_ends_at_the_first_call(scene: GatewayScene, calls: list[str]) -> None:
-    for path in ("predictions", "debiased-predictions"):
+    for path in ("predictions", "mitigated-predictions"):
         point(scene.service, "loans", "loans", scene.service.admin_key, path)
         calls.clear()
 
@@ -72,7 +72,7 @@ def test_an_endpoint_test_ends_at_the_first_call(scene: GatewayScene, calls: lis
 
 
 @pytest.mark.parametrize(
-    "path", ["", "health/live", "v1/deployments", "v1/deployments/loans/events", "v1/deployments/loans/debiased-predictions"]
+    "path", ["", "health/live", "v1/deployments", "v1/deployments/loans/events", "v1/deployments/loans/mitigated-predictions"]
 )
 def test_no_door_takes_a_call_that_came_back(scene: GatewayScene, path: str) -> None:
     answers = [scene.service.client.request(method, f"/{path}", headers={"Evenhand-Hops": hops.own_id()}) for method in ("GET", "POST")]

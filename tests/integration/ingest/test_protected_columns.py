@@ -163,7 +163,7 @@ def test_a_check_counts_groups_and_pseudonyms_as_it_would_the_values(loans: Runn
     found = {
         one["group"]: one["value"]
         for one in details["measurements"]
-        if (one["metric"], one["data"]) == ("disparate_impact", "payload") and one["group"]
+        if (one["metric"], one["data"]) == ("disparate_impact", "as_logged") and one["group"]
     }
     approved_here = sum(no in {1, 2, *range(10, 17)} for no in range(1, 20, 2))
     approved_there = sum(no in {1, 2, *range(10, 17)} for no in range(0, 20, 2))

@@ -38,11 +38,11 @@ record = st.tuples(
     value.filter(lambda prediction: prediction is not None),
     st.none() | value,  # probability
     st.none() | value,  # label
-    st.none() | st.dictionaries(text, value, max_size=2),  # debiased
+    st.none() | st.dictionaries(text, value, max_size=2),  # mitigated
     st.none() | st.floats(0.01, 1.0),  # sample rate
 )
 STORED = """
-SELECT r.record_id, r.features::text, r.meta::text, r.prediction::text, r.probability::text, r.label::text, r.debiased::text,
+SELECT r.record_id, r.features::text, r.meta::text, r.prediction::text, r.probability::text, r.label::text, r.mitigated::text,
        r.sample_rate, r.model_revision, r.logged_at = k.logged_at
 FROM payload_records r JOIN payload_keys k USING (deployment_no, record_id, record_no)
 WHERE r.record_no >= {first} ORDER BY r.record_no"""
@@ -74,7 +74,7 @@ def target(database: Database) -> Target:
 @example([("\\N", [1.5], None, 1, None, None, None, None)], "\t")
 def test_what_is_stored_is_what_was_sent(database: Database, target: Target, records: list[tuple[Any, ...]], revision: str) -> None:
     first = next(_first)
-    ids, features, meta, predictions, probabilities, labels, debiased, rates = map(list, zip(*records, strict=True))
+    ids, features, meta, predictions, probabilities, labels, mitigated, rates = map(list, zip(*records, strict=True))
     checked = CheckedPayload(
         sent=len(records),
         source=RecordSource.REST,
@@ -85,7 +85,7 @@ def test_what_is_stored_is_what_was_sent(database: Database, target: Target, rec
         labels=labels,
         predictions=predictions,
         probabilities=probabilities,
-        debiased=debiased,
+        mitigated=mitigated,
         sample_rates=rates,
     )
     numbers = range(first, first + len(records))

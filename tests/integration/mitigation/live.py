@@ -1,4 +1,4 @@
-"""A deployment of loans, and short ways to ask its debiased endpoint."""
+"""A deployment of loans, and short ways to ask its mitigated endpoint."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ def applicant(**changes: object) -> dict[str, Any]:
 def ask(service: RunningService, *applicants: dict[str, Any], **query: object) -> dict[str, Any]:
     """The answer to records with the ids a-0, a-1 and so on, however long it takes unless the query says."""
     records = [{"id": f"a-{place}", "features": features} for place, features in enumerate(applicants)]
-    answer = service.client.post(f"{ADDRESS}/debiased-predictions", json={"records": records}, params={"timeout_seconds": 300} | query)
+    answer = service.client.post(f"{ADDRESS}/mitigated-predictions", json={"records": records}, params={"timeout_seconds": 300} | query)
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
     return found
@@ -56,4 +56,4 @@ def ask(service: RunningService, *applicants: dict[str, Any], **query: object) -
 
 def words(answer: dict[str, Any]) -> list[str]:
     """What became of each record."""
-    return [row["debiasing"] for row in answer["predictions"]]
+    return [row["mitigation"] for row in answer["predictions"]]

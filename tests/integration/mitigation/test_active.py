@@ -1,4 +1,4 @@
-"""The debiased endpoint: which records change, by what, and how often the model is asked for it."""
+"""The mitigated endpoint: which records change, by what, and how often the model is asked for it."""
 
 from typing import Any
 
@@ -24,12 +24,12 @@ def test_an_unfavourable_monitored_record_becomes_what_it_would_be_with_the_refe
         "prediction": 0,
         "probability": pytest.approx(0.6 / 1.5),
         "label": None,
-        "debiased_prediction": 1,
-        "debiased_probability": pytest.approx(0.9 / 1.5),
-        "debiased_decoded_target": None,
+        "mitigated_prediction": 1,
+        "mitigated_probability": pytest.approx(0.9 / 1.5),
+        "mitigated_decoded_target": None,
         "changed": True,
         "changed_by": ["sex"],
-        "debiasing": "changed",
+        "mitigation": "changed",
         "logged": "stored",
     }
     assert (server.counts.requests, server.counts.rows) == (1, 2)
@@ -54,7 +54,7 @@ def test_every_record_is_said_what_became_of_it(service: RunningService) -> None
 
     assert words(answer) == ["changed", "unchanged", "not_needed", "reference", "in_no_group", "in_no_group", "unclassified"]
     for row in answer["predictions"][1:]:
-        assert (row["debiased_prediction"], row["debiased_probability"]) == (row["prediction"], row["probability"])
+        assert (row["mitigated_prediction"], row["mitigated_probability"]) == (row["prediction"], row["probability"])
         assert (row["changed"], row["changed_by"]) == (False, [])
     # Few copies are asked about together with the records, those of women whom the model turns out to favour, too.
     assert (server.counts.requests, server.counts.rows) == (1, 7 + 4)
@@ -80,7 +80,7 @@ def test_of_three_groups_each_monitored_one_is_held_against_the_reference(servic
 
     assert words(answer) == ["changed", "changed", "reference", "in_no_group"]
     assert [row["prediction"] for row in answer["predictions"]] == [0, 0, 1, 0]
-    assert [row["debiased_prediction"] for row in answer["predictions"]] == [1, 1, 1, 0]
+    assert [row["mitigated_prediction"] for row in answer["predictions"]] == [1, 1, 1, 0]
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_two_attributes_are_mitigated_together(service: RunningService, income: 
     alone = [0.2 + 0.3 + income / 100_000 > 0.75] * 2
     assert row["changed"] is (0.8 + income / 100_000 > 0.75)
     assert row["changed_by"] == ([] if not row["changed"] else changed_by)
-    assert row["debiasing"] == ("changed" if row["changed"] else "unchanged")
+    assert row["mitigation"] == ("changed" if row["changed"] else "unchanged")
     assert any(alone) == (income > 25_000)
     assert (server.counts.requests, server.counts.rows) == (1, 1 + 3)
 
@@ -114,8 +114,8 @@ def test_a_range_is_stood_for_by_several_values_of_the_reference_range(service: 
         register(service, server, AGE)
         young, old = ask(service, applicant(age=20, income=30_000), applicant(age=50, income=30_000))["predictions"]
 
-    assert (young["prediction"], young["debiased_prediction"], young["debiasing"]) == (0, 1, "changed")
-    assert old["debiasing"] == "reference"
+    assert (young["prediction"], young["mitigated_prediction"], young["mitigation"]) == (0, 1, "changed")
+    assert old["mitigation"] == "reference"
 
 
 def test_reference_substitution_also_lowers(service: RunningService) -> None:
@@ -128,8 +128,8 @@ def test_reference_substitution_also_lowers(service: RunningService) -> None:
         answer = ask(service, applicant(), applicant(sex="male"))
 
     assert words(answer) == ["changed", "reference"]
-    assert answer["predictions"][0]["debiased_prediction"] == 0
-    assert answer["predictions"][0]["debiased_probability"] == 0.1
+    assert answer["predictions"][0]["mitigated_prediction"] == 0
+    assert answer["predictions"][0]["mitigated_probability"] == 0.1
     assert (answer["mode"], answer["settings_version"]) == ("reference_substitution", 1)
 
 
@@ -156,7 +156,7 @@ def test_copies_that_cannot_be_scored_leave_the_models_own_answers_marked(servic
         answer = ask(service, applicant(), applicant(sex="male"))
 
     assert words(answer) == ["not_scored", "reference"]
-    assert answer["predictions"][0]["debiased_prediction"] == answer["predictions"][0]["prediction"] == 0
+    assert answer["predictions"][0]["mitigated_prediction"] == answer["predictions"][0]["prediction"] == 0
     assert answer["predictions"][0]["logged"] == "stored"
     assert says(answer["warning"], "1 of the answers", "model's own")
     assert answer["warning"] == snapshot
@@ -189,7 +189,7 @@ def test_one_failure_of_asking_about_both_together_is_nobodys_loss(service: Runn
 def test_a_label_of_the_model_that_cannot_be_logged_is_an_error_of_the_model(service: RunningService) -> None:
     with row_server(lambda row: credit(row) | {"decision": "x" * 20_000}) as server:
         register(service, server, SEX, outputs={"prediction": "prediction", "label": "decision"})
-        failed = service.client.post("/v1/deployments/loans/debiased-predictions", json={"records": [{"features": applicant()}]})
+        failed = service.client.post("/v1/deployments/loans/mitigated-predictions", json={"records": [{"features": applicant()}]})
 
     assert (failed.status_code, failed.json()["type"]) == (502, "urn:evenhand:problem:scoring-failed")
     assert "label" in failed.json()["detail"]
@@ -199,8 +199,10 @@ def test_a_model_that_does_not_answer_the_records_themselves_is_an_error_and_not
     with row_server() as server:
         register(service, server, SEX)
         server.replies |= {1: BROKEN, 2: BROKEN}
-        failed = service.client.post("/v1/deployments/loans/debiased-predictions", json={"records": [{"id": "a", "features": applicant()}]})
-        again = service.client.post("/v1/deployments/loans/debiased-predictions", json={"records": [{"id": "a", "features": applicant()}]})
+        failed = service.client.post(
+            "/v1/deployments/loans/mitigated-predictions", json={"records": [{"id": "a", "features": applicant()}]}
+        )
+        again = service.client.post("/v1/deployments/loans/mitigated-predictions", json={"records": [{"id": "a", "features": applicant()}]})
 
     assert (failed.status_code, failed.json()["type"]) == (502, "urn:evenhand:problem:scoring-failed")
     assert again.json()["predictions"][0]["logged"] == "stored"
@@ -211,7 +213,7 @@ def test_a_model_without_probabilities_is_mitigated_by_its_outcomes(service: Run
         register(service, server, SEX, outputs={"prediction": "prediction"})
         (row,) = ask(service, applicant())["predictions"]
 
-    assert (row["debiased_prediction"], row["probability"], row["debiased_probability"]) == (1, None, None)
+    assert (row["mitigated_prediction"], row["probability"], row["mitigated_probability"]) == (1, None, None)
 
 
 def test_the_label_and_a_list_of_probabilities_come_from_the_copies_too(service: RunningService) -> None:
@@ -229,8 +231,8 @@ def test_the_label_and_a_list_of_probabilities_come_from_the_copies_too(service:
         )
         (row,) = ask(service, applicant())["predictions"]
 
-    assert (row["label"], row["debiased_decoded_target"], row["debiased_prediction"]) == ("no", "yes", 1.0)
-    assert row["debiased_probability"] == pytest.approx([0.4, 0.6])
+    assert (row["label"], row["mitigated_decoded_target"], row["mitigated_prediction"]) == ("no", "yes", 1.0)
+    assert row["mitigated_probability"] == pytest.approx([0.4, 0.6])
 
 
 def test_a_regression_gets_the_mean_of_its_copies(service: RunningService) -> None:
@@ -247,10 +249,10 @@ def test_a_regression_gets_the_mean_of_its_copies(service: RunningService) -> No
             "predictions"
         ]
 
-    assert (lifted["prediction"], lifted["debiasing"]) == (420, "changed")
-    assert lifted["debiased_prediction"] > 600
-    assert (poor["debiased_prediction"], poor["debiasing"]) == (pytest.approx(120), "unchanged")
-    assert dropped["debiasing"] == "changed"
+    assert (lifted["prediction"], lifted["mitigation"]) == (420, "changed")
+    assert lifted["mitigated_prediction"] > 600
+    assert (poor["mitigated_prediction"], poor["mitigation"]) == (pytest.approx(120), "unchanged")
+    assert dropped["mitigation"] == "changed"
 
 
 def test_an_attribute_that_the_model_never_sees_is_not_mitigated_and_the_answer_says_why(service: RunningService) -> None:
@@ -262,7 +264,7 @@ def test_an_attribute_that_the_model_never_sees_is_not_mitigated_and_the_answer_
             meta=[{"name": "title", "type": "string"}],
         )
         records = [{"features": applicant(), "meta": {"title": title}} for title in ("Ms", "Mr", None)]
-        answer = service.client.post("/v1/deployments/loans/debiased-predictions", json={"records": records}).json()
+        answer = service.client.post("/v1/deployments/loans/mitigated-predictions", json={"records": records}).json()
 
     assert words(answer) == ["undecided", "reference", "in_no_group"]
     assert any(note.startswith("title is not mitigated: ") for note in answer["notes"])
@@ -296,7 +298,7 @@ def test_a_deployment_that_changes_between_two_requests_is_read_anew(service: Ru
             "/v1/deployments/loans", json={"features": [*FEATURES, {"name": "rooms", "type": "integer"}]}
         ).raise_for_status()
         body = {"records": [{"features": applicant(rooms=3)}]}
-        after = service.client.post("/v1/deployments/loans/debiased-predictions", json=body)
+        after = service.client.post("/v1/deployments/loans/mitigated-predictions", json=body)
         (found,) = after.json()["predictions"]
 
-    assert (found["logged"], found["debiasing"]) == ("stored", "changed")
+    assert (found["logged"], found["mitigation"]) == ("stored", "changed")

@@ -1,4 +1,4 @@
-"""The debiased endpoint where a bias detector chooses: the answer says which training it was, for the next one may choose otherwise."""
+"""The mitigated endpoint where a bias detector chooses: the answer says which training it was, for the next one may choose otherwise."""
 
 import time
 from typing import Any
@@ -67,10 +67,10 @@ def test_the_answer_and_the_record_name_the_training_that_chose(service: Running
         detect(database)
         marked = answer_where(service, "mark", POOR, ALMOST)
         chosen = answer_where(service, "choose", POOR, ALMOST)
-        service.client.post(f"{ADDRESS}/debiased-predictions", json={"records": [{"id": "b-0", "features": POOR}]}).raise_for_status()
+        service.client.post(f"{ADDRESS}/mitigated-predictions", json={"records": [{"id": "b-0", "features": POOR}]}).raise_for_status()
 
     assert [answer["bias_detector_version"] for answer in (nobody_chose, marked, chosen)] == [None, None, 1]
     assert words(nobody_chose) == words(marked) == ["unchanged", "changed"]
     assert words(chosen) == ["not_chosen", "changed"]
-    stored = rows(database, "SELECT debiased -> 'bias_detector_version' FROM payload_records ORDER BY record_id")
+    stored = rows(database, "SELECT mitigated -> 'bias_detector_version' FROM payload_records ORDER BY record_id")
     assert stored == [(None,), (None,), (1,)]

@@ -1,4 +1,4 @@
-"""Debiased answers in every payload format, for callers who speak to the model in it."""
+"""Mitigated answers in every payload format, for callers who speak to the model in it."""
 
 import json
 from typing import Any
@@ -14,10 +14,10 @@ from tests.integration.mitigation.live import ADDRESS, register
 from tests.models.speaking import MAPPING
 from tests.service import RunningService
 
-PATH = f"{ADDRESS}/debiased-predictions"
+PATH = f"{ADDRESS}/mitigated-predictions"
 TYPES = {"sex": FieldType.STRING, "income": FieldType.NUMBER, "age": FieldType.INTEGER, "owner": FieldType.BOOLEAN}
 ROWS: list[list[Any]] = [["female", 10_000.5, 40, True], ["male", 10_000.5, 40, False]]
-DEBIASED = OutputFields(prediction="debiased_prediction", probability="debiased_probability")
+MITIGATED = OutputFields(prediction="mitigated_prediction", probability="mitigated_probability")
 WITH_FORMS = ["fields_values", "input_data", "mlflow"]
 
 
@@ -56,10 +56,10 @@ def test_a_request_for_the_model_is_answered_in_its_format(service: RunningServi
         by_name = post(service, payload_format, rows, types, payload_format=payload_format)
 
     for answer in (as_they_come, by_name):
-        facts = json.loads(answer.headers["Evenhand-Debiasing"]) if "Evenhand-Debiasing" in answer.headers else answer.json()
+        facts = json.loads(answer.headers["Evenhand-Mitigation"]) if "Evenhand-Mitigation" in answer.headers else answer.json()
         assert facts["mode"] == "lift_only"
         assert facts["logged"] == {"stored": 2, "duplicate": 0, "conflict": 0}
-        assert ("ids" in facts) == ("Evenhand-Debiasing" not in answer.headers)
+        assert ("ids" in facts) == ("Evenhand-Mitigation" not in answer.headers)
         assert predictions_of(payload_format, answer.content) == [(1, 0.75), (1, 0.75)]
 
 
@@ -67,8 +67,8 @@ def predictions_of(payload_format: str, body: bytes) -> list[tuple[Any, Any]]:
     if payload_format == "sagemaker_csv":  # columns without names: the model's two, then ours
         return [(int(line.split(",")[2]), float(line.split(",")[3])) for line in body.decode().splitlines()]
     if payload_format == "mapped":
-        return [(one["debiased_prediction"], one["debiased_probability"]) for one in json.loads(body)["results"]["each"]]
-    found = codec_for_test(payload_format).read_answer(body, outputs=DEBIASED, expected_rows=2).predictions
+        return [(one["mitigated_prediction"], one["mitigated_probability"]) for one in json.loads(body)["results"]["each"]]
+    found = codec_for_test(payload_format).read_answer(body, outputs=MITIGATED, expected_rows=2).predictions
     return [(one.prediction, one.probability) for one in found]
 
 
@@ -83,7 +83,7 @@ def test_a_format_that_is_not_the_endpoints_is_taken_by_name_only(service: Runni
         short = service.client.post(PATH, json={"instances": [["female"]]}, params={"payload_format": "kserve_v1"})
         wrong = service.client.post(PATH, json={"instances": [[1, 2, 3, 4]]}, params={"payload_format": "kserve_v1"})
 
-    assert [one["debiased_prediction"] for one in named.json()["predictions"]] == [1, 1]
+    assert [one["mitigated_prediction"] for one in named.json()["predictions"]] == [1, 1]
     answers = {"body": unnamed, "payload_format": no_mapping, "instances[0]": short, "instances[0].sex": wrong}
     for field, answer in answers.items():
         assert answer.status_code == 422

@@ -1,4 +1,4 @@
-"""The forms in which records may be sent to the debiased endpoint, what it refuses, and what it stores."""
+"""The forms in which records may be sent to the mitigated endpoint, what it refuses, and what it stores."""
 
 import gzip
 import json
@@ -13,13 +13,13 @@ from tests.builders.row_server import credit, row_server
 from tests.integration.mitigation.live import ADDRESS, FEATURES, SEX, applicant, ask, register
 from tests.service import RunningService
 
-PATH = f"{ADDRESS}/debiased-predictions"
+PATH = f"{ADDRESS}/mitigated-predictions"
 META = [{"name": "branch", "type": "string"}]
 NAMES = [feature["name"] for feature in FEATURES]
 
 SAID = {"mode", "settings_version", "profile_version", "bias_detector_version", "is_provisional", "notes", "warning"}
 IN_TABLES = {"ids", "logged"}
-OURS = ["debiased_prediction", "debiased_probability", "changed", "changed_by", "debiasing"]
+OURS = ["mitigated_prediction", "mitigated_probability", "changed", "changed_by", "mitigation"]
 
 
 def table(*applicants: dict[str, Any]) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def test_the_forms_of_mlflow_are_answered_with_an_object_a_row(service: RunningS
 
     (row,) = answer["predictions"]
     assert list(row) == ["prediction", "probability", *OURS]
-    assert (row["debiased_prediction"], row["changed_by"]) == (1, ["sex"])
+    assert (row["mitigated_prediction"], row["changed_by"]) == (1, ["sex"])
     assert set(answer) == {"predictions"} | SAID | IN_TABLES
 
 
@@ -71,7 +71,7 @@ def test_a_model_that_names_no_column_is_answered_under_the_deployments_name(ser
         answer = service.client.post(PATH, json={"dataframe_records": [applicant()]}).json()
 
     assert answer["predictions"] == [
-        {"verdict": 0, "debiased_prediction": 1, "changed": True, "changed_by": ["sex"], "debiasing": "changed"}
+        {"verdict": 0, "mitigated_prediction": 1, "changed": True, "changed_by": ["sex"], "mitigation": "changed"}
     ]
 
 
@@ -117,7 +117,7 @@ def test_both_answers_are_stored_with_the_record(service: RunningService) -> Non
         ask(service, applicant(), applicant(sex="male"))
 
     first, second = rows(
-        service.database, "SELECT record_id, features, prediction, probability, label, debiased FROM payload_records ORDER BY record_id"
+        service.database, "SELECT record_id, features, prediction, probability, label, mitigated FROM payload_records ORDER BY record_id"
     )
     assert first[:3] == ("a-0", ["female", "green", 40, 10_000], 0)
     assert first[3] == pytest.approx(0.4)
@@ -127,23 +127,23 @@ def test_both_answers_are_stored_with_the_record(service: RunningService) -> Non
         "label": None,
         "changed": True,
         "changed_by": ["sex"],
-        "debiasing": "changed",
+        "mitigation": "changed",
         "mode": "lift_only",
         "settings_version": 0,
         "profile_version": 1,
         "bias_detector_version": None,
     }
-    assert (second[5]["debiasing"], second[5]["changed"]) == ("reference", False)
+    assert (second[5]["mitigation"], second[5]["changed"]) == ("reference", False)
 
 
-def test_records_that_are_logged_otherwise_have_no_debiased_answer(service: RunningService) -> None:
+def test_records_that_are_logged_otherwise_have_no_mitigated_answer(service: RunningService) -> None:
     with row_server() as server:
         register(service, server, SEX)
         service.client.post(f"{ADDRESS}/payload-records", json={"records": [{"features": applicant(), "prediction": 1}]})
         historical = [{"features": applicant(), "prediction": 1, "scored_at": "2026-01-01T12:00:00Z"}]
         service.client.post(f"{ADDRESS}/payload-records", params={"historical": True}, json={"records": historical})
 
-    assert rows(service.database, "SELECT debiased FROM payload_records") == [(None,), (None,)]
+    assert rows(service.database, "SELECT mitigated FROM payload_records") == [(None,), (None,)]
 
 
 def test_a_request_sent_again_is_a_duplicate_even_under_other_settings_and_other_content_a_conflict(service: RunningService) -> None:
@@ -155,7 +155,7 @@ def test_a_request_sent_again_is_a_duplicate_even_under_other_settings_and_other
         other = ask(service, applicant(age=41))
 
     assert [answer["predictions"][0]["logged"] for answer in (again, other)] == ["duplicate", "conflict"]
-    assert rows(service.database, "SELECT debiased->>'mode' FROM payload_records") == [("lift_only",)]
+    assert rows(service.database, "SELECT mitigated->>'mode' FROM payload_records") == [("lift_only",)]
 
 
 def test_gzip_is_taken(service: RunningService) -> None:
@@ -165,7 +165,7 @@ def test_gzip_is_taken(service: RunningService) -> None:
         headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
         answer = service.client.post(PATH, content=body, headers=headers)
 
-    assert answer.json()["predictions"][0]["debiasing"] == "changed"
+    assert answer.json()["predictions"][0]["mitigation"] == "changed"
 
 
 @pytest.mark.parametrize(
@@ -251,11 +251,11 @@ def test_it_is_for_keys_that_may_log(service: RunningService) -> None:
             "read": service.client.post(PATH, json=body, headers=service.as_(Role.READ)),
             "ingest": service.client.post(PATH, json=body, headers=service.as_(Role.INGEST)),
             "bound": service.client.post(PATH, json=body, headers=service.as_(Role.INGEST, number)),
-            "unknown": service.client.post("/v1/deployments/nothing/debiased-predictions", json=body),
+            "unknown": service.client.post("/v1/deployments/nothing/mitigated-predictions", json=body),
         }
         other = {"id": "other", "name": "Other", "problem_type": "binary", "features": FEATURES}
         service.client.post("/v1/deployments", json=other).raise_for_status()
-        elsewhere = service.client.post("/v1/deployments/other/debiased-predictions", json=body, headers=service.as_(Role.INGEST, number))
+        elsewhere = service.client.post("/v1/deployments/other/mitigated-predictions", json=body, headers=service.as_(Role.INGEST, number))
 
     assert {who: answer.status_code for who, answer in found.items()} == {
         "none": 401,

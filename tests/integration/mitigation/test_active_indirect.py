@@ -18,7 +18,7 @@ TRAINING = "sex,colour,age,income,title,label\n" + "".join(
 
 def by_title(service: RunningService, title: str | None) -> dict[str, Any]:
     records = [{"features": applicant(), "meta": {"title": title}}]
-    answer = service.client.post(f"{ADDRESS}/debiased-predictions", json={"records": records})
+    answer = service.client.post(f"{ADDRESS}/mitigated-predictions", json={"records": records})
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
     return found

@@ -1,4 +1,4 @@
-"""The debiased endpoint where something chooses which records get a second call."""
+"""The mitigated endpoint where something chooses which records get a second call."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Requests to the debiased endpoint of which a part would be passed over if they were taken."""
+"""Requests to the mitigated endpoint of which a part would be passed over if they were taken."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from tests.builders.row_server import row_server
 from tests.integration.mitigation.live import ADDRESS, FEATURES, SEX, applicant, register
 from tests.service import RunningService
 
-PATH = f"{ADDRESS}/debiased-predictions"
+PATH = f"{ADDRESS}/mitigated-predictions"
 NAMES = [feature["name"] for feature in FEATURES]
 VALUES = list(applicant().values())
 META = {"fields": ["region"], "values": [["north"]]}

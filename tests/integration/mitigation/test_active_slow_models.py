@@ -29,7 +29,7 @@ def test_records_are_answered_alone_where_the_call_with_their_copies_hangs(servi
         answer = ask(service, applicant(), timeout_seconds=3)
 
     assert words(answer) == ["not_scored"]
-    assert answer["predictions"][0]["debiased_prediction"] == 0
+    assert answer["predictions"][0]["mitigated_prediction"] == 0
     assert "could not be scored" in answer["warning"]
 
 

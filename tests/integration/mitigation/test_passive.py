@@ -33,8 +33,8 @@ def stage(database: Database, server: ModelServer) -> Scene:
     return scene(database, COLUMNS, monitor, endpoint=Endpoint(url=server.url))
 
 
-def debiased(result: Result) -> list[tuple[str, str, str | None, float | None]]:
-    return [(m.metric, m.scope, m.group, m.value) for m in result.measurements if m.data in {"debiased", "debiased_feedback"}]
+def mitigated(result: Result) -> list[tuple[str, str, str | None, float | None]]:
+    return [(m.metric, m.scope, m.group, m.value) for m in result.measurements if m.data in {"mitigated", "mitigated_labelled"}]
 
 
 def test_several_values_and_references_are_decided_by_the_mean_probability_of_the_copies(stage: Scene) -> None:
@@ -51,9 +51,9 @@ def test_several_values_and_references_are_decided_by_the_mean_probability_of_th
         "changed": 9 + 19,
         "undecided": 0,
     }
-    assert result.value("selection_rate_after", "debiased", "housing", "rent") == pytest.approx(0.49)
-    assert result.value("selection_rate_after", "debiased", "housing", "free") == pytest.approx(0.49)
-    assert result.value("lifted_rate", "debiased", "housing", "free") == pytest.approx(0.19)
+    assert result.value("selection_rate_after", "mitigated", "housing", "rent") == pytest.approx(0.49)
+    assert result.value("selection_rate_after", "mitigated", "housing", "free") == pytest.approx(0.49)
+    assert result.value("lifted_rate", "mitigated", "housing", "free") == pytest.approx(0.19)
 
 
 def test_only_the_attributes_that_are_mitigated_are_measured(stage: Scene) -> None:
@@ -63,7 +63,7 @@ def test_only_the_attributes_that_are_mitigated_are_measured(stage: Scene) -> No
     result = stage.check(NOON)
 
     assert result.run.state == "succeeded"
-    assert debiased(result) == []
+    assert mitigated(result) == []
 
 
 @pytest.mark.thorough
@@ -77,11 +77,11 @@ def test_labels_change_nothing_of_what_mitigation_does(stage: Scene) -> None:
     second = stage.check(NOON)
 
     def of_payload(result: Result) -> list[Any]:
-        return [m for m in debiased(result) if "accuracy" not in m[0]]
+        return [m for m in mitigated(result) if "accuracy" not in m[0]]
 
     assert of_payload(first) == of_payload(second)
-    assert [t.cells for t in first.tables if t.data == "debiased"] == [t.cells for t in second.tables if t.data == "debiased"]
-    assert debiased(first) != debiased(second)
+    assert [t.cells for t in first.tables if t.data == "mitigated"] == [t.cells for t in second.tables if t.data == "mitigated"]
+    assert mitigated(first) != mitigated(second)
 
 
 def test_reference_records_and_values_in_no_group_stay_as_they_are(stage: Scene) -> None:
@@ -90,7 +90,7 @@ def test_reference_records_and_values_in_no_group_stay_as_they_are(stage: Scene)
 
     result = stage.check(NOON)
 
-    before, after = (result.get(f"selection_rate_{when}", "debiased", "housing", scope="reference") for when in ("before", "after"))
+    before, after = (result.get(f"selection_rate_{when}", "mitigated", "housing", scope="reference") for when in ("before", "after"))
     assert before.value == after.value
     with stage.database.engine.connect() as connection:
         groups = connection.exec_driver_sql('SELECT DISTINCT "group" FROM flagged_records').scalars().all()
@@ -135,7 +135,7 @@ def test_a_check_without_the_model_stores_nothing_of_mitigation(database: Databa
         found = stage.check(NOON)
 
     assert stage.count("flagged_records") == 0
-    assert not [one for one in found.measurements if one.data == "debiased" and one.value is not None]
+    assert not [one for one in found.measurements if one.data == "mitigated" and one.value is not None]
 
 
 @NEEDS_DETECTOR

@@ -58,7 +58,7 @@ def details(result: Result) -> dict[str, Any]:
 
 
 def accuracies(result: Result, group: str) -> list[tuple[float | None, int]]:
-    found = [result.get(f"accuracy_{when}", "debiased_feedback", "housing", group) for when in ("before", "after")]
+    found = [result.get(f"accuracy_{when}", "mitigated_labelled", "housing", group) for when in ("before", "after")]
     return [(m.value, m.n) for m in found]
 
 
@@ -69,7 +69,7 @@ def left_out(result: Result, data: str) -> str:
 
 
 def cells(result: Result) -> list[Any]:
-    return [table.cells for table in result.tables if table.data == "debiased_feedback"]
+    return [table.cells for table in result.tables if table.data == "mitigated_labelled"]
 
 
 def test_labels_of_monitored_records_without_copies_are_left_out_whatever_was_predicted(stage: Scene) -> None:
@@ -81,9 +81,9 @@ def test_labels_of_monitored_records_without_copies_are_left_out_whatever_was_pr
     result = stage.check(NOON)
 
     assert details(result)["labels_without_copies"] == 40
-    assert result.get("accuracy_before", "debiased_feedback", "housing", "rent").value is None
-    assert left_out(result, "debiased") == "All 80 records counted."
-    assert left_out(result, "debiased_feedback") == "0 of 40 records counted; left out: no outcome of this mitigation 40 (rent 40)."
+    assert result.get("accuracy_before", "mitigated_labelled", "housing", "rent").value is None
+    assert left_out(result, "mitigated") == "All 80 records counted."
+    assert left_out(result, "mitigated_labelled") == "0 of 40 records counted; left out: no outcome of this mitigation 40 (rent 40)."
 
 
 def test_labels_with_features_of_their_own_count_the_same_in_every_check(stage: Scene) -> None:
@@ -94,8 +94,8 @@ def test_labels_with_features_of_their_own_count_the_same_in_every_check(stage: 
     first, second = stage.check(NOON), stage.check(NOON)
 
     assert details(first)["labels_of_other_revisions"] == 0
-    assert first.get("accuracy_before", "debiased_feedback", "housing", scope="overall").n == 80
-    assert left_out(first, "debiased_feedback") == "All 80 records counted."
+    assert first.get("accuracy_before", "mitigated_labelled", "housing", scope="overall").n == 80
+    assert left_out(first, "mitigated_labelled") == "All 80 records counted."
     assert cells(first) == cells(second)
 
 

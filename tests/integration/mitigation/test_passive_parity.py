@@ -1,4 +1,4 @@
-"""The passive mitigation of a check over real data, the model served over HTTP, against the golden outcomes of counterfactual debiasing."""
+"""The passive mitigation of a check over real data, the model served over HTTP, against the golden outcomes of mitigation."""
 
 import json
 from collections.abc import Iterator
@@ -49,13 +49,13 @@ def test_a_check_gives_the_golden_figures_before_and_after_in_both_modes(databas
             feature, golden_one = attribute.feature, expected[attribute.feature]
             for when, figures in (("before", golden_one["before"]), ("after", golden_one[mode.value])):
                 for group, impact in figures["payload_DI"].items():
-                    assert result.value(f"disparate_impact_{when}", "debiased", feature, group) == pytest.approx(impact, abs=EXACT)
+                    assert result.value(f"disparate_impact_{when}", "mitigated", feature, group) == pytest.approx(impact, abs=EXACT)
                 for metric in ("accuracy", "balanced_accuracy"):
-                    found = result.value(f"{metric}_{when}", "debiased_feedback", feature, scope="overall")
+                    found = result.value(f"{metric}_{when}", "mitigated_labelled", feature, scope="overall")
                     assert found == pytest.approx(figures[metric], abs=EXACT)
-                for group, balanced in figures["balanced"].items():
-                    found = result.value(f"balanced_disparate_impact_{when}", "debiased", feature, group)
-                    assert found == pytest.approx(balanced, abs=EXACT)
+                for group, counterfactual in figures["counterfactual"].items():
+                    found = result.value(f"counterfactual_disparate_impact_{when}", "mitigated", feature, group)
+                    assert found == pytest.approx(counterfactual, abs=EXACT)
             assert result.run.window is not None
             counts = result.run.window["mitigation"]["attributes"][feature]
             changed = golden_one[mode.value]
@@ -106,9 +106,9 @@ def test_mitigation_asks_the_model_nothing_beyond_the_copies_of_the_check(adult:
     result = stage.check(NOON + HOUR)
 
     assert asked_without == 3000 + 150  # records asked again unchanged
-    assert not [one for one in without.measurements if one.data == "debiased"]
+    assert not [one for one in without.measurements if one.data == "mitigated"]
     assert server.counts.rows == asked_without
-    assert [one for one in result.measurements if one.data == "debiased" and one.value is not None]
+    assert [one for one in result.measurements if one.data == "mitigated" and one.value is not None]
 
 
 @pytest.mark.nightly
@@ -126,7 +126,7 @@ def test_labels_that_come_later_are_compared_by_what_earlier_checks_stored(adult
 
     assert together.run.state == "succeeded"
     assert server.counts.rows == 200 + 10
-    accuracy = result.get("accuracy_before", "debiased_feedback", "sex", scope="overall")
+    accuracy = result.get("accuracy_before", "mitigated_labelled", "sex", scope="overall")
     assert accuracy.n == 2000
     assert accuracy.value == pytest.approx(sum(row["prediction"] == row["actual"] for row in early) / 2000)
     assert result.run.window is not None

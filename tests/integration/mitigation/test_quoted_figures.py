@@ -41,16 +41,16 @@ def test_the_run_on_adult(database: Database) -> None:
     found: list[list[str]] = []
     for mode, result in checks_of(database, "A1_adult"):
         for when in ["before", "after"] if not found else ["after"]:
-            impact, balanced = (
-                f"{result.value(f'{metric}_{when}', 'debiased', 'sex', 'Female'):.3f}"
-                for metric in ("disparate_impact", "balanced_disparate_impact")
+            impact, counterfactual = (
+                f"{result.value(f'{metric}_{when}', 'mitigated', 'sex', 'Female'):.3f}"
+                for metric in ("disparate_impact", "counterfactual_disparate_impact")
             )
             accuracy, balanced_accuracy = (
-                f"{result.value(f'{metric}_{when}', 'debiased_feedback', 'sex', scope='overall'):.4f}"
+                f"{result.value(f'{metric}_{when}', 'mitigated_labelled', 'sex', scope='overall'):.4f}"
                 for metric in ("accuracy", "balanced_accuracy")
             )
             name = mode if when == "after" else "none"
-            found.append([name, "0" if when == "before" else changed(result, "sex"), impact, balanced, accuracy, balanced_accuracy])
+            found.append([name, "0" if when == "before" else changed(result, "sex"), impact, counterfactual, accuracy, balanced_accuracy])
 
     assert found == quoted
 
@@ -64,8 +64,8 @@ def test_the_run_on_credit_risk(database: Database, attribute: str) -> None:
     found: list[list[str]] = []
     for mode, result in checks_of(database, "A2_openscale_credit_risk"):
         for when in ["before", "after"] if not found else ["after"]:
-            values = [f"{group} {result.value(f'disparate_impact_{when}', 'debiased', attribute, group):.3f}" for group in groups]
-            accuracy = f"{result.value(f'accuracy_{when}', 'debiased_feedback', attribute, scope='overall'):.4f}"
+            values = [f"{group} {result.value(f'disparate_impact_{when}', 'mitigated', attribute, group):.3f}" for group in groups]
+            accuracy = f"{result.value(f'accuracy_{when}', 'mitigated_labelled', attribute, scope='overall'):.4f}"
             name, count = ("none", "0") if when == "before" else (mode, changed(result, attribute))
             found.append([name, count, ", ".join(values), accuracy])
 

@@ -21,7 +21,7 @@ def test_every_chart_comes_in_every_form(reported: Reported) -> None:
         "/charts/series": {**RANGE, "metric": "disparate_impact", **of_sex},
         "/charts/volume": RANGE,
         f"{reported.address}/charts/payload": of_sex,
-        f"{reported.address}/charts/debiased": of_sex,
+        f"{reported.address}/charts/mitigated": of_sex,
     }
     for path, wanted in charts.items():
         for form, media_type in TYPES.items():
@@ -36,15 +36,15 @@ def test_the_csv_of_a_series_has_its_points_unrounded(reported: Reported) -> Non
     wanted = {**RANGE, "metric": "disparate_impact", "attribute": "sex"}
     text = reported.text("/charts/series.csv", **wanted)
 
-    measured = reported.service.client.get("/v1/deployments/a-model/measurements", params={**wanted, "data": "payload", "scope": "group"})
+    measured = reported.service.client.get("/v1/deployments/a-model/measurements", params={**wanted, "data": "as_logged", "scope": "group"})
     found = list(csv.DictReader(io.StringIO(text)))
     assert [row["value"] for row in found] == [repr(one["value"]) for one in measured.json()["measurements"]]
     assert [row["carried_forward"] for row in found] == ["false", "false", "false", "true"]
 
 
 def test_the_chart_of_a_view_has_the_shares_of_the_view(reported: Reported) -> None:
-    picture = ET.fromstring(reported.text(f"{reported.address}/charts/payload_perturbed.svg"))  # noqa: S314 - our own picture
-    view = reported.service.client.get(f"/v1/deployments/a-model{reported.address}/views/payload_perturbed").json()
+    picture = ET.fromstring(reported.text(f"{reported.address}/charts/openscale.svg"))  # noqa: S314 - our own picture
+    view = reported.service.client.get(f"/v1/deployments/a-model{reported.address}/views/openscale").json()
 
     bars = [title.text or "" for title in picture.iter(f"{SVG}title")]
     (sex,) = [one for one in view["attributes"] if one["attribute"] == "sex"]
@@ -55,7 +55,7 @@ def test_parts_of_a_view_and_rolled_up_series_are_charts_too(reported: Reported)
     view = f"{reported.address}/charts/payload.svg"
 
     assert "Favourable rate by sub-range of age" in reported.text(view, attribute="age", part="sub_ranges")
-    assert "counterfactual" in reported.text(f"{reported.address}/charts/debiased.svg", attribute="sex", part="with_copies")
+    assert "counterfactual" in reported.text(f"{reported.address}/charts/mitigated.svg", attribute="sex", part="with_copies")
     rolled = reported.text("/charts/series.csv", metric="disparate_impact", attribute="sex", rollup="day")
     assert [row["rollup"] for row in csv.DictReader(io.StringIO(rolled))] == ["day"]
 

@@ -99,7 +99,7 @@ def test_the_trace_has_every_measurement_with_its_formula_and_counts(reported: R
 
     assert [row["value"] for row in rows] == ["" if one["value"] is None else repr(one["value"]) for one in details["measurements"]]
     assert all(row["formula"] for row in rows)
-    (impact,) = [row for row in rows if (row["metric"], row["data"], row["group"]) == ("disparate_impact", "payload", "female")]
+    (impact,) = [row for row in rows if (row["metric"], row["data"], row["group"]) == ("disparate_impact", "as_logged", "female")]
     assert "female: favourable" in impact["counts"]
 
 

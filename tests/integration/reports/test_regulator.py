@@ -140,7 +140,7 @@ def test_gaps_in_scores_are_those_of_the_sheet_in_a_check_and_rolled_up(stage: S
         tables = summed_tables(session, stage.deployment.no, SeriesFilter(), outcomes=stage.monitor().outcomes, most=1000)
     found = [one.measurement for one in roll_up(tables, Period.DAY, stage.monitor(), MitigationSettings())]
     rolled = {one.metric: one.value for one in found if one.group == "female" and one.comparison.features == ("sex",)}
-    assert [whole.value(key, "payload", "sex", "female") for key in keys] == pytest.approx(expected, rel=1e-9)
+    assert [whole.value(key, "as_logged", "sex", "female") for key in keys] == pytest.approx(expected, rel=1e-9)
     assert [rolled[key] for key in keys] == pytest.approx(expected, rel=1e-9)
 
 
@@ -182,7 +182,7 @@ def test_rates_and_ratios_are_those_of_a_check_of_the_same_records(stage: Scene)
         attribute, ratios = lent["attribute"], {row["category"]: row["ratio_to_reference"] for row in impact["rows"]}
         for row in lent["rows"]:
             group = row["category"]
-            checked = whole.value("disparate_impact", "payload", attribute, group)
+            checked = whole.value("disparate_impact", "as_logged", attribute, group)
             assert row["air"] == ratios[group] == pytest.approx(checked, rel=1e-12)
 
 

@@ -83,12 +83,12 @@ def test_the_figures_of_a_report_are_those_of_the_api(reported: Reported) -> Non
     details = read_results(reported.service.client, f"/v1/deployments/a-model{reported.address}")
 
     worst = [one for one in details["measurements"] if one["metric"] == "disparate_impact" and one["worst_of"] is not None]
-    told = [one for one in worst if one["data"] in {"payload", "balanced"}]
+    told = [one for one in worst if one["data"] in {"as_logged", "counterfactual"}]
     assert len(told) == 5
     for one in told:
         assert f"<td>{one['value']:.4f}</td><td>{one['lower']:.4f} to {one['upper']:.4f}</td><td>{one['n']:,}</td>" in text
         assert one["sentence"] in text
-    rates = [one for one in details["measurements"] if one["metric"] == "favourable_rate" and one["data"] == "payload"]
+    rates = [one for one in details["measurements"] if one["metric"] == "favourable_rate" and one["data"] == "as_logged"]
     for one in rates:
         assert f"<td>{100 * one['value']:.2f} %</td>" in text
     for part in ("What was logged", "What the model was trained on", "What mitigation would change", "Over time", "Alerts"):
@@ -241,7 +241,7 @@ def test_an_alert_that_was_open_is_told_of_and_one_of_another_time_is_not(report
                     attribute="sex",
                     group="female",
                     metric="disparate_impact",
-                    data="payload",
+                    data="as_logged",
                     facts={"sentence": f"{name}: <i>a ratio of 0.40</i>"},
                     opened_at=opened,
                     last_seen_at=opened,

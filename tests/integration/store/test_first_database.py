@@ -1,9 +1,11 @@
 """Databases of commit 7ba08965, from which the first migration starts, brought up to date."""
 
+import json
 import re
 import subprocess
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
 from typing import Any
 
 import psycopg
@@ -29,6 +31,15 @@ WENT = {
 MITIGATED = {f"{figure}_{when}" for figure in ("selection_rate", "disparate_impact", "accuracy") for when in ("before", "after")}
 """Figures of mitigated data that a check stores."""
 
+RENAMED = {
+    "payload": "as_logged",
+    "payload_perturbed": "openscale",
+    "balanced": "counterfactual",
+    "feedback": "labelled",
+    "debiased": "mitigated",
+    "debiased_feedback": "mitigated_labelled",
+}
+
 _TABLES = """
     SELECT relname FROM pg_class
     WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition AND relname <> 'alembic_version'
@@ -51,6 +62,18 @@ def read_rows(database: Database) -> Mapping[str, list[dict[str, Any]]]:
     return {table: sorted((row for (row,) in found), key=repr) for table, found in rows.items()}
 
 
+def read_renamed(database: Database) -> Mapping[str, list[dict[str, Any]]]:
+    """Returns the rows of every table with the present names of the data of figures."""
+    tables = read_rows(database)
+    for rows in tables.values():
+        for row in rows:
+            if row.get("data") in RENAMED:
+                row["data"] = RENAMED[row["data"]]
+    for row in tables["payload_records"]:
+        row["mitigated"] = row.pop("debiased")
+    return tables
+
+
 def test_the_first_migration_creates_its_schema(bare: Database) -> None:
     create_schema(bare)
 
@@ -66,7 +89,7 @@ def test_migrated_it_has_the_schema_of_a_new_database(bare: Database, database: 
 
 def test_every_row_stays_but_those_of_what_went(bare: Database) -> None:
     create_filled(bare)
-    before = read_rows(bare)
+    before = read_renamed(bare)
     upgrade(bare)
     after = read_rows(bare)
 
@@ -79,7 +102,7 @@ def test_every_row_stays_but_those_of_what_went(bare: Database) -> None:
         "subgroup_scans": {"candidate_no", "limit"},
     }
     for table in after.keys() - {"measurements", "figure_days", "mitigation_settings", "openscale_facts", "corrections", "alert_rules"}:
-        members = before[table][0].keys() & after[table][0].keys()
+        members = (before[table][0].keys() & after[table][0].keys()) - ({"subject"} if table == "alerts" else set())
         of_both = [sorted(({name: row[name] for name in members} for row in rows[table]), key=repr) for rows in (before, after)]
         assert [row for row in of_both[1] if row not in of_both[0]] == [
             {name: value for name, value in row.items() if name in members} for row in after[table] if row.get("actor") == "command line"
@@ -123,8 +146,8 @@ def test_mitigation_in_parity_mode_becomes_lift_only_and_is_in_the_audit(bare: D
 
 def test_figures_that_stay_are_the_same_and_others_are_in_a_row_that_stays(bare: Database) -> None:
     create_filled(bare)
-    before = {row["no"]: row for row in read_rows(bare)["measurements"]}
-    days = {row["no"]: row for row in read_rows(bare)["figure_days"]}
+    before = {row["no"]: row for row in read_renamed(bare)["measurements"]}
+    days = {row["no"]: row for row in read_renamed(bare)["figure_days"]}
     upgrade(bare)
     after = {row["no"]: row for row in read_rows(bare)["measurements"]}
     left = {row["no"]: row for row in read_rows(bare)["figure_days"]}
@@ -141,13 +164,13 @@ def test_figures_that_stay_are_the_same_and_others_are_in_a_row_that_stays(bare:
         assert row["verdict"] == before[no]["verdict"] or (before[no]["verdict"], row["verdict"]) == ("fair", "undecided")
     for row in (before[no] for no in before.keys() - after.keys()):
         same = [one for one in after.values() if all(one[name] == row[name] for name in ("check_no", "metric", "data", "attribute"))]
-        is_on_request = row["data"].startswith("debiased") and row["metric"] not in MITIGATED
+        is_on_request = row["data"].startswith("mitigated") and row["metric"] not in MITIGATED
         if is_on_request or row["metric"] in {"flip_rate_gained", "flip_rate_lost"}:
             assert not same
-        elif row["data"] == "feedback" and row["data"] not in CATALOGUE[row["metric"]].data:
+        elif row["data"] == "labelled" and row["data"] not in CATALOGUE[row["metric"]].data:
             # Of predictions alone: it stays as measured on all records.
             assert not same
-            assert any(one["metric"] == row["metric"] and one["data"] == "payload" for one in after.values())
+            assert any(one["metric"] == row["metric"] and one["data"] == "as_logged" for one in after.values())
         elif row["scope"] == "worst":
             (marked,) = (one for one in same if one["worst_of"] is not None)
             assert marked["value"] == row["value"]
@@ -158,7 +181,40 @@ def test_figures_that_stay_are_the_same_and_others_are_in_a_row_that_stays(bare:
             assert any(one["value"] == row["value"] and one["n"] == row["n"] for one in same)
     for no, day in left.items():
         assert day == {**days[no], "undecided": day["undecided"], "fair": days[no]["fair"] - day["undecided"]}
-    assert {row["data"] for row in left.values()} >= {"payload", "balanced", "feedback"}
+    assert {row["data"] for row in left.values()} >= {"as_logged", "counterfactual", "labelled"}
+
+
+def test_names_of_data_are_renamed_wherever_they_are_stored(bare: Database) -> None:
+    create_filled(bare)
+    with psycopg.connect(bare.url) as connection:
+        connection.execute('UPDATE checks SET "window" = "window" || \'{"left_out": {"payload": {"sex": 1}, "balanced": {}}}\'')
+        connection.execute('UPDATE payload_records SET debiased = \'{"changed": true, "debiasing": "changed"}\'')
+        connection.execute('UPDATE notifications SET body = body || \'{"alert": {"data": "debiased"}}\'')
+        connection.execute(
+            """
+            UPDATE monitors SET config = jsonb_set(
+                config || '{"metrics": ["balanced_accuracy", "balanced_disparate_impact_after"]}', '{attributes,0,metric_limits}',
+                '{"balanced_disparate_impact_after": [0.8, null]}')
+            """
+        )
+        connection.execute("UPDATE check_days SET is_kept = true")
+    upgrade(bare)
+    rows = read_rows(bare)
+
+    assert not {row.get("data") for table in rows.values() for row in table} & RENAMED.keys()
+    left_out = [row["window"]["left_out"] for row in rows["checks"] if row["window"]]
+    assert left_out == [{"as_logged": {"sex": 1}, "counterfactual": {}}] * len(left_out) != []
+    assert all(row["is_kept"] for row in rows["check_days"])
+    assert [row["mitigated"] for row in rows["payload_records"]] == [{"changed": True, "mitigation": "changed"}] * 16
+    assert {row["body"]["alert"]["data"] for row in rows["notifications"]} == {"mitigated"}
+    (monitor,) = rows["monitors"]
+    assert monitor["config"]["metrics"] == ["balanced_accuracy", "counterfactual_disparate_impact_after"]
+    assert monitor["config"]["attributes"][0]["metric_limits"] == {"counterfactual_disparate_impact_after": [0.8, None]}
+    listed = [row["config"]["condition"]["data"] for row in rows["alert_rules"] if "data" in row["config"]["condition"]]
+    assert listed == [["as_logged", "counterfactual", "labelled"]]
+    for alert in rows["alerts"]:
+        names = [alert[name] for name in ("data", "metric", "attribute", "group")]
+        assert alert["subject"] == sha256(json.dumps(names).encode()).hexdigest()
 
 
 def test_a_migration_that_gave_way_after_its_figures_goes_on(bare: Database, monkeypatch: pytest.MonkeyPatch) -> None:

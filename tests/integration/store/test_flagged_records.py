@@ -55,7 +55,7 @@ def test_what_was_flagged_is_read_back_with_its_record(logged: Scene) -> None:
     assert (found.record_id, found.model_revision, found.scored_at) == ("noon-11", "1", NOON)
     assert found.schema == logged.deployment.schema
     assert found.features == ("female", 20_000, 41)
-    assert (found.meta, found.prediction, found.label, found.debiased) == ((), 0, None, None)
+    assert (found.meta, found.prediction, found.label, found.mitigated) == ((), 0, None, None)
 
 
 def test_nothing_flagged_is_nothing_stored(logged: Scene) -> None:

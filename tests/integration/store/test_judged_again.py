@@ -31,7 +31,7 @@ COPY = text("""
     SELECT :check_no, deployment_no, at, :metric, data, scope, attribute, :group, :value, :lower, :upper,
            :chosen_lower, :chosen_upper, interval_method,
            n, :verdict, :lower_limit, :upper_limit, :carried, details, definition
-    FROM measurements WHERE metric = 'disparate_impact' AND data = 'payload' AND scope = 'group' ORDER BY no LIMIT 1
+    FROM measurements WHERE metric = 'disparate_impact' AND data = 'as_logged' AND scope = 'group' ORDER BY no LIMIT 1
 """)
 LATER_CHECK = text("""
     INSERT INTO checks (id, deployment_no, trigger, state, span_start, span_end, attempts, cancel_requested, created_by)

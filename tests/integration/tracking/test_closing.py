@@ -39,7 +39,7 @@ def below(stage: Scene) -> ComparisonState:
     with stage.database.transaction() as session:
         found = look_at_evidence(session, stage.deployment.no)
     assert found is not None
-    return next(one for one in found.comparisons if (one.data, one.direction) == (DataSet.PAYLOAD, UnfairSide.BELOW))
+    return next(one for one in found.comparisons if (one.data, one.direction) == (DataSet.AS_LOGGED, UnfairSide.BELOW))
 
 
 def alerts(stage: Scene) -> list[Alert]:

@@ -18,7 +18,7 @@ HOURS = 36
 LATER = EvidenceSettings(label_horizon_hours=5)
 
 
-def counted(stage: Scene, data: DataSet = DataSet.PAYLOAD) -> dict[int, list[list[object]]]:
+def counted(stage: Scene, data: DataSet = DataSet.AS_LOGGED) -> dict[int, list[list[object]]]:
     """The counts by sex of each hour after START."""
     with stage.database.transaction() as session:
         era = find_era(session, stage.deployment.no, stage.deployment.model_revision)
@@ -46,10 +46,10 @@ def test_labels_count_in_the_hour_of_their_record_once_the_horizon_has_passed(da
         first_no=1,
     )
     update(stage, START + 5 * HOUR)
-    assert counted(stage, DataSet.FEEDBACK) == {}
+    assert counted(stage, DataSet.LABELLED) == {}
 
     update(stage, START + 6 * HOUR)
-    assert counted(stage, DataSet.FEEDBACK) == {
+    assert counted(stage, DataSet.LABELLED) == {
         0: [["female", "monitored", 1, 2, 0, 0, 1, 2], ["male", "reference", 0, 0, 1, 1, 0, 1]],
     }
 
@@ -61,7 +61,7 @@ def test_a_label_that_comes_too_late_is_left_out_and_told(database: Database) ->
     update(stage, START + 8 * HOUR)
     update(stage, START + 9 * HOUR)
 
-    assert counted(stage, DataSet.FEEDBACK) == {0: [["male", "reference", 1, 1, 0, 0, 1, 1]]}
+    assert counted(stage, DataSet.LABELLED) == {0: [["male", "reference", 1, 1, 0, 0, 1, 1]]}
     with database.transaction() as session:
         era = find_era(session, stage.deployment.no, "1")
         assert era is not None
@@ -123,7 +123,7 @@ def test_any_order_of_arrival_gives_the_same_states_as_all_at_once(databases: Da
         update(parts, now)
 
         assert counted(parts) == counted(whole)
-        assert counted(parts, DataSet.FEEDBACK) == counted(whole, DataSet.FEEDBACK)
+        assert counted(parts, DataSet.LABELLED) == counted(whole, DataSet.LABELLED)
         assert states(parts) == states(whole)
         whole.database.close()
         parts.database.close()

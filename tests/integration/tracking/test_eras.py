@@ -44,7 +44,7 @@ def below(stage: Scene) -> ComparisonState:
     with stage.database.transaction() as session:
         found = look_at_evidence(session, stage.deployment.no)
     assert found is not None
-    return next(one for one in found.comparisons if (one.data, one.direction) == (DataSet.PAYLOAD, UnfairSide.BELOW))
+    return next(one for one in found.comparisons if (one.data, one.direction) == (DataSet.AS_LOGGED, UnfairSide.BELOW))
 
 
 def resolutions(stage: Scene) -> list[Resolution | None]:
@@ -63,7 +63,7 @@ def figures(stage: Scene, era: Era) -> list[StoredFigure]:
 def counted(stage: Scene, era: Era) -> dict[int, Cells]:
     """The era's counts by sex of each hour after START."""
     with stage.database.transaction() as session:
-        found = hours_between(session, era.no, CountedPlace(DataSet.PAYLOAD, "sex"), EVER)
+        found = hours_between(session, era.no, CountedPlace(DataSet.AS_LOGGED, "sex"), EVER)
     return {(hour - START) // HOUR: sorted(cells) for hour, cells in found.items()}
 
 
@@ -170,7 +170,7 @@ def test_an_attribute_that_is_added_counts_later_hours_only_and_leaves_the_other
     log(stage, [*late, *at], first_no=100_000, noted=True)
     follow(stage, hour + 1)
     with stage.database.transaction() as session:
-        hours = hours_between(session, present_era(stage).no, CountedPlace(DataSet.PAYLOAD, "place"), EVER)
+        hours = hours_between(session, present_era(stage).no, CountedPlace(DataSet.AS_LOGGED, "place"), EVER)
     assert set(hours) == {START + hour * HOUR}
     firsts = {(one.key.place.attribute, one.key.group): one.first_hour for one in figures(stage, present_era(stage))}
     assert firsts["place", "there"] == START + hour * HOUR

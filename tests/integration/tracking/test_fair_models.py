@@ -11,7 +11,7 @@ from app.domain.paging import Paging
 from app.statistics.e_values.nulls import Hours
 from app.statistics.group_labels import ComparedGroup
 from app.statistics.intervals.verdicts import Verdict, verdict
-from app.statistics.measures.measure import measure_payload
+from app.statistics.measures.measure import measure_as_logged
 from tests.builders.count_tables import count_groups
 from tests.builders.counted_hours import load_hours
 from tests.builders.evidence_hours import simulate
@@ -30,7 +30,7 @@ def judge_one_by_one(hours: Hours) -> int:
         if sides[0][0] / sides[0][1] >= SEX.threshold * sides[1][0] / sides[1][1]:
             continue
         table = count_groups(groups, [(total - favourable, favourable) for favourable, total in sides])
-        (found,) = [one for one in measure_payload(table, metrics=["disparate_impact"]) if one.group == "female"]
+        (found,) = [one for one in measure_as_logged(table, metrics=["disparate_impact"]) if one.group == "female"]
         judged = verdict(found.number, lower_limit=SEX.threshold, upper_limit=SEX.upper_threshold, smallest_group=found.smallest_group)
         unfair += judged is Verdict.UNFAIR
     return unfair

@@ -35,7 +35,7 @@ def test_labels_that_are_imported_as_too_late_are_counted_as_too_late(stage: Sce
     import_labels(stage, [("1-4", 1)], START + 3 * HOUR)
     update(stage, START + 20 * HOUR)
     assert present_era(stage).late_labels == 2
-    assert {place for place, *_ in states(stage)} == {DataSet.PAYLOAD, DataSet.FEEDBACK}
+    assert {place for place, *_ in states(stage)} == {DataSet.AS_LOGGED, DataSet.LABELLED}
     line = "sex, on labelled records: 1 of 6 records counted; left out: no label that counts 5 (female 2, male 3)."
     with stage.database.transaction() as session:
         evidence = look_at_evidence(session, stage.deployment.no)

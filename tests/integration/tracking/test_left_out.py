@@ -35,7 +35,7 @@ def test_records_of_all_hours_are_counted_or_left_out_for_one_reason(database: D
 
     found = look(stage)
 
-    sex, place = found.records[DataSet.PAYLOAD]
+    sex, place = found.records[DataSet.AS_LOGGED]
     assert sex.text == (
         "5 of 10 records counted; left out: later record of a person 2 (female 1, male 1), prediction in neither outcome list 1 (female 1),"
         " sex unknown 1, sex in no group 1."
@@ -52,7 +52,7 @@ def test_a_group_that_loses_another_share_of_its_records_gets_a_caution(database
         first_no=1,
     )
 
-    (caution,) = look(stage).records[DataSet.PAYLOAD][0].cautions()
+    (caution,) = look(stage).records[DataSet.AS_LOGGED][0].cautions()
     assert caution["text"].startswith("Caution: 40.0 of 100 female are left out and 2.0 of 100 male.")
 
 
@@ -71,12 +71,12 @@ def test_a_comparison_that_cannot_be_made_says_so_and_the_others_are_measured(
     found = look(stage)
 
     together = f"sex × {other.feature}"
-    reasons = {one.attribute: one.reason for one in found.comparisons if one.data is DataSet.PAYLOAD}
+    reasons = {one.attribute: one.reason for one in found.comparisons if one.data is DataSet.AS_LOGGED}
     measured = {"sex"} if problem == "a column is gone" else {"sex", "place"}
     assert found.era is not None
     assert (found.era.problem, found.problems.keys()) == (None, reasons.keys() - measured)
     for name, reason in reasons.items():
         assert reason == found.problems.get(name) or (name, str(reason)[:9]) == ("place", "no record")
-    assert {one.attribute: (one.of, one.counted) for one in found.records[DataSet.PAYLOAD]}[together] == (3, 0)
-    assert next(one for one in found.records[DataSet.PAYLOAD] if one.attribute == "sex").counted == 2
+    assert {one.attribute: (one.of, one.counted) for one in found.records[DataSet.AS_LOGGED]}[together] == (3, 0)
+    assert next(one for one in found.records[DataSet.AS_LOGGED] if one.attribute == "sex").counted == 2
     assert [one for one in list_remarks(found) if one.startswith(f"Of {together}, not every hour is counted: ")]

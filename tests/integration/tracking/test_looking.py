@@ -30,7 +30,7 @@ def test_a_fall_is_found_with_its_hour_and_every_figure_can_be_traced(database: 
     log(stage, world([1.0] * 40 + [0.3] * 20, seed=1, records=120), first_no=1)
     for hour in range(30, 61, 3):
         update(stage, START + hour * HOUR)
-    found = look(stage)[DataSet.PAYLOAD, "disparate_impact", UnfairSide.BELOW]
+    found = look(stage)[DataSet.AS_LOGGED, "disparate_impact", UnfairSide.BELOW]
 
     assert found.state is State.UNFAIR
     assert found.since is not None
@@ -38,7 +38,7 @@ def test_a_fall_is_found_with_its_hour_and_every_figure_can_be_traced(database: 
     assert abs(found.since - (START + 40 * HOUR)) <= 2 * HOUR
     assert START + 40 * HOUR < found.alarm_at <= START + 50 * HOUR
     assert found.words == f"unfair since {say_start(found.since, found.earliest, found.latest)} (false-alarm budget one a year)"
-    assert look(stage)[DataSet.PAYLOAD, "disparate_impact", UnfairSide.ABOVE].state is not State.UNFAIR
+    assert look(stage)[DataSet.AS_LOGGED, "disparate_impact", UnfairSide.ABOVE].state is not State.UNFAIR
 
     assert found.figure_id is not None
     with database.transaction() as session:
@@ -59,9 +59,9 @@ def test_labels_of_one_decision_are_no_evidence_on_what_needs_both(database: Dat
     update(stage, START + 8 * HOUR)
 
     reasons = {key: one.reason for key, one in look(stage).items()}
-    labelled = {(data, metric): reason for (data, metric, _), reason in reasons.items() if data is DataSet.FEEDBACK}
+    labelled = {(data, metric): reason for (data, metric, _), reason in reasons.items() if data is DataSet.LABELLED}
     assert len(labelled) == 2
-    assert reasons[DataSet.PAYLOAD, "disparate_impact", UnfairSide.BELOW] is None
+    assert reasons[DataSet.AS_LOGGED, "disparate_impact", UnfairSide.BELOW] is None
     assert all((reason is None) is has_all for reason in labelled.values())
     assert has_all or all("labels of one decision" in str(reason) for reason in labelled.values())
 
@@ -80,17 +80,17 @@ def test_a_monitor_version_that_compares_something_else_begins_again(database: D
     stage = watched(database, metrics=("disparate_impact",))
     log(stage, world([0.3] * 40, seed=5), first_no=1)
     update(stage, START + 40 * HOUR)
-    assert look(stage)[DataSet.PAYLOAD, "disparate_impact", UnfairSide.BELOW].state is State.UNFAIR
+    assert look(stage)[DataSet.AS_LOGGED, "disparate_impact", UnfairSide.BELOW].state is State.UNFAIR
 
     stage.watch(replace(stage.monitor(), min_records=7))
     update(stage, START + 41 * HOUR)
-    assert look(stage)[DataSet.PAYLOAD, "disparate_impact", UnfairSide.BELOW].state is State.UNFAIR
+    assert look(stage)[DataSet.AS_LOGGED, "disparate_impact", UnfairSide.BELOW].state is State.UNFAIR
 
     stage.watch(replace(stage.monitor(), attributes=(replace(SEX, reference=("male", "other")),)))
     # Before the worker has met the new version, what it found with the one before is not shown for it.
-    assert look(stage)[DataSet.PAYLOAD, "disparate_impact", UnfairSide.BELOW].figure_id is None
+    assert look(stage)[DataSet.AS_LOGGED, "disparate_impact", UnfairSide.BELOW].figure_id is None
     update(stage, START + 41 * HOUR)
-    found = look(stage)[DataSet.PAYLOAD, "disparate_impact", UnfairSide.BELOW]
+    found = look(stage)[DataSet.AS_LOGGED, "disparate_impact", UnfairSide.BELOW]
     assert found.state is State.UNDECIDED
     assert found.reason == snapshot
     assert states(stage) == {}
@@ -100,8 +100,8 @@ def test_a_comparison_that_cannot_be_computed_says_why(database: Database, snaps
     stage = watched(database, attributes=(SEX,))
     found = look(stage)
 
-    assert found[DataSet.BALANCED, "disparate_impact", UnfairSide.BELOW].reason == snapshot
-    assert "720 hours" in str(found[DataSet.FEEDBACK, "true_positive_rate_difference", UnfairSide.BELOW].reason)
+    assert found[DataSet.COUNTERFACTUAL, "disparate_impact", UnfairSide.BELOW].reason == snapshot
+    assert "720 hours" in str(found[DataSet.LABELLED, "true_positive_rate_difference", UnfairSide.BELOW].reason)
 
 
 def test_a_group_in_a_new_spelling_was_last_seen_and_is_not_said_to_be_undecided(database: Database) -> None:
@@ -114,4 +114,4 @@ def test_a_group_in_a_new_spelling_was_last_seen_and_is_not_said_to_be_undecided
 
     update(stage, START + 30 * HOUR)
     seen = f"new values of sex since {START + 3 * HOUR:%Y-%m-%d %H:%M}; the group was last seen {START + 2 * HOUR:%Y-%m-%d %H:%M}"
-    assert {one.words for one in look(stage).values() if one.data is DataSet.PAYLOAD} == {seen}
+    assert {one.words for one in look(stage).values() if one.data is DataSet.AS_LOGGED} == {seen}

@@ -70,7 +70,9 @@ def test_summaries_are_those_of_the_states_at_every_hour(database: Database) -> 
         seen |= {one.state for _, one in summed}
 
     assert seen == {"unfair", "shown_fair", "undecided"}
-    below = next(one for figure in summaries(stage) if figure.data is DataSet.PAYLOAD for one in figure.limits if one.direction == "below")
+    below = next(
+        one for figure in summaries(stage) if figure.data is DataSet.AS_LOGGED for one in figure.limits if one.direction == "below"
+    )
     (alarm,) = below.alarms
     assert alarm.resolved_at is not None
     assert alarm.fair_since is not None

@@ -15,7 +15,7 @@ from app.pages.alerts.alert_lines import list_lines
 from tests.builders.applicants import APPLICANT, SEX, monitor_of
 from tests.scenes import scene
 
-DATA = (DataSet.PAYLOAD, DataSet.BALANCED, DataSet.FEEDBACK, DataSet.DEBIASED, None)
+DATA = (DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL, DataSet.LABELLED, DataSet.MITIGATED, None)
 ALERTS = 80
 
 

@@ -9,7 +9,7 @@ from sqlalchemy import event
 from syrupy.assertion import SnapshotAssertion
 
 from app.checks.views.build_views import check_view, list_views
-from app.checks.views.payload_view import INTERVALS_DIFFER
+from app.checks.views.logged_view import INTERVALS_DIFFER
 from app.checks.views.view_shapes import AttributeView, CheckView, GroupShare, ViewKind
 from app.database.engine import Database
 from app.deployments.training.training_facts import Cell, Distribution, TrainingData
@@ -65,19 +65,19 @@ def line(shown: CheckView) -> str:
     return str(records["text"])
 
 
-def test_the_payload_view_has_counts_shares_and_the_figures_of_the_series(stage: Scene) -> None:
+def test_the_logged_view_has_counts_shares_and_the_figures_of_the_series(stage: Scene) -> None:
     stage.log(applicants(20, 30, 6), NOON)
     result = stage.check(NOON)
 
-    shown = view(stage, result.run, ViewKind.PAYLOAD)
+    shown = view(stage, result.run, ViewKind.AS_LOGGED)
     women, men = group(shown, "sex", "female"), group(shown, "sex", "male")
     assert counts(women) == (6, 24, 30)
     assert counts(men) == (20, 0, 20)
     assert (women.role, men.role) == ("monitored", "reference")
-    assert women.share == result.value("favourable_rate", "payload", "sex", "female") == 0.2
-    assert women.comparison == result.get("disparate_impact", "payload", "sex", "female")
+    assert women.share == result.value("favourable_rate", "as_logged", "sex", "female") == 0.2
+    assert women.comparison == result.get("disparate_impact", "as_logged", "sex", "female")
     assert men.comparison is None
-    assert attribute(shown, "sex").worst == result.get("disparate_impact", "payload", "sex", scope="worst")
+    assert attribute(shown, "sex").worst == result.get("disparate_impact", "as_logged", "sex", scope="worst")
     assert (shown.records, shown.additional_records, shown.reason) == (50, 0, None)
     assert attribute(shown, "sex").perfect_equality is None
 
@@ -85,7 +85,7 @@ def test_the_payload_view_has_counts_shares_and_the_figures_of_the_series(stage:
 def test_both_roles_as_a_whole_stand_behind_the_groups(stage: Scene) -> None:
     stage.log(applicants(20, 30, 6), NOON)
 
-    pooled = attribute(view(stage, stage.check(NOON).run, ViewKind.PAYLOAD), "sex").pooled
+    pooled = attribute(view(stage, stage.check(NOON).run, ViewKind.AS_LOGGED), "sex").pooled
     assert [(one.group, one.role, one.records) for one in pooled] == [(None, "monitored", 30), (None, "reference", 20)]
     assert pooled[0].comparison is not None
     assert (pooled[0].comparison.scope, pooled[0].comparison.group) == ("group", "female")
@@ -95,13 +95,13 @@ def test_the_perturbed_view_counts_copies_and_marks_perfect_equality(stage: Scen
     stage.log(applicants(20, 30, 6), NOON)
     result = stage.check(NOON)
 
-    shown = view(stage, result.run, ViewKind.PAYLOAD_PERTURBED)
+    shown = view(stage, result.run, ViewKind.OPENSCALE)
     women, sex = group(shown, "sex", "female"), attribute(shown, "sex")
     # 30 women with 20 men as women, none of whom is rich.
     assert counts(women) == (6, 44, 50)
     assert women.original_records == 30
-    assert women.comparison == result.get("disparate_impact", "balanced", "sex", "female")
-    assert sex.perfect_equality == result.get("perfect_equality", "payload_perturbed", "sex")
+    assert women.comparison == result.get("disparate_impact", "counterfactual", "sex", "female")
+    assert sex.perfect_equality == result.get("perfect_equality", "openscale", "sex")
     assert (sex.perturbed_records, sex.unclassified_copies) == (50, 0)
 
 
@@ -110,7 +110,7 @@ def test_additional_records_are_told_apart_with_the_times_of_the_oldest_and_newe
     stage.log(applicants(2, 2, prefix="now"), NOON + timedelta(minutes=1))
     stage.watch(monitor_of(min_records=11))
 
-    shown = view(stage, stage.check(NOON).run, ViewKind.PAYLOAD)
+    shown = view(stage, stage.check(NOON).run, ViewKind.AS_LOGGED)
     women = group(shown, "sex", "female")
     assert (shown.records, shown.additional_records) == (4, 7)
     assert (shown.oldest, shown.newest) == (NOON - 2 * HOUR, NOON + timedelta(minutes=1))
@@ -126,7 +126,7 @@ def test_unclassified_records_and_values_in_neither_group_are_counted_apart(stag
 
     result = stage.check(NOON)
 
-    for kind in (ViewKind.PAYLOAD, ViewKind.PAYLOAD_PERTURBED):
+    for kind in (ViewKind.AS_LOGGED, ViewKind.OPENSCALE):
         shown = view(stage, result.run, kind)
         assert group(shown, "sex", "male").unclassified == 1
         assert group(shown, "sex", "male").original_records == 17
@@ -142,14 +142,14 @@ def test_several_monitored_values_stand_by_themselves_in_the_order_of_the_table(
     stage.log(rows, NOON)
     result = stage.check(NOON)
 
-    shown = view(stage, result.run, ViewKind.PAYLOAD_PERTURBED)
+    shown = view(stage, result.run, ViewKind.OPENSCALE)
     assert [(one.group, one.role) for one in attribute(shown, "sex").groups] == [
         ("female", "monitored"),
         ("diverse", "monitored"),
         ("male", "reference"),
     ]
     for label in ("female", "diverse"):
-        assert group(shown, "sex", label).comparison == result.get("disparate_impact", "balanced", "sex", label)
+        assert group(shown, "sex", label).comparison == result.get("disparate_impact", "counterfactual", "sex", label)
 
 
 def test_a_group_without_a_record_has_its_reason_instead_of_a_share(stage: Scene) -> None:
@@ -157,7 +157,7 @@ def test_a_group_without_a_record_has_its_reason_instead_of_a_share(stage: Scene
     stage.log(applicants(20, 20, 5), NOON)
     check = stage.check(NOON).run
 
-    for kind in (ViewKind.PAYLOAD, ViewKind.PAYLOAD_PERTURBED):
+    for kind in (ViewKind.AS_LOGGED, ViewKind.OPENSCALE):
         nobody = group(view(stage, check, kind), "sex", "diverse")
         assert (nobody.share, nobody.outcomes.reason) == (None, "there is no record of diverse")
         assert nobody.comparison is not None
@@ -165,27 +165,27 @@ def test_a_group_without_a_record_has_its_reason_instead_of_a_share(stage: Scene
 
 
 @pytest.mark.thorough
-def test_an_intersection_is_in_the_payload_view_and_says_in_the_perturbed_one_why_it_is_not(stage: Scene) -> None:
+def test_an_intersection_is_in_the_logged_view_and_says_in_the_perturbed_one_why_it_is_not(stage: Scene) -> None:
     stage.watch(monitor_of(SEX, AGE, intersections=(("sex", "age"),)))
     stage.log(applicants(40, 40, 10), NOON)
     result = stage.check(NOON)
 
-    payload, perturbed = (view(stage, result.run, kind) for kind in (ViewKind.PAYLOAD, ViewKind.PAYLOAD_PERTURBED))
+    payload, perturbed = (view(stage, result.run, kind) for kind in (ViewKind.AS_LOGGED, ViewKind.OPENSCALE))
     together = attribute(payload, "sex × age")
     assert [one.attribute for one in payload.attributes] == ["sex", "age", "sex × age"]
     assert together.features == ("sex", "age")
     assert [(one.group, one.role) for one in together.groups][-1] == ("male × 36-75", "reference")
-    assert together.groups[0].comparison == result.get("disparate_impact", "payload", "sex × age", together.groups[0].group)
+    assert together.groups[0].comparison == result.get("disparate_impact", "as_logged", "sex × age", together.groups[0].group)
     assert attribute(perturbed, "sex × age").groups == ()
     assert "not perturbed together" in str(attribute(perturbed, "sex × age").reason)
 
 
-def test_a_numeric_range_is_broken_down_by_sub_range_in_the_payload_view(stage: Scene) -> None:
+def test_a_numeric_range_is_broken_down_by_sub_range_in_the_logged_view(stage: Scene) -> None:
     stage.watch(monitor_of(SEX, AGE, min_records=80))
     stage.log(applicants(15, 25, 5, prefix="old"), NOON - 2 * HOUR)
     stage.log(applicants(15, 25, 5), NOON)
 
-    shown = view(stage, stage.check(NOON).run, ViewKind.PAYLOAD)
+    shown = view(stage, stage.check(NOON).run, ViewKind.AS_LOGGED)
     young, older = (group(shown, "age", label) for label in ("18-35", "36-75"))
     assert [one.label for one in older.sub_ranges] == ["36-39", "40-49", "50-59", "60-69", "70-75"]
     for one in (young, older):
@@ -204,7 +204,7 @@ def test_a_check_from_before_sub_ranges_were_counted_offers_none(stage: Scene) -
     with stage.database.transaction() as session:
         session.connection().exec_driver_sql("UPDATE check_tables SET cells = cells - 'sub_ranges'")
 
-    shown = view(stage, result.run, ViewKind.PAYLOAD)
+    shown = view(stage, result.run, ViewKind.AS_LOGGED)
     assert all(one.sub_ranges == () for one in attribute(shown, "age").groups)
 
 
@@ -215,14 +215,14 @@ def test_a_check_that_was_carried_forward_shows_the_figures_and_says_from_which_
     stage.check(NOON + HOUR, trigger=Trigger.SCHEDULE)
     third = stage.check(NOON + 2 * HOUR, trigger=Trigger.SCHEDULE)
 
-    for kind in (ViewKind.PAYLOAD, ViewKind.PAYLOAD_PERTURBED, ViewKind.DEBIASED):
+    for kind in (ViewKind.AS_LOGGED, ViewKind.OPENSCALE, ViewKind.MITIGATED):
         shown, origin = view(stage, third.run, kind), view(stage, first.run, kind)
         assert shown.check.carried_from == first.run.id
         assert shown.counted_span == first.run.span
         assert first.run.id in shown.notes[0]
         assert counts(group(shown, "sex", "female")) == counts(group(origin, "sex", "female"))
         assert shown.records == 50
-    carried = group(view(stage, third.run, ViewKind.PAYLOAD), "sex", "female").comparison
+    carried = group(view(stage, third.run, ViewKind.AS_LOGGED), "sex", "female").comparison
     assert carried is not None
     assert (carried.carried_forward, carried.at) == (True, NOON + 3 * HOUR)
 
@@ -233,8 +233,8 @@ def test_a_check_without_enough_records_says_so_in_every_view_of_records(stage: 
 
     found = reasons(stage, check)
     told = "The check had too few records: There are 9 records up to the end of the span; 10 are needed."
-    assert found["payload"] == found["payload_perturbed"] == found["debiased"] == told
-    shown = view(stage, check, ViewKind.PAYLOAD)
+    assert found["as_logged"] == found["openscale"] == found["mitigated"] == told
+    shown = view(stage, check, ViewKind.AS_LOGGED)
     assert (shown.reason, shown.attributes, shown.records) == (told, (), 9)
 
 
@@ -244,9 +244,9 @@ def test_a_check_that_is_not_over_or_failed_says_so(stage: Scene, snapshot: Snap
     running = stage.queue(replace(span, start=NOON + HOUR, end=NOON + 2 * HOUR))
 
     failed = replace(running, state=type(running.state).FAILED, reason="The endpoint did not answer.")
-    assert says(reasons(stage, failed)["debiased"], "failed", "The endpoint did not answer.")
-    assert view(stage, failed, ViewKind.PAYLOAD).reason == reasons(stage, failed)["debiased"]
-    assert [reasons(stage, check)["payload"] for check in (running, failed)] == snapshot
+    assert says(reasons(stage, failed)["mitigated"], "failed", "The endpoint did not answer.")
+    assert view(stage, failed, ViewKind.AS_LOGGED).reason == reasons(stage, failed)["mitigated"]
+    assert [reasons(stage, check)["as_logged"] for check in (running, failed)] == snapshot
 
 
 def test_without_an_endpoint_there_are_no_views_of_copies(database: Database) -> None:
@@ -254,9 +254,9 @@ def test_without_an_endpoint_there_are_no_views_of_copies(database: Database) ->
     stage.log(applicants(20, 20, 5), NOON)
 
     found = reasons(stage, stage.check(NOON).run)
-    assert found["payload"] is None
-    assert "no endpoint" in str(found["payload_perturbed"])
-    assert "no endpoint" in str(found["debiased"])
+    assert found["as_logged"] is None
+    assert "no endpoint" in str(found["openscale"])
+    assert "no endpoint" in str(found["mitigated"])
 
 
 def test_a_monitor_that_picks_no_metric_of_copies_has_no_views_of_them_and_rates_come_from_the_table(
@@ -269,12 +269,12 @@ def test_a_monitor_that_picks_no_metric_of_copies_has_no_views_of_them_and_rates
     stage.log(applicants(20, 20, 5, prefix="b"), NOON + HOUR)
     no_copies = stage.check(NOON + HOUR).run
 
-    women = group(view(stage, only_impact, ViewKind.PAYLOAD), "sex", "female")
+    women = group(view(stage, only_impact, ViewKind.AS_LOGGED), "sex", "female")
     assert (women.share, women.outcomes.interval_method) == (0.25, "wilson")
-    balanced = attribute(view(stage, only_impact, ViewKind.PAYLOAD_PERTURBED), "sex")
-    assert balanced.perfect_equality is not None
-    assert balanced.perfect_equality.value == 1.0
-    women = group(view(stage, no_copies, ViewKind.PAYLOAD), "sex", "female")
+    counterfactual = attribute(view(stage, only_impact, ViewKind.OPENSCALE), "sex")
+    assert counterfactual.perfect_equality is not None
+    assert counterfactual.perfect_equality.value == 1.0
+    women = group(view(stage, no_copies, ViewKind.AS_LOGGED), "sex", "female")
     assert (women.share, women.comparison) == (0.25, None)
     assert reasons(stage, no_copies) == snapshot
 
@@ -326,14 +326,14 @@ def test_a_view_takes_few_statements_however_many_groups_there_are(stage: Scene,
     assert few == many <= 7
 
 
-def test_records_of_another_model_revision_are_in_the_payload_view_and_told_apart_in_the_perturbed_one(
+def test_records_of_another_model_revision_are_in_the_logged_view_and_told_apart_in_the_perturbed_one(
     stage: Scene, snapshot: SnapshotAssertion
 ) -> None:
     stage.log(applicants(10, 10, 2, prefix="old"), NOON, revision="0")
     stage.log(applicants(20, 20, 5), NOON)
     check = stage.check(NOON).run
 
-    payload, perturbed = (view(stage, check, kind) for kind in (ViewKind.PAYLOAD, ViewKind.PAYLOAD_PERTURBED))
+    payload, perturbed = (view(stage, check, kind) for kind in (ViewKind.AS_LOGGED, ViewKind.OPENSCALE))
     assert (group(payload, "sex", "female").records, payload.notes) == (30, ())
     assert group(perturbed, "sex", "female").original_records == 20
     assert line(perturbed) == "40 of 60 records counted; left out: not answered by the model 20 (female 10, male 10)."
@@ -349,7 +349,7 @@ def test_the_perturbed_view_of_an_attribute_that_the_model_does_not_see_says_tha
     stage = scene(database, APPLICANT, watched, endpoint=Endpoint(url=server.url), meta=(region,))
     stage.log(({**row, "region": "north" if no % 3 else "south"} for no, row in enumerate(applicants(20, 20, 5))), NOON)
 
-    unseen, intervals = view(stage, stage.check(NOON).run, ViewKind.PAYLOAD_PERTURBED).notes
+    unseen, intervals = view(stage, stage.check(NOON).run, ViewKind.OPENSCALE).notes
     assert unseen == snapshot
     assert intervals == INTERVALS_DIFFER
 
@@ -358,7 +358,7 @@ def test_where_every_value_is_missing_all_records_stand_in_no_group_and_nothing_
     stage.log(({**row, "sex": None} for row in applicants(20, 20, 5)), NOON)
     check = stage.check(NOON).run
 
-    for kind in (ViewKind.PAYLOAD, ViewKind.PAYLOAD_PERTURBED, ViewKind.DEBIASED):
+    for kind in (ViewKind.AS_LOGGED, ViewKind.OPENSCALE, ViewKind.MITIGATED):
         shown = view(stage, check, kind)
         sex = attribute(shown, "sex")
         assert line(shown) == "0 of 40 records counted; left out: sex unknown 40."

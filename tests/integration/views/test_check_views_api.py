@@ -19,7 +19,7 @@ from tests.models.serving import serve
 from tests.scenes import NOON, Scene, scene
 from tests.service import RunningService, running_service
 
-KINDS = ["payload_perturbed", "payload", "training", "debiased"]
+KINDS = ["openscale", "as_logged", "training", "mitigated"]
 
 
 @pytest.fixture
@@ -75,12 +75,12 @@ def test_the_counts_of_intervals_are_stored_with_the_check_and_leave_roll_ups_al
     stage.log(applicants(20, 30, 6), NOON)
     check = stage.check(NOON).run
 
-    shown = service.client.get(views(stage, check.id, "payload")).json()
+    shown = service.client.get(views(stage, check.id, "as_logged")).json()
     age = next(one for one in shown["attributes"] if one["attribute"] == "age")
     assert [part["label"] for part in age["groups"][1]["sub_ranges"]] == ["36-39", "40-49", "50-59", "60-69", "70-75"]
     rolled = service.client.get(
         f"/v1/deployments/{stage.deployment.id}/measurements",
-        params={"rollup": "day", "metric": "favourable_rate", "data": "payload", "attribute": "age", "group": Range(36, 75).label},
+        params={"rollup": "day", "metric": "favourable_rate", "data": "as_logged", "attribute": "age", "group": Range(36, 75).label},
     ).json()["measurements"]
     assert rolled[0]["value"] == age["groups"][1]["share"]
 
@@ -107,4 +107,4 @@ def test_a_key_of_another_deployment_sees_nothing(service: RunningService, stage
     with stage.database.transaction() as session:
         number = session.connection().exec_driver_sql("SELECT no FROM deployments WHERE id = 'other'").scalar_one()
     stranger = service.as_(Role.READ, number)
-    assert service.client.get(views(stage, check.id, "payload"), headers=stranger).status_code in {403, 404}
+    assert service.client.get(views(stage, check.id, "as_logged"), headers=stranger).status_code in {403, 404}

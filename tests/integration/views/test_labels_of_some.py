@@ -48,13 +48,13 @@ def test_answers_files_pages_and_reports_mark_each_figure_of_labelled_records(st
     check = stage.check(NOON).run
     api, page = (f"{root}/deployments/{stage.deployment.id}/checks/{check.id}" for root in ("/v1", ""))
     measured: list[dict[str, Any]] = read(client, f"{api}/measurements?limit=1000").json()["measurements"]
-    labelled = [one for one in measured if one["data"] == "feedback" and one["value"] is not None]
-    in_file = [row for row in csv.DictReader(io.StringIO(read(client, f"{api}/measurements.csv").text)) if row["data"] == "feedback"]
+    labelled = [one for one in measured if one["data"] == "labelled" and one["value"] is not None]
+    in_file = [row for row in csv.DictReader(io.StringIO(read(client, f"{api}/measurements.csv").text)) if row["data"] == "labelled"]
 
     assert {one["metric"] for one in labelled} == set(METRICS) - {"disparate_impact"}
     assert [one for one in labelled if not MARK.search(one["sentence"]) or one["details"]["labels"]["of"] != "labelled"] == []
     assert [row for row in in_file if row["value"] and not MARK.search(row["sentence"])] == []
-    assert not any(MARK.search(one["sentence"]) for one in measured if one["data"] == "payload")
+    assert not any(MARK.search(one["sentence"]) for one in measured if one["data"] == "as_logged")
 
     text = read(client, page).text
     rows = [words(row) for row in re.findall(r"<tr>.*?</tr>", text, re.DOTALL) if "labelled records" in row]

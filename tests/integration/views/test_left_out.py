@@ -59,18 +59,18 @@ def test_counted_and_left_out_add_up_wherever_figures_are(service: RunningServic
         answer = service.client.get(f"{base}{path}", params=query).raise_for_status()
         return answer.json()
 
-    of_check = read(f"/checks/{run.id}")["records"]["payload"]["sex"]
+    of_check = read(f"/checks/{run.id}")["records"]["as_logged"]["sex"]
     of_view = read(f"/checks/{run.id}/views/payload")["attributes"][0]["records"]
     (of_point,) = read("/measurements", metric="disparate_impact")["records"]
     (of_day,) = read("/measurements", metric="disparate_impact", rollup="day")["records"]
 
-    of_labels = read(f"/checks/{run.id}")["records"]["feedback"]["sex"]
+    of_labels = read(f"/checks/{run.id}")["records"]["labelled"]["sex"]
     check(of_labels, 40)
     assert of_labels["text"] == "20 of 40 records counted; left out: label in neither outcome list 20 (male 20)."
     for records in (of_check, of_view, of_point):
         check(records, 130)
         assert records["text"] == LINE
-    assert (of_point["check_id"], of_point["data"], of_point["attribute"]) == (run.id, "payload", "sex")
+    assert (of_point["check_id"], of_point["data"], of_point["attribute"]) == (run.id, "as_logged", "sex")
     check(of_day, 120)
     assert [one["reason"] for one in of_day["left_out"]] == ["no_group", "unclassified"]
     for path in (f"{page}/checks/{run.id}?view=payload", page, f"{base}/checks/{run.id}/report.html"):

@@ -31,7 +31,7 @@ def server() -> Iterator[ModelServer]:
 @pytest.fixture
 def stage(database: Database, server: ModelServer) -> Scene:
     """A deployment whose monitor picks none of the rates that the views show."""
-    picked = ("disparate_impact", "disparate_impact_before", "disparate_impact_after", "balanced_disparate_impact_before")
+    picked = ("disparate_impact", "disparate_impact_before", "disparate_impact_after", "counterfactual_disparate_impact_before")
     monitor = replace(monitor_of(SEX, AGE), intersections=(("sex", "age"),), metrics=picked)
     return scene(database, APPLICANT, monitor, endpoint=Endpoint(url=server.url))
 
@@ -44,7 +44,7 @@ def explain(stage: Scene, check: CheckRun, key: MeasurementKey) -> Explanation:
 def shown_figures(view: CheckView) -> list[Measurement]:
     """Every figure that a view shows."""
     found: list[Measurement | None] = []
-    for one in (*view.attributes, *view.balanced):
+    for one in (*view.attributes, *view.counterfactual):
         found += [one.worst, one.worst_after, one.perfect_equality]
         found += [figure for change in one.accuracy for figure in (change.before, change.after, change.change)]
         found += [figure for group in (*one.groups, *one.pooled) for figure in of_group(group)]
@@ -83,7 +83,7 @@ def test_a_blank_group_is_another_than_none(stage: Scene) -> None:
     rows = applicants(20, 30, 6)
     stage.log([{**row, "sex": "" if row["sex"] == "female" else row["sex"]} for row in rows], NOON)
     check = stage.check(NOON).run
-    blank = MeasurementKey(metric="disparate_impact", data=DataSet.PAYLOAD, scope=Scope.GROUP, attribute="sex", group="")
+    blank = MeasurementKey(metric="disparate_impact", data=DataSet.AS_LOGGED, scope=Scope.GROUP, attribute="sex", group="")
 
     assert explain(stage, check, blank).measurement.group == ""
     with pytest.raises(NotFound):
@@ -94,7 +94,7 @@ def test_only_the_rates_that_views_show_are_measured_from_a_table(stage: Scene) 
     stage.log(applicants(20, 30, 6), NOON)
     check = stage.check(NOON).run
     unpicked = MeasurementKey(
-        metric="statistical_parity_difference", data=DataSet.PAYLOAD, scope=Scope.GROUP, attribute="sex", group="female"
+        metric="statistical_parity_difference", data=DataSet.AS_LOGGED, scope=Scope.GROUP, attribute="sex", group="female"
     )
 
     with pytest.raises(NotFound, match="figure of this check statistical_parity_difference, sex, female"):

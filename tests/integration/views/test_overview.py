@@ -118,7 +118,7 @@ def test_too_few_records_are_told_with_how_many_there_are_and_how_many_are_neede
 
 
 def test_the_worst_group_has_the_gravest_verdict_and_then_the_furthest_figure(stage: Scene) -> None:
-    """Sex is unfair on payload and on balanced data; on balanced data nobody poor is approved as a woman, so it is worse there."""
+    """Sex is unfair as logged and counterfactually; counterfactually nobody poor is approved as a woman, so it is worse there."""
     logged(stage, 40, 40, 4)
     check = stage.check(NOON, trigger=Trigger.SCHEDULE)
 
@@ -126,7 +126,9 @@ def test_the_worst_group_has_the_gravest_verdict_and_then_the_furthest_figure(st
 
     assert one.state is DeploymentState.UNFAIR
     assert one.worst is not None
-    figures = [m for m in check.measurements if m.metric == "disparate_impact" and m.scope == "group" and m.data in ("payload", "balanced")]
+    figures = [
+        m for m in check.measurements if m.metric == "disparate_impact" and m.scope == "group" and m.data in ("as_logged", "counterfactual")
+    ]
     lowest = min((m for m in figures if m.verdict == Verdict.UNFAIR), key=lambda m: m.value if m.value is not None else 9)
     assert (one.worst.data, one.worst.attribute, one.worst.group, one.worst.value) == (lowest.data, "sex", "female", lowest.value)
     assert (one.worst.lower, one.worst.upper, one.worst.n, one.worst.lower_limit) == (lowest.lower, lowest.upper, lowest.n, 0.8)
@@ -179,7 +181,7 @@ def test_a_monitor_without_disparate_impact_is_judged_by_its_first_metric_with_l
     one = only(stage)
 
     assert one.worst is not None
-    assert (one.state, one.worst.metric, one.worst.data) == (DeploymentState.UNFAIR, "statistical_parity_difference", DataSet.PAYLOAD)
+    assert (one.state, one.worst.metric, one.worst.data) == (DeploymentState.UNFAIR, "statistical_parity_difference", DataSet.AS_LOGGED)
 
 
 def test_a_failing_deployment_says_why_and_keeps_its_last_figure(stage: Scene) -> None:

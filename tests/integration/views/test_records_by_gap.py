@@ -94,7 +94,7 @@ def test_filters_hold_for_both_parts_of_the_list(stage: Scene) -> None:
 
     assert listed(stage, attribute="sex", group="female", limit=3) == [*BY_GAP, "b1", "11", "10"]
     assert listed(stage, outcome="favourable", until=NOON + HOUR, limit=5) == WITHOUT
-    assert listed(stage, debiased=True) == BY_GAP
+    assert listed(stage, mitigated=True) == BY_GAP
     assert listed(stage, since=NOON + HOUR) == ["b1", "b0"]
 
 

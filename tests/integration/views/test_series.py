@@ -46,7 +46,7 @@ def stage(database: Database, server: ModelServer, memory: SceneMemory) -> Scene
 
 
 def read(stage: Scene, **wanted: Any) -> Series:  # noqa: ANN401
-    given: dict[str, Any] = {"metric": "disparate_impact", "data": DataSet.PAYLOAD, "attribute": "sex", **wanted}
+    given: dict[str, Any] = {"metric": "disparate_impact", "data": DataSet.AS_LOGGED, "attribute": "sex", **wanted}
     with stage.database.transaction() as session:
         return build_series(session, stage.deployment.no, SeriesWanted(**given))
 
@@ -83,7 +83,7 @@ def test_a_point_says_what_its_measurement_says(stage: Scene) -> None:
     check = stage.result(stage.queue(stage.check(NOON + HOUR).run.span)).run
     stage.stop_running()
     measured = stage.check(NOON)
-    wanted = measured.get("disparate_impact", "payload", "sex", "female")
+    wanted = measured.get("disparate_impact", "as_logged", "sex", "female")
 
     (again,) = read(stage, until=NOON + 2 * HOUR).groups
 
@@ -96,7 +96,7 @@ def test_a_point_says_what_its_measurement_says(stage: Scene) -> None:
 
 
 def test_what_cannot_be_computed_is_a_point_with_its_reason(stage: Scene) -> None:
-    series = read(stage, metric="accuracy", data=DataSet.FEEDBACK, attribute=None)
+    series = read(stage, metric="accuracy", data=DataSet.LABELLED, attribute=None)
 
     assert [one.scope for one in series.groups] == [Scope.OVERALL]
     assert {(point.value, point.reason is None) for point in series.groups[0].points} == {(None, False)}

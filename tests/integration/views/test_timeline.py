@@ -48,14 +48,14 @@ def stage(database: Database, server: ModelServer, memory: SceneMemory) -> Scene
 
 
 def timeline(stage: Scene, span: Span, earlier: Earlier | None = None) -> Timeline:
-    wanted = TimelineWanted(metric="disparate_impact", data=DataSet.PAYLOAD, choice=RangeChoice(earlier=earlier), words=GroupWords())
+    wanted = TimelineWanted(metric="disparate_impact", data=DataSet.AS_LOGGED, choice=RangeChoice(earlier=earlier), words=GroupWords())
     with stage.database.transaction() as session:
         return read_timeline(session, stage.deployment.no, span, wanted)
 
 
 def values(session: Session, stage: Scene) -> dict[object, float | None]:
     (group,) = build_series(
-        session, stage.deployment.no, SeriesWanted(metric="disparate_impact", data=DataSet.PAYLOAD, attribute="sex")
+        session, stage.deployment.no, SeriesWanted(metric="disparate_impact", data=DataSet.AS_LOGGED, attribute="sex")
     ).groups
     return {point.at: point.value for point in group.points}
 

@@ -94,8 +94,8 @@ def test_each_filter_leaves_what_it_says(stage: Scene) -> None:
     assert ids(stage, changed="any", attribute="sex") == numbers(range(10), range(12, 20))
     assert ids(stage, changed="none", attribute="sex") == numbers(range(10, 12))
     assert ids(stage, changed="none", attribute="age") == numbers(range(20))
-    assert ids(stage, debiased=True) == numbers(range(12, 20))
-    assert ids(stage, debiased=True, attribute="age") == set()
+    assert ids(stage, mitigated=True) == numbers(range(12, 20))
+    assert ids(stage, mitigated=True, attribute="age") == set()
     assert ids(stage, since=NOON + HOUR) == ids(stage, until=NOON) == set()
     assert ids(stage, since=NOON, until=NOON + HOUR, outcome="favourable", attribute="sex", group="female") == numbers(range(10, 12))
 
@@ -308,7 +308,7 @@ def test_a_record_of_another_model_revision_has_only_the_copies_of_its_own(stage
     assert details.counterfactuals == ()
 
 
-@pytest.mark.parametrize("wanted", [{}, {"attribute": "sex", "group": "female"}, {"changed": "any"}, {"debiased": True}])
+@pytest.mark.parametrize("wanted", [{}, {"attribute": "sex", "group": "female"}, {"changed": "any"}, {"mitigated": True}])
 def test_the_number_of_statements_does_not_depend_on_the_records(
     stage: Scene, monkeypatch: pytest.MonkeyPatch, wanted: dict[str, Any]
 ) -> None:

@@ -68,7 +68,7 @@ class Told:
     def figure(self) -> Measurement:
         """The headline as logged."""
         assert self.checked is not None
-        return self.checked.get("disparate_impact", "payload", ATTRIBUTE, scope="worst")
+        return self.checked.get("disparate_impact", "as_logged", ATTRIBUTE, scope="worst")
 
     def sentences(self) -> list[str]:
         """What is said of the headlines, in their order, each read and true."""
@@ -164,7 +164,7 @@ def hold_drawer(one: Told, page: httpx.Response) -> None:
     """Holds the drawer of a group against the world: it says of the group's figure what is stored and true."""
     assert one.checked is not None
     group = page.url.params["group"]
-    figure = one.checked.get("disparate_impact", "payload", ATTRIBUTE, group=group)
+    figure = one.checked.get("disparate_impact", "as_logged", ATTRIBUTE, group=group)
     worded = word_figure(figure)
     read(" ".join((worded.sentence, *worded.statements)), one.facts(figure))
     assert said_on(page.text) == [worded.sentence, *worded.statements]
@@ -200,7 +200,7 @@ def test_alerts_say_what_is_true_and_who_is_at_a_disadvantage(one: Told, databas
     with database.transaction() as session:
         alerts = alerts_page(session, AlertFilter(), Paging(100))
 
-    unfair = [m for m in one.checked.measurements if m.verdict == Verdict.UNFAIR and m.scope is Scope.GROUP and m.data is DataSet.PAYLOAD]
+    unfair = [m for m in one.checked.measurements if m.verdict == Verdict.UNFAIR and m.scope is Scope.GROUP and m.data is DataSet.AS_LOGGED]
     assert {alert.subject.group for alert in alerts} == {m.group for m in unfair}
     for alert in alerts:
         figure = next(m for m in unfair if m.group == alert.subject.group)
@@ -228,7 +228,7 @@ def test_reports_say_of_figures_checks_and_alerts_what_is_true(database: Databas
     facts = one.facts(one.figure, alerts=len(opened), is_undecided=not is_decided)
     for document, place in zip(documents, ("In short", "The newest check"), strict=True):
         for text in items(document, place):
-            of = one.figure if ", as logged: " in text else next(m for m in one.checked.measurements if m.data is DataSet.BALANCED)
+            of = one.figure if ", as logged: " in text else next(m for m in one.checked.measurements if m.data is DataSet.COUNTERFACTUAL)
             if of.value is not None:
                 read(text.split(": ", 1)[1], replace(facts, figure=of))
         for text in paragraphs(document, "Alerts", "The checks"):
@@ -287,7 +287,7 @@ def test_no_sentence_with_display_names_names_the_wrong_side(database: Database,
     with database.transaction() as session:
         alerts = alerts_page(session, AlertFilter(), Paging(100))
         document = make_document(session, one.stage.deployment, one.checked.run, MADE, has_annex=True)
-    figure = one.checked.get("disparate_impact", "payload", ATTRIBUTE, group="women")
+    figure = one.checked.get("disparate_impact", "as_logged", ATTRIBUTE, group="women")
 
     for address in ("/deployments/a-model", check):
         page = reader.get(address).text

@@ -18,7 +18,7 @@ WATCH = Watch(monitor=MONITOR, has_endpoint=True, mitigation=MitigationSettings(
 YOUNG = Range(18, 25).label
 
 
-def about(attribute: str | None, group: str | None, metric: str = "disparate_impact", data: DataSet = DataSet.PAYLOAD) -> AlertSubject:
+def about(attribute: str | None, group: str | None, metric: str = "disparate_impact", data: DataSet = DataSet.AS_LOGGED) -> AlertSubject:
     return AlertSubject(data=data, metric=metric, attribute=attribute, group=group)
 
 
@@ -29,7 +29,7 @@ def about(attribute: str | None, group: str | None, metric: str = "disparate_imp
         about("sex", "female"),
         about("sex", None),
         about("age", YOUNG),
-        about("age", YOUNG, data=DataSet.BALANCED),
+        about("age", YOUNG, data=DataSet.COUNTERFACTUAL),
         about("sex × age", f"female × {YOUNG}"),
         about("sex × age", f"anybody × {YOUNG}"),
         about(None, None),
@@ -69,22 +69,22 @@ def test_without_a_monitor_nothing_is_watched() -> None:
 
 def test_without_an_endpoint_what_needs_copies_is_not_watched_and_the_rest_is() -> None:
     alone = replace(WATCH, has_endpoint=False)
-    metrics = {DataSet.DEBIASED: "disparate_impact_after", DataSet.DEBIASED_FEEDBACK: "accuracy_after"}
+    metrics = {DataSet.MITIGATED: "disparate_impact_after", DataSet.MITIGATED_LABELLED: "accuracy_after"}
     everything = replace(MONITOR, metrics=("disparate_impact", "accuracy", *metrics.values()))
-    data = (DataSet.PAYLOAD, DataSet.BALANCED, *metrics)
+    data = (DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL, *metrics)
     subjects = {one: about("sex", None, metrics.get(one, "disparate_impact"), one) for one in data}
 
     watched = {one for one, subject in subjects.items() if is_watched(subject, replace(WATCH, monitor=everything))}
     left = {one for one, subject in subjects.items() if is_watched(subject, replace(alone, monitor=everything))}
 
     assert watched == set(data)
-    assert left == {DataSet.PAYLOAD}
+    assert left == {DataSet.AS_LOGGED}
     assert is_watched(WHOLE_DEPLOYMENT, alone)
 
 
-def test_what_is_no_longer_mitigated_is_not_watched_on_debiased_data() -> None:
+def test_what_is_no_longer_mitigated_is_not_watched_on_mitigated_data() -> None:
     mitigation = MitigationSettings(attributes=("sex",))
     everything = replace(WATCH, monitor=replace(MONITOR, metrics=("disparate_impact_after",)), mitigation=mitigation)
 
-    assert is_watched(about("sex", None, "disparate_impact_after", DataSet.DEBIASED), everything)
-    assert not is_watched(about("age", None, "disparate_impact_after", DataSet.DEBIASED), everything)
+    assert is_watched(about("sex", None, "disparate_impact_after", DataSet.MITIGATED), everything)
+    assert not is_watched(about("age", None, "disparate_impact_after", DataSet.MITIGATED), everything)

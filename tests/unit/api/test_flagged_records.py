@@ -36,7 +36,7 @@ def flag(**changes: Any) -> FlaggedRecord:  # noqa: ANN401
 
 
 def found(of: FlaggedRecord, features: tuple[Any, ...], columns: RecordSchema, **changes: Any) -> FlaggedPayload:  # noqa: ANN401
-    record = {"prediction": 0, "probability": 0.41126, "label": None, "debiased": None, "meta": (), **changes}
+    record = {"prediction": 0, "probability": 0.41126, "label": None, "mitigated": None, "meta": (), **changes}
     return FlaggedPayload(flag=of, record_id="a-7", scored_at=AT, model_revision="r0", schema=columns, features=features, **record)
 
 

@@ -46,7 +46,7 @@ CHARTS: dict[str, Draw] = {
     "no value at all": lambda look: series_chart(series(("female", [point(hour, None) for hour in range(3)])), look),
     "hostile names": lambda look: series_chart(series(*((name, DAY) for name in HOSTILE), attribute=HOSTILE[0]), look),
     "accuracy": lambda look: series_chart(
-        series((None, DAY), metric="accuracy", data=DataSet.FEEDBACK, attribute=None, lower_limit=None), look
+        series((None, DAY), metric="accuracy", data=DataSet.LABELLED, attribute=None, lower_limit=None), look
     ),
     "a difference": lambda look: series_chart(series(("female", DAY), metric="statistical_parity_difference"), look),
     "by month": lambda look: series_chart(series(("female", [point(0, 0.7), point(31 * 24, 0.8)]), rollup=Period.MONTH), look),
@@ -54,15 +54,15 @@ CHARTS: dict[str, Draw] = {
     "volume of a year": lambda look: volume_chart([Volume(at=START + n * HOUR, records=n, additional=0) for n in range(8760)], look),
     "volume by week": lambda look: volume_chart([Volume(at=START, records=3, additional=1)], look, rollup=Period.WEEK),
     "no volume": lambda look: volume_chart([], look),
-    "shares": lambda look: shares_chart(ViewKind.PAYLOAD_PERTURBED, view(*BOTH, equality=0.6), look),
-    "shares of nobody": lambda look: shares_chart(ViewKind.PAYLOAD, view(group("female", 0, 0)), look),
+    "shares": lambda look: shares_chart(ViewKind.OPENSCALE, view(*BOTH, equality=0.6), look),
+    "shares of nobody": lambda look: shares_chart(ViewKind.AS_LOGGED, view(group("female", 0, 0)), look),
     "shares without a group": lambda look: shares_chart(ViewKind.TRAINING, view(), look),
     "before and after": lambda look: shares_chart(
-        ViewKind.DEBIASED, view(group("female", 4, 6, after=outcomes(6, 4)), *BOTH[1:]), look, with_copies=True
+        ViewKind.MITIGATED, view(group("female", 4, 6, after=outcomes(6, 4)), *BOTH[1:]), look, with_copies=True
     ),
-    "hostile groups": lambda look: shares_chart(ViewKind.PAYLOAD, view(*(group(name, 1, 2) for name in HOSTILE)), look),
-    "hundreds of groups": lambda look: shares_chart(ViewKind.PAYLOAD, view(*(group(f"{no}", 1, 2) for no in range(300))), look),
-    "sub-ranges": lambda look: ranges_chart(ViewKind.PAYLOAD, view(group("18-25", 1, 2, ranges=8)), look),
+    "hostile groups": lambda look: shares_chart(ViewKind.AS_LOGGED, view(*(group(name, 1, 2) for name in HOSTILE)), look),
+    "hundreds of groups": lambda look: shares_chart(ViewKind.AS_LOGGED, view(*(group(f"{no}", 1, 2) for no in range(300))), look),
+    "sub-ranges": lambda look: ranges_chart(ViewKind.AS_LOGGED, view(group("18-25", 1, 2, ranges=8)), look),
 }
 
 
@@ -136,7 +136,7 @@ def test_in_a_page_places_are_per_cent_letters_keep_their_size_and_the_page_has_
 
 def test_in_a_page_a_line_of_text_fits_on_a_telephone_and_a_name_is_not_broken() -> None:
     pair = group("women aged 18-25", 40_000, 60_000, after=outcomes(60_000, 40_000))
-    texts = [text.text or "" for text in parsed(shares_chart(ViewKind.DEBIASED, view(pair), PAGE)).iter(f"{SVG}text")]
+    texts = [text.text or "" for text in parsed(shares_chart(ViewKind.MITIGATED, view(pair), PAGE)).iter(f"{SVG}text")]
 
     assert texts[:2] == ["women aged 18-25 · monitored ·", "40.0 % → 60.0 % of 100,000"]
     hostile = CHARTS["hostile names"](PAGE)

@@ -88,7 +88,7 @@ def test_groups_of_one_line_that_agree_share_a_badge() -> None:
 
 
 def test_the_counterfactual_figure_has_another_shape_and_place() -> None:
-    logged, other = draw_forest(forest_of(figure_of(), figure_of(0.5, data=DataSet.BALANCED))).lines[0].marks
+    logged, other = draw_forest(forest_of(figure_of(), figure_of(0.5, data=DataSet.COUNTERFACTUAL))).lines[0].marks
 
     assert (logged.shape, other.shape) == ("circle", "ring")
     assert logged.y < other.y

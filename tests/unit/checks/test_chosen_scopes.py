@@ -8,7 +8,7 @@ from app.domain.check import DataSet, Scope
 from app.domain.monitor import Comparison
 from app.statistics.catalogue import metrics_on
 from app.statistics.group_labels import ComparedGroup
-from app.statistics.tables.count_table import FeedbackCells, GroupCounts
+from app.statistics.tables.count_table import GroupCounts, LabelledCells
 from tests.builders.applicants import monitor_of
 from tests.scenes import NOON
 
@@ -21,14 +21,14 @@ CODES, OUTCOMES, SCORES = DRAWS.integers(-1, 3, RECORDS), DRAWS.integers(0, 3, R
 @pytest.mark.parametrize(
     "scopes", [{Scope.GROUP}, {Scope.GROUP, Scope.REFERENCE, Scope.ATTRIBUTE, Scope.OVERALL}, {Scope.WORST, Scope.POOLED}]
 )
-@pytest.mark.parametrize("data", [DataSet.PAYLOAD, DataSet.FEEDBACK])
+@pytest.mark.parametrize("data", [DataSet.AS_LOGGED, DataSet.LABELLED])
 def test_figures_of_chosen_scopes_are_those_among_all(data: DataSet, scopes: set[Scope]) -> None:
     monitor = monitor_of(metrics=tuple(metric.key for metric in metrics_on(data.value)))
     actual = OUTCOMES % 2
-    table: GroupCounts | FeedbackCells = (
+    table: GroupCounts | LabelledCells = (
         GroupCounts.from_records(GROUPS, CODES, OUTCOMES, scores=SCORES)
-        if data is DataSet.PAYLOAD
-        else FeedbackCells.from_records(GROUPS, CODES, actual=actual, predicted=OUTCOMES, correct=actual == OUTCOMES, scores=SCORES)
+        if data is DataSet.AS_LOGGED
+        else LabelledCells.from_records(GROUPS, CODES, actual=actual, predicted=OUTCOMES, correct=actual == OUTCOMES, scores=SCORES)
     )
     every = measure_table(data, Comparison(("sex",)), table, monitor=monitor, at=NOON)
     chosen = measure_table(data, Comparison(("sex",)), table, monitor=monitor, at=NOON, scopes=frozenset(scopes))

@@ -13,8 +13,8 @@ from app.deployments.training.training_facts import Donor, Donors
 from app.domain.deployment import Column, FieldKind, FieldType, RecordSchema
 from app.domain.monitor import Monitor, Outcome, OutcomeRule
 from app.sources.arrays.group_of_records import Group, Grouping
-from app.statistics.measures.perturbed_data import measure_balanced
-from app.statistics.tables.record_kinds import BalancedCells
+from app.statistics.measures.perturbed_data import measure_counterfactual
+from app.statistics.tables.record_kinds import CounterfactualCells
 from tests.builders.results import value
 
 SEX = Column(name="sex", type=FieldType.STRING, kind=FieldKind.CATEGORICAL)
@@ -147,7 +147,7 @@ def test_representatives_are_the_most_frequent_combinations_with_their_shares_am
     assert representative_donors(GroupDonors(("role",), (), (), "d1")) == Representatives((), 0.0)
 
 
-def test_a_model_that_uses_nothing_of_what_donors_lend_is_balanced_however_differently_the_groups_fare() -> None:
+def test_a_model_that_uses_nothing_of_what_donors_lend_is_counterfactual_however_differently_the_groups_fare() -> None:
     """Of 100 women 20 are favourable, of 300 men 180, and their copies alike: the donors' features play no part."""
     grouping = Grouping(SEX, (WOMEN, MEN), np.repeat([0, 1], [100, 300]))
     outcomes = np.repeat([Outcome.FAVOURABLE, Outcome.UNFAVOURABLE, Outcome.FAVOURABLE, Outcome.UNFAVOURABLE], [20, 80, 180, 120])
@@ -156,10 +156,10 @@ def test_a_model_that_uses_nothing_of_what_donors_lend_is_balanced_however_diffe
         for _ in range(copies.targets[target].draws):
             copies.add(target, records, outcomes[records])
 
-    table = BalancedCells.from_records(
+    table = CounterfactualCells.from_records(
         grouping.named, grouping.codes, outcome=outcomes, copies_favourable=copies.favourable, copies_classified=copies.classified
     )
-    found = value(measure_balanced(table), "disparate_impact", "group", "female")
+    found = value(measure_counterfactual(table), "disparate_impact", "group", "female")
 
     assert MONITOR.draws == 3
     assert found.value == 1

@@ -5,7 +5,7 @@ from app.checks.measure import find_limits, measure_table
 from app.domain.check import DataSet
 from app.domain.monitor import Comparison, Limits, Monitor, MonitoredAttribute, OutcomeRule
 from app.statistics.catalogue import CATALOGUE
-from app.statistics.tables.count_table import FeedbackCells, GroupCounts
+from app.statistics.tables.count_table import GroupCounts, LabelledCells
 from tests.scenes import NOON
 
 SEX = MonitoredAttribute(
@@ -24,7 +24,7 @@ MONITOR = Monitor(
 
 def limits_in(features: tuple[str, ...], metric: str) -> tuple[float | None, float | None]:
     table = GroupCounts.from_records([("a", "monitored"), ("b", "reference")], [0, 1] * 50, [0, 1] * 50)
-    found = [m for m in measure_table(DataSet.PAYLOAD, Comparison(features), table, monitor=MONITOR, at=NOON) if m.metric == metric]
+    found = [m for m in measure_table(DataSet.AS_LOGGED, Comparison(features), table, monitor=MONITOR, at=NOON) if m.metric == metric]
     return found[0].lower_limit, found[0].upper_limit
 
 
@@ -54,7 +54,7 @@ def test_an_intersection_is_held_against_the_catalogue_where_one_of_its_attribut
     monitor = replace(MONITOR, attributes=(replace(SEX, metric_limits=loose), replace(RACE, metric_limits=())))
     table = GroupCounts.from_records([("a", "monitored"), ("b", "reference")], [0, 1] * 50, [0, 1] * 50)
 
-    measured = measure_table(DataSet.PAYLOAD, Comparison(("sex", "race × origin")), table, monitor=monitor, at=NOON)
+    measured = measure_table(DataSet.AS_LOGGED, Comparison(("sex", "race × origin")), table, monitor=monitor, at=NOON)
 
     limits = {(m.lower_limit, m.upper_limit) for m in measured if m.metric == "statistical_parity_difference"}
     assert limits == {CATALOGUE["statistical_parity_difference"].limits}
@@ -65,7 +65,7 @@ def test_why_there_are_no_strata_is_said_instead_of_that_there_are_none() -> Non
     table = GroupCounts.from_records([("a", "monitored"), ("b", "reference")], [0, 1] * 50, [0, 0, 1, 1] * 25)
 
     monitor = replace(MONITOR, metrics=(key,), strata="age")
-    measured = measure_table(DataSet.PAYLOAD, Comparison(("sex",)), table, monitor=monitor, at=NOON, lacking={"strata": "too many"})
+    measured = measure_table(DataSet.AS_LOGGED, Comparison(("sex",)), table, monitor=monitor, at=NOON, lacking={"strata": "too many"})
 
     assert {m.reason for m in measured} == {"too many"}
     assert {m.n for m in measured} == {100}
@@ -76,9 +76,9 @@ def test_figures_of_everybody_are_held_against_the_strictest_limits_of_all_attri
     limits = (("theil_index", Limits(upper=0.0001)), ("accuracy", Limits(lower=0.99)))
     monitor = replace(MONITOR, metrics=("theil_index", "accuracy"), attributes=(replace(SEX, metric_limits=limits), RACE))
     half = [0, 1] * 50
-    table = FeedbackCells.from_records([], [-1] * 100, actual=half, predicted=[0, 0, 1, 1] * 25, correct=[1, 0, 0, 1] * 25)
+    table = LabelledCells.from_records([], [-1] * 100, actual=half, predicted=[0, 0, 1, 1] * 25, correct=[1, 0, 0, 1] * 25)
 
-    measured = {m.metric: m for m in measure_table(DataSet.FEEDBACK, EVERYBODY, table, monitor=monitor, at=NOON)}
+    measured = {m.metric: m for m in measure_table(DataSet.LABELLED, EVERYBODY, table, monitor=monitor, at=NOON)}
 
     assert (measured["theil_index"].upper_limit, measured["theil_index"].verdict) == (0.0001, "unfair")
     assert (measured["accuracy"].lower_limit, measured["accuracy"].verdict) == (0.99, "unfair")

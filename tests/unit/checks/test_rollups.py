@@ -14,7 +14,7 @@ NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 def hour(number: int, *groups: tuple[str, Role]) -> HourTable:
     """A table of sex and race together in one hour, one record of either outcome in each group."""
     counts = GroupCounts.from_records(groups, [*range(len(groups))] * 2, [0] * len(groups) + [1] * len(groups))
-    return HourTable(NOON + timedelta(hours=number), DataSet.PAYLOAD, Comparison(("sex", "race")), counts.to_json())
+    return HourTable(NOON + timedelta(hours=number), DataSet.AS_LOGGED, Comparison(("sex", "race")), counts.to_json())
 
 
 def test_hours_divided_into_other_groups_are_in_no_roll_up_also_where_the_reference_is_left_out() -> None:

@@ -30,7 +30,7 @@ from tests.builders.page_words import says
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 IMPACT = Measurement(
     metric="disparate_impact",
-    data=DataSet.PAYLOAD,
+    data=DataSet.AS_LOGGED,
     scope=Scope.GROUP,
     comparison=Comparison(("sex",)),
     group="female",
@@ -163,8 +163,8 @@ def test_the_summary_has_every_attribute_with_the_gravest_verdict_first() -> Non
         replace(IMPACT, comparison=Comparison(("sex", "age"))),
         replace(IMPACT, comparison=Comparison(("age",)), **fair),
         IMPACT,
-        replace(IMPACT, data=DataSet.BALANCED),
-        replace(IMPACT, comparison=Comparison(("age",)), data=DataSet.BALANCED, **fair),
+        replace(IMPACT, data=DataSet.COUNTERFACTUAL),
+        replace(IMPACT, comparison=Comparison(("age",)), data=DataSet.COUNTERFACTUAL, **fair),
     ]
 
     found = headlines(measured)
@@ -196,7 +196,7 @@ def test_two_figures_with_a_verdict_are_read_together_and_what_is_not_sure_says_
     both = replace(IMPACT, upper_limit=1.25)
     figures = (
         replace(both, verdict=logged, value=0.95 if logged in inside else 0.6),
-        replace(both, data=DataSet.BALANCED, verdict=equal, value=0.95 if equal in inside else 1.6 if turned else 0.6),
+        replace(both, data=DataSet.COUNTERFACTUAL, verdict=equal, value=0.95 if equal in inside else 1.6 if turned else 0.6),
     )
 
     reading = headlines(figures)[0].reading
@@ -246,10 +246,10 @@ def test_a_gap_that_may_be_chance_has_no_shares_and_one_without_counts_no_parts(
 
 @pytest.mark.parametrize("verdict", [Verdict.INSUFFICIENT_DATA, Verdict.NOT_COMPUTABLE, Verdict.UNWATCHED, None])
 def test_a_figure_without_a_verdict_is_read_together_with_no_other(verdict: Verdict | None) -> None:
-    balanced = replace(IMPACT, data=DataSet.BALANCED)
+    counterfactual = replace(IMPACT, data=DataSet.COUNTERFACTUAL)
 
-    assert headlines((replace(IMPACT, verdict=verdict), balanced))[0].reading is None
-    assert headlines((IMPACT, replace(balanced, verdict=verdict)))[0].reading is None
+    assert headlines((replace(IMPACT, verdict=verdict), counterfactual))[0].reading is None
+    assert headlines((IMPACT, replace(counterfactual, verdict=verdict)))[0].reading is None
 
 
 @pytest.mark.parametrize(

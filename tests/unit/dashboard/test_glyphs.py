@@ -18,7 +18,7 @@ NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 WORST = WorstGroup(
     no=1,
     metric="disparate_impact",
-    data=DataSet.PAYLOAD,
+    data=DataSet.AS_LOGGED,
     attribute="sex",
     group="female",
     value=0.5,

@@ -65,8 +65,8 @@ def test_the_table_has_a_line_for_what_could_not_be_measured() -> None:
         "window": {"records": 3, "additional_records": 0},
     }
     measurements = [
-        {**point, "metric": "favourable_rate", "data": "payload", "group": "female", "value": None},
-        {**point, "metric": "disparate_impact", "data": "payload", "group": "female", "value": None, "verdict": "not_computable"},
+        {**point, "metric": "favourable_rate", "data": "as_logged", "group": "female", "value": None},
+        {**point, "metric": "disparate_impact", "data": "as_logged", "group": "female", "value": None, "verdict": "not_computable"},
     ]
     printed = StringIO()
     Console(file=printed, width=80).print(results_table(check, measurements))

@@ -11,8 +11,8 @@ from app.base.errors import InvalidInput
 from app.library.frame_report import Report
 from app.library.measurements import DEFAULT, USUAL_OF_SCORES, measure_frame
 from app.statistics.catalogue import CATALOGUE
-from app.statistics.measures.measure import measure_feedback, measure_payload, measure_training
-from app.statistics.tables.count_table import FeedbackCells, GroupCounts
+from app.statistics.measures.measure import measure_as_logged, measure_labelled, measure_training
+from app.statistics.tables.count_table import GroupCounts, LabelledCells
 from tests.builders.page_words import says
 from tests.builders.results import found, reason, value
 
@@ -54,8 +54,8 @@ def test_predictions_alone_are_measured_as_payload(applicants: pd.DataFrame) -> 
     report = measured(applicants, prediction="approved")
     sex, _, approved = codes_of(applicants)
 
-    assert report.data == "payload"
-    assert report.measured == measure_payload(GroupCounts.from_records(GROUPS, sex, approved), metrics=_keys(report), draws=100)
+    assert report.data == "as_logged"
+    assert report.measured == measure_as_logged(GroupCounts.from_records(GROUPS, sex, approved), metrics=_keys(report), draws=100)
 
 
 def test_labels_alone_are_measured_as_training_data(applicants: pd.DataFrame) -> None:
@@ -75,12 +75,12 @@ def test_labels_and_predictions_are_measured_as_feedback_with_weights_scores_and
         "scores": applicants["score"],
     }
     predicted = GroupCounts.from_records(GROUPS, sex, approved, **further)
-    table = FeedbackCells.from_records(GROUPS, sex, actual=repaid, predicted=approved, correct=(repaid == approved).astype(int), **further)
+    table = LabelledCells.from_records(GROUPS, sex, actual=repaid, predicted=approved, correct=(repaid == approved).astype(int), **further)
     labelled = replace(table, cohort=table.count_labels())
 
-    results = measure_payload(predicted, metrics=_keys(report), draws=100) + measure_feedback(labelled, metrics=_keys(report), draws=100)
+    results = measure_as_logged(predicted, metrics=_keys(report), draws=100) + measure_labelled(labelled, metrics=_keys(report), draws=100)
     order = list(CATALOGUE)
-    assert report.data == "feedback"
+    assert report.data == "labelled"
     assert report.measured == sorted(results, key=lambda one: order.index(one.metric))
 
 
@@ -110,11 +110,13 @@ def test_every_metric_is_measured_that_the_columns_suffice_for(applicants: pd.Da
     everything = measured(applicants, label="repaid", prediction="approved", score="score", strata="region", features=["income", "score"])
     little = measured(applicants, label="repaid", prediction="approved")
 
-    assert {one.metric for one in everything.measured} == {key for key, row in CATALOGUE.items() if {"payload", "feedback"} & set(row.data)}
+    assert {one.metric for one in everything.measured} == {
+        key for key, row in CATALOGUE.items() if {"as_logged", "labelled"} & set(row.data)
+    }
     assert {one.metric for one in little.measured} == {
         key
         for key, row in CATALOGUE.items()
-        if {"payload", "feedback"} & set(row.data) and not {"scores", "strata", "rows"} & set(row.needs)
+        if {"as_logged", "labelled"} & set(row.data) and not {"scores", "strata", "rows"} & set(row.needs)
     }
 
 
@@ -129,7 +131,7 @@ def test_figures_of_single_records_are_not_given_of_weighted_records(applicants:
 
 
 def test_the_default_metrics_are_those_of_the_catalogue_and_of_the_columns_named_on_purpose(applicants: pd.DataFrame) -> None:
-    usual = {key for key, row in CATALOGUE.items() if row.is_default and "payload" in row.data}
+    usual = {key for key, row in CATALOGUE.items() if row.is_default and "as_logged" in row.data}
 
     assert _keys(measured(applicants, prediction="approved", metrics=DEFAULT)) == usual
     assert _keys(measured(applicants, prediction="approved", strata="region", metrics=DEFAULT)) == usual | {
@@ -218,7 +220,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"prediction": "approved", "metrics": ["accuracy"]}, "metrics: accuracy needs label"),
     (
         {"prediction": "approved", "metrics": ["flip_rate"]},
-        "metrics: flip_rate is measured on balanced data only, and this is payload data",
+        "metrics: flip_rate is measured on counterfactual data only, and this is payload data",
     ),
     ({"prediction": "approved", "metrics": ["counterfactual_flip_test"]}, "metrics: counterfactual_flip_test needs features"),
 ]

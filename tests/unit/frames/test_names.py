@@ -51,7 +51,7 @@ def test_what_needs_the_copies_of_a_check_is_not_proposed(name: str) -> None:
     _, _, proposed = said(name).partition("did you mean ")
 
     keys = proposed.removesuffix("?").split(" or ") if proposed else []
-    assert all({"payload", "feedback", "training"} & set(CATALOGUE[key].data) for key in keys)
+    assert all({"as_logged", "labelled", "training"} & set(CATALOGUE[key].data) for key in keys)
 
 
 @pytest.mark.parametrize("name", ["nope", "", 7])

@@ -54,7 +54,7 @@ WORLDS: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
 
 def measured(frame: pd.DataFrame, data: Data) -> Report:
     """Every metric of that data."""
-    labelled = {"label": "label"} if data != "payload" else {}
+    labelled = {"label": "label"} if data != "as_logged" else {}
     predicted = {"prediction": "prediction"} if data != "training" else {}
     scored = {"score": "score"} if data != "training" else {}
     return measure_frame(
@@ -74,19 +74,19 @@ def measured(frame: pd.DataFrame, data: Data) -> Report:
 
 
 @pytest.mark.parametrize("world", WORLDS)
-@pytest.mark.parametrize("data", ["payload", "training", "feedback"])
+@pytest.mark.parametrize("data", ["as_logged", "training", "labelled"])
 def test_every_metric_has_a_row_for_each_of_its_scopes_and_groups(data: Data, world: str) -> None:
     report = measured(WORLDS[world](applicants()), data)
 
     rows = [(one.metric, one.scope, one.group) for one in report.measured]
     assert len(rows) == len(set(rows))
-    of_predictions = every_row("payload", GROUPS, set(CATALOGUE)) if data == "feedback" else set()
+    of_predictions = every_row("as_logged", GROUPS, set(CATALOGUE)) if data == "labelled" else set()
     assert {row for row in rows if row[1] != "worst_pair"} == every_row(data, GROUPS, set(CATALOGUE)) | of_predictions
     assert all(one.number.reason for one in report.measured if isinstance(one.number, Undefined))
 
 
 def test_metrics_of_scores_say_of_each_group_that_it_has_none(snapshot: SnapshotAssertion) -> None:
-    report = measured(applicants().assign(score=np.nan), "feedback")
+    report = measured(applicants().assign(score=np.nan), "labelled")
 
     reasons = {one.group: one.number.reason for one in report.measured if one.metric == "brier_score" and isinstance(one.number, Undefined)}
     assert says(reasons["18-25"], "18-25")

@@ -163,17 +163,17 @@ def test_a_configuration_that_cannot_be_read_names_the_field(config: Any, field:
 
 def test_unfair_groups_are_violations_under_the_vendors_names() -> None:
     def measurement(**changes: object) -> dict[str, Any]:
-        usual = {"metric": "disparate_impact", "data": "payload", "scope": "group", "attribute": "Sex", "group": "female"}
+        usual = {"metric": "disparate_impact", "data": "as_logged", "scope": "group", "attribute": "Sex", "group": "female"}
         return usual | {"value": 0.5, "verdict": "unfair"} | changes
 
     found = list_violations(
         CONFIG,
         [
             measurement(),
-            measurement(metric="difference_in_conditional_acceptance", data="feedback"),
+            measurement(metric="difference_in_conditional_acceptance", data="labelled"),
             measurement(verdict="fair"),
             measurement(scope="worst"),
-            measurement(data="balanced"),
+            measurement(data="counterfactual"),
             measurement(metric="favourable_rate_of_nobody"),
         ],
     )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from app.statistics.figure_values import Measured, Value
 from app.statistics.group_labels import Role
-from app.statistics.measures.measure import measure_payload, measure_training
+from app.statistics.measures.measure import measure_as_logged, measure_training
 from app.statistics.tables.count_table import GroupCounts
 from tests.builders.count_tables import count_groups
 from tests.builders.results import found, value
@@ -24,7 +24,7 @@ def table(women: tuple[int, int], men: tuple[int, int]) -> GroupCounts:
 
 def measured(counted: GroupCounts) -> list[Measured]:
     """Every metric of predictions, and of labels, of the same counts."""
-    return [*measure_payload(counted, draws=20), *measure_training(counted, draws=20)]
+    return [*measure_as_logged(counted, draws=20), *measure_training(counted, draws=20)]
 
 
 @st.composite
@@ -66,7 +66,7 @@ def test_windows_of_a_rare_outcome_in_a_small_group_hold_what_they_promise() -> 
     drawn = zip(random.binomial(50, 0.05, 2_000).tolist(), random.binomial(450, 0.05, 2_000).tolist(), strict=True)
     # Few pairs of counts are distinct, and equal counts have equal results.
     for (women, men), times in Counter(drawn).items():
-        results = measure_payload(table((women, 50), (men, 450)), metrics=truths, draws=1)
+        results = measure_as_logged(table((women, 50), (men, 450)), metrics=truths, draws=1)
         assert not any(one.details.caution is not None for one in results)
         for metric, truth in truths.items():
             number = value(results, metric, "group", "Female")

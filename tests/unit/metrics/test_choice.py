@@ -9,11 +9,11 @@ from app.statistics.catalogue import CATALOGUE
 from app.statistics.figure_values import Measured, Value
 from app.statistics.group_labels import as_groups
 from app.statistics.intervals.verdicts import Verdict
-from app.statistics.measures.measure import measure_payload
-from app.statistics.measures.perturbed_data import measure_balanced
+from app.statistics.measures.measure import measure_as_logged
+from app.statistics.measures.perturbed_data import measure_counterfactual
 from app.statistics.measures.worst_group import widen_for_choice
 from app.statistics.sentences.statements import gap_statement
-from app.statistics.tables.record_kinds import BalancedCells
+from app.statistics.tables.record_kinds import CounterfactualCells
 from tests.builders.count_tables import count_groups
 
 GROUPS = 10
@@ -24,7 +24,7 @@ def worst(counts: list[tuple[int, int]], metric: str = "disparate_impact") -> Me
     """Returns the headline of groups with these (unfavourable, favourable) counts, the last of which is the reference."""
     groups = as_groups([*((str(one), "monitored") for one in range(len(counts) - 1)), ("reference", "reference")])
     table = count_groups(groups, counts)
-    return next(one for one in measure_payload(table, metrics=[metric], draws=10) if one.worst_of is not None)
+    return next(one for one in measure_as_logged(table, metrics=[metric], draws=10) if one.worst_of is not None)
 
 
 @pytest.mark.thorough
@@ -46,26 +46,26 @@ def test_it_holds_the_truth_of_the_chosen_group_in_19_of_20_worlds(metric: str, 
     assert naively < 0.9 * WORLDS
 
 
-def balanced_window(rng: np.random.Generator) -> BalancedCells:
+def counterfactual_window(rng: np.random.Generator) -> CounterfactualCells:
     """Four groups of one chance, 0.45, and a reference of 0.5; a record's outcomes in the groups mostly agree."""
     groups = as_groups([*((str(one), "monitored") for one in range(4)), ("reference", "reference")])
     codes = rng.choice(5, 600, p=[0.125] * 4 + [0.5])
     bars = 0.97 * rng.standard_normal((600, 1)) + 0.25 * rng.standard_normal((600, 5))
     answers = (bars < np.array([-0.126] * 4 + [0.0])).astype(np.int64)
     crosses = np.not_equal.outer(codes == 4, np.arange(5) == 4).astype(np.int64)
-    return BalancedCells.from_records(
+    return CounterfactualCells.from_records(
         groups, codes, outcome=answers[np.arange(600), codes], copies_favourable=answers * crosses, copies_classified=crosses
     )
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(("metric", "truth"), [("disparate_impact", 0.9), ("statistical_parity_difference", -0.05)])
-def test_a_balanced_figure_holds_the_truth_of_the_chosen_group(metric: str, truth: float) -> None:
+def test_a_counterfactual_figure_holds_the_truth_of_the_chosen_group(metric: str, truth: float) -> None:
     """The figures are of the same reference records, so they depend on each other. More worlds: `scripts/trial coverage-choice`."""
     worlds, rng = 200, np.random.default_rng(14)
     held, naively = 0, 0
     for _ in range(worlds):
-        measured = measure_balanced(balanced_window(rng), metrics=[metric])
+        measured = measure_counterfactual(counterfactual_window(rng), metrics=[metric])
         found = next(one for one in measured if one.worst_of is not None)
         assert found.for_choice is not None
         assert found.for_choice.upper is not None
@@ -123,7 +123,7 @@ def test_equal_groups_seldom_have_a_gap_larger_than_chance_explains(many: int) -
         favourable = [*rng.binomial(300, 0.5, many).tolist(), int(rng.binomial(1_000, 0.5))]
         counts = [(n - k, k) for k, n in zip(favourable, [*[300] * many, 1_000], strict=True)]
         groups = as_groups([*((str(one), "monitored") for one in range(many)), ("reference", "reference")])
-        measured = measure_payload(count_groups(groups, counts), metrics=["disparate_impact"], draws=10)
+        measured = measure_as_logged(count_groups(groups, counts), metrics=["disparate_impact"], draws=10)
         figures = [judged_figure(one) for one in measured if one.scope == "group"]
         outcomes["claims"] += any("larger than chance" in str(gap_statement(one)) for one in figures)
         outcomes["unfair"] += any(one.verdict is Verdict.UNFAIR for one in figures)

@@ -11,7 +11,7 @@ from app.statistics.formulas.conditional_disparity import StrataOutcomes, condit
 from app.statistics.group_labels import FloatArray, IntArray, Role
 from app.statistics.intervals.verdicts import verdict
 from app.statistics.measures.composites import NO_STRATA
-from app.statistics.measures.measure import measure_payload
+from app.statistics.measures.measure import measure_as_logged
 from app.statistics.tables.count_table import GroupCounts
 from tests.builders.page_words import says
 from tests.builders.results import found, reason, value
@@ -23,7 +23,7 @@ SEXES: list[tuple[str, Role]] = [("Female", "monitored"), ("Male", "reference")]
 def of_strata(codes: IntArray, outcomes: IntArray, strata: IntArray, weights: FloatArray | None = None) -> list[Measured]:
     labels = [str(place) for place in range(int(strata.max()) + 1)]
     groups: list[tuple[str, Role]] = [*SEXES, ("X", "monitored")][: int(codes.max()) + 1]
-    return measure_payload(GroupCounts.from_records(groups, codes, outcomes, weights=weights, strata=(labels, strata)), metrics=[CDDPL])
+    return measure_as_logged(GroupCounts.from_records(groups, codes, outcomes, weights=weights, strata=(labels, strata)), metrics=[CDDPL])
 
 
 def test_a_disparity_rests_on_the_records_that_have_a_stratum() -> None:
@@ -46,10 +46,10 @@ def test_records_of_an_hour_without_strata_are_counted_as_without_one() -> None:
     divided = GroupCounts.from_records(SEXES, codes, outcomes, strata=(("a",), np.zeros(80, np.int64)))
     plain = GroupCounts.from_records(SEXES, codes, outcomes)
 
-    result = found(measure_payload(GroupCounts.merged([divided, plain]), metrics=[CDDPL]), CDDPL, "group", "Female")
+    result = found(measure_as_logged(GroupCounts.merged([divided, plain]), metrics=[CDDPL]), CDDPL, "group", "Female")
 
     assert (result.number.n, result.details.records_without_a_stratum) == (80, 80)
-    assert reason(measure_payload(plain, metrics=[CDDPL]), CDDPL, "group", "Female") == NO_STRATA
+    assert reason(measure_as_logged(plain, metrics=[CDDPL]), CDDPL, "group", "Female") == NO_STRATA
 
 
 def test_too_many_strata_say_so_in_the_place_of_the_figure(snapshot: SnapshotAssertion) -> None:
@@ -58,7 +58,7 @@ def test_too_many_strata_say_so_in_the_place_of_the_figure(snapshot: SnapshotAss
     ]
 
     for metrics in (None, [CDDPL]):
-        results = measure_payload(GroupCounts.merged(hours), metrics=metrics)
+        results = measure_as_logged(GroupCounts.merged(hours), metrics=metrics)
         assert says(text := reason(results, CDDPL, "worst"), "1,200", "1,000")
         assert text == snapshot
 
@@ -122,7 +122,7 @@ def test_many_groups_and_strata_are_measured_in_no_time(groups: int, strata: int
     table = GroupCounts.from_records(named, codes, outcomes, strata=(labels, random.integers(0, strata, 400_000)))
 
     start = time.process_time()
-    results = measure_payload(table, metrics=[CDDPL])
+    results = measure_as_logged(table, metrics=[CDDPL])
 
     assert time.process_time() - start < seconds
     assert len(results) == groups

@@ -13,8 +13,8 @@ from app.statistics.group_labels import IntArray, Role, as_groups
 from app.statistics.intervals import draws as drawing
 from app.statistics.intervals.draws import DrawnCells, build_intervals, intervals_of_parts, sum_of_squares_interval
 from app.statistics.intervals.verdicts import Verdict, verdict
-from app.statistics.measures.measure import measure_feedback, measure_payload, measure_training
-from app.statistics.tables.count_table import FeedbackCells, GroupCounts
+from app.statistics.measures.measure import measure_as_logged, measure_labelled, measure_training
+from app.statistics.tables.count_table import GroupCounts, LabelledCells
 from tests.builders.page_words import says
 from tests.builders.results import found, value
 
@@ -27,18 +27,18 @@ def cells(counts: list[list[int]], *, weight: float = 1.0, draws: int = 4_000) -
     return DrawnCells(known, known * weight, known * weight**2, seed=1, draws=draws, tag=0)
 
 
-def feedback(confusion: IntArray) -> FeedbackCells:
+def feedback(confusion: IntArray) -> LabelledCells:
     """A table from cells [groups, actual 2, predicted 2]."""
     counts = np.zeros((len(confusion) + 1, 3, 3, 2), np.int64)
     for actual in (0, 1):
         for predicted in (0, 1):
             counts[:-1, actual, predicted, int(actual == predicted)] = confusion[:, actual, predicted]
     groups = SEXES if len(confusion) == 2 else [(f"g{place}", SEXES[int(place > 0)][1]) for place in range(len(confusion))]
-    return FeedbackCells(as_groups(groups), counts)
+    return LabelledCells(as_groups(groups), counts)
 
 
 def measured(confusion: IntArray, *metrics: str, draws: int = 400) -> list[Measured]:
-    return measure_feedback(feedback(confusion), metrics=metrics, draws=draws)
+    return measure_labelled(feedback(confusion), metrics=metrics, draws=draws)
 
 
 def reaches(number: Value | Undefined, truth: float) -> bool:
@@ -274,12 +274,12 @@ def test_the_labels_of_alike_groups_leave_the_amplification_room_up_to_all_that_
 def test_the_number_of_all_records_is_counted_and_their_weight_is_not() -> None:
     codes, outcomes = np.arange(100) % 2, np.arange(100) // 2 % 2
     plain, weighed = (
-        FeedbackCells.from_records(SEXES, codes, actual=outcomes, predicted=outcomes, correct=np.ones(100, np.int64), weights=weights)
+        LabelledCells.from_records(SEXES, codes, actual=outcomes, predicted=outcomes, correct=np.ones(100, np.int64), weights=weights)
         for weights in (None, np.where(np.arange(100) < 50, 1.0, 3.0))
     )
 
-    count = value(measure_feedback(plain, metrics=["record_count"]), "record_count", "overall")
-    weight = value(measure_feedback(weighed, metrics=["record_count"]), "record_count", "overall")
+    count = value(measure_labelled(plain, metrics=["record_count"]), "record_count", "overall")
+    weight = value(measure_labelled(weighed, metrics=["record_count"]), "record_count", "overall")
 
     assert (count.lower, count.upper, count.method) == (100, 100, "counted")
     assert weight.value == 200
@@ -295,7 +295,7 @@ def test_strata_that_lack_an_outcome_are_cautioned_where_they_hold_more_than_a_t
     strata = np.where(np.arange(400) < 100, outcomes, 2)
     table = GroupCounts.from_records(SEXES, codes, outcomes, strata=(("refused", "accepted", "both"), strata))
 
-    details = found(measure_payload(table), "conditional_demographic_disparity_in_predicted_labels", "pooled").details
+    details = found(measure_as_logged(table), "conditional_demographic_disparity_in_predicted_labels", "pooled").details
 
     assert says(text := str(details.caution), "25")
     assert text == snapshot

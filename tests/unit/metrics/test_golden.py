@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 from app.statistics.group_labels import Role
-from app.statistics.measures.measure import measure_payload
-from app.statistics.measures.perturbed_data import measure_balanced, measure_perturbed
+from app.statistics.measures.measure import measure_as_logged
+from app.statistics.measures.perturbed_data import measure_counterfactual, measure_openscale
 from app.statistics.tables.count_table import GroupCounts
-from app.statistics.tables.record_kinds import BalancedCells
+from app.statistics.tables.record_kinds import CounterfactualCells
 from tests.builders.results import found, value
 from tests.golden import golden
 
@@ -37,7 +37,7 @@ def payload_table(folder: Path, attribute: str) -> GroupCounts:
     return GroupCounts.from_records(groups, codes, rows["prediction"].to_numpy())
 
 
-def balanced_table(folder: Path, attribute: str) -> BalancedCells:
+def counterfactual_table(folder: Path, attribute: str) -> CounterfactualCells:
     rows = pd.read_csv(folder / "predictions.csv").set_index("row_id")
     copies = pd.read_csv(folder / "perturbed.csv").query("attribute == @attribute")
     groups = groups_of(expected(folder, attribute))
@@ -45,7 +45,7 @@ def balanced_table(folder: Path, attribute: str) -> BalancedCells:
     copies = copies[copies["original_value"].map(roles) != copies["perturbed_value"].map(roles)]
     by_target = copies.pivot_table(index="row_id", columns="perturbed_value", values="prediction", aggfunc="sum")
     favourable = by_target.reindex(index=rows.index, columns=labels)
-    return BalancedCells.from_records(
+    return CounterfactualCells.from_records(
         groups,
         pd.Categorical(rows[attribute], categories=labels).codes,
         outcome=rows["prediction"].to_numpy(),
@@ -59,7 +59,7 @@ def test_payload_disparate_impact_is_the_golden_one(case: str, attribute: str) -
     folder = golden(case)
     figures = expected(folder, attribute)["payload"]
 
-    results = measure_payload(payload_table(folder, attribute))
+    results = measure_as_logged(payload_table(folder, attribute))
 
     assert value(results, "favourable_rate", "reference").value == pytest.approx(figures["reference"]["rate"], abs=EXACT)
     for label, golden_group in figures["monitored"].items():
@@ -76,9 +76,9 @@ def test_payload_disparate_impact_is_the_golden_one(case: str, attribute: str) -
 @pytest.mark.parametrize(("case", "attribute"), CASES)
 def test_openscale_fairness_and_perfect_equality_are_the_golden_ones(case: str, attribute: str) -> None:
     folder = golden(case)
-    figures = expected(folder, attribute)["balanced"]["monitored"]
+    figures = expected(folder, attribute)["counterfactual"]["monitored"]
 
-    results = measure_perturbed(balanced_table(folder, attribute), seed=0)
+    results = measure_openscale(counterfactual_table(folder, attribute), seed=0)
 
     for label, golden_group in figures.items():
         equality = golden_group["perfect_equality_all_monitored"]
@@ -97,7 +97,7 @@ def test_monitored_records_flip_as_often_as_the_golden_ones(case: str, attribute
     folder = golden(case)
     flips = expected(folder, attribute)["individual_flips_monitored_to_reference"]
 
-    results = measure_balanced(balanced_table(folder, attribute))
+    results = measure_counterfactual(counterfactual_table(folder, attribute))
 
     for pair, figures in flips.items():
         label = pair.split("->")[0]

@@ -9,10 +9,10 @@ from scipy.stats import binom, chi2, poisson
 
 from app.statistics.group_labels import FloatArray, IntArray, Role
 from app.statistics.intervals.intervals import Interval, log_ratio, newcombe, proportion, wilson
-from app.statistics.measures.measure import measure_payload
-from app.statistics.measures.perturbed_data import measure_balanced, measure_perturbed
+from app.statistics.measures.measure import measure_as_logged
+from app.statistics.measures.perturbed_data import measure_counterfactual, measure_openscale
 from app.statistics.tables.count_table import GroupCounts
-from app.statistics.tables.record_kinds import BalancedCells
+from app.statistics.tables.record_kinds import CounterfactualCells
 from tests.builders.results import found, value
 
 SEXES: list[tuple[str, Role]] = [("Female", "monitored"), ("Male", "reference")]
@@ -154,15 +154,15 @@ def binom_of(count: int, size: int, rate: float) -> float:
 
 
 def test_resampling_agrees_with_the_closed_form_on_a_big_table() -> None:
-    """Without copies, balanced data is the payload; so the two intervals tell the same."""
+    """Without copies, counterfactual data is the payload; so the two intervals tell the same."""
     random = np.random.default_rng(7)
     codes = random.integers(0, 2, 40_000)
     outcomes = (random.random(40_000) < np.where(codes == 0, 0.3, 0.5)).astype(np.int64)
     none = np.zeros((40_000, 2), np.int64)
-    closed = measure_payload(GroupCounts.from_records(SEXES, codes, outcomes))
+    closed = measure_as_logged(GroupCounts.from_records(SEXES, codes, outcomes))
 
-    drawn = measure_perturbed(
-        BalancedCells.from_records(SEXES, codes, outcome=outcomes, copies_favourable=none, copies_classified=none), seed=1
+    drawn = measure_openscale(
+        CounterfactualCells.from_records(SEXES, codes, outcome=outcomes, copies_favourable=none, copies_classified=none), seed=1
     )
 
     for metric, openscale in (("disparate_impact", "openscale_fairness"), ("favourable_rate", "favourable_rate")):
@@ -175,19 +175,19 @@ def test_resampling_agrees_with_the_closed_form_on_a_big_table() -> None:
         assert resampled.method == "resampling"
 
 
-def flipless(records: int) -> BalancedCells:
+def flipless(records: int) -> CounterfactualCells:
     """Half women, half men, half of each favoured, and no copy that differs from its record."""
     codes, outcomes = np.arange(records) % 2, np.arange(records) // 2 % 2
     classified = np.eye(2, dtype=np.int64)[1 - codes]
-    return BalancedCells.from_records(
+    return CounterfactualCells.from_records(
         SEXES, codes, outcome=outcomes, copies_favourable=classified * outcomes[:, None], copies_classified=classified
     )
 
 
 def test_a_window_without_any_flip_still_has_an_interval_with_width() -> None:
     """Every resample of it gives exactly 1, but three flips in the next window would not be a surprise."""
-    once = value(measure_balanced(flipless(100)), "disparate_impact", "group", "Female")
-    each_copy = value(measure_perturbed(flipless(100), seed=3), "openscale_fairness", "group", "Female")
+    once = value(measure_counterfactual(flipless(100)), "disparate_impact", "group", "Female")
+    each_copy = value(measure_openscale(flipless(100), seed=3), "openscale_fairness", "group", "Female")
 
     for impact in (once, each_copy):
         assert impact.value == 1
@@ -199,7 +199,7 @@ def test_a_window_without_any_flip_still_has_an_interval_with_width() -> None:
 def test_the_same_seed_gives_the_same_intervals_and_another_seed_others() -> None:
     cells = flipless(100)
 
-    first, again, other = (measure_perturbed(cells, seed=seed) for seed in (5, 5, 6))
+    first, again, other = (measure_openscale(cells, seed=seed) for seed in (5, 5, 6))
 
     assert first == again
     assert first != other
@@ -210,8 +210,8 @@ def test_a_ratio_without_an_upper_bound_says_so() -> None:
     codes, outcomes = np.array([0] * 20 + [1] * 4), np.array([1] * 20 + [1, 0, 0, 0])
     none = np.zeros((24, 2), np.int64)
 
-    results = measure_perturbed(
-        BalancedCells.from_records(SEXES, codes, outcome=outcomes, copies_favourable=none, copies_classified=none), seed=0
+    results = measure_openscale(
+        CounterfactualCells.from_records(SEXES, codes, outcome=outcomes, copies_favourable=none, copies_classified=none), seed=0
     )
 
     impact = value(results, "openscale_fairness", "group", "Female")
@@ -220,10 +220,10 @@ def test_a_ratio_without_an_upper_bound_says_so() -> None:
 
 def test_memory_stays_bounded_by_drawing_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """The draws are the same however many are held at once."""
-    whole = measure_perturbed(flipless(100), seed=3)
+    whole = measure_openscale(flipless(100), seed=3)
     monkeypatch.setattr("app.statistics.intervals.rate_estimates.CHUNK", 64)
 
-    chunked = measure_perturbed(flipless(100), seed=3)
+    chunked = measure_openscale(flipless(100), seed=3)
 
     assert value(chunked, "openscale_fairness", "group", "Female").n == 100
     assert found(chunked, "openscale_fairness", "group", "Female") == found(whole, "openscale_fairness", "group", "Female")

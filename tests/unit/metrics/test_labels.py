@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from app.statistics.figure_values import Undefined, Value
 from app.statistics.group_labels import as_groups
 from app.statistics.measures.labelled_figures import LabelCounts, LabelState
-from app.statistics.measures.measure import measure_feedback
+from app.statistics.measures.measure import measure_labelled
 from app.statistics.sentences.figure_sentences import sentence
-from app.statistics.tables.count_table import FeedbackCells
+from app.statistics.tables.count_table import LabelledCells
 from tests.builders.results import found
 from tests.golden import golden
 
@@ -26,19 +26,19 @@ def counts_of(favourable: tuple[int, int], unfavourable: tuple[int, int]) -> Lab
     return LabelCounts.of(np.array([unfavourable, favourable]))
 
 
-def cells(women: list[list[int]], men: list[list[int]]) -> FeedbackCells:
+def cells(women: list[list[int]], men: list[list[int]]) -> LabelledCells:
     """Table of [actual (0, 1, none)][predicted] of each group."""
     counts = np.zeros((3, 3, 3, 2), np.int64)
     for group, own in enumerate((women, men)):
         for actual, row in enumerate(own):
             for predicted, count in enumerate(row):
                 counts[group, actual, predicted, int(actual == predicted)] = count
-    table = FeedbackCells(GROUPS, counts)
+    table = LabelledCells(GROUPS, counts)
     return replace(table, cohort=table.count_labels())
 
 
-def sentence_of(metric: str, table: FeedbackCells, group: str = "women") -> str:
-    result = found(measure_feedback(table), metric, "group", group)
+def sentence_of(metric: str, table: LabelledCells, group: str = "women") -> str:
+    result = found(measure_labelled(table), metric, "group", group)
     value = result.number
     assert isinstance(value, Value)
     return sentence(metric, value=value.value, lower=value.lower, upper=value.upper, details=result.details)
@@ -70,7 +70,7 @@ def test_every_count_has_one_state_and_all_is_all(pairs: list[tuple[int, int]]) 
 def test_labels_of_the_approved_alone_give_what_is_among_them_and_nothing_else() -> None:
     table = cells([[0, 61], [0, 526], [1348, 0]], [[0, 116], [0, 1105], [844, 0]])
 
-    results = measure_feedback(table)
+    results = measure_labelled(table)
 
     computed = {one.metric for one in results if isinstance(one.number, Value) and not one.metric.endswith("_count")}
     assert computed <= OF_APPROVED | {"false_discovery_rate_difference", "false_discovery_rate_ratio"}
@@ -88,7 +88,7 @@ def test_labels_of_the_approved_alone_give_what_is_among_them_and_nothing_else()
 def test_labels_of_the_refused_alone_give_what_is_among_them() -> None:
     table = cells([[60, 0], [40, 0], [0, 100]], [[70, 0], [30, 0], [0, 90]])
 
-    results = measure_feedback(table)
+    results = measure_labelled(table)
 
     assert isinstance(found(results, "false_omission_rate", "group", "women").number, Value)
     assert isinstance(found(results, "positive_predictive_value", "group", "women").number, Undefined)
@@ -98,7 +98,7 @@ def test_labels_of_the_refused_alone_give_what_is_among_them() -> None:
 def test_a_comparison_has_the_worse_state_of_its_two_groups() -> None:
     table = cells([[60, 20], [20, 60], [0, 0]], [[60, 20], [20, 60], [80, 0]])
 
-    results = measure_feedback(table)
+    results = measure_labelled(table)
 
     assert found(results, "accuracy", "group", "women").details.labels is None
     labels = found(results, "true_positive_rate_difference", "group", "women").details.labels
@@ -110,7 +110,7 @@ def test_a_comparison_has_the_worse_state_of_its_two_groups() -> None:
 def test_a_table_where_all_have_a_label_adds_nothing() -> None:
     table = cells([[60, 20], [20, 60]], [[60, 20], [20, 60]])
 
-    assert all(one.details.labels is None for one in measure_feedback(table))
+    assert all(one.details.labels is None for one in measure_labelled(table))
     assert "with a label" not in sentence_of("accuracy", table)
 
 
@@ -122,10 +122,10 @@ def test_a_table_that_does_not_count_those_without_a_label_says_of_how_many_it_i
 
 def test_the_cohort_is_stored_and_joined_by_the_one_of_the_most_records() -> None:
     small, large = cells([[6, 2], [2, 6], [4, 0]], [[6, 2], [2, 6]]), cells([[60, 20], [20, 60], [40, 0]], [[60, 20], [20, 60]])
-    again = FeedbackCells.from_json(small.to_json())
+    again = LabelledCells.from_json(small.to_json())
 
     assert again.cohort is not None
     assert again.cohort.tolist() == small.count_labels().tolist()
-    joined = FeedbackCells.merged([again, large]).cohort
+    joined = LabelledCells.merged([again, large]).cohort
     assert joined is not None
     assert joined.tolist() == large.count_labels().tolist()

@@ -14,11 +14,11 @@ from app.statistics.catalogue import CATALOGUE, Data, Direction, Metric, metrics
 from app.statistics.catalogue.metric import CountOf
 from app.statistics.figure_values import Measured, Undefined, Value
 from app.statistics.group_labels import Groups, Role, as_groups, of_role
-from app.statistics.measures.measure import measure_feedback, measure_payload, measure_training
-from app.statistics.measures.perturbed_data import measure_balanced, measure_debiased
+from app.statistics.measures.measure import measure_as_logged, measure_labelled, measure_training
+from app.statistics.measures.perturbed_data import measure_counterfactual, measure_mitigated
 from app.statistics.sentences.figure_sentences import sentence
-from app.statistics.tables.count_table import FeedbackCells, GroupCounts
-from app.statistics.tables.record_kinds import BalancedCells
+from app.statistics.tables.count_table import GroupCounts, LabelledCells
+from app.statistics.tables.record_kinds import CounterfactualCells
 from tests.builders.every_figure import DRAWS, everything
 from tests.builders.random_records import Records, records
 from tests.builders.results import value
@@ -31,7 +31,7 @@ SWAPPED: list[tuple[str, Role]] = [("Female", "reference"), ("Male", "monitored"
 
 Figures: TypeAlias = dict[Data, list[Measured]]
 
-UNWEIGHED: frozenset[Data] = frozenset({"payload_perturbed", "debiased", "debiased_feedback"})
+UNWEIGHED: frozenset[Data] = frozenset({"openscale", "mitigated", "mitigated_labelled"})
 """Data of which records have no weights."""
 
 
@@ -146,7 +146,7 @@ class Same:
     ("found", "expected"), [(1.0, 1.0 + 2e-9), (0.0, np.inf), (np.inf, 0.0), (-np.inf, np.inf), (np.nan, np.nan), (1e12, 1e12 + 2e3)]
 )
 def test_a_difference_is_seen(found: float, expected: float) -> None:
-    result = measure_payload(GroupCounts.from_records(SEXES, [0, 1], [0, 1]))[0]
+    result = measure_as_logged(GroupCounts.from_records(SEXES, [0, 1], [0, 1]))[0]
     same = Same(relative=1e-9)
     same.expect(result, [found], [expected])
 
@@ -257,11 +257,11 @@ def test_equal_groups_give_the_ideal_value(sample: Records) -> None:
 
 
 def test_labels_all_right_are_ideal_in_every_measure_of_quality() -> None:
-    table = FeedbackCells.from_records(
+    table = LabelledCells.from_records(
         SEXES, [0, 0, 1, 1, -1], actual=[0, 1, 0, 1, 2], predicted=[0, 1, 0, 1, 2], correct=[1] * 5, scores=[0, 1, 0, 1, 0.5]
     )
 
-    for result in measure_feedback(table):
+    for result in measure_labelled(table):
         row = CATALOGUE[result.metric]
         if row.direction in {Direction.HIGHER, Direction.LOWER} and isinstance(result.number, Value) and "differential" not in row.key:
             assert result.number.value == pytest.approx(row.ideal, abs=1e-9), result
@@ -293,19 +293,19 @@ def test_swapping_the_groups_mirrors_every_comparison(sample: Records, seed: int
 def comparisons(sample: Records) -> list[Measured]:
     """The comparison of every metric that compares two groups, of which there are two."""
     results = [
-        *measure_payload(sample.group_counts(), draws=DRAWS),
-        *measure_feedback(sample.feedback_cells(), draws=DRAWS),
+        *measure_as_logged(sample.group_counts(), draws=DRAWS),
+        *measure_labelled(sample.feedback_cells(), draws=DRAWS),
         *measure_training(sample.label_counts(), draws=DRAWS),
-        *measure_debiased(sample.debiased_cells(), seed=1, draws=DRAWS),
+        *measure_mitigated(sample.mitigated_cells(), seed=1, draws=DRAWS),
     ]
     return [result for result in results if result.scope == "group" and "worst" in CATALOGUE[result.metric].scopes]
 
 
 def test_swapping_the_groups_mirrors_the_intervals_in_closed_form() -> None:
     codes, outcomes = np.repeat([0, 1], [80, 120]), np.r_[np.repeat([0, 1], [50, 30]), np.repeat([0, 1], [40, 80])]
-    results = measure_payload(GroupCounts.from_records(SEXES, codes, outcomes))
+    results = measure_as_logged(GroupCounts.from_records(SEXES, codes, outcomes))
 
-    mirrored = measure_payload(GroupCounts.from_records(SWAPPED, codes, outcomes))
+    mirrored = measure_as_logged(GroupCounts.from_records(SWAPPED, codes, outcomes))
 
     ratio, other_ratio = value(results, "disparate_impact", "pooled"), value(mirrored, "disparate_impact", "pooled")
     assert ratio.upper is not None
@@ -318,14 +318,14 @@ def test_swapping_the_groups_mirrors_the_intervals_in_closed_form() -> None:
     assert (other.value, other.lower, other.upper) == pytest.approx((-difference.value, -difference.upper, -difference.lower))
 
 
-def test_swapping_the_groups_mirrors_balanced_fairness_and_keeps_the_flips() -> None:
+def test_swapping_the_groups_mirrors_counterfactual_fairness_and_keeps_the_flips() -> None:
     codes, outcomes = np.array([0, 0, 0, 1, 1, 1]), np.array([0, 1, 1, 1, 1, 0])
     classified = np.eye(2, dtype=np.int64)[1 - codes]
     favourable = classified * np.array([1, 1, 1, 0, 1, 0])[:, None]
 
     one, other = (
-        measure_balanced(
-            BalancedCells.from_records(groups, codes, outcome=outcomes, copies_favourable=favourable, copies_classified=classified)
+        measure_counterfactual(
+            CounterfactualCells.from_records(groups, codes, outcome=outcomes, copies_favourable=favourable, copies_classified=classified)
         )
         for groups in (SEXES, SWAPPED)
     )

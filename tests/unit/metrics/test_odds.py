@@ -5,7 +5,7 @@ import pytest
 from statsmodels.stats.contingency_tables import Table2x2
 
 from app.statistics.group_labels import as_groups
-from app.statistics.measures.measure import measure_payload
+from app.statistics.measures.measure import measure_as_logged
 from app.statistics.tables.count_table import GroupCounts
 from tests.builders.count_tables import count_groups
 from tests.builders.results import reason, value
@@ -23,7 +23,7 @@ def test_a_thousand_random_tables_have_the_odds_ratio_of_statsmodels() -> None:
     rng = np.random.default_rng(5)
     for _ in range(1_000):
         (a, b), (c, d) = counts = rng.integers(0, int(rng.choice([3, 30, 2000])), (2, 2)).tolist()
-        results = measure_payload(table(*map(tuple, counts)), metrics=["odds_ratio"], draws=20)
+        results = measure_as_logged(table(*map(tuple, counts)), metrics=["odds_ratio"], draws=20)
         if not a + b or not c + d:
             assert "no record" in reason(results, "odds_ratio", "group", "female")
         elif not a or not d:
@@ -36,7 +36,7 @@ def test_a_thousand_random_tables_have_the_odds_ratio_of_statsmodels() -> None:
 
 def test_berkeley_has_the_odds_ratio_of_its_text_book() -> None:
     # 1198 of 2691 men and 557 of 1835 women were admitted in 1973: (557 / 1278) / (1198 / 1493), Bickel et al. 1975.
-    found = value(measure_payload(table((1278, 557), (1493, 1198)), metrics=["odds_ratio"]), "odds_ratio", "group", "female")
+    found = value(measure_as_logged(table((1278, 557), (1493, 1198)), metrics=["odds_ratio"]), "odds_ratio", "group", "female")
     low, high = Table2x2([[557, 1278], [1198, 1493]]).oddsratio_confint()
     assert found.value == pytest.approx(0.5432, abs=5e-4)
     assert (found.lower, found.upper) == pytest.approx((low, high), rel=0.01)
@@ -50,7 +50,7 @@ def test_the_interval_holds_the_truth_in_19_of_20_worlds(rates: tuple[float, flo
     for world in range(300):
         chosen = [int(rng.binomial(size, rate)) for size, rate in zip(people, rates, strict=True)]
         counts = [(size - one, one) for size, one in zip(people, chosen, strict=True)]
-        (found,) = [one for one in measure_payload(table(*counts), metrics=["odds_ratio"], draws=500, seed=world) if one.scope == "group"]
+        (found,) = [one for one in measure_as_logged(table(*counts), metrics=["odds_ratio"], draws=500, seed=world) if one.scope == "group"]
         lower, upper = getattr(found.number, "lower", 0) or 0, getattr(found.number, "upper", None)
         inside += lower <= truth and (upper is None or truth <= upper)
     assert 273 <= inside <= 299

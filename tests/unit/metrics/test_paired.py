@@ -1,4 +1,4 @@
-"""Balanced figures of any records, held against the definition, record by record."""
+"""Counterfactual figures of any records, held against the definition, record by record."""
 
 import re
 
@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from app.statistics.figure_values import Measured, Undefined, Value
 from app.statistics.intervals.intervals import paired_difference, paired_ratio
-from app.statistics.measures.perturbed_data import measure_balanced
+from app.statistics.measures.perturbed_data import measure_counterfactual
 from app.statistics.sentences.figure_sentences import sentence
-from app.statistics.tables.record_kinds import BalancedCells
+from app.statistics.tables.record_kinds import CounterfactualCells
 from tests.builders.random_records import Records, records
 from tests.builders.results import found, value
 from tests.examples import many
@@ -38,7 +38,7 @@ def figures_towards(sample: Records, into: list[int], others: list[int]) -> dict
 
 
 def by_definition(sample: Records, of: list[int], against: list[int]) -> tuple[float, float] | None:
-    """Both balanced rates, over the records that have a figure towards either side; None where a side has no such record of its own."""
+    """Both counterfactual rates, over the records that have a figure towards either side; None where a side has none."""
     first, second = figures_towards(sample, of, against), figures_towards(sample, against, of)
     both = sorted(first.keys() & second.keys())
     if not {int(sample.codes[place]) for place in both} & set(of) or not {int(sample.codes[place]) for place in both} & set(against):
@@ -49,12 +49,12 @@ def by_definition(sample: Records, of: list[int], against: list[int]) -> tuple[f
 @settings(max_examples=many(200))
 @given(records())
 @pytest.mark.thorough
-def test_balanced_rates_are_the_means_over_every_record_once_on_each_side(sample: Records) -> None:
-    cells = sample.balanced_cells()
+def test_counterfactual_rates_are_the_means_over_every_record_once_on_each_side(sample: Records) -> None:
+    cells = sample.counterfactual_cells()
     if not cells.copies_classified.any():
         return
     monitored, reference = ([place for place, (_, role) in enumerate(sample.groups) if role == side] for side in ("monitored", "reference"))
-    results = measure_balanced(cells)
+    results = measure_counterfactual(cells)
     whose = [("group", sample.groups[place][0], [place]) for place in monitored] + ([("pooled", None, monitored)] if sample.groups else [])
 
     for scope, label, places in whose:
@@ -96,7 +96,7 @@ def test_a_model_that_does_not_look_at_the_attribute_gets_exactly_one(sample: Re
     own = np.where(sample.codes >= 0, sample.codes, 0)
     crossing = (monitored[own][:, None] != monitored[None]) if sample.groups else np.zeros((sample.codes.size, 0), bool)
     classified = crossing.astype(np.int64) * draws
-    cells = BalancedCells.from_records(
+    cells = CounterfactualCells.from_records(
         sample.groups,
         sample.codes,
         outcome=sample.outcomes,
@@ -104,7 +104,7 @@ def test_a_model_that_does_not_look_at_the_attribute_gets_exactly_one(sample: Re
         copies_classified=classified,
     )
 
-    for result in measure_balanced(cells):
+    for result in measure_counterfactual(cells):
         if isinstance(result.number, Value) and cells.copies_classified.any():
             exact = {"disparate_impact": 1.0, "statistical_parity_difference": 0.0, "flip_rate": 0.0}.get(result.metric)
             assert exact is None or result.number.value == exact, result
@@ -117,8 +117,8 @@ def test_weights_of_the_reference_values_are_those_of_the_window() -> None:
     favourable = np.array([[0, 1, 0], [0, 1, 1], [1, 0, 0], [0, 0, 0], [0, 0, 0], [1, 0, 0]])
     classified = np.array([[0, 1, 1], [0, 1, 1], [1, 0, 0], [1, 0, 0], [1, 0, 0], [1, 0, 0]])
 
-    results = measure_balanced(
-        BalancedCells.from_records(groups, codes, outcome=outcomes, copies_favourable=favourable, copies_classified=classified)  # type: ignore[arg-type]
+    results = measure_counterfactual(
+        CounterfactualCells.from_records(groups, codes, outcome=outcomes, copies_favourable=favourable, copies_classified=classified)  # type: ignore[arg-type]
     )
 
     as_monitored, as_reference = (0 + 1 + 1 + 0 + 0 + 1) / 6, (0.75 + 1 + 1 + 1 + 0 + 1) / 6

@@ -254,7 +254,7 @@ def test_the_same_records_give_the_same_results_and_they_are_json() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "key"), [("training", "counterfactual_flip_test"), ("payload", "consistency"), ("payload", "rich_subgroup_false_positive")]
+    ("data", "key"), [("training", "counterfactual_flip_test"), ("as_logged", "consistency"), ("as_logged", "rich_subgroup_false_positive")]
 )
 def test_a_metric_that_the_data_cannot_have_is_refused(data: Data, key: str) -> None:
     with pytest.raises(ValueError, match=f"found {key}, which needs"):
@@ -263,7 +263,7 @@ def test_a_metric_that_the_data_cannot_have_is_refused(data: Data, key: str) -> 
 
 def test_a_metric_of_counts_is_refused() -> None:
     with pytest.raises(ValueError, match="found disparate_impact"):
-        measure_rows("feedback", window(), {"disparate_impact": "…"})
+        measure_rows("labelled", window(), {"disparate_impact": "…"})
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from syrupy.assertion import SnapshotAssertion
 from app.statistics.figure_values import Measured, Undefined, Value
 from app.statistics.formulas.score_distances import EQUALIZED_ODDS, GAPS, QUANTILES
 from app.statistics.group_labels import FloatArray, as_groups
-from app.statistics.measures.measure import measure_payload
+from app.statistics.measures.measure import measure_as_logged
 from app.statistics.selections.lending_sheet import quantile_ratios, score_gap
 from app.statistics.sentences.figure_sentences import sentence
 from app.statistics.tables.count_table import GroupCounts
@@ -29,7 +29,7 @@ def table(women: FloatArray, men: FloatArray, others: FloatArray | None = None, 
 
 
 def measured(counts: GroupCounts) -> list[Measured]:
-    return measure_payload(counts, metrics=list(OF_PREDICTIONS), draws=20)
+    return measure_as_logged(counts, metrics=list(OF_PREDICTIONS), draws=20)
 
 
 def test_figures_by_hand() -> None:
@@ -101,7 +101,7 @@ def test_what_does_not_exist_has_a_reason(snapshot: SnapshotAssertion) -> None:
     assert texts == snapshot
     unscored = measured(replace(table(np.array([0.1]), np.array([0.9])), scores=None))
     assert all(isinstance(one.number, Undefined) for one in unscored)
-    usual = measure_payload(replace(table(np.array([0.1]), np.array([0.9])), scores=None), draws=20)
+    usual = measure_as_logged(replace(table(np.array([0.1]), np.array([0.9])), scores=None), draws=20)
     assert not {one.metric for one in usual} & set(OF_PREDICTIONS)
 
 

@@ -20,7 +20,7 @@ from app.statistics.formulas.score_figures import COUNTS, FIGURES
 from app.statistics.group_labels import FloatArray, IntArray, Role, align
 from app.statistics.measures.measure_scores import measure_scores
 from app.statistics.tables import score_bins
-from app.statistics.tables.count_table import FeedbackCells
+from app.statistics.tables.count_table import LabelledCells
 from app.statistics.tables.score_bins import MOST, ScoreBins, decode_keys, encode_scores
 from app.statistics.tables.score_sums import LARGEST_LOSS
 from app.statistics.tables.score_table import ScoreTable
@@ -219,11 +219,11 @@ def test_keys_rise_with_the_scores_and_lead_back_to_them() -> None:
 
 
 def test_records_of_an_hour_without_scores_are_unscored() -> None:
-    def hour(size: int, scores: FloatArray | None) -> FeedbackCells:
+    def hour(size: int, scores: FloatArray | None) -> LabelledCells:
         ones = np.ones(size, np.int64)
-        return FeedbackCells.from_records(SEXES, np.arange(size) % 3 - 1, actual=ones, predicted=ones, correct=ones, scores=scores)
+        return LabelledCells.from_records(SEXES, np.arange(size) % 3 - 1, actual=ones, predicted=ones, correct=ones, scores=scores)
 
-    merged = FeedbackCells.merged([hour(50, np.full(50, 0.5)), hour(500, None)])
+    merged = LabelledCells.merged([hour(50, np.full(50, 0.5)), hour(500, None)])
 
     assert merged.scores is not None
     assert merged.scores.unscored.tolist() == [167, 166, 167]

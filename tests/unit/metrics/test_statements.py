@@ -36,7 +36,7 @@ FIGURE = JudgedFigure(
 def test_of_two_figures_of_the_same_two_rates_the_first_in_the_catalogue_judges() -> None:
     parity, odds = replace(FIGURE, metric="statistical_parity_difference"), replace(FIGURE, metric="odds_ratio")
     of_others = replace(FIGURE, metric="statistical_parity_difference", details=replace(DETAILS, monitored="children"))
-    labelled = replace(FIGURE, metric="statistical_parity_difference", data="feedback")
+    labelled = replace(FIGURE, metric="statistical_parity_difference", data="labelled")
 
     assert find_unbadged([parity, odds, FIGURE, of_others, labelled]) == {0}
     assert find_unbadged([replace(FIGURE, value=None, verdict="not_computable"), parity]) == set()

@@ -18,7 +18,7 @@ from app.statistics.formulas.strata_odds import (
     measure_homogeneity,
 )
 from app.statistics.group_labels import FloatArray, IntArray, as_groups
-from app.statistics.measures.measure import measure_payload
+from app.statistics.measures.measure import measure_as_logged
 from app.statistics.sentences.figure_sentences import sentence
 from app.statistics.sentences.statements import figure_sentence, strata_statement
 from app.statistics.tables.count_table import GroupCounts
@@ -48,7 +48,7 @@ def measured(cells: IntArray, weights: FloatArray | None = None) -> list[Measure
     labels = [str(place) for place in range(len(cells))]
     weighed = None if weights is None else weights[tuple(places)]
     table = GroupCounts.from_records(SEXES, codes, outcomes, weights=weighed, strata=(labels, strata))
-    return measure_payload(table, metrics=[COMMON, ADJUSTED], draws=20)
+    return measure_as_logged(table, metrics=[COMMON, ADJUSTED], draws=20)
 
 
 def logit(cells: IntArray) -> tuple[float, float, float]:

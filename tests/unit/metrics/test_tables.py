@@ -10,8 +10,8 @@ from syrupy.assertion import SnapshotAssertion
 
 from app.statistics.group_labels import ComparedGroup, Role
 from app.statistics.tables import record_kinds
-from app.statistics.tables.count_table import DebiasedFeedback, FeedbackCells, GroupCounts
-from app.statistics.tables.record_kinds import BalancedCells, DebiasedCells, distinct_rows
+from app.statistics.tables.count_table import GroupCounts, LabelledCells, MitigatedLabelledCells
+from app.statistics.tables.record_kinds import CounterfactualCells, MitigatedCells, distinct_rows
 from app.statistics.tables.score_table import ScoreTable
 from app.statistics.tables.strata_counts import Strata, Weighting
 from tests.builders.page_words import says
@@ -33,10 +33,10 @@ def test_records_are_counted_by_group_and_outcome() -> None:
 def test_a_table_comes_back_from_json_as_it_went(sample: Records) -> None:
     for table in (
         sample.group_counts(),
-        sample.balanced_cells(),
+        sample.counterfactual_cells(),
         sample.feedback_cells(),
-        sample.debiased_cells(),
-        sample.debiased_feedback(),
+        sample.mitigated_cells(),
+        sample.mitigated_labelled(),
     ):
         text = json.dumps(table.to_json(), allow_nan=False)
 
@@ -50,10 +50,10 @@ def test_the_parts_of_a_split_merge_to_the_whole(sample: Records, parts: int, ra
     split = [sample.rows(np.flatnonzero(of_record == part)) for part in range(parts + 1)]
 
     assert GroupCounts.merged([part.group_counts() for part in split]).to_json() == sample.group_counts().to_json()
-    assert BalancedCells.merged([part.balanced_cells() for part in split]).to_json() == sample.balanced_cells().to_json()
-    assert FeedbackCells.merged([part.feedback_cells() for part in split]).to_json() == sample.feedback_cells().to_json()
-    assert DebiasedCells.merged([part.debiased_cells() for part in split]).to_json() == sample.debiased_cells().to_json()
-    assert DebiasedFeedback.merged([part.debiased_feedback() for part in split]).to_json() == sample.debiased_feedback().to_json()
+    assert CounterfactualCells.merged([part.counterfactual_cells() for part in split]).to_json() == sample.counterfactual_cells().to_json()
+    assert LabelledCells.merged([part.feedback_cells() for part in split]).to_json() == sample.feedback_cells().to_json()
+    assert MitigatedCells.merged([part.mitigated_cells() for part in split]).to_json() == sample.mitigated_cells().to_json()
+    assert MitigatedLabelledCells.merged([part.mitigated_labelled() for part in split]).to_json() == sample.mitigated_labelled().to_json()
 
 
 @given(records(), st.randoms(use_true_random=False))
@@ -64,10 +64,10 @@ def test_the_order_of_records_is_irrelevant(sample: Records, random: Random) -> 
     shuffled = sample.rows(np.array(order, dtype=np.int64))
 
     assert shuffled.group_counts().to_json() == sample.group_counts().to_json()
-    assert shuffled.balanced_cells().to_json() == sample.balanced_cells().to_json()
+    assert shuffled.counterfactual_cells().to_json() == sample.counterfactual_cells().to_json()
     assert shuffled.feedback_cells().to_json() == sample.feedback_cells().to_json()
-    assert shuffled.debiased_cells().to_json() == sample.debiased_cells().to_json()
-    assert shuffled.debiased_feedback().to_json() == sample.debiased_feedback().to_json()
+    assert shuffled.mitigated_cells().to_json() == sample.mitigated_cells().to_json()
+    assert shuffled.mitigated_labelled().to_json() == sample.mitigated_labelled().to_json()
 
 
 @given(records() | records(weighted=True), st.data())
@@ -86,7 +86,7 @@ def test_tables_of_other_groups_follow_from_the_table_as_if_the_records_were_cou
 def test_places_that_mean_nothing_are_refused(places: list[int]) -> None:
     nobody = np.zeros(0, np.int64)
     counts = GroupCounts.from_records(SEXES, nobody, nobody)
-    cells = FeedbackCells.from_records(SEXES, nobody, actual=nobody, predicted=nobody, correct=nobody)
+    cells = LabelledCells.from_records(SEXES, nobody, actual=nobody, predicted=nobody, correct=nobody)
 
     for table in (counts, cells):
         with pytest.raises(ValueError, match="expected"):
@@ -95,7 +95,7 @@ def test_places_that_mean_nothing_are_refused(places: list[int]) -> None:
 
 def test_tables_written_before_there_were_weights_strata_and_scores_are_read() -> None:
     counts = GroupCounts.from_json({"groups": [["Female", "monitored"]], "counts": [[1, 2]], "unclassified": [0], "other": 3})
-    cells = FeedbackCells.from_json({"groups": [], "counts": np.ones((1, 3, 3, 2), np.int64).tolist()})
+    cells = LabelledCells.from_json({"groups": [], "counts": np.ones((1, 3, 3, 2), np.int64).tolist()})
 
     assert (counts.weighting, counts.strata) == (None, None)
     assert (cells.weighting, cells.strata, cells.scores) == (None, None, None)
@@ -121,15 +121,15 @@ def test_every_kind_of_table_has_the_form_that_databases_hold() -> None:
             },
         ),
         (
-            FeedbackCells.from_records((), [-1, -1], actual=[1, 0], predicted=[1, 2], correct=[1, 0]),
+            LabelledCells.from_records((), [-1, -1], actual=[1, 0], predicted=[1, 2], correct=[1, 0]),
             {"groups": [], "counts": [[[[0, 0], [0, 0], [1, 0]], [[0, 0], [0, 1], [0, 0]], [[0, 0], [0, 0], [0, 0]]]]},
         ),
         (
-            BalancedCells.from_records(SEXES, codes, outcome=outcomes, weights=weights, **copies),
+            CounterfactualCells.from_records(SEXES, codes, outcome=outcomes, weights=weights, **copies),
             own | {"outcome": [1, 0], "copies_favourable": [[0, 1], [1, 0]], "weight": [2, 0.5]},
         ),
         (
-            DebiasedCells.from_records(
+            MitigatedCells.from_records(
                 SEXES,
                 codes,
                 before=outcomes,
@@ -141,7 +141,7 @@ def test_every_kind_of_table_has_the_form_that_databases_hold() -> None:
             own | {"before": [1, 0], "after": [1, 1], "copies_before": [[0, 1], [1, 0]], "copies_after": [[0, 0], [0, 0]]},
         ),
         (
-            DebiasedFeedback.from_records(
+            MitigatedLabelledCells.from_records(
                 (), [-1, -1, -1], actual=[1, 0, 1], before=[0, 2, 1], after=[1, 0, 1], correct_before=[0, 0, 1], correct_after=[1, 1, 1]
             ),
             {"groups": [], "counts": three.tolist(), "unclassified": [1]},
@@ -220,7 +220,7 @@ def test_hours_of_too_many_strata_together_say_so_and_come_back_from_json(snapsh
 def test_too_many_strata_of_too_many_groups_are_none_and_say_so(snapshot: SnapshotAssertion) -> None:
     groups: list[tuple[str, Role]] = [(str(place), "monitored") for place in range(1000)]
     few, many = (
-        FeedbackCells.from_records(
+        LabelledCells.from_records(
             groups, [0], actual=[1], predicted=[1], correct=[1], strata=([str(place) for place in range(strata)], [0])
         ).strata
         for strata in (100, 101)
@@ -252,11 +252,11 @@ def test_parts_of_a_table_that_do_not_fit_its_groups_are_refused() -> None:
     with pytest.raises(ValueError, match="strata of cells of the shape"):
         GroupCounts(groups, counts, None, Strata(("a",), np.ones((1, 3, 2), np.int64)))
     with pytest.raises(ValueError, match="weighting of the shape"):
-        FeedbackCells(groups, cells, Weighting.of_counts(np.ones((2, 3, 3, 2), np.int64)))
+        LabelledCells(groups, cells, Weighting.of_counts(np.ones((2, 3, 3, 2), np.int64)))
     with pytest.raises(ValueError, match="strata of cells of the shape"):
-        FeedbackCells(groups, cells, None, Strata(("a",), np.ones((1, 2, 2), np.int64)))
+        LabelledCells(groups, cells, None, Strata(("a",), np.ones((1, 2, 2), np.int64)))
     with pytest.raises(ValueError, match="scores of the same groups"):
-        FeedbackCells(groups, cells, None, None, three)
+        LabelledCells(groups, cells, None, None, three)
     with pytest.raises(ValueError, match="weighting of the shape"):
         Strata(("a",), np.ones((1, 2, 2), np.int64), Weighting.of_counts(np.ones((1, 3, 2), np.int64)))
 
@@ -279,12 +279,12 @@ def test_tables_of_different_groups_are_aligned_by_label() -> None:
 
 
 def test_copies_follow_their_target_when_tables_are_aligned() -> None:
-    monday = BalancedCells.from_records(SEXES, [0], outcome=[0], copies_favourable=[[0, 1]], copies_classified=[[0, 1]])
-    tuesday = BalancedCells.from_records(
+    monday = CounterfactualCells.from_records(SEXES, [0], outcome=[0], copies_favourable=[[0, 1]], copies_classified=[[0, 1]])
+    tuesday = CounterfactualCells.from_records(
         [("Male", "reference"), ("Female", "monitored")], [1], outcome=[0], copies_favourable=[[1, 0]], copies_classified=[[1, 0]]
     )
 
-    merged = BalancedCells.merged([monday, tuesday])
+    merged = CounterfactualCells.merged([monday, tuesday])
 
     assert merged.count.tolist() == [2]
     assert merged.copies_favourable.tolist() == [[0, 1]]
@@ -318,12 +318,12 @@ def test_a_group_that_stands_twice_is_refused() -> None:
 
 def test_more_favourable_copies_than_copies_are_refused() -> None:
     with pytest.raises(ValueError, match="no more favourable copies"):
-        BalancedCells.from_records(SEXES, [0], outcome=[0], copies_favourable=[[0, 2]], copies_classified=[[0, 1]])
+        CounterfactualCells.from_records(SEXES, [0], outcome=[0], copies_favourable=[[0, 2]], copies_classified=[[0, 1]])
 
 
 def test_feedback_columns_of_other_lengths_are_refused() -> None:
     with pytest.raises(ValueError, match="one predicted code per record"):
-        FeedbackCells.from_records(SEXES, [0, 1], actual=[0, 1], predicted=[0], correct=[1, 1])
+        LabelledCells.from_records(SEXES, [0, 1], actual=[0, 1], predicted=[0], correct=[1, 1])
 
 
 @pytest.mark.parametrize(("key_space", "dense"), [(2**62, 2**20), (40, 2**20), (40, 4)])

@@ -7,8 +7,8 @@ from syrupy.assertion import SnapshotAssertion
 from app.statistics.figure_values import Measured
 from app.statistics.group_labels import Role
 from app.statistics.measures.composites import FEW_GROUPS, FEW_WEIGHING
-from app.statistics.measures.measure import measure_feedback
-from app.statistics.tables.count_table import FeedbackCells
+from app.statistics.measures.measure import measure_labelled
+from app.statistics.tables.count_table import LabelledCells
 from tests.builders.page_words import says
 from tests.builders.results import found, reason
 
@@ -20,7 +20,7 @@ def weighing(weights: list[int], codes: tuple[int, ...] = (0, 1, 2)) -> list[Mea
     """Of each group four records of every label and prediction, the last without a stratum."""
     groups = len(codes)
     actual, predicted = np.tile([0, 0, 1, 1], groups), np.tile([0, 1, 0, 1], groups)
-    table = FeedbackCells.from_records(
+    table = LabelledCells.from_records(
         RACES,
         np.repeat(codes, 4),
         actual=actual,
@@ -29,7 +29,7 @@ def weighing(weights: list[int], codes: tuple[int, ...] = (0, 1, 2)) -> list[Mea
         weights=weights,
         strata=(["one"], [0, 0, 0, -1] * groups),
     )
-    return list(measure_feedback(table, draws=40))
+    return list(measure_labelled(table, draws=40))
 
 
 @pytest.mark.parametrize("metric", ["f1", "equalized_odds_difference", "class_imbalance", CDDL])

@@ -6,8 +6,8 @@ import numpy as np
 
 from app.statistics.figure_values import Measured
 from app.statistics.group_labels import Role, as_groups
-from app.statistics.measures.measure import measure_feedback, measure_payload
-from app.statistics.tables.count_table import FeedbackCells, GroupCounts
+from app.statistics.measures.measure import measure_as_logged, measure_labelled
+from app.statistics.tables.count_table import GroupCounts, LabelledCells
 
 GROUPS: list[tuple[str, Role]] = [("women", "monitored"), ("men", "reference")]
 WOMEN = ((50, 10), (15, 25))
@@ -23,6 +23,6 @@ def worked() -> list[Measured]:
             for predicted in (0, 1):
                 counts[group, actual, predicted, int(actual == predicted)] = cells[actual][predicted]
     groups = as_groups(GROUPS)
-    labelled = FeedbackCells(groups, counts)
+    labelled = LabelledCells(groups, counts)
     predicted = GroupCounts(groups, counts.sum(axis=(1, 3)))
-    return measure_payload(predicted, seed=1) + measure_feedback(replace(labelled, cohort=labelled.count_labels()), seed=1)
+    return measure_as_logged(predicted, seed=1) + measure_labelled(replace(labelled, cohort=labelled.count_labels()), seed=1)

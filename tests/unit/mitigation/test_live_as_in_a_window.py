@@ -11,7 +11,7 @@ from app.base.values import Range
 from app.domain.mitigation import AttributeProfile, CutOff, Mode, Reading, StandIn
 from app.domain.monitor import Outcome, OutcomeRule
 from app.domain.record import Prediction
-from app.mitigation.live.debias import CopiedRecord, CopySet, Decider, combine_stand_ins
+from app.mitigation.live.substitute import CopiedRecord, CopySet, Decider, combine_stand_ins
 from app.mitigation.rule import Judge, Probability
 from app.mitigation.window.treated_window import treat_window
 from tests.unit.mitigation.copies import GROUPS, RULE, window

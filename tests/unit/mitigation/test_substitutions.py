@@ -3,7 +3,7 @@
 import pytest
 
 from app.domain.mitigation import AttributeProfile, StandIn
-from app.mitigation.live.debias import MOST_COPIES, CopySets, combine_stand_ins
+from app.mitigation.live.substitute import MOST_COPIES, CopySets, combine_stand_ins
 
 PLACES = {"sex": 0, "colour": 1, "age": 2}
 

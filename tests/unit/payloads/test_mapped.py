@@ -115,8 +115,8 @@ def test_an_answer_that_has_no_place_for_a_column_is_refused_with_its_path() -> 
     codec = MappedCodec(BodyMapping(outputs={"prediction": "$[0]", "score": "$[1]"}))
 
     assert codec.write_answer(["prediction", "score"], [["yes", 0.5]]) == b'[["yes",0.5]]'
-    with pytest.raises(ScoringFailed, match="with the columns prediction, debiased_prediction cannot be written"):
-        codec.write_answer(["prediction", "debiased_prediction"], [["yes", "no"]])
+    with pytest.raises(ScoringFailed, match="with the columns prediction, mitigated_prediction cannot be written"):
+        codec.write_answer(["prediction", "mitigated_prediction"], [["yes", "no"]])
     with pytest.raises(ScoringFailed, match="one record at once"):
         MappedCodec(ONE).write_answer(["prediction"], [["yes"], ["no"]])
 

@@ -46,7 +46,7 @@ def test_accuracies_before_and_after_are_shares_and_their_change_is_in_points() 
     unknown = replace(bounded, change=replace(bounded.change or bounded.before, value=None, reason="no record has a label"))
     attribute = replace(view(group("female", 1, 4)), accuracy=(bounded, unbounded, unknown))
 
-    sections = list(view_sections(CheckView(kind=ViewKind.DEBIASED, check=CHECK, counted_span=SPAN, attributes=(attribute,))))
+    sections = list(view_sections(CheckView(kind=ViewKind.MITIGATED, check=CHECK, counted_span=SPAN, attributes=(attribute,))))
 
     [table] = [block for block in sections[-1].blocks if isinstance(block, ReportTable) and block.caption.startswith("Accuracy")]
     assert table.columns[-2:] == ("Change, in points", "95 %")

@@ -38,12 +38,12 @@ SENTENCES = {
     f"{BELOW}: unfair since 2026-11-19 07:00 (false-alarm budget one a year).": UNFAIR,
     "Disparate impact of female (sex, as logged) must be at most 1.25: shown fair since 2026-11-19 07:00.": FAIR,
     "Disparate impact of female (sex, counterfactual) must be at least 0.8: undecided (needs about 5 more hours at this traffic).": (
-        comparison_of(State.UNDECIDED, more_hours=5, data=DataSet.BALANCED)
+        comparison_of(State.UNDECIDED, more_hours=5, data=DataSet.COUNTERFACTUAL)
     ),
     f"{CATALOGUE['accuracy_difference'].title} by sex (on labelled records) must be at most 0.1: undecided (no label).": comparison_of(
         State.UNDECIDED,
         group=None,
-        data=DataSet.FEEDBACK,
+        data=DataSet.LABELLED,
         metric="accuracy_difference",
         direction=UnfairSide.ABOVE,
         limit=0.1,

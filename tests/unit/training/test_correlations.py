@@ -128,9 +128,9 @@ def test_donors_are_parts_of_rows_taken_together_with_missing_values_as_they_wer
 
 
 def test_weak_features_are_not_kept() -> None:
-    balanced = "role,hours,sex,label\n" + "".join(f"{sex[0]},{hour},{sex},1\n" for sex in ("female", "male") for hour in (1, 2))
+    counterfactual = "role,hours,sex,label\n" + "".join(f"{sex[0]},{hour},{sex},1\n" for sex in ("female", "male") for hour in (1, 2))
 
-    assert correlated(balanced).donors.features == (("role", FieldType.STRING),)
+    assert correlated(counterfactual).donors.features == (("role", FieldType.STRING),)
 
 
 def test_at_most_two_thousand_of_a_value_are_kept_and_each_says_how_many_it_stands_for() -> None:

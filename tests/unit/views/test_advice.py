@@ -65,7 +65,7 @@ ENDED = EndedCheck(
 COMPARED = Compared(reference="male", monitored_records=30, reference_records=20, reference_favourable=20)
 FIGURE = GroupFigure(
     no=1,
-    data=DataSet.PAYLOAD,
+    data=DataSet.AS_LOGGED,
     attribute="sex",
     group="female",
     value=None,

@@ -47,6 +47,6 @@ def test_open_alerts_come_first_and_those_that_are_over_keep_their_order() -> No
 
 
 def test_a_metric_that_the_catalogue_does_not_have_is_no_error() -> None:
-    custom = replace(alert_of(no=1), subject=AlertSubject(data=DataSet.PAYLOAD, metric="my_own", attribute="sex", group="female"))
+    custom = replace(alert_of(no=1), subject=AlertSubject(data=DataSet.AS_LOGGED, metric="my_own", attribute="sex", group="female"))
 
     assert order(custom, alert_of(no=2)) == [2, 1]

@@ -21,7 +21,7 @@ from tests.builders.page_words import says
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 IMPACT = Measurement(
     metric="disparate_impact",
-    data=DataSet.PAYLOAD,
+    data=DataSet.AS_LOGGED,
     scope=Scope.GROUP,
     comparison=Comparison(("Sex",)),
     group="female",

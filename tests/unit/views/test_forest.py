@@ -60,8 +60,8 @@ def test_nothing_is_called_short_of_a_rate_that_is_reached() -> None:
 
 
 def test_a_counterfactual_figure_is_about_the_same_records(snapshot: SnapshotAssertion) -> None:
-    logged, balanced = figure_of(0.9, "fair"), figure_of(0.12, data=DataSet.BALANCED, lower=0.06, upper=0.25)
-    found = headline_of(logged, balanced, monitor=NAMED)
+    logged, counterfactual = figure_of(0.9, "fair"), figure_of(0.12, data=DataSet.COUNTERFACTUAL, lower=0.06, upper=0.25)
+    found = headline_of(logged, counterfactual, monitor=NAMED)
 
     assert says(found.lead, "women", "No Risk", "0.12", "men")
     assert found.lead == snapshot
@@ -73,7 +73,7 @@ def test_a_counterfactual_figure_is_about_the_same_records(snapshot: SnapshotAss
 
 def test_copies_of_an_attribute_that_the_model_does_not_see_are_not_called_the_same_records() -> None:
     checks = checks_of(1, unseen={"attributes_unseen_by_model": ["sex"]})
-    found = headline_of(figure_of(0.12, data=DataSet.BALANCED), checks=checks)
+    found = headline_of(figure_of(0.12, data=DataSet.COUNTERFACTUAL), checks=checks)
 
     assert "same records" not in found.text
     assert "0.12" in found.lead
@@ -114,9 +114,9 @@ def test_what_is_as_old_as_the_first_counted_hour_may_be_older(snapshot: Snapsho
 
 
 def test_only_what_is_unfair_says_since_when_it_is(snapshot: SnapshotAssertion) -> None:
-    fair = comparison_of(State.SHOWN_FAIR, data=DataSet.BALANCED, since=NOW - timedelta(days=3))
+    fair = comparison_of(State.SHOWN_FAIR, data=DataSet.COUNTERFACTUAL, since=NOW - timedelta(days=3))
     unfair = comparison_of(State.UNFAIR, since=NOW - timedelta(days=1))
-    found = headline_of(figure_of(0.95, "fair"), figure_of(0.95, "fair", data=DataSet.BALANCED), monitor=NAMED, states=[fair, unfair])
+    found = headline_of(figure_of(0.95, "fair"), figure_of(0.95, "fair", data=DataSet.COUNTERFACTUAL), monitor=NAMED, states=[fair, unfair])
 
     assert says(found.parts[0], "unfair", "women", "21 Nov")
     assert found.parts == snapshot
@@ -190,8 +190,10 @@ def test_a_figure_and_all_its_ends_have_equally_many_decimals() -> None:
 
 def test_the_interval_of_a_counterfactual_figure_allows_for_the_choice(snapshot: SnapshotAssertion) -> None:
     logged = figure_of(0.9, "fair")
-    balanced = figure_of(0.4, data=DataSet.BALANCED, lower=0.31, upper=0.51, pairs=Pairs(both=40, monitored=0, reference=60, neither=50))
-    found = headline_of(logged, balanced, monitor=NAMED)
+    counterfactual = figure_of(
+        0.4, data=DataSet.COUNTERFACTUAL, lower=0.31, upper=0.51, pairs=Pairs(both=40, monitored=0, reference=60, neither=50)
+    )
+    found = headline_of(logged, counterfactual, monitor=NAMED)
 
     assert says(found.note, "95", "2", "0.31–0.51")
     assert found.note == snapshot
@@ -275,11 +277,11 @@ def test_open_ends_and_ends_near_a_limit_are_shown_as_they_are(ends: tuple[float
 
 def test_without_an_interval_over_hours_only_the_check_is_said(snapshot: SnapshotAssertion) -> None:
     nothing_yet = comparison_of(State.UNDECIDED, **MANY_HOURS | {"interval": (None, None)})
-    balanced = figure_of(0.12, data=DataSet.BALANCED)
+    counterfactual = figure_of(0.12, data=DataSet.COUNTERFACTUAL)
 
     assert len(headline_of(figure_of()).windows) == 1
     assert len(headline_of(figure_of(), states=[nothing_yet]).windows) == 1
-    assert says(text := headline_of(balanced).windows[0], "50", "female", "100", "male")
+    assert says(text := headline_of(counterfactual).windows[0], "50", "female", "100", "male")
     assert text == snapshot
     assert headline_of(checks=[]).windows == ()
 
@@ -314,10 +316,10 @@ def test_the_gravest_row_is_first_and_of_equals_the_one_further_out() -> None:
 
 
 def test_a_row_has_both_figures_and_the_records_of_both_sides() -> None:
-    (row,) = forest_of(figure_of(), figure_of(0.5, data=DataSet.BALANCED), monitor=NAMED).rows
+    (row,) = forest_of(figure_of(), figure_of(0.5, data=DataSet.COUNTERFACTUAL), monitor=NAMED).rows
 
     assert (row.name, row.reference_name, row.n, row.n_reference) == ("women", "men", 50, 100)
-    assert [one.measurement.data for one in row.figures] == [DataSet.PAYLOAD, DataSet.BALANCED]
+    assert [one.measurement.data for one in row.figures] == [DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL]
     assert row.leading is row.logged
 
 

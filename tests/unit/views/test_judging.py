@@ -20,7 +20,7 @@ def test_the_figure_furthest_out_is_the_one_of_the_greatest_distance_and_the_fir
     listed: list[tuple[float | None, tuple[float | None, float | None]]], metric: str
 ) -> None:
     figures = [
-        RankedFigure(no=no, check_no=1, data="payload", value=value, verdict="unfair", lower_limit=limits[0], upper_limit=limits[1])
+        RankedFigure(no=no, check_no=1, data="as_logged", value=value, verdict="unfair", lower_limit=limits[0], upper_limit=limits[1])
         for no, (value, limits) in enumerate(listed)
     ]
 

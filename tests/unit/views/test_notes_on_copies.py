@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from syrupy.assertion import SnapshotAssertion
 
-from app.checks.views.payload_view import notes_on_copies
+from app.checks.views.logged_view import notes_on_copies
 from app.checks.views.view_shapes import AttributeView, GroupShare, Outcomes
 from app.checks.views.view_source import CheckSource
 from app.domain.groups import Role

@@ -107,7 +107,7 @@ def test_no_figure_beyond_the_mirror_image_of_a_limit_is_called_fair(world: Worl
 @example(HALF_WATCHED)
 @given(worlds())
 def test_alerts_reports_and_explanations_say_the_same_true_sentences(world: World) -> None:
-    payload = [one for one in world.measurements if one.data is DataSet.PAYLOAD]
+    payload = [one for one in world.measurements if one.data is DataSet.AS_LOGGED]
     for one in comparisons(world):
         facts = Facts(world, one)
         read(str(facts_of_figure(one, CHECK, in_a_row=1, since=NOON)["sentence"]), facts)

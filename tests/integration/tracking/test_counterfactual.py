@@ -1,4 +1,4 @@
-"""Balanced figures: records against their own copies, from the tables of checks of whole hours."""
+"""Counterfactual figures: records against their own copies, from the tables of checks of whole hours."""
 
 from collections import Counter
 from datetime import datetime
@@ -25,7 +25,7 @@ from tests.scenes import HOUR, Scene, scene
 Row = dict[str, Any]
 
 
-def balanced(stage: Scene, direction: UnfairSide = UnfairSide.BELOW, data: DataSet = DataSet.BALANCED) -> ComparisonState:
+def counterfactual(stage: Scene, direction: UnfairSide = UnfairSide.BELOW, data: DataSet = DataSet.COUNTERFACTUAL) -> ComparisonState:
     """The state of the disparate impact of women against that limit."""
     with stage.database.transaction() as session:
         found = look_at_evidence(session, stage.deployment.no)
@@ -43,11 +43,11 @@ def end_of(hours: int) -> datetime:
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_a_fall_of_the_balanced_ratio_is_found_with_its_hour(database: Database, seed: int) -> None:
+def test_a_fall_of_the_counterfactual_ratio_is_found_with_its_hour(database: Database, seed: int) -> None:
     stage = stage_of(database)
     add_checks(stage, [draw_pairs(0.95 if hour < 60 else 0.6, 1_000 * seed + hour) for hour in range(75)])
     update(stage, end_of(75))
-    found = balanced(stage)
+    found = counterfactual(stage)
 
     assert found.state is State.UNFAIR
     assert found.since is not None
@@ -55,7 +55,7 @@ def test_a_fall_of_the_balanced_ratio_is_found_with_its_hour(database: Database,
     assert abs(found.since - end_of(60)) <= HOUR
     assert end_of(60) < found.alarm_at <= end_of(66)
     assert found.hours == 75
-    assert balanced(stage, UnfairSide.ABOVE).state is not State.UNFAIR
+    assert counterfactual(stage, UnfairSide.ABOVE).state is not State.UNFAIR
 
 
 def test_of_an_attribute_that_the_model_does_not_see_no_copies_are_promised(database: Database, snapshot: SnapshotAssertion) -> None:
@@ -70,8 +70,8 @@ def test_of_an_attribute_that_the_model_does_not_see_no_copies_are_promised(data
         stage.check(START)
     update(stage, end_of(2))
 
-    assert balanced(stage).reason == snapshot
-    assert balanced(stage, data=DataSet.PAYLOAD).reason is None
+    assert counterfactual(stage).reason == snapshot
+    assert counterfactual(stage, data=DataSet.AS_LOGGED).reason is None
 
 
 @pytest.mark.nightly
@@ -80,8 +80,8 @@ def test_pairs_inside_the_limit_are_shown_fair(database: Database) -> None:
     add_checks(stage, [draw_pairs(0.95, hour) for hour in range(240)])
     update(stage, end_of(240))
 
-    assert balanced(stage).state is State.SHOWN_FAIR
-    lower, upper = balanced(stage).interval
+    assert counterfactual(stage).state is State.SHOWN_FAIR
+    lower, upper = counterfactual(stage).interval
     assert lower is not None
     assert upper is not None
     assert lower < 0.95 < upper
@@ -144,7 +144,7 @@ def test_the_copies_that_a_check_scores_are_the_pairs_that_are_bet_on(database: 
         stage.log(rows_of(1, by_sex_and_income, 100)[:40], START + HOUR)
     update(stage, end_of(2))
     with database.transaction() as session:
-        found = hours_between(session, present_era(stage).no, CountedPlace(DataSet.BALANCED, "sex"), Span(start=START, end=end_of(2)))
+        found = hours_between(session, present_era(stage).no, CountedPlace(DataSet.COUNTERFACTUAL, "sex"), Span(start=START, end=end_of(2)))
         evidence = look_at_evidence(session, stage.deployment.no)
 
     pairs = Counter(tuple(float(by_sex_and_income(row | {"sex": sex})["prediction"]) for sex in ("female", "male")) for row in rows)
@@ -154,7 +154,7 @@ def test_the_copies_that_a_check_scores_are_the_pairs_that_are_bet_on(database: 
     assert counted == [[sex, f"{role} counted", favourable[sex], 30] for sex, role in (("female", "monitored"), ("male", "reference"))]
     assert not found
     assert evidence is not None
-    (line,) = (records.text for records in evidence.records[DataSet.BALANCED])
+    (line,) = (records.text for records in evidence.records[DataSet.COUNTERFACTUAL])
     assert line == "60 of 100 records counted; left out: in no check or not answered by the model 40 (female 30, male 10)."
 
 
@@ -166,8 +166,8 @@ def test_a_model_that_is_blind_to_the_attribute_is_flagged_as_logged_but_never_o
             stage.log(rows_of(hour, by_income, 65), START + hour * HOUR)
             stage.check(START + hour * HOUR)
             update(stage, end_of(hour + 1))
-            assert balanced(stage).state is not State.UNFAIR
+            assert counterfactual(stage).state is not State.UNFAIR
 
-    assert balanced(stage, data=DataSet.PAYLOAD).state is State.UNFAIR
-    assert balanced(stage).hours == 16
-    assert balanced(stage).log_evidence == 0
+    assert counterfactual(stage, data=DataSet.AS_LOGGED).state is State.UNFAIR
+    assert counterfactual(stage).hours == 16
+    assert counterfactual(stage).log_evidence == 0

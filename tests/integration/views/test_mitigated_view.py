@@ -1,4 +1,4 @@
-"""The debiased view: the same records before and after mitigation, side by side."""
+"""The mitigated view: the same records before and after mitigation, side by side."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -7,7 +7,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from app.checks.views.build_views import check_view, list_views
-from app.checks.views.payload_view import INTERVALS_DIFFER
+from app.checks.views.logged_view import INTERVALS_DIFFER
 from app.checks.views.view_shapes import AttributeView, CheckView, GroupShare, ViewKind
 from app.database.engine import Database
 from app.deployments.mitigation_queries import put_settings
@@ -40,13 +40,13 @@ def use(stage: Scene, settings: MitigationSettings) -> None:
         put_settings(session, stage.deployment.no, settings)
 
 
-def view(stage: Scene, result: Result, kind: ViewKind = ViewKind.DEBIASED) -> CheckView:
+def view(stage: Scene, result: Result, kind: ViewKind = ViewKind.MITIGATED) -> CheckView:
     with stage.database.transaction() as session:
         return check_view(session, stage.deployment, result.run, kind)
 
 
-def group(view: CheckView, label: str | None, role: str = "monitored", *, balanced: bool = False) -> GroupShare:
-    (attribute,) = view.balanced if balanced else view.attributes
+def group(view: CheckView, label: str | None, role: str = "monitored", *, counterfactual: bool = False) -> GroupShare:
+    (attribute,) = view.counterfactual if counterfactual else view.attributes
     groups = attribute.groups if label is not None else attribute.pooled
     return next(one for one in groups if (one.group, one.role) == (label, role))
 
@@ -61,9 +61,9 @@ def test_counts_shares_and_disparate_impact_stand_side_by_side(stage: Scene) -> 
     assert (tenants.outcomes.favourable, tenants.outcomes.unfavourable, tenants.share) == (40, 60, 0.4)
     assert tenants.after is not None
     assert (tenants.after.favourable, tenants.after.share) == (49, 0.49)
-    assert tenants.comparison == result.get("disparate_impact_before", "debiased", "housing", "rent")
-    assert tenants.comparison_after == result.get("disparate_impact_after", "debiased", "housing", "rent")
-    assert shown.attributes[0].worst_after == result.get("disparate_impact_after", "debiased", "housing", scope="worst")
+    assert tenants.comparison == result.get("disparate_impact_before", "mitigated", "housing", "rent")
+    assert tenants.comparison_after == result.get("disparate_impact_after", "mitigated", "housing", "rent")
+    assert shown.attributes[0].worst_after == result.get("disparate_impact_after", "mitigated", "housing", scope="worst")
     assert (shown.mitigation_mode, shown.records) == ("lift_only", 287)
     assert (shown.attributes[0].records or {})["counted"] == 280
 
@@ -87,24 +87,24 @@ def test_reference_records_keep_their_outcomes(stage: Scene) -> None:
     assert owners.comparison is None
 
 
-def test_balanced_data_stand_next_to_it_and_before_mitigation_they_are_those_of_balanced_data(stage: Scene) -> None:
+def test_counterfactual_data_stand_next_to_it_and_before_mitigation_they_are_those_of_counterfactual_data(stage: Scene) -> None:
     stage.log(everybody(), NOON)
     result = stage.check(NOON)
 
-    debiased = view(stage, result)
+    mitigated = view(stage, result)
     for role, labels in (("monitored", ("rent", "free")), ("reference", ("own", "family"))):
         for label in labels:
-            before = group(debiased, label, role, balanced=True).outcomes
-            assert before.figure == result.get("favourable_rate", "balanced", "housing", label)
+            before = group(mitigated, label, role, counterfactual=True).outcomes
+            assert before.figure == result.get("favourable_rate", "counterfactual", "housing", label)
             assert before.favourable == pytest.approx(before.share * before.records)  # type: ignore[operator]
-    tenants = group(debiased, "rent", balanced=True)
-    assert tenants.comparison_after == result.get("balanced_disparate_impact_after", "debiased", "housing", "rent")
-    assert result.get("disparate_impact_after", "debiased", "housing", "rent").verdict is not None
+    tenants = group(mitigated, "rent", counterfactual=True)
+    assert tenants.comparison_after == result.get("counterfactual_disparate_impact_after", "mitigated", "housing", "rent")
+    assert result.get("disparate_impact_after", "mitigated", "housing", "rent").verdict is not None
     assert tenants.comparison_after.verdict is not None
     assert tenants.comparison_after.details.monitored_counts["favourable"] == tenants.after.favourable  # type: ignore[union-attr]
     assert tenants.comparison_after.details.monitored_counts["n"] == tenants.after.records  # type: ignore[union-attr]
-    assert debiased.balanced[0].perfect_equality is None  # it is of records and copies, each counted as one
-    assert debiased.balanced[0].perturbed_records == 2 * 80 + 2 * 200
+    assert mitigated.counterfactual[0].perfect_equality is None  # it is of records and copies, each counted as one
+    assert mitigated.counterfactual[0].perturbed_records == 2 * 80 + 2 * 200
 
 
 @pytest.mark.thorough
@@ -121,7 +121,7 @@ def test_accuracy_before_and_after_is_there_with_labels_and_says_why_not_without
     assert overall.after is not None
     assert overall.after.value == 0.49
     assert overall.change is not None
-    assert overall.change == result.get("accuracy_change", "debiased_feedback", "housing", scope="overall")
+    assert overall.change == result.get("accuracy_change", "mitigated_labelled", "housing", scope="overall")
     assert [one.before.metric for one in view(stage, result).attributes[0].accuracy if one.before.scope == "overall"] == [
         "accuracy_before",
         "balanced_accuracy_before",
@@ -136,9 +136,9 @@ def test_with_mitigation_switched_off_the_view_is_not_there_and_says_why(stage: 
     with stage.database.transaction() as session:
         reasons = {state.kind: state.reason for state in list_views(session, stage.deployment, result.run)}
     told = "the mitigation that was set for the deployment covers none of the monitored attributes"
-    assert reasons[ViewKind.DEBIASED] == view(stage, result).reason == told
+    assert reasons[ViewKind.MITIGATED] == view(stage, result).reason == told
     assert view(stage, result).attributes == ()
-    assert reasons[ViewKind.PAYLOAD_PERTURBED] is None
+    assert reasons[ViewKind.OPENSCALE] is None
 
 
 def test_an_attribute_that_is_not_mitigated_and_an_intersection_say_so(stage: Scene, snapshot: SnapshotAssertion) -> None:
@@ -152,15 +152,15 @@ def test_an_attribute_that_is_not_mitigated_and_an_intersection_say_so(stage: Sc
     texts = [one.reason for one in shown.attributes]
     assert says(texts[1], "income")
     assert texts == snapshot
-    assert [one.attribute for one in shown.balanced] == ["housing"]
+    assert [one.attribute for one in shown.counterfactual] == ["housing"]
 
 
-def test_the_rate_after_on_balanced_data_has_no_figure_that_speaks_of_before(stage: Scene) -> None:
+def test_the_rate_after_on_counterfactual_data_has_no_figure_that_speaks_of_before(stage: Scene) -> None:
     stage.log(everybody(), NOON)
 
-    tenants = group(view(stage, stage.check(NOON)), "rent", balanced=True)
+    tenants = group(view(stage, stage.check(NOON)), "rent", counterfactual=True)
     assert tenants.outcomes.figure is not None
-    assert tenants.outcomes.figure.data is DataSet.BALANCED
+    assert tenants.outcomes.figure.data is DataSet.COUNTERFACTUAL
     assert tenants.after is not None
     assert tenants.after.figure is None
 
@@ -173,7 +173,7 @@ def test_intervals_of_shares_with_copies_are_said_to_differ_only_where_they_do(s
     def methods(views: tuple[AttributeView, ...]) -> set[str | None]:
         return {one.outcomes.interval_method for view in views for one in view.groups}
 
-    perturbed, debiased = view(stage, result, ViewKind.PAYLOAD_PERTURBED), view(stage, result)
+    perturbed, mitigated = view(stage, result, ViewKind.OPENSCALE), view(stage, result)
     assert methods(perturbed.attributes) == {"resampling"}
-    assert methods(debiased.balanced).isdisjoint({"resampling", None})
-    assert (INTERVALS_DIFFER in perturbed.notes, INTERVALS_DIFFER in debiased.notes) == (True, False)
+    assert methods(mitigated.counterfactual).isdisjoint({"resampling", None})
+    assert (INTERVALS_DIFFER in perturbed.notes, INTERVALS_DIFFER in mitigated.notes) == (True, False)

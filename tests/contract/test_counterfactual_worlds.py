@@ -1,4 +1,4 @@
-"""Balanced figures over HTTP in worlds whose truth is known: a model that does not look at the attribute, and one with a known effect.
+"""Counterfactual figures over HTTP in worlds of known truth: a model that does not look at the attribute, and one with a known effect.
 
 Every record counts once on each side, so the first gets exactly 1, and the second what brute force gives for everybody as one group
 against everybody as the other. OpenScale's own figures count every copy as a record; brute force counts so, too.
@@ -127,8 +127,8 @@ class BruteForce:
         copies = [target.changes(record["id"], draw)[world.column.name] for draw in range(target.draws)]
         return [int(record["features"]["merit"] >= world.bar(copy)) for copy in copies]
 
-    def balanced(self, of: Sequence[int], against: Sequence[int]) -> tuple[float, float]:
-        """The balanced rates of both sides, every record once on each."""
+    def counterfactual(self, of: Sequence[int], against: Sequence[int]) -> tuple[float, float]:
+        """The counterfactual rates of both sides, every record once on each."""
         records = [(record, own) for record, own in zip(self.records, self.own, strict=True) if own in (*of, *against)]
         return (
             float(np.mean([self._as(record, own, of) for record, own in records])),
@@ -189,24 +189,24 @@ def figure(check: dict[str, Any], metric: str, data: str, scope: str, group: str
 
 
 @pytest.mark.nightly
-def test_balanced_figures_are_those_of_everybody_as_each_group(database: Database, tmp_path: Path) -> None:
+def test_counterfactual_figures_are_those_of_everybody_as_each_group(database: Database, tmp_path: Path) -> None:
     with running_service(database, tmp_path) as service, working(database):
         for world in worlds():
             records = records_of(world)
             with serve(ByMerit(world.column.name, world.bar)) as server:
                 check = checked(service, world, server.url, records)
-            expect_balanced(world, check, BruteForce(world, records))
+            expect_counterfactual(world, check, BruteForce(world, records))
 
 
-def expect_balanced(world: World, check: dict[str, Any], brute: BruteForce) -> None:
+def expect_counterfactual(world: World, check: dict[str, Any], brute: BruteForce) -> None:
     """Holds the check's counterfactual figures against brute force."""
     reference = range(len(world.monitored), len(brute.values))
     sides = [("group", _label(value), [place]) for place, value in enumerate(world.monitored)]
     for scope, group, places in [*sides, ("pooled", None, list(range(len(world.monitored))))]:
-        as_monitored, as_reference = brute.balanced(places, reference)
-        impact = figure(check, "disparate_impact", "balanced", scope, group)
-        difference = figure(check, "statistical_parity_difference", "balanced", scope, group)
-        openscale = figure(check, "openscale_fairness", "payload_perturbed", scope, group)
+        as_monitored, as_reference = brute.counterfactual(places, reference)
+        impact = figure(check, "disparate_impact", "counterfactual", scope, group)
+        difference = figure(check, "statistical_parity_difference", "counterfactual", scope, group)
+        openscale = figure(check, "openscale_fairness", "openscale", scope, group)
         assert impact["value"] == pytest.approx(as_monitored / as_reference, abs=EXACT), world.name
         assert difference["value"] == pytest.approx(as_monitored - as_reference, abs=EXACT), world.name
         assert impact["lower"] <= impact["value"] <= impact["upper"]
@@ -217,7 +217,7 @@ def expect_balanced(world: World, check: dict[str, Any], brute: BruteForce) -> N
         if world.is_blind:
             assert (impact["value"], difference["value"]) == (1, 0), world.name
             assert impact["verdict"] in {"fair", "insufficient_data"}
-    assert (figure(check, "flip_rate", "balanced", "attribute")["value"] == 0) == world.is_blind
+    assert (figure(check, "flip_rate", "counterfactual", "attribute")["value"] == 0) == world.is_blind
 
 
 def _label(value: Any) -> str:  # noqa: ANN401 - a value, or the ends of a range

@@ -1,4 +1,4 @@
-"""Counts how often the 95 % intervals of balanced figures hold the truth, with several values and draws on a side.
+"""Counts how often the 95 % intervals of counterfactual figures hold the truth, with several values and draws on a side.
 
 Each record has a value of the attribute, and a merit that is uniform on [0, 1]. The model answers favourably where the merit is below the
 chance of the value; with several draws, below a chance that is drawn uniformly around it for each counterfactual. The truth is the chance
@@ -16,8 +16,8 @@ import numpy as np
 
 from app.statistics.figure_values import Value
 from app.statistics.group_labels import FloatArray, Groups, as_groups
-from app.statistics.measures.perturbed_data import measure_balanced
-from app.statistics.tables.record_kinds import BalancedCells
+from app.statistics.measures.perturbed_data import measure_counterfactual
+from app.statistics.tables.record_kinds import CounterfactualCells
 
 SIDES = ((1, 1), (1, 2), (2, 3), (4, 4), (3, 1))
 DRAWS = (1, 2, 10)
@@ -52,7 +52,7 @@ class World:
         side = slice(self.monitored) if scope == "pooled" else slice(self.monitored, None)
         return float(np.average(self.chances[side], weights=self.shares[side]))
 
-    def window(self, records: int, random: np.random.Generator) -> BalancedCells:
+    def window(self, records: int, random: np.random.Generator) -> CounterfactualCells:
         codes, merit = random.choice(len(self.shares), records, p=self.shares), random.random(records)
         is_monitored = codes < self.monitored
         own = (merit < self._bars(codes, 1, random)[:, 0]).astype(np.int64)
@@ -64,7 +64,7 @@ class World:
                 answers = np.repeat(own[:, None] == 1, self.draws, axis=1)
             favourable[crosses, value] = answers[crosses].sum(axis=1)
             classified[crosses, value] = self.draws
-        return BalancedCells.from_records(self.groups, codes, outcome=own, copies_favourable=favourable, copies_classified=classified)
+        return CounterfactualCells.from_records(self.groups, codes, outcome=own, copies_favourable=favourable, copies_classified=classified)
 
     def _bars(self, values: np.typing.NDArray[np.int64], draws: int, random: np.random.Generator) -> FloatArray:
         chances = np.full(len(self.shares), 0.45) if self.chances is None else self.chances
@@ -90,7 +90,7 @@ def simulate(world: World, records: int, rounds: int, seed: int) -> Counter[tupl
     found: Counter[tuple[str, bool]] = Counter()
     for number in range(rounds):
         random = np.random.default_rng([seed, number, records, world.draws, len(world.shares), world.monitored])
-        for result in measure_balanced(world.window(records, random), metrics=METRICS):
+        for result in measure_counterfactual(world.window(records, random), metrics=METRICS):
             if isinstance(result.number, Value) and result.details.caution is None and result.scope in {"group", "pooled"}:
                 is_rate = result.metric == "favourable_rate"
                 if is_rate and (world.chances is None or str(result.group).startswith("r")):

@@ -126,7 +126,7 @@ def combine_stand_ins(
     return tuple(Substitution(tuple(changes.items()), share / total) for changes, share in combined)
 
 
-class Debiasing(StrEnum):
+class MitigationResult(StrEnum):
     """Result of mitigation for a record."""
 
     CHANGED = "changed"
@@ -141,14 +141,14 @@ class Debiasing(StrEnum):
 
 
 @frozen
-class Debiased:
+class Mitigated:
     answer: Prediction
-    debiasing: Debiasing
+    result: MitigationResult
     changed_by: tuple[str, ...] = ()
 
     @property
     def changed(self) -> bool:
-        return self.debiasing is Debiasing.CHANGED
+        return self.result is MitigationResult.CHANGED
 
 
 @frozen
@@ -174,7 +174,7 @@ class Decider:
     mode: Mode
     classify: Callable[[Scalar], Outcome]
 
-    def substitute(self, records: Sequence[CopiedRecord]) -> list[Debiased]:
+    def substitute(self, records: Sequence[CopiedRecord]) -> list[Mitigated]:
         together = [
             self._classify(record.copies.together, record.answers[: len(record.copies.together)])
             for record in records
@@ -186,17 +186,17 @@ class Decider:
         numbers = mean_numbers(answers, len(records)) if self.judge.predicts_numbers else None
         changed_by = self._find_causes(records, np.flatnonzero(after != outcomes).tolist())
 
-        debiased = []
+        mitigated = []
         for index, record in enumerate(records):
             outcome = Outcome(int(after[index]))
             mean = None if numbers is None else float(numbers[index])
             if as_reference[index] == UNKNOWN:
-                debiased.append(Debiased(record.own, Debiasing.UNDECIDED))
+                mitigated.append(Mitigated(record.own, MitigationResult.UNDECIDED))
             elif outcome is record.outcome and self.mode is Mode.LIFT_ONLY:
-                debiased.append(Debiased(record.own, Debiasing.UNCHANGED))
+                mitigated.append(Mitigated(record.own, MitigationResult.UNCHANGED))
             elif mean is not None and (math.isnan(mean) or self.classify(mean) is not outcome):
                 # Copies that agree may have a mean between the ranges: then there is no number to answer.
-                debiased.append(Debiased(record.own, Debiasing.UNDECIDED))
+                mitigated.append(Mitigated(record.own, MitigationResult.UNDECIDED))
             else:
                 prediction = (
                     _find_most_frequent([answer for answer in together[index] if answer.outcome is outcome])
@@ -205,10 +205,12 @@ class Decider:
                 )
                 answer = Prediction(prediction.prediction, probabilities[index], prediction.label)
                 causes = changed_by.get(index, ())
-                debiased.append(
-                    Debiased(answer, Debiasing.CHANGED if causes else Debiasing.UNCHANGED, causes)
+                mitigated.append(
+                    Mitigated(
+                        answer, MitigationResult.CHANGED if causes else MitigationResult.UNCHANGED, causes
+                    )
                 )
-        return debiased
+        return mitigated
 
     def _find_causes(
         self, records: Sequence[CopiedRecord], changed: Sequence[int]

@@ -26,10 +26,10 @@ def test_labels_by_record_id_give_accuracy_overall_and_per_group(stage: Scene) -
 
     result = stage.check(NOON)
 
-    assert result.value("accuracy", "feedback", scope="overall") == pytest.approx(25 / 40)
-    assert result.value("accuracy", "feedback", "sex", "female") == pytest.approx(5 / 20)
-    assert result.value("accuracy", "feedback", "sex", "male") == 1.0
-    assert result.get("accuracy", "feedback", scope="overall").n == 40
+    assert result.value("accuracy", "labelled", scope="overall") == pytest.approx(25 / 40)
+    assert result.value("accuracy", "labelled", "sex", "female") == pytest.approx(5 / 20)
+    assert result.value("accuracy", "labelled", "sex", "male") == 1.0
+    assert result.get("accuracy", "labelled", scope="overall").n == 40
 
 
 def test_a_label_counts_from_when_both_it_and_its_record_are_there(stage: Scene) -> None:
@@ -47,7 +47,7 @@ def test_labels_without_their_record_wait_and_accuracy_is_null_with_a_reason(sta
     stage.log(applicants(20, 20, 5), NOON)
     stage.label([("nobody", 1)], NOON)
 
-    accuracy = stage.check(NOON).get("accuracy", "feedback", scope="overall")
+    accuracy = stage.check(NOON).get("accuracy", "labelled", scope="overall")
 
     assert (accuracy.value, accuracy.reason, accuracy.verdict) == (None, "no labelled record is there", "not_computable")
 
@@ -61,7 +61,7 @@ def test_labelled_features_are_scored_once_and_for_all(stage: Scene, server: Mod
 
     first, second = stage.check(NOON), stage.check(NOON)
 
-    assert first.value("accuracy", "feedback", scope="overall") == second.value("accuracy", "feedback", scope="overall") == 0.75
+    assert first.value("accuracy", "labelled", scope="overall") == second.value("accuracy", "labelled", scope="overall") == 0.75
     assert server.counts.rows == (40 + 2) + 4
 
 
@@ -70,7 +70,7 @@ def test_without_an_endpoint_labelled_features_wait(database: Database, snapshot
     stage.log(applicants(20, 20, 5), NOON)
     stage.label_features([{"sex": "female", "income": 90_000, "age": 40, "label": 1}], NOON)
 
-    accuracy = stage.check(NOON).get("accuracy", "feedback", scope="overall")
+    accuracy = stage.check(NOON).get("accuracy", "labelled", scope="overall")
 
     assert accuracy.reason == snapshot
 
@@ -81,9 +81,9 @@ def test_a_label_that_is_text_is_of_no_numeric_outcome(stage: Scene) -> None:
     stage.label([(row["id"], 1 if no % 2 else "1") for no, row in enumerate(rows)], NOON)
 
     result = stage.check(NOON)
-    accuracy = result.get("accuracy", "feedback", scope="overall")
+    accuracy = result.get("accuracy", "labelled", scope="overall")
     assert (accuracy.value, accuracy.n) == (1.0, 20)
-    left_out = left_out_of(result)["feedback"]["sex"]["left_out"]
+    left_out = left_out_of(result)["labelled"]["sex"]["left_out"]
     assert [(one["reason"], one["count"]) for one in left_out] == [("label_unlisted", 20)]
 
 
@@ -107,7 +107,7 @@ def test_a_label_of_the_model_is_read_as_it_was_answered(database: Database) -> 
 
         first, second = stage.check(NOON), stage.check(NOON)
 
-    assert first.value("accuracy", "feedback", scope="overall") == second.value("accuracy", "feedback", scope="overall") == 1.0
+    assert first.value("accuracy", "labelled", scope="overall") == second.value("accuracy", "labelled", scope="overall") == 1.0
 
 
 def test_a_label_whose_record_is_gone_takes_no_part(stage: Scene) -> None:
@@ -120,7 +120,7 @@ def test_a_label_whose_record_is_gone_takes_no_part(stage: Scene) -> None:
     with stage.database.engine.begin() as connection:
         connection.exec_driver_sql("DELETE FROM payload_records WHERE logged_at < '2026-03-02'")
 
-    assert stage.check(NOON).get("accuracy", "feedback", scope="overall").value is None
+    assert stage.check(NOON).get("accuracy", "labelled", scope="overall").value is None
 
 
 def test_labels_spelt_otherwise_than_the_outcomes_give_no_accuracy_instead_of_a_wrong_one(
@@ -131,8 +131,8 @@ def test_labels_spelt_otherwise_than_the_outcomes_give_no_accuracy_instead_of_a_
     stage.label([(row["id"], "approved" if row["prediction"] else "refused") for row in rows], NOON)
 
     result = stage.check(NOON)
-    accuracy = result.get("accuracy", "feedback", scope="overall")
+    accuracy = result.get("accuracy", "labelled", scope="overall")
 
     assert (accuracy.value, accuracy.verdict) == (None, "not_computable")
     assert accuracy.reason == snapshot
-    assert left_out_of(result)["feedback"]["sex"]["counted"] == 0
+    assert left_out_of(result)["labelled"]["sex"]["counted"] == 0

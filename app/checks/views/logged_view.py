@@ -9,7 +9,7 @@ from ...domain.check import DataSet, Scope
 from ...domain.mitigation import ONLY_DIRECT
 from ...domain.monitor import Comparison
 from ...statistics.intervals.rate_estimates import RESAMPLING
-from ...statistics.tables.record_kinds import DebiasedCells
+from ...statistics.tables.record_kinds import MitigatedCells
 from ..counting.sub_ranges import inside
 from ..measure import NO_ENDPOINT
 from .view_shapes import AttributeView, Change, MitigatedOut, divide_shares, side
@@ -26,11 +26,11 @@ NOT_PERTURBED = (
     "attributes that are watched together are measured on logged records only; they are not "
     "perturbed together"
 )
-NOT_PICKED = "the monitor picks no metric of balanced data, so no copies were scored"
+NOT_PICKED = "the monitor picks no metric of counterfactual data, so no copies were scored"
 LIKE_PAYLOAD = (
     "The model does not see {attribute}, and no correlated features are set for it: it answers every copy "
     "as it answered the record, so the"
-    " perturbed figures say nothing that the payload does not."
+    " counterfactual figures say nothing that those as logged do not."
 )
 THROUGH = (
     "The model does not see {attribute}. Its copies take {features} from training records of the other "
@@ -47,7 +47,7 @@ UNEQUAL = (
 )
 INTERVALS_DIFFER = (
     "Intervals of the shares come from resampled records, those of the counterfactual shares before "
-    "mitigation, in the view Debiased, from"
+    "mitigation, in the view Mitigated, from"
     " a formula: they may differ a little."
 )
 NOT_SCORED = (
@@ -65,8 +65,8 @@ RATE_BEFORE = "selection_rate_before"
 RATE_AFTER = "selection_rate_after"
 IMPACT_BEFORE = "disparate_impact_before"
 IMPACT_AFTER = "disparate_impact_after"
-BALANCED_BEFORE = "balanced_disparate_impact_before"
-BALANCED_AFTER = "balanced_disparate_impact_after"
+COUNTERFACTUAL_BEFORE = "counterfactual_disparate_impact_before"
+COUNTERFACTUAL_AFTER = "counterfactual_disparate_impact_after"
 QUALITY = (
     ("accuracy_before", "accuracy_after", "accuracy_change"),
     ("balanced_accuracy_before", "balanced_accuracy_after", "balanced_accuracy_change"),
@@ -85,35 +85,35 @@ PROVISIONAL = (
 
 def payload_attributes(source: CheckSource) -> Iterator[AttributeView]:
     for comparison in source.comparisons():
-        stored = source.tables[DataSet.PAYLOAD, comparison]
+        stored = source.tables[DataSet.AS_LOGGED, comparison]
         figures = side(
-            source.measured(DataSet.PAYLOAD, comparison, RATE, stored.whole),
-            source.of(DataSet.PAYLOAD, comparison, IMPACT),
+            source.measured(DataSet.AS_LOGGED, comparison, RATE, stored.whole),
+            source.of(DataSet.AS_LOGGED, comparison, IMPACT),
         )
         view = divide_shares(
             comparison, stored.whole, stored.additional, figures, inside=inside(stored.cells)
         )
-        yield replace(view, records=source.records_on(DataSet.PAYLOAD, comparison))
+        yield replace(view, records=source.records_on(DataSet.AS_LOGGED, comparison))
 
 
 def perturbed_attributes(source: CheckSource) -> Iterator[AttributeView]:
     """Attributes with copies; an intersection with the reason why it is absent."""
     for comparison in source.comparisons():
-        stored = source.tables.get((DataSet.BALANCED, comparison))
+        stored = source.tables.get((DataSet.COUNTERFACTUAL, comparison))
         if stored is None:
             yield AttributeView(
                 comparison=comparison, reason=NOT_PERTURBED if comparison.is_together else NOT_PICKED
             )
             continue
         rates, equality, openscale = (
-            source.measured(DataSet.PAYLOAD_PERTURBED, comparison, metric, stored.whole)
+            source.measured(DataSet.OPENSCALE, comparison, metric, stored.whole)
             for metric in (RATE, EQUALITY, OPENSCALE)
         )
-        figures = side(rates, source.of(DataSet.BALANCED, comparison, IMPACT), openscale=openscale)
+        figures = side(rates, source.of(DataSet.COUNTERFACTUAL, comparison, IMPACT), openscale=openscale)
         copies, unclassified = count_copies(source, comparison.label)
         yield replace(
             divide_shares(comparison, stored.whole, stored.additional, figures),
-            records=source.records_on(DataSet.BALANCED, comparison),
+            records=source.records_on(DataSet.COUNTERFACTUAL, comparison),
             perturbed_records=copies,
             unclassified_copies=unclassified,
             perfect_equality=next(
@@ -125,7 +125,7 @@ def perturbed_attributes(source: CheckSource) -> Iterator[AttributeView]:
 
 def why_not_perturbed(counted: CountedCheck) -> str | None:
     """Why an ended check has no copies; None if it has."""
-    if DataSet.BALANCED in counted.data_sets:
+    if DataSet.COUNTERFACTUAL in counted.data_sets:
         return None
     return counted.check.reason or (NOT_PICKED if counted.window.get("with_endpoint") else NO_ENDPOINT)
 
@@ -151,7 +151,7 @@ def notes_on_copies(source: CheckSource, with_copies: tuple[AttributeView, ...])
 def notes_on_intervals(source: CheckSource, with_copies: tuple[AttributeView, ...]) -> tuple[str, ...]:
     methods = {group.outcomes.interval_method for view in with_copies for group in view.groups}
     return (
-        (INTERVALS_DIFFER,) if DataSet.DEBIASED in source.counted.data_sets and RESAMPLING in methods else ()
+        (INTERVALS_DIFFER,) if DataSet.MITIGATED in source.counted.data_sets and RESAMPLING in methods else ()
     )
 
 
@@ -189,10 +189,10 @@ def count_copies(source: CheckSource, attribute: str) -> tuple[int | None, int |
     return perturbed.get(attribute), unclassified.get(attribute)
 
 
-def debiased_attributes(source: CheckSource) -> Iterator[AttributeView]:
+def mitigated_attributes(source: CheckSource) -> Iterator[AttributeView]:
     """Mitigated attributes on logged records; others with the reason why they are absent."""
     for comparison in source.comparisons():
-        stored = source.tables.get((DataSet.DEBIASED, comparison))
+        stored = source.tables.get((DataSet.MITIGATED, comparison))
         if stored is None:
             reason = (
                 NOT_TOGETHER if comparison.is_together else NOT_MITIGATED.format(attribute=comparison.label)
@@ -201,34 +201,34 @@ def debiased_attributes(source: CheckSource) -> Iterator[AttributeView]:
             continue
         before, after = (
             side(
-                source.measured(DataSet.DEBIASED, comparison, rate, stored.whole),
-                source.of(DataSet.DEBIASED, comparison, impact),
+                source.measured(DataSet.MITIGATED, comparison, rate, stored.whole),
+                source.of(DataSet.MITIGATED, comparison, impact),
             )
             for rate, impact in ((RATE_BEFORE, IMPACT_BEFORE), (RATE_AFTER, IMPACT_AFTER))
         )
         counts = read_mitigation(source).get("attributes", {}).get(comparison.label)
         yield replace(
             divide_shares(comparison, stored.whole, stored.additional, before, after=after),
-            records=source.records_on(DataSet.DEBIASED, comparison),
+            records=source.records_on(DataSet.MITIGATED, comparison),
             accuracy=tuple(_accuracy_changes(source, comparison)),
             mitigated=counts
             and MitigatedOut.model_validate({"undecided": 0, "note": counts.get("reason"), **counts}),
         )
 
 
-def balanced_attributes(source: CheckSource) -> Iterator[AttributeView]:
+def counterfactual_attributes(source: CheckSource) -> Iterator[AttributeView]:
     for comparison in source.comparisons():
-        stored = source.tables.get((DataSet.DEBIASED, comparison))
+        stored = source.tables.get((DataSet.MITIGATED, comparison))
         if stored is None:
             continue
-        table = cast("DebiasedCells", stored.whole)
+        table = cast("MitigatedCells", stored.whole)
         before = side(
-            source.measured(DataSet.BALANCED, comparison, RATE, table.balanced_before),
-            source.measured(DataSet.DEBIASED, comparison, BALANCED_BEFORE, table),
+            source.measured(DataSet.COUNTERFACTUAL, comparison, RATE, table.counterfactual_before),
+            source.measured(DataSet.MITIGATED, comparison, COUNTERFACTUAL_BEFORE, table),
         )
         after = side(
-            source.measured_again(DataSet.BALANCED, comparison, RATE, table.balanced_after),
-            source.measured(DataSet.DEBIASED, comparison, BALANCED_AFTER, table),
+            source.measured_again(DataSet.COUNTERFACTUAL, comparison, RATE, table.counterfactual_after),
+            source.measured(DataSet.MITIGATED, comparison, COUNTERFACTUAL_AFTER, table),
         )
         # The catalogue has no rate after mitigation, and statements on the one before would be untrue.
         after = replace(
@@ -240,15 +240,15 @@ def balanced_attributes(source: CheckSource) -> Iterator[AttributeView]:
         copies, unclassified = count_copies(source, comparison.label)
         yield replace(
             divide_shares(comparison, stored.whole, stored.additional, before, after=after),
-            records=source.records_on(DataSet.BALANCED, comparison),
+            records=source.records_on(DataSet.COUNTERFACTUAL, comparison),
             perturbed_records=copies,
             unclassified_copies=unclassified,
         )
 
 
-def why_not_debiased(counted: CountedCheck, *, is_in_files: bool) -> str | None:
+def why_not_mitigated(counted: CountedCheck, *, is_in_files: bool) -> str | None:
     """None if the ended check has figures of mitigation."""
-    if DataSet.DEBIASED in counted.data_sets:
+    if DataSet.MITIGATED in counted.data_sets:
         return None
     if is_in_files:
         return IN_FILES
@@ -270,7 +270,7 @@ def notes_on_mitigation(source: CheckSource) -> tuple[str, ...]:
 
 def _accuracy_changes(source: CheckSource, comparison: Comparison) -> Iterator[Change]:
     """All records come first."""
-    data = DataSet.DEBIASED_FEEDBACK
+    data = DataSet.MITIGATED_LABELLED
     stored = source.tables.get((data, comparison))
     for names in QUALITY:
         figures = (
