@@ -73,7 +73,7 @@ def facts(body: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Rule", f"{about['rule_name']} ({about['rule_id']})"),
         ("Attribute", about["attribute"]),
         ("Group", _name_group(about)),
-        ("Metric", about["metric"] and f"{about['metric']} on {about['data']} data"),
+        ("Metric", about["metric"] and f"{about['metric']}, {about['data'].replace('_', ' ')}"),
         ("Value", value),
         ("Limits", limits),
         ("Records", figures.get("n")),

@@ -83,7 +83,7 @@ class PayloadRecordOut(Out):
     record was scored."""
 
     mitigated: dict[str, Any] | None = Field(validation_alias=AliasPath("record", "mitigated"))
-    """The answer of the mitigated endpoint, where the record came through it."""
+    """The mitigated answer, where one was asked for."""
 
     sample_rate: float | None = Field(validation_alias=AliasPath("record", "sample_rate"))
     """The share of records that is logged where this one comes from: it counts as 1/sample_rate records.

@@ -68,7 +68,7 @@ def filters(
     mitigated: Annotated[
         Literal["changed"] | None,
         Query(
-            description="Only records that the mitigated endpoint answered otherwise, or of which a check "
+            description="Only records whose mitigated answer has another outcome, or of which a check "
             "found that it would."
         ),
     ] = None,

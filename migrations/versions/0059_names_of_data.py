@@ -82,6 +82,7 @@ OTHERS = (
 )
 
 PARTITIONS = "SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = 'payload_records'::regclass ORDER BY 1"
+IS_RENAMED = "SELECT FROM pg_attribute WHERE attrelid = 'payload_records'::regclass AND attname = 'mitigated'"
 RESULT = """
     UPDATE {partition} SET debiased = debiased - 'debiasing' || jsonb_build_object('mitigation', debiased->'debiasing')
     WHERE debiased ? 'debiasing'
@@ -96,7 +97,8 @@ def upgrade() -> None:
     for statement in (*WINDOWS, *OTHERS):
         connection.exec_driver_sql(statement)
     _rename_alerts(connection)
-    connection.exec_driver_sql("ALTER TABLE payload_records RENAME COLUMN debiased TO mitigated")
+    if connection.exec_driver_sql(IS_RENAMED).first() is None:
+        connection.exec_driver_sql("ALTER TABLE payload_records RENAME COLUMN debiased TO mitigated")
 
 
 def _rename_in_pieces(engine: Engine) -> None:
@@ -107,7 +109,8 @@ def _rename_in_pieces(engine: Engine) -> None:
         if connection.exec_driver_sql("SELECT to_regclass('measurements')").scalar() is None:
             return
         newest = connection.exec_driver_sql("SELECT coalesce(max(no), 0) FROM checks").scalar_one()
-        partitions = connection.exec_driver_sql(PARTITIONS).scalars().all()
+        is_renamed = connection.exec_driver_sql(IS_RENAMED).first() is not None
+        partitions = [] if is_renamed else connection.exec_driver_sql(PARTITIONS).scalars().all()
     pieces = [
         statement.format(of_piece=f"check_no > {first} AND check_no <= {first + PIECE}")
         for first in range(0, newest, PIECE)

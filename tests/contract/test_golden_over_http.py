@@ -50,7 +50,7 @@ def test_one_check_now_gives_the_golden_figures(database: Database, tmp_path: Pa
                 found = read(service, address, metric="disparate_impact", data="as_logged", attribute=feature, **whom)
                 assert found["value"] == pytest.approx(payload["disparate_impact"], abs=EXACT)
                 assert found["check_id"] == check["id"]
-            for group, counterfactual in figures.get("counterfactual", {}).get("monitored", {}).items():
+            for group, counterfactual in figures.get("balanced", {}).get("monitored", {}).items():
                 equality = counterfactual["perfect_equality_all_monitored"]
                 fairness = read(service, address, metric="openscale_fairness", attribute=feature, group=group)
                 assert fairness["value"] == pytest.approx(equality["fairness"], abs=EXACT)

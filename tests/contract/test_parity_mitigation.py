@@ -58,17 +58,17 @@ def test_payload_before_and_after_is_the_golden_one(case: str, attribute: str, m
 def test_counterfactual_before_and_after_is_the_golden_one(case: str, attribute: str, mode: Mode) -> None:
     expected = golden_json(f"{case}/debias.json")[attribute]
 
-    for value in expected["before"]["counterfactual"]:
+    for value in expected["before"]["balanced"]:
         found = numbers(measure_mitigated(_table(case, attribute, mode, [value]), seed=0, draws=DRAWS))
 
         before, after = (plain(found[f"counterfactual_disparate_impact_{side}", "group", value]) for side in ("before", "after"))
-        assert before == pytest.approx(expected["before"]["counterfactual"][value], abs=EXACT)
-        assert after == pytest.approx(expected[mode]["counterfactual"][value], abs=EXACT)
+        assert before == pytest.approx(expected["before"]["balanced"][value], abs=EXACT)
+        assert after == pytest.approx(expected[mode]["balanced"][value], abs=EXACT)
 
 
 @pytest.mark.parametrize(("case", "attribute"), ATTRIBUTES)
 def test_counterfactual_before_of_each_of_all_monitored_values_is_that_of_the_value_alone(case: str, attribute: str) -> None:
-    expected = golden_json(f"{case}/debias.json")[attribute]["before"]["counterfactual"]
+    expected = golden_json(f"{case}/debias.json")[attribute]["before"]["balanced"]
 
     found = numbers(measure_mitigated(_table(case, attribute, "lift_only", list(expected)), seed=0, draws=DRAWS))
 

@@ -29,7 +29,7 @@ def test_counts_shares_and_disparate_impact_of_payload_and_counterfactual_data_a
     assert payload.keys() == perturbed.keys() == expected.keys()
     for feature, figures in expected.items():
         _expect_payload(payload[feature], figures["payload"])
-        _expect_counterfactual(perturbed[feature], figures.get("counterfactual", {}).get("monitored", {}))
+        _expect_counterfactual(perturbed[feature], figures.get("balanced", {}).get("monitored", {}))
 
 
 def test_the_sub_ranges_of_an_age_hold_the_records_that_lie_in_them(database: Database) -> None:

@@ -12,7 +12,7 @@ from tests.worlds.world import World
 HUNDRED = r"(?:fewer than 0\.1|more than 99\.9|[\d.]+)"
 MINUS = "−"
 NUMBER = r"−?[\d,]+(?:\.\d+)?"
-END = rf"(?:{NUMBER}|open)"
+END = rf"(?:{NUMBER}|open|(?:less|more) than {NUMBER})"
 NAME = "@name@"
 """Stands in a pattern for any name of the world."""
 
@@ -101,6 +101,9 @@ def write_limit(limit: float) -> str:
 
 def is_shown_as(value: float | None, text: str) -> bool:
     """Returns whether the text is the number, rounded to the digits that it has."""
+    if value is not None and text.startswith(("less than ", "more than ")):
+        bound = number(text[len("less than ") :])
+        return bound is not None and (value < bound if text.startswith("less") else value > bound)
     shown = number(text)
     if value is None or shown is None:
         return value is shown

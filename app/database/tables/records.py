@@ -55,7 +55,7 @@ class PayloadKeyRow(Row):
 class PayloadRecordRow(Row):
     """One scoring record. `features` and `meta` are arrays in the order of `schema_version`.
 
-    `mitigated` is the mitigated endpoint's answer. It represents 1/`sample_rate` records; NULL: all are logged.
+    `mitigated` is the mitigated answer. It represents 1/`sample_rate` records; NULL: all are logged.
     """
 
     __tablename__ = "payload_records"

@@ -1,4 +1,4 @@
-"""The OpenAPI entries of the mitigated endpoint's bodies."""
+"""The OpenAPI entries of the bodies of mitigated predictions."""
 
 from ...base.values import Scalar
 from ...domain.cells import MAX_ID_CHARACTERS

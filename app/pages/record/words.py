@@ -207,11 +207,7 @@ def sentences(details: RecordDetails) -> list[str]:
     return [
         f"The model said {answer_text(summary.record)}{outcome}.",
         *_describe_copies(copies(details, is_present=True), summary),
-        *(
-            [f"The mitigated endpoint answered {mitigated_text(mitigated)} instead."]
-            if mitigated.get("changed")
-            else []
-        ),
+        *([f"The mitigated answer is {mitigated_text(mitigated)}."] if mitigated.get("changed") else []),
     ]
 
 

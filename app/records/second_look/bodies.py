@@ -60,7 +60,7 @@ class RecordOut(Out):
     """The decoded form of the prediction, where there is one."""
 
     mitigated: dict[str, Any] | None
-    """The answer of the mitigated endpoint, where the record came through it."""
+    """The mitigated answer, where one was asked for."""
 
     @classmethod
     def of(cls, flagged: FlaggedPayload) -> "RecordOut":

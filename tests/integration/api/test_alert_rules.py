@@ -109,12 +109,12 @@ REFUSED: list[tuple[object, str, str]] = [
     (
         verdict(metrics=["flip_rate"], scope="worst"),
         "condition.metrics[0]",
-        "'flip_rate' has no figure of the scope worst on payload, counterfactual; choose another scope or data set",
+        "'flip_rate' has no figure of the scope worst on as_logged, counterfactual; choose another scope or data set",
     ),
     (
         verdict(metrics=["true_positive_rate_difference"]),
         "condition.metrics[0]",
-        "'true_positive_rate_difference' has no figure of the scope group on payload, counterfactual; choose another scope or data set",
+        "'true_positive_rate_difference' has no figure of the scope group on as_logged, counterfactual; choose another scope or data set",
     ),
     (verdict(attributes=[]), "condition.attributes", "must list at least one"),
     (verdict(attributes=["Sexx"]), "condition.attributes[0]", "'Sexx' is neither a feature nor a meta field of the deployment"),

@@ -71,7 +71,7 @@ def test_series_and_roll_ups_are_found_by_the_label(checked: Result, reader: htt
 
 
 def test_the_views_of_a_check_list_the_columns(checked: Result, reader: httpx.Client) -> None:
-    view = reader.get(f"{PATH}/checks/{checked.run.id}/views/payload").json()
+    view = reader.get(f"{PATH}/checks/{checked.run.id}/views/as_logged").json()
 
     assert [(one["attribute"], one["features"]) for one in view["attributes"]] == [
         (FIRST, [FIRST]),

@@ -91,7 +91,7 @@ def test_data_without_the_metric_are_answered_with_those_that_have_it(measured: 
     answer = measured.client.get(ADDRESS, params={"metric": "disparate_impact", "data": "mitigated"})
 
     assert answer.status_code == 422
-    assert "payload, counterfactual" in answer.text
+    assert "as_logged, counterfactual" in answer.text
 
 
 def test_one_question_takes_several_metrics(measured: RunningService) -> None:
@@ -172,7 +172,7 @@ def test_a_day_sums_up_its_hours_counts(measured: RunningService) -> None:
     ("filters", "field"),
     [
         ({"metric": "fairness"}, "metric"),
-        ({"data": "mitigated"}, "data"),
+        ({"data": "payload"}, "data"),
         ({"since": "2026-03-02T14:00:00"}, "since"),
         ({"until": "yesterday"}, "until"),
         ({"until": "0001-01-01T00:00:00+14:00"}, "until"),

@@ -10,7 +10,7 @@ WENT = (
     ("GET", "subgroup-candidates"),
     ("GET", "subgroup-scan-settings"),
     ("PUT", "subgroup-scan-settings"),
-    ("GET", "checks/5f0c7a52-6d0e-4a52-9a53-0d1f3c2b7e11/charts/payload.vl.json"),
+    ("GET", "checks/5f0c7a52-6d0e-4a52-9a53-0d1f3c2b7e11/charts/as_logged.vl.json"),
     ("GET", "charts/series.vl.json"),
     ("GET", "charts/volume.vl.json"),
 )

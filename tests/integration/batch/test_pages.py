@@ -149,7 +149,7 @@ def test_its_reports_are_made_and_its_other_routes_say_why_not(service: RunningS
         "/alerts",
         "/evidence",
         f"/checks/{check}",
-        f"/checks/{check}/views/payload",
+        f"/checks/{check}/views/as_logged",
         f"/checks/{check}/report.pdf",
     )
     refused = ("/payload-records", "/flagged-records", "/transactions")

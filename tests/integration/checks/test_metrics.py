@@ -14,6 +14,7 @@ from app.checks.days.measurement_queries import SeriesFilter, summed_tables
 from app.checks.days.roll_up import Period, roll_up
 from app.checks.measure import NO_ENDPOINT, NO_LABELS
 from app.database.engine import Database
+from app.domain.check import DataSet
 from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.mitigation import MitigationSettings
 from app.domain.monitor import Limits, Monitor, MonitoredAttribute, OutcomeRule
@@ -66,7 +67,8 @@ def rolled_up(stage: Scene) -> dict[tuple[str, str | None], tuple[float | None, 
     with stage.database.transaction() as session:
         tables = summed_tables(session, stage.deployment.no, SeriesFilter(), outcomes=stage.monitor().outcomes, most=1000)
     found = [result.measurement for result in roll_up(tables, Period.DAY, stage.monitor(), MitigationSettings())]
-    return {(m.metric, m.group): (m.value, m.reason) for m in found if m.scope in {"group", "overall"}}
+    counted = [m for m in found if m.scope in {"group", "overall"} and m.data in (DataSet.AS_LOGGED, DataSet.LABELLED)]
+    return {(m.metric, m.group): (m.value, m.reason) for m in counted}
 
 
 def keys(result: Result) -> set[str]:

@@ -36,7 +36,7 @@ def test_one_check_gives_the_golden_payload_and_counterfactual_figures(database:
                 found = result.value("disparate_impact", "as_logged", feature, group)
                 assert result.get("favourable_rate", "as_logged", feature, group).n == payload["n"]
             assert found == pytest.approx(payload["disparate_impact"], abs=EXACT)
-        for group, counterfactual in figures.get("counterfactual", {}).get("monitored", {}).items():
+        for group, counterfactual in figures.get("balanced", {}).get("monitored", {}).items():
             equality = counterfactual["perfect_equality_all_monitored"]
             assert result.value("openscale_fairness", "openscale", feature, group) == pytest.approx(equality["fairness"], abs=EXACT)
             assert result.value("perfect_equality", "openscale", feature) == pytest.approx(equality["rate"], abs=EXACT)

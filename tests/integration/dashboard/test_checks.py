@@ -163,7 +163,7 @@ def test_a_figure_shows_all_that_it_rests_on(stage: Scene, reader: httpx.Client,
     text = reader.get(f"{CHECKS}/{result.run.id}", params={"view": "as_logged"}).text
     address = re.search(r'href="([^"]*)" data-figure><strong>0.20</strong> <span>', text)
     assert address is not None
-    assert address[1].endswith("/figure?metric=disparate_impact&amp;data=payload&amp;scope=group&amp;attribute=sex&amp;group=female")
+    assert address[1].endswith("/figure?metric=disparate_impact&amp;data=as_logged&amp;scope=group&amp;attribute=sex&amp;group=female")
 
     said = words(reader.get(f"{CHECKS}/{html.unescape(address[1])}").text)
     assert says(said, "favourable_rate(monitored) / favourable_rate(reference)")
@@ -299,14 +299,14 @@ def test_a_monitor_that_compares_nothing_leaves_a_page_that_says_so(
         ("CHECK?view=other", 422),
         ("CHECK?figure=000000000000", 422),
         ("CHECK/figure", 422),
-        ("CHECK/figure?metric=disparate_impact&data=payload", 422),
+        ("CHECK/figure?metric=disparate_impact&data=as_logged", 422),
         ("CHECK/figure?metric=disparate_impact&data=elsewhere&scope=group&attribute=sex", 422),
-        ("CHECK/figure?metric=no_such&data=payload&scope=group&attribute=sex&group=female", 404),
-        ("CHECK/figure?metric=disparate_impact&data=payload&scope=group&attribute=sex&group=<b>", 404),
-        ("CHECK/figure?metric=favourable_rate&data=payload&scope=group&attribute=other&group=female", 404),
+        ("CHECK/figure?metric=no_such&data=as_logged&scope=group&attribute=sex&group=female", 404),
+        ("CHECK/figure?metric=disparate_impact&data=as_logged&scope=group&attribute=sex&group=<b>", 404),
+        ("CHECK/figure?metric=favourable_rate&data=as_logged&scope=group&attribute=other&group=female", 404),
         ("CHECK/figure?metric=base_rate&data=training&scope=group&attribute=sex&group=female", 404),
-        ("CHECK/figure?metric=accuracy&data=feedback&scope=group&attribute=sex&group=other", 404),
-        (f"{CHECKS}/00000000-0000-0000-0000-000000000000/figure?metric=accuracy&data=feedback&scope=overall", 404),
+        ("CHECK/figure?metric=accuracy&data=labelled&scope=group&attribute=sex&group=other", 404),
+        (f"{CHECKS}/00000000-0000-0000-0000-000000000000/figure?metric=accuracy&data=labelled&scope=overall", 404),
     ],
 )
 def test_what_is_not_there_or_cannot_be_is_told_on_a_page(check: CheckRun, reader: httpx.Client, address: str, status: int) -> None:
@@ -337,7 +337,7 @@ def test_those_who_only_read_are_offered_no_changes(service: RunningService, sta
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("query", ["", "?view=payload", "?view=training", "?view=mitigated"])
+@pytest.mark.parametrize("query", ["", "?view=as_logged", "?view=training", "?view=mitigated"])
 def test_a_page_takes_as_many_statements_for_many_checks_and_groups_as_for_one(
     checked_stage: Scene, check: CheckRun, reader: httpx.Client, query: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

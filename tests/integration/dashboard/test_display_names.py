@@ -60,7 +60,7 @@ def test_transactions_name_groups_in_rows_and_filters(reader: httpx.Client) -> N
 
 def test_the_page_of_a_figure_names_its_groups(stage: Scene, reader: httpx.Client) -> None:
     (check,) = reader.get("/v1/deployments/a-model/checks").json()["checks"]
-    figure = "metric=disparate_impact&data=payload&scope=group&attribute=sex&group=female"
+    figure = "metric=disparate_impact&data=as_logged&scope=group&attribute=sex&group=female"
 
     page = words(reader.get(f"/deployments/a-model/checks/{check['id']}/figure?{figure}").text)
 

@@ -43,7 +43,7 @@ def test_a_rule_about_single_checks_says_how_often_it_is_wrong(
     assert rules_of(by_both).count(SINGLE_CHECKS_ALARM) == 1
     assert 'href="#rule-evidence"' in by_both
     assert 'id="rule-evidence"' in by_both
-    assert says(rules_of(by_both), "as_logged", "sex")
+    assert says(rules_of(by_both), "as logged", "sex")
     assert rules_of(by_both) == snapshot(name="both")
 
 

@@ -49,9 +49,9 @@ def test_a_note_says_what_the_records_represent(service: RunningService, databas
         logged = session.execute(text("SELECT max(logged_at) FROM payload_records")).scalar_one()
     check = from_sample.check(logged.replace(minute=0, second=0, microsecond=0)).run
 
-    found = service.client.get(f"/v1/deployments/{from_sample.deployment.id}/checks/{check.id}/views/payload").json()
+    found = service.client.get(f"/v1/deployments/{from_sample.deployment.id}/checks/{check.id}/views/as_logged").json()
 
     assert says(found["notes"][0], "0.1", "20", "200")
     assert found["notes"][0] == snapshot
-    page = service.client.get(f"/deployments/{from_sample.deployment.id}/checks/{check.id}?view=payload")
+    page = service.client.get(f"/deployments/{from_sample.deployment.id}/checks/{check.id}?view=as_logged")
     assert "20 records represent 200" in page.text

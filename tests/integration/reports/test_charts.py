@@ -20,7 +20,7 @@ def test_every_chart_comes_in_every_form(reported: Reported) -> None:
     charts = {
         "/charts/series": {**RANGE, "metric": "disparate_impact", **of_sex},
         "/charts/volume": RANGE,
-        f"{reported.address}/charts/payload": of_sex,
+        f"{reported.address}/charts/as_logged": of_sex,
         f"{reported.address}/charts/mitigated": of_sex,
     }
     for path, wanted in charts.items():
@@ -52,7 +52,7 @@ def test_the_chart_of_a_view_has_the_shares_of_the_view(reported: Reported) -> N
 
 
 def test_parts_of_a_view_and_rolled_up_series_are_charts_too(reported: Reported) -> None:
-    view = f"{reported.address}/charts/payload.svg"
+    view = f"{reported.address}/charts/as_logged.svg"
 
     assert "Favourable rate by sub-range of age" in reported.text(view, attribute="age", part="sub_ranges")
     assert "counterfactual" in reported.text(f"{reported.address}/charts/mitigated.svg", attribute="sex", part="with_copies")
@@ -65,10 +65,10 @@ REFUSED: list[tuple[str, dict[str, str], int]] = [
     ("/charts/series.svg", {}, 422),
     ("/charts/series.gif", {"metric": "accuracy"}, 422),
     ("/charts/series.svg", {"metric": "accuracy", "since": "2020-01-01T00:00:00Z", "until": "2022-01-01T00:00:00Z"}, 422),
-    ("{check}/charts/payload.svg", {"attribute": "shoe size"}, 404),
+    ("{check}/charts/as_logged.svg", {"attribute": "shoe size"}, 404),
     ("{check}/charts/training.svg", {}, 409),
     ("{check}/charts/anything.svg", {}, 422),
-    ("/checks/5f0c7a52-6d0e-4a52-9a53-0d1f3c2b7e11/charts/payload.svg", {}, 404),
+    ("/checks/5f0c7a52-6d0e-4a52-9a53-0d1f3c2b7e11/charts/as_logged.svg", {}, 404),
 ]
 
 

@@ -85,7 +85,7 @@ def test_the_counts_of_intervals_are_stored_with_the_check_and_leave_roll_ups_al
     assert rolled[0]["value"] == age["groups"][1]["share"]
 
 
-@pytest.mark.parametrize("path", ["views", "views/payload"])
+@pytest.mark.parametrize("path", ["views", "views/as_logged"])
 def test_a_check_that_is_not_there_a_strange_id_and_a_strange_view_are_refused(service: RunningService, stage: Scene, path: str) -> None:
     base = f"/v1/deployments/{stage.deployment.id}/checks"
 

@@ -65,7 +65,7 @@ def test_answers_files_pages_and_reports_mark_each_figure_of_labelled_records(st
         shown = client.get(f"{page}/figure", params=figure).raise_for_status().text
         assert MARK.search(words(shown)), figure
 
-    first, of_metric = (read(client, f"/deployments/{stage.deployment.id}{query}").text for query in ("", "?metric=accuracy&data=feedback"))
+    first, of_metric = (read(client, f"/deployments/{stage.deployment.id}{query}").text for query in ("", "?metric=accuracy&data=labelled"))
     assert MARK.search(words(of_metric))
     for shown in (text, first, of_metric, read(client, f"{api}/report.html").text):
         assert HEADLINE in words(shown)

@@ -60,7 +60,7 @@ def test_counted_and_left_out_add_up_wherever_figures_are(service: RunningServic
         return answer.json()
 
     of_check = read(f"/checks/{run.id}")["records"]["as_logged"]["sex"]
-    of_view = read(f"/checks/{run.id}/views/payload")["attributes"][0]["records"]
+    of_view = read(f"/checks/{run.id}/views/as_logged")["attributes"][0]["records"]
     (of_point,) = read("/measurements", metric="disparate_impact")["records"]
     (of_day,) = read("/measurements", metric="disparate_impact", rollup="day")["records"]
 
@@ -73,7 +73,7 @@ def test_counted_and_left_out_add_up_wherever_figures_are(service: RunningServic
     assert (of_point["check_id"], of_point["data"], of_point["attribute"]) == (run.id, "as_logged", "sex")
     check(of_day, 120)
     assert [one["reason"] for one in of_day["left_out"]] == ["no_group", "unclassified"]
-    for path in (f"{page}/checks/{run.id}?view=payload", page, f"{base}/checks/{run.id}/report.html"):
+    for path in (f"{page}/checks/{run.id}?view=as_logged", page, f"{base}/checks/{run.id}/report.html"):
         assert LINE in words(service.client.get(path).raise_for_status().text), path
     for path in (f"{page}/checks/{run.id}", f"{base}/checks/{run.id}/report.html?annex=true"):
         assert of_labels["text"] in words(service.client.get(path).raise_for_status().text), path

@@ -40,7 +40,7 @@ def put(service: RunningService, stage: Scene, sender: str, *, hours: int = 0, r
 
 
 def view(service: RunningService, stage: Scene, check_id: str) -> dict[str, Any]:
-    answer = service.client.get(f"/v1/deployments/{stage.deployment.id}/checks/{check_id}/views/payload")
+    answer = service.client.get(f"/v1/deployments/{stage.deployment.id}/checks/{check_id}/views/as_logged")
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
     return found
@@ -52,7 +52,7 @@ def records_of(view: dict[str, Any]) -> dict[str, Any]:
 
 
 def page(service: RunningService, stage: Scene, check_id: str) -> str:
-    answer = service.client.get(f"/deployments/{stage.deployment.id}/checks/{check_id}?view=payload")
+    answer = service.client.get(f"/deployments/{stage.deployment.id}/checks/{check_id}?view=as_logged")
     assert answer.status_code == 200, answer.text
     shown = re.sub(r"</?bdi>|<span popover.*?</span>", "", answer.text, flags=re.DOTALL)
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", shown))

@@ -38,7 +38,7 @@ def test_the_facts_are_those_that_are_known() -> None:
 
     assert found["Value"] == "0.62, interval 0.55 to 0.7"
     assert found["Limits"] == "at least 0.8"
-    assert found["Metric"] == "disparate_impact on payload data"
+    assert found["Metric"] == "disparate_impact, as logged"
     assert found["Check"] == FACTS["check_id"]
     assert found["Counted"] == FACTS["counted"]
     assert "Resolved" not in found

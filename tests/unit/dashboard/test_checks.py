@@ -152,8 +152,8 @@ def test_the_share_of_a_sub_range_reads_as_those_of_groups_do() -> None:
 def test_the_address_of_a_figure_names_its_measurement_and_does_not_depend_on_the_check() -> None:
     blank = replace(IMPACT, scope=Scope.GROUP, comparison=Comparison(("a & b",)), group="")
 
-    assert figure_query(IMPACT) == "metric=disparate_impact&data=payload&scope=group&attribute=sex&group=female"
-    assert figure_query(blank) == "metric=disparate_impact&data=payload&scope=group&attribute=a+%26+b&group="
+    assert figure_query(IMPACT) == "metric=disparate_impact&data=as_logged&scope=group&attribute=sex&group=female"
+    assert figure_query(blank) == "metric=disparate_impact&data=as_logged&scope=group&attribute=a+%26+b&group="
     assert figure_query(replace(IMPACT, value=0.9, at=NOON + timedelta(days=1))) == figure_query(IMPACT)
 
 

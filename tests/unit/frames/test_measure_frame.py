@@ -220,7 +220,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"prediction": "approved", "metrics": ["accuracy"]}, "metrics: accuracy needs label"),
     (
         {"prediction": "approved", "metrics": ["flip_rate"]},
-        "metrics: flip_rate is measured on counterfactual data only, and this is payload data",
+        "metrics: flip_rate is measured on counterfactual data only, and this is as_logged data",
     ),
     ({"prediction": "approved", "metrics": ["counterfactual_flip_test"]}, "metrics: counterfactual_flip_test needs features"),
 ]

@@ -76,7 +76,7 @@ def test_payload_disparate_impact_is_the_golden_one(case: str, attribute: str) -
 @pytest.mark.parametrize(("case", "attribute"), CASES)
 def test_openscale_fairness_and_perfect_equality_are_the_golden_ones(case: str, attribute: str) -> None:
     folder = golden(case)
-    figures = expected(folder, attribute)["counterfactual"]["monitored"]
+    figures = expected(folder, attribute)["balanced"]["monitored"]
 
     results = measure_openscale(counterfactual_table(folder, attribute), seed=0)
 
