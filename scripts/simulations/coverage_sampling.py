@@ -1,8 +1,8 @@
 """Counts how often the 95 % intervals of sampled records hold the truth, by the rule of the sample.
 
 Each window draws records of two groups with known chances, keeps each with the chance of its rule, and measures the kept ones with the
-weights 1/chance: rates as logged, counterfactual (one for each record), and of labels. The truth of a figure is its value in a world of four
-million records.
+weights 1/chance: rates as logged, counterfactual (one for each record), and of labels. The truth of a figure is its value in a world of
+four million records.
 """
 
 import argparse
