@@ -20,7 +20,14 @@ from ..base.turns import Room
 from ..calls.hops import HEADER, MAX_HOPS, enter
 from .client_address import client_address
 from .problems import body_too_large, problem_response, unexpected_response
-from .route_template import name_route
+
+NO_ROUTE = "(none)"
+
+
+def name_route(scope: Scope) -> str:
+    template: str = scope.get("route_template") or getattr(scope.get("route"), "path", None) or NO_ROUTE
+    return template
+
 
 REQUEST_ID = "x-request-id"
 

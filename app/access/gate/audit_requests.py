@@ -17,8 +17,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...base.errors import Unavailable
 from ...database.engine import Database
+from ...web.middleware import NO_ROUTE, name_route
 from ...web.problems import problem_response
-from ...web.route_template import NO_ROUTE, name_route
 from ..audit.audit_chain import AuditOutcome
 from ..audit.event_queries import current_origin, insert_event, originating
 from ..failed_log_ins import UNKNOWN, FailureBudget

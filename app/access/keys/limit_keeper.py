@@ -19,8 +19,7 @@ from ...base.clock import monotonic_seconds
 from ...base.errors import QuotaReached, RateReached, Unavailable
 from ...base.telemetry.prometheus import refused_requests
 from ...database.engine import Database
-from .limits import BURST_SECONDS, KeyLimit, KeyLimits
-from .queries import COUNTS, add_use, all_limits, stored_bytes
+from .queries import BURST_SECONDS, COUNTS, KeyLimit, KeyLimits, add_use, all_limits, stored_bytes
 
 SYNC_SECONDS = 5.0
 """A changed limit applies after this at the latest."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
+from enum import StrEnum
 
 from sqlalchemy import delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
@@ -13,7 +14,39 @@ from ...database.binary_rows import list_column_values, read_row
 from ...database.paging import page_oldest
 from ...database.tables import ApiKeyRow, DeploymentRow, KeyLimitsRow, KeyUseRow
 from ...domain.paging import Paging
-from .limits import KeyLimits, KeyUse
+
+BURST_SECONDS = 2.0
+"""Seconds' worth of a rate that may come at once after a pause."""
+
+
+class KeyLimit(StrEnum):
+    """One kind of limit."""
+
+    REQUESTS = "requests"
+    RECORDS = "records"
+    STORAGE = "storage"
+
+
+@frozen(kw_only=True)
+class KeyLimits:
+    """Limits of one key; None: no limit. `max_bytes` bounds the bytes of all records that it ever sends."""
+
+    requests_per_second: float | None = None
+    records_per_second: float | None = None
+    max_bytes: int | None = None
+
+
+@frozen(kw_only=True)
+class KeyUse:
+    """Requests to log records, records and bytes that were stored, refused requests."""
+
+    requests: int = 0
+    records: int = 0
+    bytes: int = 0
+    refused: int = 0
+    first_at: datetime | None = None
+    last_at: datetime | None = None
+
 
 USE_NOTED_EVERY = timedelta(minutes=1)
 """Min time between two moments of use that are stored of one key."""
@@ -144,3 +177,33 @@ def add_use(session: Session, used: Mapping[str, object]) -> None:
 
 def stored_bytes(session: Session) -> dict[str, int]:
     return {row.key_id: row.bytes for row in session.scalars(select(KeyUseRow))}
+
+
+@frozen(kw_only=True)
+class UsedKey:
+    key_id: str
+    name: str
+    limits: KeyLimits
+    use: KeyUse
+
+    @property
+    def storage_share(self) -> float | None:
+        """Used share of storage, 0 to 1; None without that limit."""
+        if self.limits.max_bytes is None:
+            return None
+        return min(1.0, self.use.bytes / self.limits.max_bytes) if self.limits.max_bytes else 1.0
+
+
+def read_key_use(session: Session) -> list[UsedKey]:
+    """Keys that have a limit or logged something, in the order of ids."""
+    limits, use = all_limits(session), find_key_use(session)
+    names = ApiKeys(session).names({*limits, *use})
+    return [
+        UsedKey(
+            key_id=key_id,
+            name=names[key_id],
+            limits=limits.get(key_id, KeyLimits()),
+            use=use.get(key_id, KeyUse()),
+        )
+        for key_id in sorted(names)
+    ]

@@ -35,9 +35,7 @@ from .bodies import (
     RotationOut,
 )
 from .key_text import create_key, key_facts, read_key_id, rotate_key, rotation_facts
-from .key_use import read_key_use
-from .limits import KeyLimits
-from .queries import ApiKeys, find_key_limits, put_limits
+from .queries import ApiKeys, KeyLimits, find_key_limits, put_limits, read_key_use
 
 router = APIRouter(prefix="/v1", tags=["API keys"])
 

@@ -11,8 +11,7 @@ from ...access.principals import Permission, Principal
 from ...base.clock import utc_now
 from ...base.errors import NotFound, Unauthenticated
 from ..hot_routes.body_bounds import Bodies
-from .call_plans import CallPlan
-from .last_answers import LastAnswers
+from .call_plans import CallPlan, LastAnswers
 from .service import Gateway
 
 

@@ -7,7 +7,7 @@ from ...payloads.schema_parts import COUNT, NAMES, Schema, complete_object
 from ...web.problem_answers import problems
 from ..hot_routes.openapi_entries import DEPLOYMENT
 from ..hot_routes.routes import PREFIX
-from ..logging.ingest_plan import MAX_BODY_BYTES
+from ..logging.decode_body import MAX_BODY_BYTES
 from .call_events import BATCH, STRUCTURED
 from .event_routes import AZURE_PATH, EVENTS
 from .routes import MAX_LOGGED_ANSWER_BYTES, PREDICTIONS

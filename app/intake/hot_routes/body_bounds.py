@@ -3,8 +3,7 @@
 from starlette.types import Message, Receive
 
 from ...base.turns import Room
-from ..logging.decode_body import too_large
-from ..logging.ingest_plan import MAX_BODY_BYTES
+from ..logging.decode_body import MAX_BODY_BYTES, too_large
 
 BYTES_AT_ONCE = 8 * MAX_BODY_BYTES
 

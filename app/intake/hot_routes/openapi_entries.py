@@ -23,7 +23,8 @@ from ...payloads.schema_parts import (
 from ...web.id_and_time import ID_PATTERN
 from ...web.problem_answers import PROBLEM_SCHEMA, problems
 from ...web.problems import MEDIA_TYPE
-from ..logging.ingest_plan import MAX_BODY_BYTES, MAX_RECORD_BYTES, MAX_RECORDS
+from ..logging.decode_body import MAX_BODY_BYTES
+from ..logging.ingest_plan import MAX_RECORD_BYTES, MAX_RECORDS
 from ..logging.native_records import STATED_PREDICTION, STATED_PROBABILITY
 from .routes import FEEDBACK, PAYLOAD, PREFIX
 

@@ -6,16 +6,12 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from ...base.errors import InvalidInput
 from ...domain.arrival import RecordSource
 from ...domain.cells import CellRefused, Check, Json
 from ...domain.record import Rejection
 
 Cells: TypeAlias = Sequence[Any]
 """In schema order; None where missing."""
-
-
-_TIMES = ("scored_at", "labelled_at", "scoring_timestamp")
 
 
 class RecordRefused(Exception):
@@ -62,19 +58,6 @@ class CheckedPayload(Checked, kw_only=True):
 
     mitigated: list[Any] = []
     sample_rates: list[float | None] = []
-
-
-def require_times(checked: Checked) -> None:
-    """Refuses a request of several records of which most have times that cannot be.
-
-    Raises:
-        InvalidInput: says why the first is none.
-    """
-    refused = [rejection for rejection in checked.rejections if rejection.field in _TIMES]
-    if checked.sent > 1 and 2 * len(refused) > checked.sent:
-        first = refused[0]
-        refusal = f"has no usable time in {len(refused):,} of {checked.sent:,} records, so none is stored"
-        raise InvalidInput.of(f"records[{first.index}].{first.field}", f"{refusal}; here it {first.reason}")
 
 
 def checked_cell(where: str, check: Check, value: Json) -> Json:

@@ -10,8 +10,8 @@ from ...payloads.codec import Codec
 from ...payloads.read_call import read_call
 from ...payloads.registry import candidates
 from .checked_records import CheckedPayload
-from .decode_body import decompressed, require_decodable
-from .ingest_plan import MAX_BODY_BYTES, IngestPlan
+from .decode_body import MAX_BODY_BYTES, decompressed, require_decodable
+from .ingest_plan import IngestPlan
 from .logged_pairs import add_rows
 from .named_rows import Refusals
 

@@ -26,7 +26,7 @@ class Batch(Struct, frozen=True, kw_only=True, eq=False):
 class PayloadBatch(Batch, frozen=True, kw_only=True):
     """Payload records.
 
-    `keys` and `lines` are in the columns of `payload_writer`, in one order. `scored_at_sent[i]`: the
+    `keys` and `lines` are in the columns of `writer`, in one order. `scored_at_sent[i]`: the
     client stated the time, so another stored time is a conflict. `hours` are those of historical records,
     `minutes` the number of each counted minute.
     """

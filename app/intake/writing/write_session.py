@@ -89,10 +89,8 @@ class WriteSession:
         if stale:
             raise StaleTarget(stale)
 
-    async def copy(self, table: str, columns: Sequence[str], lines: bytes) -> None:
-        async with self._connection.cursor().copy(
-            f"COPY {table} ({', '.join(columns)}) FROM STDIN".encode()
-        ) as copy:
+    async def copy(self, table: str, columns: str, lines: bytes) -> None:
+        async with self._connection.cursor().copy(f"COPY {table} ({columns}) FROM STDIN".encode()) as copy:
             await copy.write(lines)
 
     async def commit(self, script: bytes) -> Rows:

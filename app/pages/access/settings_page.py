@@ -8,8 +8,7 @@ from starlette.responses import Response
 
 from ...access.gate.caller import NowIn, Reader, SessionIn
 from ...access.keys.key_text import USUAL_OVERLAP_HOURS
-from ...access.keys.key_use import read_key_use
-from ...access.keys.queries import ApiKeys
+from ...access.keys.queries import ApiKeys, read_key_use
 from ...access.principals import Permission, Role
 from ...access.users import queries as users
 from ...access.users.user_rules import ROLES
