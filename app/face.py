@@ -19,6 +19,7 @@ from urllib.parse import unquote, urlencode
 import httpx
 from fastapi import FastAPI, Request
 from sqlalchemy.orm import Session
+from starlette.routing import Router
 from starlette.types import ASGIApp, Message, Receive, Scope
 
 from .access.gate.caller import IS_INNER, Services
@@ -48,7 +49,7 @@ _PASSED = frozenset(
         b"user-agent",
     }
 )
-_INGESTION = ("/payload-records", "/feedback-records")
+_HOT_ROUTES = ("/payload-records", "/feedback-records")
 
 Result = TypeVar("Result")
 
@@ -94,12 +95,11 @@ class Entry:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._api: ASGIApp | None = None
-        self._ingestion: ASGIApp | None = None
         self._whole: ASGIApp | None = None
 
-    def connect(self, *, api: ASGIApp, ingestion: ASGIApp, service: ASGIApp) -> None:
-        """Sets the API beneath the gate, the ingestion routes, and the whole service."""
-        self._api, self._ingestion, self._whole = api, ingestion, service
+    def connect(self, *, api: ASGIApp, service: ASGIApp) -> None:
+        """Sets the API beneath the gate, and the whole service."""
+        self._api, self._whole = api, service
 
     def install(self, app: FastAPI) -> None:
         problems.install(app)
@@ -148,9 +148,8 @@ class Entry:
             "headers": list(sent.items()),
             "state": {**state, IS_INNER: True} if is_let_in else {},
         }
-        app = self._whole
-        if is_let_in:
-            app = self._ingestion if method == "POST" and path.endswith(_INGESTION) else self._api
+        is_hot = method == "POST" and path.endswith(_HOT_ROUTES)
+        app = self._api if is_let_in and not is_hot else self._whole
         assert app is not None, "the entry is not connected"  # noqa: S101 - a fault of ours
         answer = CallAnswer()
         await app(scope, receive, answer.receive)
@@ -210,14 +209,20 @@ class Entry:
             raise ScoringFailed(f"The service at {host} did not answer. Look at its server.") from error
 
 
-def mount_face(services: Services) -> tuple[Face, Entry] | None:
-    """The installed face and its entry, not yet connected."""
-    name = next((name for name in FACES if find_spec(name) is not None), None)
-    if name is None:
-        return None
+NO_FACE = Face(
+    app=Router(),
+    prefixes=(),
+    open_paths=frozenset(),
+    is_upload=lambda _scope: False,
+    wrap=lambda service: service,
+)
+
+
+def mount_face(services: Services) -> tuple[Face, Entry]:
+    """The installed face, and its entry, not yet connected."""
     entry = Entry(services)
-    face: Face = Face(**import_module(name).mount(entry))
-    return face, entry
+    name = next((name for name in FACES if find_spec(name) is not None), None)
+    return NO_FACE if name is None else Face(**import_module(name).mount(entry)), entry
 
 
 async def _exchange(

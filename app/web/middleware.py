@@ -3,22 +3,23 @@
 import re
 import uuid
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from http import HTTPStatus
 
 import structlog
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..base.clock import monotonic_seconds
 from ..base.errors import CallLoop, Unavailable
 from ..base.settings import Network
-from ..base.telemetry.json_logs import bind_request_id
 from ..base.telemetry.prometheus import http_requests, http_seconds
-from ..base.telemetry.traces import describe_span, request_span
+from ..base.telemetry.traces import TRACING, describe_span, request_span
 from ..base.turns import Room
-from ..calls.hops import HEADER, MAX_HOPS, enter
-from .client_address import client_address
+from ..calls.hops import MAX_HOPS
+from .client_address import forwarded_address
 from .problems import body_too_large, problem_response, unexpected_response
 
 NO_ROUTE = "(none)"
@@ -51,33 +52,11 @@ _CAME_BACK = (
 log = structlog.get_logger("evenhand.http")
 
 
-class HeadAsGet:
-    """Answers HEAD as GET. The server, which has the request's own method, sends no body."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["method"] == "HEAD":
-            scope = {**scope, "method": "GET"}
-        await self._app(scope, receive, send)
-
-
-class LoopGuard:
-    """Refuses calls of this installation that came back to it."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        app = self._app
-        if scope["type"] == "http":
-            passed = b",".join(value for name, value in scope["headers"] if name == HEADER)
-            if not enter(passed):
-                request_id = uuid.uuid4().hex
-                log.warning("a call came back", request_id=request_id)
-                app = problem_response(CallLoop(_CAME_BACK), request_id)
-        await app(scope, receive, send)
+def refuse_loop() -> Response:
+    """Answer to a call of this installation that came back to it."""
+    request_id = uuid.uuid4().hex
+    log.warning("a call came back", request_id=request_id)
+    return problem_response(CallLoop(_CAME_BACK), request_id)
 
 
 class RequestContext:
@@ -88,20 +67,23 @@ class RequestContext:
         self._trusted_proxies = trusted_proxies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        with request_span(scope["headers"]):
+        if scope["method"] == "HEAD":
+            # Answered as GET: the server, which has the request's own method, sends no body.
+            scope = {**scope, "method": "GET"}
+        with request_span(scope["headers"]) if TRACING.is_on else nullcontext():
             await self._answer(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         status: int | None = None
         sent_id = Headers(scope=scope).get(REQUEST_ID, "")
         request_id = sent_id if SANE_REQUEST_ID.fullmatch(sent_id) else uuid.uuid4().hex
+        client: str = scope["client"][0] if scope.get("client") else ""
+        if self._trusted_proxies:
+            client = forwarded_address(client, Headers(scope=scope), self._trusted_proxies)
         # A copy: the server hands every request the same state of the lifespan.
-        client = client_address(scope, self._trusted_proxies)
         scope["state"] = {**scope.get("state", {}), "request_id": request_id, "client_address": client}
-        bind_request_id(request_id)
+        structlog.contextvars.clear_contextvars()
+        structlog.contextvars.bind_contextvars(request_id=request_id)
 
         async def send_marked(message: Message) -> None:
             nonlocal status
@@ -140,7 +122,7 @@ class BodyLimit:
         self._exempt = exempt
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or self._exempt(scope):
+        if self._exempt(scope):
             await self._app(scope, receive, send)
             return
         announced = Headers(scope=scope).get("content-length", "0")
@@ -184,18 +166,16 @@ def _log_request(scope: Scope, status: int | None, seconds: float) -> None:
     http_seconds.labels(route).observe(seconds)
     principal = scope["state"].get("principal")
     deployment = scope.get("path_params", {}).get("deployment_id")
-    attributes = {
-        "http.request.method": method,
-        "http.route": route,
-        "http.response.status_code": status,
-        "evenhand.deployment": deployment,
-    }
-    attributes["evenhand.request_id"] = scope["state"]["request_id"]
-    describe_span(
-        attributes,
-        name=f"{method} {route}",
-        has_failed=status is None or status >= HTTPStatus.INTERNAL_SERVER_ERROR,
-    )
+    if TRACING.is_on:
+        attributes = {
+            "http.request.method": method,
+            "http.route": route,
+            "http.response.status_code": status,
+            "evenhand.deployment": deployment,
+            "evenhand.request_id": scope["state"]["request_id"],
+        }
+        has_failed = status is None or status >= HTTPStatus.INTERNAL_SERVER_ERROR
+        describe_span(attributes, name=f"{method} {route}", has_failed=has_failed)
     log.info(
         "request",
         method=method,

@@ -1,7 +1,6 @@
 """Audit events. Writers only insert, so none waits for another; one sealer appends them to the hash chain."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from datetime import datetime
@@ -40,7 +39,8 @@ class ChangeOrigin(Protocol):
     def count_event(self, action: str) -> None: ...
 
 
-_origin: ContextVar[ChangeOrigin | None] = ContextVar("origin", default=None)
+ORIGIN: ContextVar[ChangeOrigin | None] = ContextVar("origin", default=None)
+"""The source of events in this context and threads that the request starts; None in commands and schedules."""
 
 
 @frozen(kw_only=True)
@@ -52,21 +52,6 @@ class AuditFilter:
     deployment_id: str | None = None
     since: datetime | None = None
     until: datetime | None = None
-
-
-@contextmanager
-def originating(origin: ChangeOrigin) -> Iterator[None]:
-    """Makes `origin` the source of events in this context and threads that the request starts."""
-    token = _origin.set(origin)
-    try:
-        yield
-    finally:
-        _origin.reset(token)
-
-
-def current_origin() -> ChangeOrigin | None:
-    """Returns the context's request; None in commands and schedules."""
-    return _origin.get()
 
 
 def insert_event(
@@ -85,7 +70,7 @@ def insert_event(
     Raises:
         Unavailable: the event cannot be stored, so the transaction must not be committed.
     """
-    origin = current_origin()
+    origin = ORIGIN.get()
     values = {
         "actor": actor,
         "action": action,

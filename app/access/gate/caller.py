@@ -5,13 +5,12 @@
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from datetime import datetime
 from typing import Annotated, TypeVar
 
 from fastapi import Depends, Path, Request
 from sqlalchemy.orm import Session
-from starlette.types import Scope
 
 from ...base.clock import utc_now
 from ...base.frozen import frozen
@@ -129,10 +128,6 @@ IS_INNER = "is_inner"
 """In the state of a request of a face."""
 
 
-def provide_services(scope: Scope, services: Services, features: Mapping[type, object]) -> None:
-    scope.setdefault("state", {}).update(services=services, features=features)
-
-
 def open_feature(kind: type[Feature]) -> Callable[[Request], Awaitable[Feature]]:
     """A dependency: what a feature keeps open in this process."""
 
@@ -159,16 +154,12 @@ async def turn(services: ServicesIn) -> AsyncIterator[None]:
         yield
 
 
-def let_replica_answer(scope: Scope) -> None:
-    """Lets a replica answer, because the request only reads for a page."""
-    scope["state"]["may_read_replica"] = scope["method"] in {"GET", "HEAD"}
-
-
 def transaction(
     request: Request, services: ServicesIn, _turn: Annotated[None, Depends(turn, scope="function")]
 ) -> Iterator[Session]:
+    # A page that only reads may be answered by a replica.
     if services.replica is not None and request.scope["state"].get("may_read_replica", False):
-        # Audited by the layer around it: a replica takes no events.
+        # Audited by the gate: a replica takes no events.
         with services.replica.transaction() as session:
             yield session
         return

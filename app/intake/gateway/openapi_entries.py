@@ -5,8 +5,8 @@ from ...base.values import Scalar
 from ...payloads.registry import FORMS
 from ...payloads.schema_parts import COUNT, NAMES, Schema, complete_object
 from ...web.problem_answers import problems
+from ..hot_routes.hot_route import PREFIX
 from ..hot_routes.openapi_entries import DEPLOYMENT
-from ..hot_routes.routes import PREFIX
 from ..logging.decode_body import MAX_BODY_BYTES
 from .call_events import BATCH, STRUCTURED
 from .event_routes import AZURE_PATH, EVENTS

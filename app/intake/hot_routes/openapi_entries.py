@@ -26,7 +26,8 @@ from ...web.problems import MEDIA_TYPE
 from ..logging.decode_body import MAX_BODY_BYTES
 from ..logging.ingest_plan import MAX_RECORD_BYTES, MAX_RECORDS
 from ..logging.native_records import STATED_PREDICTION, STATED_PROBABILITY
-from .routes import FEEDBACK, PAYLOAD, PREFIX
+from .hot_route import PREFIX
+from .routes import FEEDBACK, PAYLOAD
 
 _LIMITS = f"""At most {MAX_RECORDS:,} records and {MAX_BODY_BYTES // 2**20} MiB (after decompression) a request.
 `Content-Encoding: gzip` is taken. A text may have {MAX_TEXT:,} characters, and a record {MAX_RECORD_BYTES // 1024} KiB as JSON

@@ -11,10 +11,10 @@ from starlette.types import Scope
 from ...access.gate.caller import DeploymentId, Logger, NowIn, open_feature
 from ...base.clock import monotonic_seconds
 from ...base.errors import InvalidInput, ScoringFailed
-from ...intake.hot_routes.body_bounds import Bodies, ClientGone
+from ...intake.hot_routes.hot_route import Bodies, ClientGone
 from ...payloads.registry import PayloadFormat
 from ...web.problem_answers import CONFLICT, answers
-from ...web.uploads import takes
+from ...web.strict_requests import takes
 from .openapi_entries import ANSWER, BODY, ENCODING, OTHER_MEDIA
 from .service import FACTS_HEADER, ActiveMitigation, LiveRequest
 

@@ -18,7 +18,8 @@ from ...payloads.schema_parts import CELL, closed_object
 from ...web.id_and_time import FilterText, Moment, in_utc
 from ...web.paging import NumberPaging
 from ...web.problem_answers import CONFLICT
-from ...web.uploads import SentType, sent_type, spooled, takes
+from ...web.strict_requests import takes
+from ...web.uploads import SentType, sent_type, spooled
 from ..feedback.bodies import CorrectionCounts, CorrectionPage, CorrectionReceipt
 from .correct import correct, read_corrections
 from .queries import count_by_day, page

@@ -14,10 +14,11 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
 from app.base.settings import Settings
+from app.intake.hot_routes.hot_route import PREFIX
 from app.intake.hot_routes.openapi_entries import ingestion_paths
-from app.intake.hot_routes.routes import PARAMETERS, PREFIX
+from app.intake.hot_routes.routes import PARAMETERS
 from app.main import create_app
-from app.web.query_parameters import declared_parameters
+from app.web.strict_requests import declared_parameters
 from tests.builders.bodies import deployment, monitor
 from tests.builders.open_routes import FOR_EVERYBODY
 from tests.service import RunningService
