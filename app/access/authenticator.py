@@ -21,13 +21,14 @@ from starlette.types import Scope
 
 from ..base.clock import monotonic_seconds, utc_now
 from ..base.errors import Forbidden, Unauthenticated, Unavailable
+from ..database.binary_rows import read_row
 from ..database.engine import Database, current_time
 from .issuer.bearer_tokens import BearerTokens, is_of_issuer
 from .issuer.token_claims import Identity
 from .keys.key_text import hash_key, key_refusal, read_key_id
 from .keys.queries import USE_NOTED_EVERY, ApiKey, ApiKeys
-from .principals import USER, Principal, Role
-from .users.browser_sessions import TOKEN, build_principal, token_hash
+from .principals import USER, Principal
+from .users.browser_sessions import TOKEN, token_hash
 from .users.session_queries import find_holder
 from .users.user_rules import admit_user, bound_number
 
@@ -60,24 +61,16 @@ class Authenticator:
         self._known: dict[bytes, tuple[Principal, float]] = {}
         self._under_way: dict[bytes, tuple[asyncio.Task[Principal], float]] = {}
 
-    def authenticate(self, authorization: str | None) -> Principal:
+    async def authenticate(self, authorization: str | None) -> Principal:
         """Returns the principal of `Bearer <key>`, or of `Basic` with the key as the password and any user
-        name.
-
-        Raises:
-        Unauthenticated: no key was sent, or it is unknown or revoked.
-        Unavailable: the database does not answer.
-        """
-        text = _read_text(authorization)
-        digest = _digest(text)
-        return self._recall(digest) or self._look_up(_require_key(text), digest)
-
-    async def authenticate_async(self, authorization: str | None) -> Principal:
-        """Does the same on the event loop: a key seen lately costs no thread, and callers who wait for the
-        same key share one look-up.
+        name. A key seen lately costs no thread, and callers who wait for the same key share one look-up.
 
         A program that logged in sends the token of its session instead of a key. A session that was ended here
         is refused at once, one ended elsewhere after `CACHE_SECONDS`.
+
+        Raises:
+            Unauthenticated: no key was sent, or it is unknown or revoked, or the session is over.
+            Unavailable: the database does not answer.
         """
         text = _read_text(authorization)
         digest = _digest(text)
@@ -91,7 +84,13 @@ class Authenticator:
             identity, expires_at = await self._bearers.read(text)
             principal = await asyncio.to_thread(self._look_up_identity, identity, expires_at)
             return self._remember(digest, principal, asked_at)
-        _require_key(text)
+        if not text:
+            raise Unauthenticated(
+                "Send an API key as `Authorization: Bearer evk_…`, or as the password of HTTP Basic."
+            )
+        key_id = read_key_id(text)
+        if key_id is None:
+            raise Unauthenticated("This is no API key: one begins with evk_ and has 56 characters.")
 
         # An answer to a question asked too long ago is not current.
         task, current_until = self._under_way.get(digest, (None, 0.0))
@@ -106,10 +105,7 @@ class Authenticator:
         with self._database.transaction() as session:
             user = admit_user(session, identity, is_log_in=False)
             no = bound_number(session, identity)
-        role = identity.grant.role
-        return Principal(
-            actor=f"{USER}{user.name}", role=role, deployment_no=no, name=user.name, expires_at=expires_at
-        )
+        return Principal(f"{USER}{user.name}", identity.grant.role, no, user.name, expires_at)
 
     def forget_session(self, token: str) -> None:
         """Makes the next request ask the database."""
@@ -121,7 +117,7 @@ class Authenticator:
             holder = find_holder(session, token_hash(token))
         if holder is None:
             raise Unauthenticated("You are not logged in, or your session is over. Log in again.")
-        return self._remember(digest, build_principal(holder), asked_at)
+        return self._remember(digest, holder, asked_at)
 
     def _recall(self, digest: bytes) -> Principal | None:
         cached = self._known.get(digest)
@@ -144,14 +140,7 @@ class Authenticator:
         if refusal is not None:
             raise Unauthenticated(refusal)
         self._note_use(key, now)
-        principal = Principal(
-            actor=key.id,
-            role=Role(key.role),
-            deployment_no=key.deployment_no,
-            name=key.name,
-            expires_at=key.expires_at,
-        )
-        return self._remember(digest, principal, asked_at)
+        return self._remember(digest, read_row(Principal, key, actor=key.id), asked_at)
 
     def _note_use(self, key: ApiKey, now: datetime) -> None:
         if key.last_used_at is not None and abs(now - key.last_used_at) < USE_NOTED_EVERY:
@@ -200,17 +189,6 @@ def is_from_our_page(headers: Headers) -> bool | None:
 def _digest(text: str) -> bytes:
     """Keys and tokens themselves are in memory for no longer than a request."""
     return hashlib.sha256(text.encode()).digest()
-
-
-def _require_key(text: str) -> str:
-    """A text that cannot be a key is refused without asking the database."""
-    if not text:
-        raise Unauthenticated(
-            "Send an API key as `Authorization: Bearer evk_…`, or as the password of HTTP Basic."
-        )
-    if read_key_id(text) is None:
-        raise Unauthenticated("This is no API key: one begins with evk_ and has 56 characters.")
-    return text
 
 
 def _read_text(authorization: str | None) -> str:

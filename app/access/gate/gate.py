@@ -142,7 +142,7 @@ class Gate:
                 )
             authorization = f"Bearer {token}"
         require_own_page(scope, authorization)
-        return await self._services.authenticator.authenticate_async(authorization)
+        return await self._services.authenticator.authenticate(authorization)
 
 
 def _refuse(scope: Scope, error: EvenhandError) -> Response:

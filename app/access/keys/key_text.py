@@ -114,10 +114,9 @@ def rotate_key(
         )
     if expires_at is None and old.expires_at is not None:
         expires_at = now + min(old.expires_at - old.created_at, MAX_LIFE)
-    role = Role(old.role)
     text = create_key(
         session,
-        role=role,
+        role=old.role,
         name=old.name,
         deployment_no=old.deployment_no,
         expires_at=expires_at,

@@ -14,6 +14,7 @@ from ...database.binary_rows import list_column_values, read_row
 from ...database.paging import page_oldest
 from ...database.tables import ApiKeyRow, DeploymentRow, KeyLimitsRow, KeyUseRow
 from ...domain.paging import Paging
+from ..principals import Role
 
 BURST_SECONDS = 2.0
 """Seconds' worth of a rate that may come at once after a pause."""
@@ -59,7 +60,7 @@ class ApiKey:
     no: int
     id: str
     name: str
-    role: str
+    role: Role
     deployment_no: int | None
     deployment_id: str | None
     secret_hash: bytes

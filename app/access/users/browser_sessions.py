@@ -14,10 +14,9 @@ from ..issuer.token_claims import Identity
 from ..keys.key_text import hash_key, key_refusal, read_key_id
 from ..keys.queries import ApiKeys
 from ..passwords import is_password
-from ..principals import USER, Permission, Principal, Role
+from ..principals import USER, Permission, Principal
 from . import queries as users
 from . import session_queries as sessions
-from .session_queries import Holder
 from .user_rules import NAME, admit_user
 
 LASTS = timedelta(hours=12)
@@ -51,9 +50,8 @@ def log_in_with_password(database: Database, name: str, password: str, *, addres
         raise Unauthenticated(_REFUSED)
     token = _new_token()
     with database.transaction() as session:
-        if (
-            _password_hash(session, name) != stored_hash
-        ):  # changed or disabled meanwhile, which has ended every session but this
+        # Changed or disabled meanwhile, which has ended every session but this.
+        if _password_hash(session, name) != stored_hash:
             raise Unauthenticated(_REFUSED)
         sessions.start(session, token_hash(token), lasts=LASTS, user_no=users.get(session, name).no)
         record_activity(session, f"user:{name}", STARTED, details={"method": PASSWORD, "address": address})
@@ -75,7 +73,7 @@ def log_in_with_key(session: Session, text: str, *, address: str) -> str:
     if refusal is not None:
         raise Unauthenticated(refusal)
     ApiKeys(session).note_use(key, now=now)
-    if Permission.READ not in Role(key.role).permissions:
+    if Permission.READ not in key.role.permissions:
         raise Forbidden("This key is for logging records only. Log in with one that may read.")
     token = _new_token()
     sessions.start(session, token_hash(token), lasts=LASTS, key_no=key.no)
@@ -112,13 +110,6 @@ def log_out_everywhere(session: Session, token: str, principal: Principal, *, ad
     sessions.end(session, token_hash(token))
     record_activity(session, principal.actor, ENDED, details={"address": address, "other_sessions": ended})
     return ended
-
-
-def build_principal(holder: Holder) -> Principal:
-    actor = f"user:{holder.id}" if holder.is_user else holder.id
-    return Principal(
-        actor=actor, role=Role(holder.role), deployment_no=holder.deployment_no, name=holder.name
-    )
 
 
 def token_hash(token: str) -> bytes:

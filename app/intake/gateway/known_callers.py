@@ -22,9 +22,7 @@ class KnownCallerRoute(HotRoute):
     async def _authenticate(self, authorization: str | None) -> Principal:
         # By a hash: the keys themselves are in memory for no longer than a request.
         key = hashlib.sha256((authorization or "").encode()).digest()
-        principal = await self._callers.ask(
-            key, lambda: self._authenticator.authenticate_async(authorization)
-        )
+        principal = await self._callers.ask(key, lambda: self._authenticator.authenticate(authorization))
         # The answer may be from before the database was away.
         if principal.expires_at is not None and principal.expires_at <= utc_now():
             raise Unauthenticated("This API key or token has expired.")

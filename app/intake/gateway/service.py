@@ -200,13 +200,12 @@ class Gateway:
             log.warning("the counts of lost records cannot be written", folder=folder, error=str(error))
 
     def ignore(self, deployment_no: int, reason: str, *, now: datetime) -> None:
-        outcome = IntakeOutcome.IGNORED
         self._store.counts.add(
             IntakeCount(
                 deployment_no=deployment_no,
                 hour=now,
                 source=CallSource.EVENTS,
-                outcome=outcome,
+                outcome=IntakeOutcome.IGNORED,
                 count=1,
                 reason=reason,
             )

@@ -153,17 +153,8 @@ class CallStore:
 
     async def _store_call(self, call: CompleteCall) -> None:
         def count(outcome: IntakeOutcome, records: int, reason: str | None = None) -> None:
-            no, hour = call.deployment_no, call.received_at
-            self.counts.add(
-                IntakeCount(
-                    deployment_no=no,
-                    hour=hour,
-                    source=call.source,
-                    outcome=outcome,
-                    count=records,
-                    reason=reason,
-                )
-            )
+            further = {"hour": call.received_at, "outcome": outcome, "count": records, "reason": reason}
+            self.counts.add(read_row(IntakeCount, call, **further))
 
         try:
             plan = await self._plans.current(call.deployment_id)

@@ -200,4 +200,4 @@ class HotRoute(ABC):
         return principal
 
     async def _authenticate(self, authorization: str | None) -> Principal:
-        return await self._authenticator.authenticate_async(authorization)
+        return await self._authenticator.authenticate(authorization)
