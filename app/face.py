@@ -29,7 +29,7 @@ from .calls.call_failures import CallFailure
 from .calls.credential_headers import build_auth_header, encode_header, make_bearer_credentials, redacted
 from .calls.egress_policy import check_url
 from .calls.pinned_transport import PinnedTransport
-from .calls.token_source import TokenSource
+from .calls.token_source import TokenSource, read_body
 from .database.reseal import begin_sealing
 from .domain.deployment import Credentials, CredentialsKind
 from .web import problems
@@ -245,14 +245,10 @@ async def _read(
     headers: Sequence[tuple[bytes, bytes]],
     credentials: Credentials | None,
 ) -> bytes:
-    body = b""
     async with client.stream("GET", url, headers=list(headers)) as answer:
-        async for chunk in answer.aiter_bytes():
-            body += chunk
-            if len(body) > MAX_OUTGOING_BYTES:
-                raise ScoringFailed(
-                    f"The answer of the service is larger than {MAX_OUTGOING_BYTES // 2**20} MiB."
-                )
+        body, is_complete = await read_body(answer, MAX_OUTGOING_BYTES)
+    if not is_complete:
+        raise ScoringFailed(f"The answer of the service is larger than {MAX_OUTGOING_BYTES // 2**20} MiB.")
     if not answer.is_success:
         # The body of a refusal may echo what was sent.
         shown = redacted(body[:200].decode("utf-8", "replace"), credentials)
