@@ -26,7 +26,7 @@ from ..database.engine import Database, current_time
 from .issuer.bearer_tokens import BearerTokens, is_of_issuer
 from .issuer.token_claims import Identity
 from .keys.key_text import hash_key, key_refusal, read_key_id
-from .keys.queries import USE_NOTED_EVERY, ApiKey, ApiKeys
+from .keys.queries import USE_NOTED_EVERY, ApiKey, find_key, note_key_use
 from .principals import USER, Principal
 from .users.browser_sessions import TOKEN, token_hash
 from .users.session_queries import find_holder
@@ -133,7 +133,7 @@ class Authenticator:
         # Before the question: a key revoked while it is answered must not live longer.
         asked_at = self._clock()
         with self._database.transaction() as session:
-            key, now = ApiKeys(session).find(str(read_key_id(text))), current_time(session)
+            key, now = find_key(session, str(read_key_id(text))), current_time(session)
         if key is None or not hmac.compare_digest(key.secret_hash, hash_key(text)):
             raise Unauthenticated("This API key is not known here.")
         refusal = key_refusal(key, now)
@@ -147,7 +147,7 @@ class Authenticator:
             return
         try:
             with self._database.transaction() as session:
-                ApiKeys(session).note_use(key, now=now)
+                note_key_use(session, key, now=now)
         except (Unavailable, SQLAlchemyError) as error:
             # A database that takes no writes, such as one that fails over, must not lock out those who only
             # read.

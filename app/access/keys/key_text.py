@@ -15,7 +15,7 @@ from ...base.clock import utc_now
 from ...base.errors import Conflict, InvalidInput
 from ...base.frozen import frozen
 from ..principals import Role
-from .queries import ApiKey, ApiKeys, find_key_limits, put_limits
+from .queries import ApiKey, add_key, end_key, find_key_limits, find_successor, get_key, lock_key, put_limits
 
 KEY_PATTERN = re.compile(r"evk_([a-z2-7]{8})_[A-Za-z0-9_-]{43}", re.ASCII)
 
@@ -73,7 +73,8 @@ def create_key(
         )
         raise InvalidInput.of("expires_at", rule)
     text = make_key()
-    ApiKeys(session).add(
+    add_key(
+        session,
         id=str(read_key_id(text)),
         name=name,
         role=role.value,
@@ -100,12 +101,12 @@ def rotate_key(
     """
     if not timedelta(0) <= overlap <= MAX_OVERLAP:
         raise InvalidInput.of("overlap_hours", f"must be between 0 and {MAX_OVERLAP // timedelta(hours=1)}")
-    keys, now = ApiKeys(session), utc_now()
-    old = keys.lock(key_id)
+    now = utc_now()
+    old = lock_key(session, key_id)
     refusal = key_refusal(old, now)
     if refusal is not None:
         raise Conflict(f"The key {key_id} cannot be rotated. {refusal} Create a new key instead.")
-    successor = keys.successor(key_id)
+    successor = find_successor(session, key_id)
     if successor is not None:
         # A request that is repeated must not leave a key that nobody knows.
         raise Conflict(
@@ -122,10 +123,10 @@ def rotate_key(
         expires_at=expires_at,
         replaces=old.id,
     )
-    keys.end_at(old, min(now + overlap, old.expires_at or now + overlap))
-    new = keys.get(str(read_key_id(text)))
+    end_key(session, old, min(now + overlap, old.expires_at or now + overlap))
+    new = get_key(session, str(read_key_id(text)))
     put_limits(session, new.id, find_key_limits(session, old.id))
-    return Rotation(text=text, old=keys.get(old.id), new=new)
+    return Rotation(text=text, old=get_key(session, old.id), new=new)
 
 
 def key_refusal(key: ApiKey, now: datetime) -> str | None:

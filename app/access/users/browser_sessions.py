@@ -12,7 +12,7 @@ from ...database.engine import Database, current_time
 from ..audit.activity_queries import record_activity
 from ..issuer.token_claims import Identity
 from ..keys.key_text import hash_key, key_refusal, read_key_id
-from ..keys.queries import ApiKeys
+from ..keys.queries import find_key, note_key_use
 from ..passwords import is_password
 from ..principals import USER, Permission, Principal
 from . import queries as users
@@ -66,13 +66,13 @@ def log_in_with_key(session: Session, text: str, *, address: str) -> str:
     Forbidden: it is a key for logging only, which can read nothing.
     """
     key_id = read_key_id(text)
-    key = ApiKeys(session).find(key_id) if key_id else None
+    key = find_key(session, key_id) if key_id else None
     if key is None or not secrets.compare_digest(key.secret_hash, hash_key(text)):
         raise Unauthenticated("This API key is not known here.")
     refusal = key_refusal(key, now := current_time(session))
     if refusal is not None:
         raise Unauthenticated(refusal)
-    ApiKeys(session).note_use(key, now=now)
+    note_key_use(session, key, now=now)
     if Permission.READ not in key.role.permissions:
         raise Forbidden("This key is for logging records only. Log in with one that may read.")
     token = _new_token()

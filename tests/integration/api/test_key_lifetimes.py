@@ -9,7 +9,7 @@ from sqlalchemy import select, text
 from app.access import authenticator
 from app.access.authenticator import Authenticator
 from app.access.keys.key_text import create_key, read_key_id
-from app.access.keys.queries import USE_NOTED_EVERY, ApiKeys
+from app.access.keys.queries import USE_NOTED_EVERY, get_key, note_key_use
 from app.access.principals import Role
 from app.access.users.browser_sessions import log_in_with_key
 from app.base.errors import Forbidden, Unauthenticated
@@ -125,12 +125,12 @@ def test_a_key_ends_by_the_databases_clock_and_its_use_is_noted_after_a_clock_th
 def test_two_processes_store_one_use(database: Database) -> None:
     key = _make(database)
     with database.transaction() as session:
-        stored = ApiKeys(session).get(str(read_key_id(key)))
+        stored = get_key(session, str(read_key_id(key)))
     now = datetime.now(UTC)
 
     for moment in (now, now + timedelta(seconds=30)):
         with database.transaction() as session:
-            ApiKeys(session).note_use(stored, now=moment)
+            note_key_use(session, stored, now=moment)
 
     assert _last_used(database) == now
 
