@@ -91,11 +91,11 @@ class CallAnswer:
             self.body += message.get("body", b"")
 
 
+@dataclass
 class Entry:
-    def __init__(self, services: Services) -> None:
-        self._services = services
-        self._api: ASGIApp | None = None
-        self._whole: ASGIApp | None = None
+    services: Services
+    _api: ASGIApp | None = None
+    _whole: ASGIApp | None = None
 
     def connect(self, *, api: ASGIApp, service: ASGIApp) -> None:
         """Sets the API beneath the gate, and the whole service."""
@@ -159,18 +159,18 @@ class Entry:
         """Result of `work`, in a thread. `work` must not call REST v1."""
 
         def run() -> Result:
-            with self._services.database.transaction() as session:
+            with self.services.database.transaction() as session:
                 return work(session)
 
-        async with self._services.turns:
+        async with self.services.turns:
             return await asyncio.to_thread(run)
 
     def seal(self, session: Session, plain: bytes) -> bytes:
         begin_sealing(session)
-        return self._services.secret_box.seal(plain)
+        return self.services.secret_box.seal(plain)
 
     def unseal(self, sealed: bytes) -> bytes:
-        return self._services.secret_box.unseal(sealed)
+        return self.services.secret_box.unseal(sealed)
 
     async def outgoing(
         self, url: str, *, field: str, credentials: Mapping[str, Any] | None, headers: Mapping[str, str]
@@ -183,7 +183,7 @@ class Entry:
             InvalidInput: the address may not be called.
             ScoringFailed: the service does not answer, or refuses.
         """
-        policy = self._services.policy
+        policy = self.services.policy
         try:
             check_url(url, policy)
         except EndpointRefused as error:

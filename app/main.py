@@ -239,9 +239,9 @@ def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
         return is_unaudited(scope) or (scope["method"] not in READING and is_upload(scope))
 
     answering = Answering(features, face)
-    limited = BodyLimit(answering, max_bytes=problems.MAX_BODY_BYTES, room=room, exempt=limits_itself)
+    limited = BodyLimit(app=answering, max_bytes=problems.MAX_BODY_BYTES, room=room, exempt=limits_itself)
     gate = Gate(limited, services, is_unaudited=is_unaudited, open_paths=face.open_paths)
-    gated = face.wrap(RequestContext(gate, trusted_proxies=settings.trusted_networks))
+    gated = face.wrap(RequestContext(gate, settings.trusted_networks))
     bodies = Bodies()
     hot_routes: dict[str, HotRoute] = {
         PAYLOAD: IngestionRoute(services, PAYLOAD, bodies, features.ingestion),
@@ -275,17 +275,17 @@ def _create_api() -> FastAPI:
     return api
 
 
+@frozen
 class Service:
     """Hot routes answer by themselves; all other requests pass the gate before their route."""
 
-    def __init__(self, hot_routes: Mapping[str, HotRoute], gated: ASGIApp, answering: ASGIApp) -> None:
-        self._hot_routes = hot_routes
-        self._gated = gated
-        self._answering = answering
+    hot_routes: Mapping[str, HotRoute]
+    gated: ASGIApp
+    answering: ASGIApp
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self._answering(scope, receive, send)
+            await self.answering(scope, receive, send)
             return
         passed = [value for name, value in scope["headers"] if name == HEADER]
         if passed and not enter(b",".join(passed)):
@@ -295,11 +295,11 @@ class Service:
         deployment_id, name = "", EVENTS if path == AZURE_PATH else ""
         if path.startswith(PREFIX):
             deployment_id, _, name = path[len(PREFIX) :].partition("/")
-        route = self._hot_routes.get(name)
+        route = self.hot_routes.get(name)
         if route is not None and (route.other_methods or scope["method"] == "POST"):
             await route.respond(deployment_id, scope, receive, send)
         else:
-            await self._gated(scope, receive, send)
+            await self.gated(scope, receive, send)
 
 
 class Answering:
@@ -308,7 +308,7 @@ class Answering:
     def __init__(self, features: Features, face: Face) -> None:
         self._features = features
         self._face = face
-        self._pages = BodyLimit(create_pages(), max_bytes=MAX_FORM_BYTES, exempt=lambda _scope: False)
+        self._pages = BodyLimit(app=create_pages(), max_bytes=MAX_FORM_BYTES, exempt=lambda _scope: False)
         self._provided = {
             "services": features.services,
             "features": {

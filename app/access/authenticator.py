@@ -11,6 +11,7 @@ import binascii
 import hashlib
 import hmac
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import datetime
 from urllib.parse import urlsplit
 
@@ -45,21 +46,15 @@ _CACHE_LIMIT = 10_000
 log = structlog.get_logger("evenhand.security")
 
 
+@dataclass
 class Authenticator:
     """Authenticates the keys and sessions of one database. Safe to share between threads."""
 
-    def __init__(
-        self,
-        database: Database,
-        *,
-        bearers: BearerTokens | None = None,
-        clock: Callable[[], float] = monotonic_seconds,
-    ) -> None:
-        self._bearers = bearers
-        self._database = database
-        self._clock = clock
-        self._known: dict[bytes, tuple[Principal, float]] = {}
-        self._under_way: dict[bytes, tuple[asyncio.Task[Principal], float]] = {}
+    database: Database
+    bearers: BearerTokens | None = None
+    clock: Callable[[], float] = monotonic_seconds
+    _known: dict[bytes, tuple[Principal, float]] = field(default_factory=dict)
+    _under_way: dict[bytes, tuple[asyncio.Task[Principal], float]] = field(default_factory=dict)
 
     async def authenticate(self, authorization: str | None) -> Principal:
         """Returns the principal of `Bearer <key>`, or of `Basic` with the key as the password and any user
@@ -79,9 +74,9 @@ class Authenticator:
             return recalled
         if TOKEN.fullmatch(text):
             return await asyncio.to_thread(self._look_up_session, text, digest)
-        if self._bearers is not None and is_of_issuer(text):
-            asked_at = self._clock()
-            identity, expires_at = await self._bearers.read(text)
+        if self.bearers is not None and is_of_issuer(text):
+            asked_at = self.clock()
+            identity, expires_at = await self.bearers.read(text)
             principal = await asyncio.to_thread(self._look_up_identity, identity, expires_at)
             return self._remember(digest, principal, asked_at)
         if not text:
@@ -94,15 +89,15 @@ class Authenticator:
 
         # An answer to a question asked too long ago is not current.
         task, current_until = self._under_way.get(digest, (None, 0.0))
-        if task is None or self._clock() >= current_until:
+        if task is None or self.clock() >= current_until:
             task = asyncio.create_task(asyncio.to_thread(self._look_up, text, digest))
-            self._under_way[digest] = task, self._clock() + CACHE_SECONDS
+            self._under_way[digest] = task, self.clock() + CACHE_SECONDS
             task.add_done_callback(lambda ended: self._end_look_up(digest, ended))
         # A caller who goes away must not cancel it for the others.
         return await asyncio.shield(task)
 
     def _look_up_identity(self, identity: Identity, expires_at: datetime) -> Principal:
-        with self._database.transaction() as session:
+        with self.database.transaction() as session:
             user = admit_user(session, identity, is_log_in=False)
             no = bound_number(session, identity)
         return Principal(f"{USER}{user.name}", identity.grant.role, no, user.name, expires_at)
@@ -112,8 +107,8 @@ class Authenticator:
         self._known.pop(_digest(token), None)
 
     def _look_up_session(self, token: str, digest: bytes) -> Principal:
-        asked_at = self._clock()
-        with self._database.transaction() as session:
+        asked_at = self.clock()
+        with self.database.transaction() as session:
             holder = find_holder(session, token_hash(token))
         if holder is None:
             raise Unauthenticated("You are not logged in, or your session is over. Log in again.")
@@ -121,7 +116,7 @@ class Authenticator:
 
     def _recall(self, digest: bytes) -> Principal | None:
         cached = self._known.get(digest)
-        return cached[0] if cached and self._clock() < cached[1] else None
+        return cached[0] if cached and self.clock() < cached[1] else None
 
     def _end_look_up(self, digest: bytes, task: "asyncio.Task[Principal]") -> None:
         if not task.cancelled():
@@ -131,8 +126,8 @@ class Authenticator:
 
     def _look_up(self, text: str, digest: bytes) -> Principal:
         # Before the question: a key revoked while it is answered must not live longer.
-        asked_at = self._clock()
-        with self._database.transaction() as session:
+        asked_at = self.clock()
+        with self.database.transaction() as session:
             key, now = find_key(session, str(read_key_id(text))), current_time(session)
         if key is None or not hmac.compare_digest(key.secret_hash, hash_key(text)):
             raise Unauthenticated("This API key is not known here.")
@@ -146,7 +141,7 @@ class Authenticator:
         if key.last_used_at is not None and abs(now - key.last_used_at) < USE_NOTED_EVERY:
             return
         try:
-            with self._database.transaction() as session:
+            with self.database.transaction() as session:
                 note_key_use(session, key, now=now)
         except (Unavailable, SQLAlchemyError) as error:
             # A database that takes no writes, such as one that fails over, must not lock out those who only

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..base.clock import monotonic_seconds
 from ..base.errors import CallLoop, Unavailable
+from ..base.frozen import frozen
 from ..base.settings import Network
 from ..base.telemetry.prometheus import http_requests, http_seconds
 from ..base.telemetry.traces import TRACING, describe_span, request_span
@@ -59,12 +60,12 @@ def refuse_loop() -> Response:
     return problem_response(CallLoop(_CAME_BACK), request_id)
 
 
+@frozen
 class RequestContext:
     """No request passes without a log line and an answer."""
 
-    def __init__(self, app: ASGIApp, *, trusted_proxies: Sequence[Network] = ()) -> None:
-        self._app = app
-        self._trusted_proxies = trusted_proxies
+    app: ASGIApp
+    trusted_proxies: Sequence[Network]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] == "HEAD":
@@ -78,8 +79,8 @@ class RequestContext:
         sent_id = Headers(scope=scope).get(REQUEST_ID, "")
         request_id = sent_id if SANE_REQUEST_ID.fullmatch(sent_id) else uuid.uuid4().hex
         client: str = scope["client"][0] if scope.get("client") else ""
-        if self._trusted_proxies:
-            client = forwarded_address(client, Headers(scope=scope), self._trusted_proxies)
+        if self.trusted_proxies:
+            client = forwarded_address(client, Headers(scope=scope), self.trusted_proxies)
         # A copy: the server hands every request the same state of the lifespan.
         scope["state"] = {**scope.get("state", {}), "request_id": request_id, "client_address": client}
         structlog.contextvars.clear_contextvars()
@@ -97,7 +98,7 @@ class RequestContext:
 
         began = monotonic_seconds()
         try:
-            await self._app(scope, receive, send_marked)
+            await self.app(scope, receive, send_marked)
         except Exception:  # an unforeseen error is logged once, and answered
             log.exception("request failed", method=scope["method"], route=name_route(scope))
             if status is None:
@@ -106,6 +107,7 @@ class RequestContext:
             _log_request(scope, status, monotonic_seconds() - began)
 
 
+@frozen(kw_only=True)
 class BodyLimit:
     """Answers 413 to a body over the limit: at once where its length is announced.
 
@@ -113,26 +115,23 @@ class BodyLimit:
     themselves.
     """
 
-    def __init__(
-        self, app: ASGIApp, *, max_bytes: int, room: Room | None = None, exempt: Callable[[Scope], bool]
-    ) -> None:
-        self._app = app
-        self._max_bytes = max_bytes
-        self._room = room
-        self._exempt = exempt
+    app: ASGIApp
+    max_bytes: int
+    room: Room | None = None
+    exempt: Callable[[Scope], bool]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._exempt(scope):
-            await self._app(scope, receive, send)
+        if self.exempt(scope):
+            await self.app(scope, receive, send)
             return
         announced = Headers(scope=scope).get("content-length", "0")
-        if announced.isdecimal() and int(announced) > self._max_bytes:
-            await problem_response(body_too_large(self._max_bytes), scope["state"]["request_id"])(
+        if announced.isdecimal() and int(announced) > self.max_bytes:
+            await problem_response(body_too_large(self.max_bytes), scope["state"]["request_id"])(
                 scope, receive, send
             )
             return
         principal = scope["state"].get("principal")
-        room, caller = (None, "") if principal is None else (self._room, principal.actor)
+        room, caller = (None, "") if principal is None else (self.room, principal.actor)
         received = 0
 
         async def receive_bounded() -> Message:
@@ -147,12 +146,12 @@ class BodyLimit:
                     room.require(caller)
                 except Unavailable as error:
                     raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, str(error)) from error
-            if received > self._max_bytes:
+            if received > self.max_bytes:
                 raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
             return message
 
         try:
-            await self._app(scope, receive_bounded, send)
+            await self.app(scope, receive_bounded, send)
         finally:
             if room is not None and received:
                 room.give_back(caller, received)

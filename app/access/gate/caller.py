@@ -85,9 +85,9 @@ def open_services(settings: Settings, database_url: str) -> Services:
     issuer = None if configuration is None else Issuer(configuration, make_transport)
     oidc = bearers = None
     if configuration is not None and issuer is not None:
-        oidc = OidcLogIns(configuration, issuer, database=database, box=secret_box, failed=failed_log_ins)
+        oidc = OidcLogIns(configuration, issuer, database, secret_box, failed_log_ins)
         if configuration.audience is not None:
-            bearers = BearerTokens(configuration, issuer, audience=configuration.audience)
+            bearers = BearerTokens(configuration, issuer, configuration.audience)
     return Services(
         settings=settings,
         policy=policy,

@@ -6,6 +6,7 @@ Everything but health and log-in is refused to unknown callers.
 import asyncio
 import re
 from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
 from urllib.parse import quote
 
 import structlog
@@ -49,32 +50,25 @@ _CHALLENGE = 'Basic realm="Evenhand: any name, an API key as the password", char
 log = structlog.get_logger("evenhand.audit")
 
 
+@dataclass
 class Gate:
     """Stores the caller in the request's state, as `principal`. An answer whose audit event cannot be stored is
     not sent.
     """
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        services: Services,
-        *,
-        is_unaudited: Callable[[Scope], bool],
-        open_paths: Collection[str] = (),
-    ) -> None:
-        self._app = app
-        self._services = services
-        self._is_unaudited = is_unaudited
-        self._open_paths = open_paths
-        self._budget = FailureBudget()
+    app: ASGIApp
+    services: Services
+    is_unaudited: Callable[[Scope], bool]
+    open_paths: Collection[str]
+    _budget: FailureBudget = field(default_factory=FailureBudget)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         _drop_other_cookies(scope)
         # Log-ins leave events of their own, with the name that was tried.
-        if is_open(scope["path"]) or scope["path"] in self._open_paths:
-            await self._app(scope, receive, send)
+        if is_open(scope["path"]) or scope["path"] in self.open_paths:
+            await self.app(scope, receive, send)
             return
-        if self._is_unaudited(scope):
+        if self.is_unaudited(scope):
             await self._let_in(scope, receive, send)
             return
         origin, is_replaced = RequestOrigin(scope), False
@@ -111,11 +105,11 @@ class Gate:
             details["failures_left_out"] = left_out
 
         def insert() -> None:
-            with self._services.database.transaction() as session:
+            with self.services.database.transaction() as session:
                 insert_request_event(session, origin, action, details)
 
         try:
-            async with self._services.turns:
+            async with self.services.turns:
                 await asyncio.to_thread(insert)
         except (Unavailable, SQLAlchemyError) as error:
             log.warning("audit_event_lost", action=action, status=status, error=str(error))
@@ -129,7 +123,7 @@ class Gate:
         except EvenhandError as error:
             await _refuse(scope, error)(scope, receive, send)
         else:
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
 
     async def _authenticate(self, scope: Scope) -> Principal:
         headers, token = Headers(scope=scope), session_token(scope)
@@ -142,7 +136,7 @@ class Gate:
                 )
             authorization = f"Bearer {token}"
         require_own_page(scope, authorization)
-        return await self._services.authenticator.authenticate(authorization)
+        return await self.services.authenticator.authenticate(authorization)
 
 
 def _refuse(scope: Scope, error: EvenhandError) -> Response:

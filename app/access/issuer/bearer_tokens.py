@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 import jwt
 
+from ...base.frozen import frozen
 from .issuer import Issuer
 from .issuer_configuration import OidcConfiguration
 from .token_claims import Identity, identify
@@ -14,13 +15,13 @@ _FORM = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]*){2}", re.ASCII)
 _OWN_ALGORITHM = "HS256"
 
 
+@frozen
 class BearerTokens:
     """Reads the issuer's access tokens for one audience. Belongs to one event loop."""
 
-    def __init__(self, configuration: OidcConfiguration, issuer: Issuer, *, audience: str) -> None:
-        self._configuration = configuration
-        self._issuer = issuer
-        self._audience = audience
+    configuration: OidcConfiguration
+    issuer: Issuer
+    audience: str
 
     async def read(self, token: str) -> tuple[Identity, datetime]:
         """Returns the holder of a token, and the moment at which it expires.
@@ -30,9 +31,9 @@ class BearerTokens:
         Forbidden: its claims give no role.
         Unavailable: the issuer's keys are not known.
         """
-        claims = await self._issuer.verify(token, audience=self._audience)
+        claims = await self.issuer.verify(token, audience=self.audience)
         require_access_token(claims)
-        return identify(claims, self._configuration, for_pages=False), datetime.fromtimestamp(
+        return identify(claims, self.configuration, for_pages=False), datetime.fromtimestamp(
             claims["exp"], UTC
         )
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 import psycopg
@@ -38,14 +39,14 @@ _NO_PARTITION = "23514"
 log = structlog.get_logger()
 
 
+@dataclass(eq=False)
 class Writer:
     """Writes groups of batches of one kind. `outages` is for all writers of a process."""
 
-    def __init__(self, url: str, outages: OutageLog) -> None:
-        self._url = url
-        self._outages = outages
-        self._session: WriteSession | None = None
-        self._is_down = False
+    url: str
+    outages: OutageLog
+    _session: WriteSession | None = None
+    _is_down: bool = False
 
     async def write(self, batches: Sequence[Batch]) -> list[WriteOutcome]:
         """Returns one outcome per batch, after the durable commit of all.
@@ -106,18 +107,18 @@ class Writer:
         pauses = iter(_PAUSES)
         while True:
             try:
-                self._session = await WriteSession.open(self._url)
+                self._session = await WriteSession.open(self.url)
             except psycopg.Error as error:
                 if monotonic_seconds() >= give_up:
                     self._is_down = True
-                    self._outages.fail(reason=str(error))
+                    self.outages.fail(reason=str(error))
                     raise Unavailable(
                         "The database does not answer. Send the records again in a moment."
                     ) from error
                 await asyncio.sleep(next(pauses, _PAUSES[-1]))
             else:
                 self._is_down = False
-                self._outages.end()
+                self.outages.end()
                 return self._session
 
 
