@@ -1,6 +1,7 @@
 """Builds one web application from settings, services and routes."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import cache
@@ -65,7 +66,6 @@ from .mitigation import routes as mitigation
 from .mitigation.live import routes as mitigated_predictions
 from .mitigation.live.live_plan import ActivePlans, PlanReader
 from .mitigation.live.openapi_entries import ANSWER, MITIGATED
-from .mitigation.live.routes import is_live_request
 from .mitigation.live.service import ActiveMitigation
 from .overview import routes as overview
 from .overview.health import routes as health
@@ -86,7 +86,6 @@ from .web import problems
 from .web.middleware import BodyLimit, RequestContext, refuse_loop
 from .web.problem_answers import answers
 from .web.strict_requests import known_parameters_only, understood_only
-from .web.uploads import is_upload
 
 _ROUTERS = (
     overview.router,
@@ -141,6 +140,12 @@ BODIES_AT_ONCE, BODIES_OF_KEY = 64, 16
 MAX_FORM_BYTES = 65_536
 """People send these before they have logged in."""
 
+
+_LIVE = re.compile(r"/v1/deployments/[^/]+/mitigated-predictions")
+_UPLOADS = {
+    "PUT": re.compile(r"/v1/deployments/[^/]+/training-data"),
+    "POST": re.compile(r"/v1/deployments/[^/]+/(imports|corrections)"),
+}
 
 log = structlog.get_logger("evenhand.services")
 
@@ -217,10 +222,11 @@ def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
         SetupError: no database is named, or a setting cannot be used.
     """
     # First: what is open would have to be closed again.
-    if not database_url and settings.database_url is None:
+    stated = settings.database_url
+    url = database_url or (None if stated is None else stated.get_secret_value())
+    if url is None:
         raise SetupError("Set DATABASE_URL, or start with `evenhand serve`, which brings its own database.")
-    configured_url = "" if settings.database_url is None else settings.database_url.get_secret_value()
-    features = open_features(settings, database_url or configured_url)
+    features = open_features(settings, url)
     services = features.services
     face, entry = mount_face(services)
     room = Room(
@@ -232,11 +238,10 @@ def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
     )
 
     def is_unaudited(scope: Scope) -> bool:
-        """Whether it stores records or answers for a model, in this service or by a call of a face."""
-        return scope["method"] not in READING and (is_live_request(scope) or face.is_upload(scope))
+        return is_live_request(scope) or face.is_upload(scope)
 
     def limits_itself(scope: Scope) -> bool:
-        return is_unaudited(scope) or (scope["method"] not in READING and is_upload(scope))
+        return is_upload(scope) or is_unaudited(scope)
 
     answering = Answering(features, face)
     limited = BodyLimit(app=answering, max_bytes=problems.MAX_BODY_BYTES, room=room, exempt=limits_itself)
@@ -273,6 +278,17 @@ def _create_api() -> FastAPI:
         api, {**ingestion_paths(), **gateway_paths()}, {MITIGATED: ANSWER}, [TrainingDistributionsIn]
     )
     return api
+
+
+def is_live_request(scope: Scope) -> bool:
+    """Whether it answers for a model and stores records, which is not audited."""
+    return scope["method"] == "POST" and _LIVE.fullmatch(scope["path"]) is not None
+
+
+def is_upload(scope: Scope) -> bool:
+    """Whether its route reads the body by `spooled`, with a limit of its own."""
+    path = _UPLOADS.get(scope["method"])
+    return path is not None and path.fullmatch(scope["path"]) is not None
 
 
 @frozen

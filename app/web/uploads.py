@@ -1,7 +1,6 @@
 """Bodies too large for memory, in temporary files."""
 
 import asyncio
-import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from email.message import Message
@@ -12,7 +11,6 @@ from typing import Any, BinaryIO
 from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
-from starlette.types import Scope
 
 from ..base.apart import Apart
 from ..base.encodings import UTF_8, find_encoding
@@ -30,17 +28,6 @@ READING_SECONDS = 600
 
 SILENCE_SECONDS = 30
 """A client that sends nothing for longer loses its place."""
-
-_UPLOADS = {
-    "PUT": re.compile(r"/v1/deployments/[^/]+/training-data"),
-    "POST": re.compile(r"/v1/deployments/[^/]+/(imports|corrections)"),
-}
-
-
-def is_upload(scope: Scope) -> bool:
-    """Whether `spooled` reads the request's body, with a limit of its own."""
-    path = _UPLOADS.get(scope["method"])
-    return path is not None and path.fullmatch(scope["path"]) is not None
 
 
 @frozen

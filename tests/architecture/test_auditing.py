@@ -12,7 +12,7 @@ from app.access.authenticator import READING
 from app.access.gate.audit_requests import MADE, RequestOrigin
 from app.access.gate.gate import is_open
 from app.access.principals import Principal, Role
-from app.mitigation.live.routes import is_live_request
+from app.main import is_live_request
 from app.pages import application as pages
 
 APP = Path(__file__).parents[2] / "app"

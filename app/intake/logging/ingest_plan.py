@@ -211,7 +211,7 @@ def _tidy_rows(values: Json, pick_numbers: _Pick | None) -> list[Any]:
 
 def _tidy(value: Json) -> Json:
     if type(value) is float:
-        return tidy(value)
+        return tidy(value) if value.is_integer() else value
     return list(map(tidy, value)) if isinstance(value, list) else value
 
 

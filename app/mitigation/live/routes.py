@@ -1,12 +1,10 @@
 """The route that scores records and mitigates the answers."""
 
-import re
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
-from starlette.types import Scope
 
 from ...access.gate.caller import DeploymentId, Logger, NowIn, open_feature
 from ...base.clock import monotonic_seconds
@@ -23,13 +21,7 @@ router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["mitigation"]
 DEFAULT_SECONDS = 10.0
 MOST_SECONDS = 300.0
 
-_LIVE = re.compile(r"/v1/deployments/[^/]+/mitigated-predictions")
-
 _bodies = Bodies()
-
-
-def is_live_request(scope: Scope) -> bool:
-    return scope["method"] == "POST" and _LIVE.fullmatch(scope["path"]) is not None
 
 
 @router.post(
