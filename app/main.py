@@ -319,7 +319,7 @@ class Service:
 
 
 class Answering:
-    """What lies behind the gate: a face, the API or the pages."""
+    """Answers, by a face, the API or a page, requests that have passed the gate."""
 
     def __init__(self, features: Features, face: Face) -> None:
         self._features = features

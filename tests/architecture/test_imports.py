@@ -48,7 +48,6 @@ SHARED_BY_ROUTES = {
     "deployments/deployment_in_address.py",
     "deployments/noted_exports.py",
     "deployments/validate_only.py",
-    "intake/gateway/known_callers.py",
     "intake/hot_routes/hot_route.py",
     "records/csv_streams.py",
 }

@@ -1,6 +1,5 @@
-"""What every request but those of hot routes passes: its key, before a byte of the body is read, and its audit.
-
-Everything but health and log-in is refused to unknown callers.
+"""Checks that every request passes but those of hot routes: its key, before a byte of the body is read, and its
+audit. Everything but health and log-in is refused to unknown callers.
 """
 
 import asyncio

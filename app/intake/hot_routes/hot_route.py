@@ -1,4 +1,4 @@
-"""What the routes share that programs call all the time: request ids, errors, counters, bounded bodies.
+"""One class of the routes that programs call all the time: request ids, errors, counters, bounded bodies.
 
 Plain ASGI, because a framework's route costs more than the durable write. Only failures of ours are logged: a
 line per request would cost as much as storing its record.
