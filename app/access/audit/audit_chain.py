@@ -5,6 +5,7 @@ before it.
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
@@ -32,6 +33,7 @@ class AuditEvent:
     a request's address.
     """
 
+    position: int | None = None
     no: int
     at: datetime
     actor: str
@@ -43,7 +45,6 @@ class AuditEvent:
     deployment_id: str | None
     subject: str | None
     details: Mapping[str, Any]
-    position: int | None = None
     hash: bytes | None = None
 
 
@@ -66,20 +67,10 @@ class ChainReport:
 
 
 def event_document(event: AuditEvent) -> dict[str, Any]:
-    return {
-        "position": event.position,
-        "no": event.no,
-        "at": event.at.astimezone(UTC).isoformat(timespec="microseconds"),
-        "actor": event.actor,
-        "action": event.action,
-        "outcome": event.outcome,
-        "address": event.address,
-        "request_id": event.request_id,
-        "route": event.route,
-        "deployment_id": event.deployment_id,
-        "subject": event.subject,
-        "details": dict(event.details),
-    }
+    at = event.at.astimezone(UTC).isoformat(timespec="microseconds")
+    document = asdict(event) | {"at": at}
+    del document["hash"]
+    return document
 
 
 def audit_line(event: AuditEvent) -> str:

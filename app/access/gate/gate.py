@@ -22,7 +22,7 @@ from ..failed_log_ins import FailureBudget
 from ..issuer import pending_log_ins as pending
 from ..issuer.issuer_configuration import BACK_CHANNEL, CALLBACK
 from ..principals import Principal
-from ..users.browser_sessions import COOKIE, SECURE_COOKIE, TOKEN
+from ..users.browser_sessions import COOKIE, TOKEN
 from .audit_requests import (
     MADE,
     READ,
@@ -189,7 +189,7 @@ def is_over_https(scope: Scope) -> bool:
 
 def session_cookie(scope: Scope) -> str:
     """Over HTTPS browsers let only this host set it, and only over HTTPS."""
-    return SECURE_COOKIE if is_over_https(scope) else COOKIE
+    return f"__Host-{COOKIE}" if is_over_https(scope) else COOKIE
 
 
 def session_token(scope: Scope) -> str | None:
@@ -198,7 +198,7 @@ def session_token(scope: Scope) -> str | None:
 
 
 def pending_cookie(scope: Scope) -> str:
-    return pending.SECURE_COOKIE if is_over_https(scope) else pending.COOKIE
+    return f"__Host-{pending.COOKIE}" if is_over_https(scope) else pending.COOKIE
 
 
 def pending_log_in(scope: Scope) -> str | None:

@@ -164,12 +164,11 @@ def find_key_use(session: Session) -> dict[str, KeyUse]:
     return {row.key_id: read_row(KeyUse, row) for row in session.scalars(select(KeyUseRow))}
 
 
-def add_use(session: Session, used: Mapping[str, object]) -> None:
+def add_use(session: Session, used: Mapping[str, Mapping[str, int]]) -> None:
     """Adds the COUNTS of each key."""
     # By ids, so that two processes never wait for each other.
     rows = [
-        {"key_id": key_id, **{name: getattr(used[key_id], name) for name in COUNTS}}
-        for key_id in sorted(used)
+        {"key_id": key_id, **{name: used[key_id].get(name, 0) for name in COUNTS}} for key_id in sorted(used)
     ]
     if rows:
         insertion = insert(KeyUseRow).values(rows)
