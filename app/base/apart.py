@@ -22,13 +22,12 @@ MEMORY_BYTES = 2**30
 """Default of `upload_memory_bytes`."""
 
 _LOADED = (
-    *(
-        "base.system_memory",
-        "intake.imports.routes",
-        "deployments.training.routes",
-        "reports.report_processes",
-    ),
-    *("checks.counting.count_files", "evidence.count_files"),
+    "base.system_memory",
+    "intake.imports.routes",
+    "deployments.training.routes",
+    "reports.report_processes",
+    "checks.counting.count_files",
+    "evidence.count_files",
 )
 
 _PACKAGE = __package__.partition(".")[0]

@@ -89,9 +89,7 @@ class LimitKeeper:
     def admit_storage(self, key_id: str, size: int) -> None:
         """Returns if the key may store that many bytes. Raises QuotaReached."""
         limits = self._limits.get(key_id)
-        if limits is None:
-            return
-        if limits.max_bytes is not None:
+        if limits is not None and limits.max_bytes is not None:
             tally = self._tallies.get(key_id, {})
             used = self._stored.get(key_id, 0) + tally.get("bytes", 0)
             if used + size > limits.max_bytes:

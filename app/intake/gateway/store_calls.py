@@ -1,7 +1,7 @@
 """Stores calls as payload records, none twice."""
 
 import asyncio
-from collections import Counter, defaultdict, deque
+from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -34,22 +34,19 @@ class IntakeCounts:
     """Counts that are not stored yet. Belongs to one event loop."""
 
     def __init__(self) -> None:
-        self._counts: Counter[IntakeCount] = Counter()
-        self._reasons: dict[IntakeCount, str] = {}
+        self._totals: dict[IntakeCount, IntakeCount] = {}
 
     def add(self, added: IntakeCount) -> None:
         """Adds to the hour that the `hour`, any time, lies in."""
         if not added.count:
             return
         key = replace(added, hour=floor_to_hour(added.hour), count=0, reason=None)
-        self._counts[key] += added.count
-        if added.reason is not None:
-            self._reasons[key] = added.reason[:MAX_REASON_CHARACTERS]
+        total = self._totals.get(key, key)
+        reason = total.reason if added.reason is None else added.reason[:MAX_REASON_CHARACTERS]
+        self._totals[key] = replace(total, count=total.count + added.count, reason=reason)
 
     def collected(self) -> list[IntakeCount]:
-        return [
-            replace(key, count=count, reason=self._reasons.get(key)) for key, count in self._counts.items()
-        ]
+        return list(self._totals.values())
 
 
 LANES = 16

@@ -11,8 +11,8 @@ import msgspec
 from ...base.clock import floor_to_hour, floor_to_minute
 from ...domain.record import Rejection
 from ...sources.stored.minute_counts import is_counted
-from ..writing.write_batches import FeedbackBatch, PayloadBatch
-from .checked_records import Checked, CheckedFeedback, CheckedPayload
+from ..writing.write_batches import Batch, PayloadBatch
+from .checked_records import Checked, CheckedPayload
 from .ingest_plan import MAX_RECORD_BYTES, IngestPlan, StatedTimes
 
 NULL = "\\N"
@@ -93,12 +93,12 @@ def payload_batch(
 
 
 def feedback_batch(
-    checked: CheckedFeedback,
+    checked: Checked,
     plan: IngestPlan,
     moments: StatedTimes,
     ids: Sequence[str],
     numbers: Sequence[int],
-) -> FeedbackBatch:
+) -> Batch:
     """Like `payload_batch`. A stated prediction is taken for one of the present model revision."""
     no, target = plan.target.no, plan.target
     revision = copy_text(target.model_revision)
@@ -122,7 +122,7 @@ def feedback_batch(
             strict=False,  # as above
         )
     ]
-    return FeedbackBatch(
+    return Batch(
         deployment_no=no,
         row_version=target.row_version,
         numbers=numbers,

@@ -14,7 +14,7 @@ from ...base.values import quote_names
 from ...domain.arrival import RecordSource
 from ...domain.cells import Json, parse_label, parse_probability, parse_text
 from ...domain.deployment import Column
-from .checked_records import Checked, CheckedFeedback, CheckedPayload, RecordRefused
+from .checked_records import Checked, CheckedPayload, RecordRefused
 from .decode_body import MAX_BODY_BYTES, decoded_json, decompressed, require_decodable
 from .ingest_plan import MAX_RECORDS, IngestPlan, StatedTimes
 from .logged_pairs import check_pairs
@@ -88,7 +88,7 @@ def read_payload(
 
 def read_feedback(
     request: LogRequest, plan: IngestPlan, moments: StatedTimes, most_bytes: int = MAX_BODY_BYTES
-) -> CheckedFeedback:
+) -> Checked:
     body = decompressed(request.body, request.encoding, most_bytes)
     if not request.is_csv:
         require_decodable(body)

@@ -109,11 +109,7 @@ def add_rows(
     )
     labels = check_values(table.labels or nothing, scalar, outputs.label or "", refusals)
 
-    good = (
-        [position for position in range(rows) if position not in refusals.found]
-        if refusals.found
-        else range(rows)
-    )
+    good = [position for position in range(rows) if position not in refusals.found]
     lists = {
         "ids": ids,
         "features": features,

@@ -10,7 +10,8 @@ from ...domain.arrival import RecordSource
 
 
 class Batch(Struct, frozen=True, kw_only=True, eq=False):
-    """Checked records of one deployment as COPY `lines`; `numbers` are their record numbers, ascending.
+    """Checked records of one deployment as COPY `lines`, in the columns of `writer`: feedback, if it is no
+    PayloadBatch. `numbers` are their record numbers, ascending.
 
     `row_version`: the deployment's row under which they were checked.
     """
@@ -35,10 +36,6 @@ class PayloadBatch(Batch, frozen=True, kw_only=True):
     scored_at_sent: Sequence[bool]
     hours: Sequence[datetime] = ()
     minutes: Mapping[datetime, int] = {}
-
-
-class FeedbackBatch(Batch, frozen=True):
-    """Feedback; the columns of `lines` are in `writer`."""
 
 
 @frozen
