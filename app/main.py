@@ -53,7 +53,7 @@ from .intake.gateway.event_routes import AZURE_PATH, EVENTS, EventRoute
 from .intake.gateway.openapi_entries import gateway_paths
 from .intake.gateway.routes import PREDICTIONS, GatewayRoute
 from .intake.gateway.service import Gateway
-from .intake.hot_routes import record_test_routes as record_tests
+from .intake.hot_routes import routes as record_tests
 from .intake.hot_routes.hot_route import PREFIX, Bodies, HotRoute
 from .intake.hot_routes.openapi_entries import ingestion_paths
 from .intake.hot_routes.routes import FEEDBACK, PAYLOAD, IngestionRoute

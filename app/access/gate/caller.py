@@ -23,8 +23,7 @@ from ...web.id_and_time import ID_PATTERN
 from .. import passwords
 from ..authenticator import Authenticator
 from ..failed_log_ins import FailedLogIns
-from ..issuer.bearer_tokens import BearerTokens
-from ..issuer.issuer import Issuer
+from ..issuer.issuer import BearerTokens, Issuer
 from ..issuer.issuer_configuration import read_configuration
 from ..issuer.issuer_log_in import OidcLogIns, make_transport
 from ..keys.limit_keeper import LimitKeeper
@@ -82,9 +81,9 @@ def open_services(settings: Settings, database_url: str) -> Services:
     secret_box = open_secret_box(settings)
     failed_log_ins = FailedLogIns(database)
     configuration = read_configuration(settings)
-    issuer = None if configuration is None else Issuer(configuration, make_transport)
     oidc = bearers = None
-    if configuration is not None and issuer is not None:
+    if configuration is not None:
+        issuer = Issuer(configuration, make_transport)
         oidc = OidcLogIns(configuration, issuer, database, secret_box, failed_log_ins)
         if configuration.audience is not None:
             bearers = BearerTokens(configuration, issuer, configuration.audience)

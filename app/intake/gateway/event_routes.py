@@ -12,7 +12,7 @@ from ...base.errors import InvalidInput, QuotaReached, RateReached, TooLarge, Un
 from ...database.binary_rows import read_row
 from ..hot_routes.hot_route import HotRequest
 from .call_events import EventUnclear, ReportedHalf, read_events
-from .known_callers import KnownCallerRoute
+from .routes import KnownCallerRoute
 from .spool_entries import CallHalf, CallSide, CallSource
 
 EVENTS = "events"

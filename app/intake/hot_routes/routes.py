@@ -1,15 +1,16 @@
-"""The routes that log payload and feedback records."""
+"""Routes that log payload and feedback records, and the one that only tries payload records."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import parse_qsl
 
 import msgspec
-from fastapi import Depends
+from fastapi import APIRouter, Body, Depends
 from starlette.responses import Response
 
-from ...access.gate.caller import Services, open_feature
+from ...access.gate.caller import DeploymentId, Logger, NowIn, Services, open_feature
 from ...base.clock import utc_now
 from ...base.encodings import UTF_8
 from ...base.errors import Conflict, EvenhandError, FieldProblem, InvalidInput, NotFound, UnsupportedMediaType
@@ -17,6 +18,7 @@ from ...base.strict_json import JsonObject
 from ...base.values import BOOLEANS
 from ...domain.arrival import RecordSource, stated_source
 from ...domain.record import Receipt
+from ...web.body import Out, example
 from ...web.problems import KINDS, build_problem_response
 from ...web.strict_requests import is_json, require_parameters
 from ...web.uploads import parse_content_type
@@ -166,3 +168,60 @@ def _read_options(query: bytes, parameters: Mapping[str, bool]) -> JsonObject:
                 raise InvalidInput.of(name, f"must be true or false, found {text[:20]!r}")
             options[name] = BOOLEANS[text]
     return options
+
+
+class RefusedRecordOut(Out):
+    """One record that would be refused: its place in the request, the field, and the reason."""
+
+    index: int
+    field: str
+    reason: str
+
+
+class RecordTestOut(Out):
+    """Numbers of records that would be accepted and refused. Nothing was stored."""
+
+    model_config = example(
+        {
+            "sent": 2,
+            "accepted": 1,
+            "rejected": 1,
+            "rejections": [{"index": 1, "field": "features.Age", "reason": "must be a whole number"}],
+        }
+    )
+
+    sent: int
+    accepted: int
+    rejected: int
+    rejections: list[RefusedRecordOut]
+    """A reason for each record that would be refused."""
+
+    @classmethod
+    def of(cls, receipt: Receipt) -> "RecordTestOut":
+        return cls.from_object(receipt, sent=receipt.accepted + receipt.rejected)
+
+
+router = APIRouter(prefix="/v1/deployments/{deployment_id}/record-tests", tags=["records"])
+
+_EXAMPLE = {"records": [{"features": {"Age": 31, "LoanAmount": 4200.5, "Sex": "female"}, "prediction": 1}]}
+_AS_LOGGED = "Records, or a request with its answer, as `POST …/payload-records` takes them."
+
+
+@router.post("")
+async def test_records(
+    principal: Logger,
+    ingestion: IngestionIn,
+    deployment_id: DeploymentId,
+    now: NowIn,
+    body: Annotated[dict[str, Any], Body(description=_AS_LOGGED, examples=[_EXAMPLE])],
+) -> RecordTestOut:
+    """Checks payload records by the deployment's columns and returns the reason for each refusal. Nothing is
+    stored, and nothing counts.
+
+    Ids that are stored already are not looked for.
+    """
+    plan = await ingestion.current_plan(deployment_id)
+    if not principal.sees(plan.target.no):
+        raise NotFound("deployment", deployment_id)
+    request = LogRequest(body=json.dumps(body).encode("ascii"), actor=principal.actor)
+    return RecordTestOut.of(await ingestion.try_payload(deployment_id, request, now=now))
