@@ -49,9 +49,8 @@ from .evidence import routes as evidence
 from .evidence.attribution import routes as attributions
 from .evidence.subgroups import routes as subgroups
 from .face import Face, mount_face
-from .intake.gateway.event_routes import AZURE_PATH, EVENTS, EventRoute
 from .intake.gateway.openapi_entries import gateway_paths
-from .intake.gateway.routes import PREDICTIONS, GatewayRoute
+from .intake.gateway.routes import AZURE_PATH, EVENTS, PREDICTIONS, EventRoute, GatewayRoute
 from .intake.gateway.service import Gateway
 from .intake.hot_routes import routes as record_tests
 from .intake.hot_routes.hot_route import PREFIX, Bodies, HotRoute

@@ -25,7 +25,7 @@ from ..base.errors import Forbidden, Unauthenticated, Unavailable
 from ..database.binary_rows import read_row
 from ..database.engine import Database, current_time
 from .issuer.issuer import BearerTokens, is_of_issuer
-from .issuer.token_claims import Identity
+from .issuer.issuer_configuration import Identity
 from .keys.key_text import hash_key, key_refusal, read_key_id
 from .keys.queries import USE_NOTED_EVERY, ApiKey, find_key, note_key_use
 from .principals import USER, Principal

@@ -13,8 +13,7 @@ from starlette.datastructures import QueryParams
 from starlette.types import Scope
 
 from ...web.middleware import NO_ROUTE, name_route
-from ..audit.audit_chain import AuditOutcome
-from ..audit.event_queries import ORIGIN, insert_event
+from ..audit.event_queries import ORIGIN, AuditOutcome, insert_event
 from ..authenticator import READING
 from ..failed_log_ins import UNKNOWN
 from ..principals import Permission, Principal

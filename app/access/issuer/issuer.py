@@ -1,4 +1,4 @@
-"""The issuer over HTTPS: its discovery document and public keys, and codes exchanged for tokens."""
+"""The issuer over HTTPS: its discovery document and public keys, codes exchanged for tokens, and its access tokens."""
 
 import asyncio
 import base64
@@ -18,8 +18,7 @@ from ...base.clock import monotonic_seconds
 from ...base.errors import EndpointRefused, SetupError, Unauthenticated, Unavailable
 from ...base.frozen import frozen
 from ...calls.token_source import read_body
-from .issuer_configuration import OidcConfiguration, require_secure_url
-from .token_claims import Identity, identify
+from .issuer_configuration import Identity, OidcConfiguration, identify, require_secure_url
 from .verify_token import MAX_TOKEN_CHARACTERS, UnknownKey, require_access_token, verify_token
 
 FRESH_SECONDS = 3600.0

@@ -21,8 +21,7 @@ from ..users import queries as users
 from ..users.session_queries import find_id_token, use_state
 from . import pending_log_ins as pending
 from .issuer import Issuer
-from .issuer_configuration import OidcConfiguration
-from .token_claims import Identity, identify
+from .issuer_configuration import Identity, OidcConfiguration, identify
 from .verify_token import LEEWAY_SECONDS, require_id_token, require_logout_token
 
 CONNECTIONS = 4

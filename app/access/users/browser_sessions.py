@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from ...base.errors import Forbidden, Unauthenticated
 from ...database.engine import Database, current_time
 from ..audit.activity_queries import record_activity
-from ..issuer.token_claims import Identity
+from ..issuer.issuer_configuration import Identity
 from ..keys.key_text import hash_key, key_refusal, read_key_id
 from ..keys.queries import find_key, note_key_use
 from ..passwords import is_password

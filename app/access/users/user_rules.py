@@ -8,7 +8,7 @@ from ...base.errors import Conflict, FieldProblem, Forbidden, Unauthenticated, r
 from ...domain.paging import Paging
 from ..audit.activity_queries import record_activity
 from ..audit.changed_values import changes_between
-from ..issuer.token_claims import Identity
+from ..issuer.issuer_configuration import Identity
 from ..passwords import hash_password, password_problem
 from ..principals import USER, Permission, Role
 from . import queries as users

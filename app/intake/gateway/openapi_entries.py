@@ -8,8 +8,7 @@ from ..hot_routes.hot_route import PREFIX
 from ..hot_routes.openapi_entries import DEPLOYMENT, describe_operation
 from ..logging.decode_body import MAX_BODY_BYTES
 from .call_events import BATCH, STRUCTURED
-from .event_routes import AZURE_PATH, EVENTS
-from .routes import MAX_LOGGED_ANSWER_BYTES, PREDICTIONS
+from .routes import AZURE_PATH, EVENTS, MAX_LOGGED_ANSWER_BYTES, PREDICTIONS
 
 _FIELDS = ["Age", "Sex", "Owner"]
 _VALUES: list[list[Scalar]] = [[33, "female", True]]

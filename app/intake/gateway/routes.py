@@ -1,24 +1,39 @@
-"""The gateway's route: passes a call to the model and its answer back as they are, and logs both.
+"""The gateway's route, which passes a call to the model and its answer back as they are and logs both, and that of
+events about calls: CloudEvents of KServe and Seldon, and those of Azure's collector.
 
-The record is on disk before the answer is sent.
+The record of a call is on disk before its answer is sent. Senders of events may stop at an error: once the key and
+the deployment are known, the answer is always 200.
 """
 
 import asyncio
+import base64
 import hashlib
+
+from starlette.responses import JSONResponse, Response
 
 from ...access.gate.caller import Services
 from ...access.principals import Principal
 from ...base.clock import utc_now
-from ...base.errors import InvalidInput, NotFound, QuotaReached, Unauthenticated
+from ...base.errors import (
+    InvalidInput,
+    NotFound,
+    QuotaReached,
+    RateReached,
+    TooLarge,
+    Unauthenticated,
+    Unavailable,
+)
 from ...calls.call_failures import slow
+from ...database.binary_rows import read_row
 from ...payloads.codec import Headers
 from ...web.middleware import SANE_REQUEST_ID
 from ..hot_routes.hot_route import Bodies, HotRequest, HotRoute
 from ..logging.model_call import CapturedBody, Exchange
+from .call_events import EventUnclear, ReportedHalf, read_events
 from .call_plans import CallPlan, LastAnswers
 from .forward import PASSED_ON, hold_answer, pick_answer_headers
 from .service import Gateway
-from .spool_entries import CallSource, CompleteCall
+from .spool_entries import CallHalf, CallSide, CallSource, CompleteCall
 
 
 class KnownCallerRoute(HotRoute):
@@ -144,3 +159,81 @@ def _read_record_id(request: HotRequest) -> str:
             "Evenhand-Record-Id", "must have 1 to 128 letters, digits or characters of ._:-"
         )
     return sent
+
+
+EVENTS = "events"
+
+AZURE_PATH = "/modeldata/log"
+"""The user name in the URL is the deployment's id."""
+
+MAX_REASONS = 10
+"""Max reasons that one answer lists."""
+
+
+class EventRoute(KnownCallerRoute):
+    other_methods = "Events are sent with POST."
+
+    async def _answer(self, request: HotRequest) -> Response:
+        principal = await self._find_logger(request)
+        deployment_id = request.deployment_id
+        if request.scope["path"] == AZURE_PATH:
+            deployment_id = read_user_name(request.header(b"authorization"))
+        if not deployment_id:
+            raise InvalidInput.of(
+                "AZUREML_MDC_HOST", "must hold the deployment's id and a key: DEPLOYMENT:KEY@HOST"
+            )
+        plan = await self._find_plan(principal, deployment_id)
+        now = utc_now()
+        try:
+            announced = request.headers.get(b"content-length", b"")
+            body = await self._bodies.read(request.receive, announced, principal.actor)
+            try:
+                # A sender may stop at an error: what is beyond a limit is ignored and counted.
+                self._limits.admit_request(principal.actor, len(body))
+                headers = {
+                    name.decode("latin-1"): value.decode("latin-1") for name, value in request.headers.items()
+                }
+                reports = read_events(headers, body, now=now)
+            finally:
+                self._bodies.done(body, principal.actor)
+        except (EventUnclear, TooLarge, Unavailable, RateReached, QuotaReached) as error:
+            reports = [EventUnclear(str(error))]
+        unclear = [report for report in reports if isinstance(report, EventUnclear)]
+        for report in unclear:
+            self._gateway.ignore(plan.deployment.no, str(report), now=now)
+        halves = [report for report in reports if isinstance(report, ReportedHalf)]
+        are_kept = []
+        for half in halves:
+            entry = read_row(
+                CallHalf,
+                half,
+                deployment_id=plan.deployment.id,
+                deployment_no=plan.deployment.no,
+                source=CallSource.EVENTS,
+                received_at=now,
+            )
+            are_kept.append(await self._gateway.keep(entry, plan))
+        # A half is half a record, and the answer completes most calls.
+        records = sum(
+            is_kept and half.side is CallSide.RESPONSE for half, is_kept in zip(halves, are_kept, strict=True)
+        )
+        if any(are_kept):
+            self._limits.note_stored(principal.actor, sent=records, records=records, size=len(body))
+        return JSONResponse(
+            {
+                "received": sum(are_kept),
+                "ignored": len(unclear),
+                "reasons": [str(report) for report in unclear[:MAX_REASONS]],
+            }
+        )
+
+
+def read_user_name(authorization: str) -> str:
+    """User name of HTTP Basic; empty where there is none."""
+    scheme, _, credentials = authorization.partition(" ")
+    if scheme.lower() != "basic":
+        return ""
+    try:
+        return base64.b64decode(credentials.strip(), validate=True).decode().partition(":")[0]
+    except ValueError:
+        return ""

@@ -15,11 +15,18 @@ from ...calls.egress_policy import EgressPolicy
 from ...database.engine import Database
 from ...database.sealer import Sealer
 from ..logging.service import Ingestion
-from .call_outcomes import IntakeCount, IntakeOutcome
 from .call_plans import CallPlan, CallPlans
 from .lost_records import Losses
 from .spool import Spool
-from .spool_entries import CallSource, CompleteCall, Entry, decode_entry, encode_entry
+from .spool_entries import (
+    CallSource,
+    CompleteCall,
+    Entry,
+    IntakeCount,
+    IntakeOutcome,
+    decode_entry,
+    encode_entry,
+)
 from .store_calls import CallStore
 
 BATCH_BYTES = 1024 * 1024

@@ -22,10 +22,9 @@ from ..logging.model_call import CapturedBody, Exchange
 from ..logging.rejection_counts import RejectedPart
 from ..logging.service import Ingestion
 from ..volume.arrival_queries import add_counts
-from .call_outcomes import IntakeCount, IntakeOutcome
 from .call_plans import CallPlans
 from .half_queries import CallKey, StoredHalf, add_halves, expire_halves, find_halves, remove_halves
-from .spool_entries import CallHalf, CallSide, CallSource, CompleteCall, Entry
+from .spool_entries import CallHalf, CallSide, CallSource, CompleteCall, Entry, IntakeCount, IntakeOutcome
 
 MAX_REASON_CHARACTERS = 300
 

@@ -17,7 +17,7 @@ from ...domain.deployment import Column
 from .checked_records import Checked, CheckedPayload, RecordRefused
 from .decode_body import MAX_BODY_BYTES, decoded_json, decompressed, require_decodable
 from .ingest_plan import MAX_RECORDS, IngestPlan, StatedTimes
-from .logged_pairs import check_pairs
+from .model_call import check_pairs
 from .native_records import check_feedback, check_payload
 
 LABEL = "label"

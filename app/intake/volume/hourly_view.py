@@ -11,7 +11,7 @@ from ...base.clock import HOUR
 from ...base.frozen import frozen
 from ...domain.arrival import Arrivals, LogKind, RecordSource, RejectionCount, RejectionReason
 from ...domain.check import Span
-from ..gateway.call_outcomes import IntakeCount, IntakeOutcome
+from ..gateway.spool_entries import IntakeCount, IntakeOutcome
 from .arrival_queries import (
     MOST_WAITING,
     arrivals_in,
