@@ -32,7 +32,7 @@ PAYLOAD, FEEDBACK = "payload-records", "feedback-records"
 
 _SWITCHES = ("historical", "first_time_counts", "assume_utc")
 
-PARAMETERS: Mapping[str, Mapping[str, bool]] = {
+PARAMETERS = {
     PAYLOAD: dict.fromkeys(_SWITCHES, False),
     FEEDBACK: dict.fromkeys((*_SWITCHES, "label"), False),
 }

@@ -43,46 +43,34 @@ def payload_batch(
     numbers: Sequence[int],
 ) -> PayloadBatch:
     """`ids` and `numbers` (ascending) have one per record; absent times become the receipt's."""
-    target, no = plan.target, plan.target.no
-    id_cells = list(map(copy_text, ids))
+    target, id_cells = plan.target, list(map(copy_text, ids))
+    no, number_cells = repeat(str(target.no)), list(map(str, numbers))
     times = _write_moments(checked.times, moments.now)
-
-    placed: Iterable[str] = [f"\t{time}\n" for time in times] if moments.historical else repeat("\n")
-    rates: Iterable[str] = [NULL if rate is None else repr(rate) for rate in checked.sample_rates] or repeat(
-        NULL
+    placed = [times] if moments.historical else []
+    lines = _join_columns(
+        no,
+        number_cells,
+        id_cells,
+        repeat(str(target.schema.version)),
+        repeat(copy_text(target.model_revision)),
+        times,
+        json_lines(checked.features),
+        _write_optional(checked.meta),
+        json_lines(checked.predictions),
+        _write_optional(checked.probabilities),
+        _write_optional(checked.labels),
+        json_lines(checked.mitigated) if checked.mitigated else repeat(NULL),
+        [NULL if rate is None else repr(rate) for rate in checked.sample_rates] or repeat(NULL),
+        *placed,
     )
-    mitigated: Iterable[str] = json_lines(checked.mitigated) if checked.mitigated else repeat(NULL)
-    constant = f"\t{target.schema.version}\t{copy_text(target.model_revision)}\t"
-    lines = [
-        f"{no}\t{number}\t{record_id}{constant}{time}\t{features}\t{meta}\t{prediction}\t{probability}\t{label}\t{mitigated}\t{rate}{end}"
-        for number, record_id, time, features, meta, prediction, probability, label, mitigated, rate, end in zip(
-            numbers,
-            id_cells,
-            times,
-            json_lines(checked.features),
-            _write_optional(checked.meta),
-            json_lines(checked.predictions),
-            _write_optional(checked.probabilities),
-            _write_optional(checked.labels),
-            mitigated,
-            rates,
-            placed,
-            strict=False,  # the end of an ordinary line is repeated without end
-        )
-    ]
-    keys = [
-        f"{no}\t{record_id}\t{number}{end}"
-        for record_id, number, end in zip(id_cells, numbers, placed, strict=False)
-    ]
-
     stated = checked.times if moments.historical else []
     minutes = Counter(floor_to_minute(time or moments.now) for time in stated)
     return PayloadBatch(
-        deployment_no=no,
+        deployment_no=target.no,
         row_version=target.row_version,
         numbers=numbers,
-        keys="".join(keys).encode(),
-        lines="".join(lines).encode(),
+        keys=_join_columns(no, id_cells, number_cells, *placed),
+        lines=lines,
         scored_at_sent=[time is not None and not moments.first_counts for time in checked.times],
         historical=moments.historical,
         # Their hours may have been counted already.
@@ -100,36 +88,35 @@ def feedback_batch(
     numbers: Sequence[int],
 ) -> Batch:
     """Like `payload_batch`. A stated prediction is taken for one of the present model revision."""
-    no, target = plan.target.no, plan.target
+    target, predictions = plan.target, _write_optional(checked.predictions)
     revision = copy_text(target.model_revision)
-    placed = (
-        [f"\t{time}\n" for time in _write_moments(checked.times, moments.now)]
-        if moments.historical
-        else repeat("\n")
+    placed = [_write_moments(checked.times, moments.now)] if moments.historical else []
+    lines = _join_columns(
+        repeat(str(target.no)),
+        map(str, numbers),
+        map(copy_text, ids),
+        repeat(str(target.schema.version)),
+        _write_optional(checked.features),
+        _write_optional(checked.meta),
+        json_lines(checked.labels),
+        predictions,
+        _write_optional(checked.probabilities),
+        [NULL if prediction == NULL else revision for prediction in predictions],
+        *placed,
     )
-    lines = [
-        f"{no}\t{number}\t{feedback_id}\t{target.schema.version}\t{features}\t{meta}\t{label}\t{prediction}\t{probability}"
-        f"\t{NULL if prediction == NULL else revision}{end}"
-        for number, feedback_id, features, meta, label, prediction, probability, end in zip(
-            numbers,
-            map(copy_text, ids),
-            _write_optional(checked.features),
-            _write_optional(checked.meta),
-            json_lines(checked.labels),
-            _write_optional(checked.predictions),
-            _write_optional(checked.probabilities),
-            placed,
-            strict=False,  # as above
-        )
-    ]
     return Batch(
-        deployment_no=no,
+        deployment_no=target.no,
         row_version=target.row_version,
         numbers=numbers,
-        lines="".join(lines).encode(),
+        lines=lines,
         historical=moments.historical,
         source=checked.source,
     )
+
+
+def _join_columns(*columns: Iterable[str]) -> bytes:
+    """Lines in the order of the columns of `writer`; those that are repeated have no end."""
+    return "".join(["\t".join(cells) + "\n" for cells in zip(*columns, strict=False)]).encode()
 
 
 def _write_optional(values: list[Any]) -> list[str]:
