@@ -60,8 +60,8 @@ class Authenticator:
         """Returns the principal of `Bearer <key>`, or of `Basic` with the key as the password and any user
         name. A key seen lately costs no thread, and callers who wait for the same key share one look-up.
 
-        A program that logged in sends the token of its session instead of a key. A session that was ended here
-        is refused at once, one ended elsewhere after `CACHE_SECONDS`.
+        A program that logged in sends the token of its session instead of a key. A session that was ended
+        here is refused at once, one ended elsewhere after `CACHE_SECONDS`.
 
         Raises:
             Unauthenticated: no key was sent, or it is unknown or revoked, or the session is over.

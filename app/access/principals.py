@@ -67,8 +67,8 @@ class Principal:
         return Permission.RECORDS in self.role.permissions
 
     def sees(self, deployment_no: int) -> bool:
-        """Returns whether the deployment exists at all, as far as this key is concerned. Other deployments get the
-        same error as unknown ones, so that the holder of a bound key cannot find out ids.
+        """Returns whether the deployment exists at all, as far as this key is concerned. Other deployments
+        get the same error as unknown ones, so that the holder of a bound key cannot find out ids.
         """
         return self.deployment_no is None or self.deployment_no == deployment_no
 

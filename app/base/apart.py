@@ -116,8 +116,7 @@ def ask(method: str, *arguments: object) -> Any:  # noqa: ANN401 - of the method
 def too_much() -> TooLarge:
     return TooLarge(
         f"Reading this takes too long, or more memory than the {memory_bytes() // 2**20} MiB of "
-        "EVENHAND_UPLOAD_MEMORY_BYTES."
-        " Send fewer rows, shorter values or smaller row groups at once."
+        "EVENHAND_UPLOAD_MEMORY_BYTES. Send fewer rows, shorter values or smaller row groups at once."
     )
 
 

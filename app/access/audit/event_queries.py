@@ -158,7 +158,9 @@ class ChangeOrigin(Protocol):
 
 
 ORIGIN: ContextVar[ChangeOrigin | None] = ContextVar("origin", default=None)
-"""The source of events in this context and threads that the request starts; None in commands and schedules."""
+"""The source of events in this context and threads that the request starts; None in commands and
+schedules.
+"""
 
 
 @frozen(kw_only=True)

@@ -1,5 +1,5 @@
-"""Checks that every request passes but those of hot routes: its key, before a byte of the body is read, and its
-audit. Everything but health and log-in is refused to unknown callers.
+"""Checks that every request passes but those of hot routes: its key, before a byte of the body is read,
+and its audit. Everything but health and log-in is refused to unknown callers.
 """
 
 import asyncio
@@ -51,8 +51,8 @@ log = structlog.get_logger("evenhand.audit")
 
 @dataclass
 class Gate:
-    """Stores the caller in the request's state, as `principal`. An answer whose audit event cannot be stored is
-    not sent.
+    """Stores the caller in the request's state, as `principal`. An answer whose audit event cannot be
+    stored is not sent.
     """
 
     app: ASGIApp
@@ -130,8 +130,8 @@ class Gate:
         if token is not None and authorization is None:
             if scope["method"] not in READING and not is_from_our_page(headers):
                 raise Forbidden(
-                    "A browser's session may change things only from a page of this service. Programs send an "
-                    "API key instead."
+                    "A browser's session may change things only from a page of this service. Programs send "
+                    "an API key instead."
                 )
             authorization = f"Bearer {token}"
         require_own_page(scope, authorization)

@@ -1,4 +1,6 @@
-"""The issuer over HTTPS: its discovery document and public keys, codes exchanged for tokens, and its access tokens."""
+"""The issuer over HTTPS: its discovery document and public keys, codes exchanged for tokens, and its
+access tokens.
+"""
 
 import asyncio
 import base64

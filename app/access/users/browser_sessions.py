@@ -23,7 +23,9 @@ LASTS = timedelta(hours=12)
 """Using a session does not make it last longer."""
 
 COOKIE = "evenhand_session"
-"""Over HTTPS `__Host-` precedes it: browsers let no other host, no subdomain and no plain HTTP set or see it."""
+"""Over HTTPS `__Host-` precedes it: browsers let no other host, no subdomain and no plain HTTP set or see
+it.
+"""
 
 _TOKEN_BYTES = 32
 TOKEN = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)

@@ -31,7 +31,9 @@ class User:
 
 
 def add(session: Session, **values: object) -> bool:
-    """Stores a user of these columns; returns False where the name, or the subject of the issuer, is taken."""
+    """Stores a user of these columns; returns False where the name, or the subject of the issuer, is
+    taken.
+    """
     added = insert(UserRow).values(values).on_conflict_do_nothing().returning(UserRow.no)
     return session.scalar(added) is not None
 

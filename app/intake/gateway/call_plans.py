@@ -104,8 +104,7 @@ class CallPlan:
         if self.deployment.endpoint is not None and self.deployment.endpoint.is_loaded:
             raise Conflict(
                 f"Deployment {self.deployment.id} has an MLflow model that only checks load, so no call can "
-                "be passed on to it. Serve the"
-                " model, and give its URL as the endpoint."
+                "be passed on to it. Serve the model, and give its URL as the endpoint."
             )
         if self.model is None:
             raise Conflict(

@@ -1,8 +1,8 @@
-"""The gateway's route, which passes a call to the model and its answer back as they are and logs both, and that of
-events about calls: CloudEvents of KServe and Seldon, and those of Azure's collector.
+"""The gateway's route, which passes a call to the model and its answer back as they are and logs both, and
+that of events about calls: CloudEvents of KServe and Seldon, and those of Azure's collector.
 
-The record of a call is on disk before its answer is sent. Senders of events may stop at an error: once the key and
-the deployment are known, the answer is always 200.
+The record of a call is on disk before its answer is sent. Senders of events may stop at an error: once the
+key and the deployment are known, the answer is always 200.
 """
 
 import asyncio

@@ -65,8 +65,7 @@ _SAMPLE_RATE = {
     "minimum": LEAST_SAMPLE_RATE,
     "maximum": 1,
     "description": "The share of records that is logged where this one comes from: it represents "
-    "1/sample_rate records, and is counted"
-    " so in figures. Must not depend on the outcome. Without it 1.",
+    "1/sample_rate records, and is counted so in figures. Must not depend on the outcome. Without it 1.",
 }
 _FEATURES = {"Age": 33, "Sex": "female", "Owner": True}
 _LOGGED = LoggedTable(
@@ -81,9 +80,8 @@ _LOGGED = LoggedTable(
 
 _OWN_PAIR: Schema = {
     "description": "The model's own request and answer in another payload format: that of `payload_format`, "
-    "else that of the deployment's"
-    " endpoint, else any that fits. Bodies that are not JSON are sent as text, those of "
-    "`open_inference_binary` in base64."
+    "else that of the deployment's endpoint, else any that fits. Bodies that are not JSON are sent as text, "
+    "those of `open_inference_binary` in base64."
 }
 
 
@@ -179,8 +177,8 @@ def _describe_feedback() -> Schema:
         "name": "label",
         "in": "query",
         "schema": {"type": "string", "default": "label"},
-        "description": "The label's column in the forms that name columns; refused with native records, whose "
-        "label is called `label`. Columns that the schema does not know are ignored.",
+        "description": "The label's column in the forms that name columns; refused with native records, "
+        "whose label is called `label`. Columns that the schema does not know are ignored.",
     }
     return _describe_logging(
         "logFeedbackRecords",

@@ -28,8 +28,8 @@ class Checked(Struct, kw_only=True):
     """Position i of every list is the same record, `indexes[i]` its position in the request.
 
     An id of None is to be generated; a time of None is that of the receipt. Feedback without features is a
-    label for the payload record of its id; its times are those of the labels, its predictions and probabilities
-    the sender's, or None. `rounded` counts records whose probability became 0 or 1.
+    label for the payload record of its id; its times are those of the labels, its predictions and
+    probabilities the sender's, or None. `rounded` counts records whose probability became 0 or 1.
     """
 
     sent: int

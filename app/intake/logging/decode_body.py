@@ -1,7 +1,7 @@
 """Decoding of a request's bytes as JSON.
 
-A quick look at a body nearly always shows that it is strict: decoders keep the last of two members of one name,
-and read 1e-400 as 0, so the text has more members than the value.
+A quick look at a body nearly always shows that it is strict: decoders keep the last of two members of one
+name, and read 1e-400 as 0, so the text has more members than the value.
 """
 
 import json

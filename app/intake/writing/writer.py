@@ -128,8 +128,7 @@ _THIS_HOUR = "date_trunc('hour', now(), 'UTC')"
 
 # `added` has the stored rows: no duplicates, nor those of an earlier attempt whose commit was not confirmed.
 _COUNT_ADDED = (
-    "INSERT INTO arrivals (deployment_no, hour, source, kind, "  # noqa: S608 - nothing of it comes from outside
-    "records) "
+    "INSERT INTO arrivals (deployment_no, hour, source, kind, records) "  # noqa: S608 - nothing of it comes from outside
     f"SELECT a.deployment_no, {_THIS_HOUR}, s.source, '{{kind}}', count(*) "
     f"FROM added a JOIN {_SOURCES} s (source, no) ON s.no = a.{{number}} GROUP BY 1, 3;"
 )
@@ -168,8 +167,8 @@ def _of_staged(columns: str) -> str:
 
 _KEY_COLUMNS = "deployment_no, record_id, record_no"
 _PAYLOAD_COLUMNS = (
-    "deployment_no, record_no, record_id, schema_version, model_revision, scored_at, features, meta, prediction, "
-    "probability, label, mitigated, sample_rate"
+    "deployment_no, record_no, record_id, schema_version, model_revision, scored_at, features, meta, "
+    "prediction, probability, label, mitigated, sample_rate"
 )
 
 _CLASH = {"23505", "40P01"}
@@ -208,8 +207,8 @@ WHERE k.record_no <> s.record_no;
 
 
 async def write_payload(session: WriteSession, batches: Sequence[PayloadBatch]) -> list[WriteOutcome]:
-    """Returns one outcome per batch, after one durable commit: by plain COPY, or by a staging table when an id
-    is taken. The batches are all historical, or none is.
+    """Returns one outcome per batch, after one durable commit: by plain COPY, or by a staging table when an
+    id is taken. The batches are all historical, or none is.
 
     Raises:
         StaleTarget: some were checked against another state of their deployment; nothing was written.
