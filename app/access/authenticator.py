@@ -9,7 +9,6 @@ import asyncio
 import base64
 import binascii
 import hashlib
-import hmac
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -26,8 +25,8 @@ from ..database.binary_rows import read_row
 from ..database.engine import Database, current_time
 from .issuer.issuer import BearerTokens, is_of_issuer
 from .issuer.issuer_configuration import Identity
-from .keys.key_text import hash_key, key_refusal, read_key_id
-from .keys.queries import USE_NOTED_EVERY, ApiKey, find_key, note_key_use
+from .keys.key_text import read_key_id, require_key
+from .keys.queries import USE_NOTED_EVERY, ApiKey, note_key_use
 from .principals import USER, Principal
 from .users.browser_sessions import TOKEN, token_hash
 from .users.session_queries import find_holder
@@ -83,8 +82,7 @@ class Authenticator:
             raise Unauthenticated(
                 "Send an API key as `Authorization: Bearer evk_…`, or as the password of HTTP Basic."
             )
-        key_id = read_key_id(text)
-        if key_id is None:
+        if read_key_id(text) is None:
             raise Unauthenticated("This is no API key: one begins with evk_ and has 56 characters.")
 
         # An answer to a question asked too long ago is not current.
@@ -128,12 +126,8 @@ class Authenticator:
         # Before the question: a key revoked while it is answered must not live longer.
         asked_at = self.clock()
         with self.database.transaction() as session:
-            key, now = find_key(session, str(read_key_id(text))), current_time(session)
-        if key is None or not hmac.compare_digest(key.secret_hash, hash_key(text)):
-            raise Unauthenticated("This API key is not known here.")
-        refusal = key_refusal(key, now)
-        if refusal is not None:
-            raise Unauthenticated(refusal)
+            now = current_time(session)
+            key = require_key(session, text, now)
         self._note_use(key, now)
         return self._remember(digest, read_row(Principal, key, actor=key.id), asked_at)
 

@@ -12,10 +12,20 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from ...base.clock import utc_now
-from ...base.errors import Conflict, InvalidInput
+from ...base.errors import Conflict, InvalidInput, Unauthenticated
 from ...base.frozen import frozen
 from ..principals import Role
-from .queries import ApiKey, add_key, end_key, find_key_limits, find_successor, get_key, lock_key, put_limits
+from .queries import (
+    ApiKey,
+    add_key,
+    end_key,
+    find_key,
+    find_key_limits,
+    find_successor,
+    get_key,
+    lock_key,
+    put_limits,
+)
 
 KEY_PATTERN = re.compile(r"evk_([a-z2-7]{8})_[A-Za-z0-9_-]{43}", re.ASCII)
 
@@ -127,6 +137,18 @@ def rotate_key(
     new = get_key(session, str(read_key_id(text)))
     put_limits(session, new.id, find_key_limits(session, old.id))
     return Rotation(text=text, old=get_key(session, old.id), new=new)
+
+
+def require_key(session: Session, text: str, now: datetime) -> ApiKey:
+    """Returns the key of that text. Raises Unauthenticated if it is unknown or revoked, or has expired."""
+    key_id = read_key_id(text)
+    key = None if key_id is None else find_key(session, key_id)
+    if key is None or not secrets.compare_digest(key.secret_hash, hash_key(text)):
+        raise Unauthenticated("This API key is not known here.")
+    refusal = key_refusal(key, now)
+    if refusal is not None:
+        raise Unauthenticated(refusal)
+    return key
 
 
 def key_refusal(key: ApiKey, now: datetime) -> str | None:
