@@ -19,6 +19,7 @@ from urllib.parse import unquote, urlencode
 import httpx
 from fastapi import FastAPI, Request
 from sqlalchemy.orm import Session
+from starlette.routing import Router
 from starlette.types import ASGIApp, Message, Receive, Scope
 
 from .access.gate.caller import IS_INNER, Services
@@ -28,7 +29,7 @@ from .calls.call_failures import CallFailure
 from .calls.credential_headers import build_auth_header, encode_header, make_bearer_credentials, redacted
 from .calls.egress_policy import check_url
 from .calls.pinned_transport import PinnedTransport
-from .calls.token_source import TokenSource
+from .calls.token_source import TokenSource, read_body
 from .database.reseal import begin_sealing
 from .domain.deployment import Credentials, CredentialsKind
 from .web import problems
@@ -48,7 +49,7 @@ _PASSED = frozenset(
         b"user-agent",
     }
 )
-_INGESTION = ("/payload-records", "/feedback-records")
+_HOT_ROUTES = ("/payload-records", "/feedback-records")
 
 Result = TypeVar("Result")
 
@@ -90,16 +91,15 @@ class CallAnswer:
             self.body += message.get("body", b"")
 
 
+@dataclass
 class Entry:
-    def __init__(self, services: Services) -> None:
-        self._services = services
-        self._api: ASGIApp | None = None
-        self._ingestion: ASGIApp | None = None
-        self._whole: ASGIApp | None = None
+    services: Services
+    _api: ASGIApp | None = None
+    _whole: ASGIApp | None = None
 
-    def connect(self, *, api: ASGIApp, ingestion: ASGIApp, service: ASGIApp) -> None:
-        """Sets the API beneath the gate, the ingestion routes, and the whole service."""
-        self._api, self._ingestion, self._whole = api, ingestion, service
+    def connect(self, *, api: ASGIApp, service: ASGIApp) -> None:
+        """Sets the API beneath the gate, and the whole service."""
+        self._api, self._whole = api, service
 
     def install(self, app: FastAPI) -> None:
         problems.install(app)
@@ -148,9 +148,8 @@ class Entry:
             "headers": list(sent.items()),
             "state": {**state, IS_INNER: True} if is_let_in else {},
         }
-        app = self._whole
-        if is_let_in:
-            app = self._ingestion if method == "POST" and path.endswith(_INGESTION) else self._api
+        is_hot = method == "POST" and path.endswith(_HOT_ROUTES)
+        app = self._api if is_let_in and not is_hot else self._whole
         assert app is not None, "the entry is not connected"  # noqa: S101 - a fault of ours
         answer = CallAnswer()
         await app(scope, receive, answer.receive)
@@ -160,18 +159,18 @@ class Entry:
         """Result of `work`, in a thread. `work` must not call REST v1."""
 
         def run() -> Result:
-            with self._services.database.transaction() as session:
+            with self.services.database.transaction() as session:
                 return work(session)
 
-        async with self._services.turns:
+        async with self.services.turns:
             return await asyncio.to_thread(run)
 
     def seal(self, session: Session, plain: bytes) -> bytes:
         begin_sealing(session)
-        return self._services.secret_box.seal(plain)
+        return self.services.secret_box.seal(plain)
 
     def unseal(self, sealed: bytes) -> bytes:
-        return self._services.secret_box.unseal(sealed)
+        return self.services.secret_box.unseal(sealed)
 
     async def outgoing(
         self, url: str, *, field: str, credentials: Mapping[str, Any] | None, headers: Mapping[str, str]
@@ -184,7 +183,7 @@ class Entry:
             InvalidInput: the address may not be called.
             ScoringFailed: the service does not answer, or refuses.
         """
-        policy = self._services.policy
+        policy = self.services.policy
         try:
             check_url(url, policy)
         except EndpointRefused as error:
@@ -210,14 +209,20 @@ class Entry:
             raise ScoringFailed(f"The service at {host} did not answer. Look at its server.") from error
 
 
-def mount_face(services: Services) -> tuple[Face, Entry] | None:
-    """The installed face and its entry, not yet connected."""
-    name = next((name for name in FACES if find_spec(name) is not None), None)
-    if name is None:
-        return None
+NO_FACE = Face(
+    app=Router(),
+    prefixes=(),
+    open_paths=frozenset(),
+    is_upload=lambda _scope: False,
+    wrap=lambda service: service,
+)
+
+
+def mount_face(services: Services) -> tuple[Face, Entry]:
+    """The installed face, and its entry, not yet connected."""
     entry = Entry(services)
-    face: Face = Face(**import_module(name).mount(entry))
-    return face, entry
+    name = next((name for name in FACES if find_spec(name) is not None), None)
+    return NO_FACE if name is None else Face(**import_module(name).mount(entry)), entry
 
 
 async def _exchange(
@@ -240,14 +245,10 @@ async def _read(
     headers: Sequence[tuple[bytes, bytes]],
     credentials: Credentials | None,
 ) -> bytes:
-    body = b""
     async with client.stream("GET", url, headers=list(headers)) as answer:
-        async for chunk in answer.aiter_bytes():
-            body += chunk
-            if len(body) > MAX_OUTGOING_BYTES:
-                raise ScoringFailed(
-                    f"The answer of the service is larger than {MAX_OUTGOING_BYTES // 2**20} MiB."
-                )
+        body, is_complete = await read_body(answer, MAX_OUTGOING_BYTES)
+    if not is_complete:
+        raise ScoringFailed(f"The answer of the service is larger than {MAX_OUTGOING_BYTES // 2**20} MiB.")
     if not answer.is_success:
         # The body of a refusal may echo what was sent.
         shown = redacted(body[:200].decode("utf-8", "replace"), credentials)

@@ -1,8 +1,9 @@
 """Builds one web application from settings, services and routes."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+import re
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from functools import cache
 
 import structlog
@@ -11,9 +12,9 @@ from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from . import VERSION
-from .access.gate.audit_requests import AuditLayer
-from .access.gate.caller import Services, let_replica_answer, open_services, provide_services
-from .access.gate.gate import KeyGate, is_of_programs
+from .access.authenticator import READING
+from .access.gate.caller import Services, open_services
+from .access.gate.gate import Gate, is_of_programs
 from .access.keys import routes as keys
 from .access.users import routes as users
 from .alerts import routes as alerts
@@ -26,7 +27,7 @@ from .base.settings import Settings, load_settings
 from .base.telemetry.json_logs import configure_logging
 from .base.telemetry.traces import tracing
 from .base.turns import Room
-from .calls.hops import identify
+from .calls.hops import HEADER, enter, identify
 from .calls.scoring.live_model import LiveModels
 from .charts import measurement_routes as measurements
 from .charts import routes as charts
@@ -48,13 +49,13 @@ from .evidence import routes as evidence
 from .evidence.attribution import routes as attributions
 from .evidence.subgroups import routes as subgroups
 from .face import Face, mount_face
-from .intake.gateway.event_routes import EventRoutes
 from .intake.gateway.openapi_entries import gateway_paths
-from .intake.gateway.routes import GatewayRoute
+from .intake.gateway.routes import AZURE_PATH, EVENTS, PREDICTIONS, EventRoute, GatewayRoute
 from .intake.gateway.service import Gateway
-from .intake.hot_routes import record_test_routes as record_tests
+from .intake.hot_routes import routes as record_tests
+from .intake.hot_routes.hot_route import PREFIX, Bodies, HotRoute
 from .intake.hot_routes.openapi_entries import ingestion_paths
-from .intake.hot_routes.routes import IngestionRoutes
+from .intake.hot_routes.routes import FEEDBACK, PAYLOAD, IngestionRoute
 from .intake.imports import routes as imports
 from .intake.logging.service import Ingestion
 from .intake.pseudonyms import routes as pseudonyms
@@ -64,7 +65,6 @@ from .mitigation import routes as mitigation
 from .mitigation.live import routes as mitigated_predictions
 from .mitigation.live.live_plan import ActivePlans, PlanReader
 from .mitigation.live.openapi_entries import ANSWER, MITIGATED
-from .mitigation.live.routes import is_live_request
 from .mitigation.live.service import ActiveMitigation
 from .overview import routes as overview
 from .overview.health import routes as health
@@ -82,10 +82,9 @@ from .reports.report_processes import ReportMaker
 from .retention import routes as retention
 from .web import openapi_document as openapi
 from .web import problems
-from .web.middleware import BodyLimit, HeadAsGet, LoopGuard, RequestContext
+from .web.middleware import BodyLimit, RequestContext, refuse_loop
 from .web.problem_answers import answers
-from .web.query_parameters import known_parameters_only
-from .web.uploads import is_upload, understood_only
+from .web.strict_requests import known_parameters_only, understood_only
 
 _ROUTERS = (
     overview.router,
@@ -140,6 +139,12 @@ BODIES_AT_ONCE, BODIES_OF_KEY = 64, 16
 MAX_FORM_BYTES = 65_536
 """People send these before they have logged in."""
 
+
+_LIVE = re.compile(r"/v1/deployments/[^/]+/mitigated-predictions")
+_UPLOADS = {
+    "PUT": re.compile(r"/v1/deployments/[^/]+/training-data"),
+    "POST": re.compile(r"/v1/deployments/[^/]+/(imports|corrections)"),
+}
 
 log = structlog.get_logger("evenhand.services")
 
@@ -216,15 +221,13 @@ def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
         SetupError: no database is named, or a setting cannot be used.
     """
     # First: what is open would have to be closed again.
-    if not database_url and settings.database_url is None:
+    stated = settings.database_url
+    url = database_url or (None if stated is None else stated.get_secret_value())
+    if url is None:
         raise SetupError("Set DATABASE_URL, or start with `evenhand serve`, which brings its own database.")
-    configured_url = "" if settings.database_url is None else settings.database_url.get_secret_value()
-    features = open_features(settings, database_url or configured_url)
+    features = open_features(settings, url)
     services = features.services
-    pages = BodyLimit(create_pages(), max_bytes=MAX_FORM_BYTES, exempt=lambda _scope: False)
-    mounted = mount_face(services)
-    face = None if mounted is None else mounted[0]
-    faces = Faces(_create_api(), pages, features, face=face)
+    face, entry = mount_face(services)
     room = Room(
         BODIES_AT_ONCE * problems.MAX_BODY_BYTES,
         each=BODIES_OF_KEY * problems.MAX_BODY_BYTES,
@@ -232,29 +235,27 @@ def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
         busy_each=f"This key is sending more than {BODIES_OF_KEY} MiB at once. Nothing was changed; send it "
         "again after an answer.",
     )
-    open_paths = frozenset() if face is None else face.open_paths
 
     def is_unaudited(scope: Scope) -> bool:
-        return stores_records(scope) or (face is not None and face.is_upload(scope))
+        return is_live_request(scope) or face.is_upload(scope)
 
-    limited = BodyLimit(
-        faces,
-        max_bytes=problems.MAX_BODY_BYTES,
-        room=room,
-        exempt=lambda scope: is_upload(scope) or is_unaudited(scope),
-    )
-    gate = KeyGate(limited, authenticator=services.authenticator, open_paths=open_paths)
-    audited = AuditLayer(
-        gate, database=services.database, turns=services.turns, exempt=is_unaudited, open_paths=open_paths
-    )
-    inner: ASGIApp = HeadAsGet(RequestContext(audited, trusted_proxies=settings.trusted_networks))
-    if face is not None:
-        inner = face.wrap(inner)
-    ingestion = IngestionRoutes(inner, services, features.ingestion)
-    service = GatewayRoute(EventRoutes(ingestion, services, features.gateway), services, features.gateway)
-    if mounted is not None:
-        mounted[1].connect(api=_create_api(), ingestion=ingestion, service=service)
-    return LoopGuard(service)
+    def limits_itself(scope: Scope) -> bool:
+        return is_upload(scope) or is_unaudited(scope)
+
+    answering = Answering(features, face)
+    limited = BodyLimit(app=answering, max_bytes=problems.MAX_BODY_BYTES, room=room, exempt=limits_itself)
+    gate = Gate(limited, services, is_unaudited=is_unaudited, open_paths=face.open_paths)
+    gated = face.wrap(RequestContext(gate, settings.trusted_networks))
+    bodies = Bodies()
+    hot_routes: dict[str, HotRoute] = {
+        PAYLOAD: IngestionRoute(services, PAYLOAD, bodies, features.ingestion),
+        FEEDBACK: IngestionRoute(services, FEEDBACK, bodies, features.ingestion),
+        PREDICTIONS: GatewayRoute(services, PREDICTIONS, features.gateway),
+        EVENTS: EventRoute(services, EVENTS, features.gateway),
+    }
+    service = Service(hot_routes, gated, answering)
+    entry.connect(api=_create_api(), service=service)
+    return service
 
 
 @cache
@@ -278,39 +279,82 @@ def _create_api() -> FastAPI:
     return api
 
 
-def stores_records(scope: Scope) -> bool:
-    """Whether the request stores records or answers for a model, which is not audited."""
-    return is_live_request(scope)
+def is_live_request(scope: Scope) -> bool:
+    """Whether it answers for a model and stores records, which is not audited."""
+    return scope["method"] == "POST" and _LIVE.fullmatch(scope["path"]) is not None
 
 
-class Faces:
-    def __init__(self, api: ASGIApp, pages: ASGIApp, features: Features, *, face: Face | None) -> None:
-        self._api = api
+def is_upload(scope: Scope) -> bool:
+    """Whether its route reads the body by `spooled`, with a limit of its own."""
+    path = _UPLOADS.get(scope["method"])
+    return path is not None and path.fullmatch(scope["path"]) is not None
+
+
+@frozen
+class Service:
+    """Hot routes answer by themselves; all other requests pass the gate before their route."""
+
+    hot_routes: Mapping[str, HotRoute]
+    gated: ASGIApp
+    answering: ASGIApp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.answering(scope, receive, send)
+            return
+        passed = [value for name, value in scope["headers"] if name == HEADER]
+        if passed and not enter(b",".join(passed)):
+            await refuse_loop()(scope, receive, send)
+            return
+        path: str = scope["path"]
+        deployment_id, name = "", EVENTS if path == AZURE_PATH else ""
+        if path.startswith(PREFIX):
+            deployment_id, _, name = path[len(PREFIX) :].partition("/")
+        route = self.hot_routes.get(name)
+        if route is not None and (route.other_methods or scope["method"] == "POST"):
+            await route.respond(deployment_id, scope, receive, send)
+        else:
+            await self.gated(scope, receive, send)
+
+
+class Answering:
+    """Answers, by a face, the API or a page, requests that have passed the gate."""
+
+    def __init__(self, features: Features, face: Face) -> None:
+        self._features = features
         self._face = face
-        self._pages = pages
-        self._services = features.services
-        self._open = {
-            type(feature): feature for feature in (features.ingestion, features.mitigation, features.reports)
+        self._pages = BodyLimit(app=create_pages(), max_bytes=MAX_FORM_BYTES, exempt=lambda _scope: False)
+        self._provided = {
+            "services": features.services,
+            "features": {
+                type(feature): feature
+                for feature in (features.ingestion, features.mitigation, features.reports)
+            },
         }
-        self._started = Router(lifespan=_lifespan(features))
+        self._started = Router(lifespan=self._run)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._started(scope, receive, send)
             return
-        provide_services(scope, self._services, self._open)
-        if (
-            scope["type"] == "http"
-            and self._face is not None
-            and scope["path"].startswith(self._face.prefixes)
-        ):
-            await self._face.app(scope, receive, send)
-            return
-        if scope["type"] != "http" or is_of_programs(scope["path"]):
-            await self._api(scope, receive, send)
-            return
-        let_replica_answer(scope)
-        await self._pages(scope, receive, send)
+        app: ASGIApp = _create_api()
+        if scope["type"] == "http":
+            scope["state"].update(self._provided)
+            if scope["path"].startswith(self._face.prefixes):
+                app = self._face.app
+            elif not is_of_programs(scope["path"]):
+                scope["state"]["may_read_replica"] = scope["method"] in READING
+                app = self._pages
+        await app(scope, receive, send)
+
+    @asynccontextmanager
+    async def _run(self, _app: object) -> AsyncIterator[None]:
+        with tracing("api", version=VERSION, is_own=self._features.services.policy.is_own):
+            await self._features.start()
+            try:
+                yield
+            finally:
+                await self._features.stop()
 
 
 def app_from_environment() -> ASGIApp:
@@ -318,16 +362,3 @@ def app_from_environment() -> ASGIApp:
     settings = load_settings()
     configure_logging(settings.log_level)
     return create_app(settings)
-
-
-def _lifespan(features: Features) -> Callable[[object], AbstractAsyncContextManager[None]]:
-    @asynccontextmanager
-    async def lifespan(_app: object) -> AsyncIterator[None]:
-        with tracing("api", version=VERSION, is_own=features.services.policy.is_own):
-            await features.start()
-            try:
-                yield
-            finally:
-                await features.stop()
-
-    return lifespan

@@ -3,7 +3,7 @@
 from datetime import datetime
 from enum import StrEnum
 
-from ..base.errors import Forbidden, NotFound
+from ..base.errors import Forbidden
 from ..base.frozen import frozen
 
 
@@ -67,7 +67,9 @@ class Principal:
         return Permission.RECORDS in self.role.permissions
 
     def sees(self, deployment_no: int) -> bool:
-        """Returns whether the deployment exists at all, as far as this key is concerned."""
+        """Returns whether the deployment exists at all, as far as this key is concerned. Other deployments
+        get the same error as unknown ones, so that the holder of a bound key cannot find out ids.
+        """
         return self.deployment_no is None or self.deployment_no == deployment_no
 
     @property
@@ -81,24 +83,17 @@ class Principal:
         if permission not in self.role.permissions:
             raise Forbidden(f"{self.subject} has the role {self.role}, which may not {_ACTIONS[permission]}.")
 
-    def require(self, permission: Permission, deployment_no: int | None = None) -> None:
-        """Returns if the caller has the permission: for that deployment or, without one, for the installation
-        as a whole.
-
-        A bound key gets the same error for other deployments as for unknown ones, so that its holder cannot
-        find out ids.
+    def require(self, permission: Permission) -> None:
+        """Returns if the caller has the permission for the installation as a whole.
 
         Raises:
-        Forbidden: the role lacks the permission, or a bound key asks for the whole installation.
-        NotFound: the deployment is not the one that the key is bound to.
+            Forbidden: the role lacks it, or a key is bound to one deployment.
         """
         self.require_role(permission)
-        if deployment_no is None and self.deployment_no is not None:
+        if self.deployment_no is not None:
             raise Forbidden(
                 f"{self.subject} is bound to one deployment and may not do this for the whole installation."
             )
-        if deployment_no is not None and not self.sees(deployment_no):
-            raise NotFound("deployment", "of that id")
 
 
 _ACTIONS = {

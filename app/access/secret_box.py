@@ -18,10 +18,9 @@ KEY_FILE = "secret.key"
 
 _WRONG_KEY = (
     "The stored endpoint credentials were encrypted with another secret key. Start with the "
-    "EVENHAND_SECRET_KEY (or the "
-    "secret.key in the data folder) that they were stored with, or add it to EVENHAND_OLD_SECRET_KEYS. If "
-    "the key is lost, discard what it "
-    "encrypted: docs/operations/security.md says how, under When the key is lost."
+    "EVENHAND_SECRET_KEY (or the secret.key in the data folder) that they were stored with, or add it to "
+    "EVENHAND_OLD_SECRET_KEYS. If the key is lost, discard what it encrypted: docs/operations/security.md "
+    "says how, under When the key is lost."
 )
 _VERSION = b"\x01"
 _NONCE_BYTES = 12

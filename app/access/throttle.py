@@ -3,6 +3,7 @@
 import threading
 from collections import deque
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
 
 from ..base.clock import monotonic_seconds
 from ..base.errors import TooManyTries
@@ -51,18 +52,18 @@ class Throttle:
             self._of_names.forget((name, address))
 
 
+@dataclass
 class _Failures:
-    def __init__(self, limit: int, clock: Callable[[], float]) -> None:
-        self._most = limit
-        self._clock = clock
-        self._moments: dict[Hashable, deque[float]] = {}
+    most: int
+    clock: Callable[[], float]
+    _moments: dict[Hashable, deque[float]] = field(default_factory=dict)
 
     def wait_seconds(self, key: Hashable) -> float:
         """Returns the seconds until one of the max failures is too old to count; 0 if there are fewer."""
         moments = self._moments.get(key, deque())
-        while moments and moments[0] <= self._clock() - WINDOW_SECONDS:
+        while moments and moments[0] <= self.clock() - WINDOW_SECONDS:
             moments.popleft()
-        return moments[0] + WINDOW_SECONDS - self._clock() if len(moments) >= self._most else 0.0
+        return moments[0] + WINDOW_SECONDS - self.clock() if len(moments) >= self.most else 0.0
 
     def add(self, key: Hashable) -> None:
         if len(self._moments) >= _MOST:
@@ -70,7 +71,7 @@ class _Failures:
             # again and again.
             by_count = sorted(self._moments.items(), key=lambda item: len(item[1]))
             self._moments = dict(by_count[len(by_count) // 2 :])
-        self._moments.setdefault(key, deque(maxlen=self._most)).append(self._clock())
+        self._moments.setdefault(key, deque(maxlen=self.most)).append(self.clock())
 
     def forget(self, key: Hashable) -> None:
         self._moments.pop(key, None)

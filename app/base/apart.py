@@ -22,13 +22,12 @@ MEMORY_BYTES = 2**30
 """Default of `upload_memory_bytes`."""
 
 _LOADED = (
-    *(
-        "base.system_memory",
-        "intake.imports.routes",
-        "deployments.training.routes",
-        "reports.report_processes",
-    ),
-    *("checks.counting.count_files", "evidence.count_files"),
+    "base.system_memory",
+    "intake.imports.routes",
+    "deployments.training.routes",
+    "reports.report_processes",
+    "checks.counting.count_files",
+    "evidence.count_files",
 )
 
 _PACKAGE = __package__.partition(".")[0]
@@ -117,8 +116,7 @@ def ask(method: str, *arguments: object) -> Any:  # noqa: ANN401 - of the method
 def too_much() -> TooLarge:
     return TooLarge(
         f"Reading this takes too long, or more memory than the {memory_bytes() // 2**20} MiB of "
-        "EVENHAND_UPLOAD_MEMORY_BYTES."
-        " Send fewer rows, shorter values or smaller row groups at once."
+        "EVENHAND_UPLOAD_MEMORY_BYTES. Send fewer rows, shorter values or smaller row groups at once."
     )
 
 

@@ -5,15 +5,13 @@ from datetime import UTC, datetime, timedelta
 
 HOUR = timedelta(hours=1)
 
+monotonic_seconds = time.monotonic
+"""Seconds of a clock that never goes back, for measuring durations and expiry."""
+
 
 def utc_now() -> datetime:
     """Returns the present moment, aware, in UTC."""
     return datetime.now(UTC)
-
-
-def monotonic_seconds() -> float:
-    """Returns the seconds of a clock that never goes back, for measuring durations and expiry."""
-    return time.monotonic()
 
 
 def floor_to_hour(moment: datetime) -> datetime:

@@ -45,8 +45,7 @@ def decode_parts(chunks: Iterable[bytes], encoding: str, field: str) -> Iterator
             raise InvalidInput.of(
                 field,
                 f"{where} is not {encoding.upper()}. Name the encoding that it has: --encoding {guess}, for "
-                "example, or at an upload"
-                f" charset={guess} in the content type",
+                f"example, or at an upload charset={guess} in the content type",
             ) from None
         offset += len(chunk)
         line += text.count("\n")

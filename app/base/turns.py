@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
 
 from .errors import Unavailable
 
@@ -76,16 +77,16 @@ class Turns:
         self._free += 1
 
 
+@dataclass
 class Room:
-    """Counts the units in use, in total and by caller."""
+    """Counts the units in use, in total and by caller; `busy` and `busy_each` refuse more."""
 
-    def __init__(self, total: int, *, each: int, busy: str, busy_each: str) -> None:
-        self._total = total
-        self._each = each
-        self._busy = busy
-        self._busy_each = busy_each
-        self._taken: Counter[str] = Counter()
-        self._all = 0
+    total: int
+    each: int
+    busy: str
+    busy_each: str
+    _taken: Counter[str] = field(default_factory=Counter)
+    _all: int = 0
 
     def take(self, caller: str, amount: int) -> None:
         """Adds an amount, even if `require` would refuse it; call `give_back` in either case."""
@@ -104,10 +105,10 @@ class Room:
         Raises:
             Unavailable: they do, in total or of this caller.
         """
-        if self._taken[caller] > self._each:
-            raise Unavailable(self._busy_each)
-        if self._all > self._total:
-            raise Unavailable(self._busy)
+        if self._taken[caller] > self.each:
+            raise Unavailable(self.busy_each)
+        if self._all > self.total:
+            raise Unavailable(self.busy)
 
     @contextmanager
     def place(self, caller: str) -> Iterator[None]:

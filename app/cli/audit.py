@@ -9,8 +9,15 @@ from typing import Annotated, Any
 
 import typer
 
-from ..access.audit.audit_chain import AuditEvent, ChainHead, audit_line, check_chain
-from ..access.audit.event_queries import AuditFilter, sealed_events, unsealed_since
+from ..access.audit.event_queries import (
+    AuditEvent,
+    AuditFilter,
+    ChainHead,
+    audit_line,
+    check_chain,
+    sealed_events,
+    unsealed_since,
+)
 from ..base.errors import InvalidInput, SetupError
 from .database import ready_session
 

@@ -19,7 +19,7 @@ from ..access.keys.key_text import (
     rotate_key,
     rotation_facts,
 )
-from ..access.keys.queries import ApiKey, ApiKeys
+from ..access.keys.queries import ApiKey, get_key, page_keys, revoke_key
 from ..access.principals import Role
 from ..base.clock import HOUR, utc_now
 from ..base.errors import NotFound
@@ -63,7 +63,7 @@ def create(
             deployment_no=no,
             expires_at=_find_expiry(expires_in_days),
         )
-        stored = ApiKeys(session).get(str(read_key_id(text)))
+        stored = get_key(session, str(read_key_id(text)))
         record_activity(
             session,
             COMMAND_LINE,
@@ -79,7 +79,7 @@ def list_keys() -> None:
     """Print every key's id, role, name, deployment, state and last use, oldest first."""
     now = utc_now()
     with ready_session() as session:
-        keys = ApiKeys(session).page(Paging(PAGE))
+        keys = page_keys(session, Paging(PAGE))
         while keys:
             for key in keys:
                 used = (
@@ -91,7 +91,7 @@ def list_keys() -> None:
                     f"{key.id}  {key.role:<10}  {key.name}  {key.deployment_id or 'all deployments'}  "
                     f"{_describe_state(key, now)}  {used}"
                 )
-            keys = ApiKeys(session).page(Paging(PAGE, keys[-1].no))
+            keys = page_keys(session, Paging(PAGE, keys[-1].no))
 
 
 @command.command()
@@ -122,7 +122,7 @@ def revoke(
 ) -> None:
     """Revoke a key. It is refused from now on."""
     with ready_session() as session:
-        if ApiKeys(session).revoke(key_id):
+        if revoke_key(session, key_id):
             record_activity(session, COMMAND_LINE, "api_key.revoked", subject=key_id)
     typer.echo(f"The key {key_id} is revoked.")
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from sqlalchemy.orm import Session
 
-from ..access.keys.queries import ApiKeys
+from ..access.keys.queries import name_keys
 from ..access.principals import USER
 
 _SCHEDULE = "schedule"
@@ -13,9 +13,7 @@ _SCHEDULE = "schedule"
 def people(session: Session, actors: Iterable[str | None]) -> dict[str, str]:
     """Each actor's name. A key that is no longer stored keeps its id alone."""
     named = {actor for actor in actors if actor is not None}
-    keys = ApiKeys(session).names(
-        actor for actor in named if not actor.startswith(USER) and actor != _SCHEDULE
-    )
+    keys = name_keys(session, [actor for actor in named if not actor.startswith(USER) and actor != _SCHEDULE])
     names = {}
     for actor in named:
         if actor == _SCHEDULE:

@@ -2,7 +2,7 @@
 
 from sqlalchemy.orm import Session
 
-from ..access.keys.queries import ApiKeys
+from ..access.keys.queries import name_keys
 from ..access.principals import USER
 from .document import Made
 
@@ -15,7 +15,7 @@ def name_author(session: Session, actor: str) -> str:
         return "the schedule"
     if actor.startswith(USER):
         return actor.removeprefix(USER)
-    return ApiKeys(session).names([actor]).get(actor, "")
+    return name_keys(session, [actor]).get(actor, "")
 
 
 def say_author(origin: Made) -> str:

@@ -4,26 +4,18 @@ from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 from starlette.datastructures import Headers
-from starlette.types import Scope
 
 from ..base.settings import Network
 
 _IPV6_BITS = 64
 
 
-def client_address(scope: Scope, trusted: Sequence[Network]) -> str:
-    """Address that a request came from; empty over a Unix socket.
+def forwarded_address(address: str, headers: Headers, trusted: Sequence[Network]) -> str:
+    """Address that a request came from, which reached us from `address`.
 
     `X-Forwarded-For` is read from its end, only as far as trusted proxies wrote it: the rest may be made up.
     """
-    address = scope["client"][0] if scope.get("client") else ""
-    if not trusted:
-        return address
-    named = [
-        address.strip()
-        for line in Headers(scope=scope).getlist("x-forwarded-for")
-        for address in line.split(",")
-    ]
+    named = [address.strip() for line in headers.getlist("x-forwarded-for") for address in line.split(",")]
     while named and is_within(address, trusted):
         # Some proxies add the port, to an IPv6 address in brackets.
         entry = named.pop()

@@ -3,24 +3,33 @@
 import re
 import uuid
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from http import HTTPStatus
 
 import structlog
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..base.clock import monotonic_seconds
 from ..base.errors import CallLoop, Unavailable
+from ..base.frozen import frozen
 from ..base.settings import Network
-from ..base.telemetry.json_logs import bind_request_id
 from ..base.telemetry.prometheus import http_requests, http_seconds
-from ..base.telemetry.traces import describe_span, request_span
+from ..base.telemetry.traces import TRACING, describe_span, request_span
 from ..base.turns import Room
-from ..calls.hops import HEADER, MAX_HOPS, enter
-from .client_address import client_address
+from ..calls.hops import MAX_HOPS
+from .client_address import forwarded_address
 from .problems import body_too_large, problem_response, unexpected_response
-from .route_template import name_route
+
+NO_ROUTE = "(none)"
+
+
+def name_route(scope: Scope) -> str:
+    template: str = scope.get("route_template") or getattr(scope.get("route"), "path", None) or NO_ROUTE
+    return template
+
 
 REQUEST_ID = "x-request-id"
 
@@ -44,57 +53,38 @@ _CAME_BACK = (
 log = structlog.get_logger("evenhand.http")
 
 
-class HeadAsGet:
-    """Answers HEAD as GET. The server, which has the request's own method, sends no body."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["method"] == "HEAD":
-            scope = {**scope, "method": "GET"}
-        await self._app(scope, receive, send)
+def refuse_loop() -> Response:
+    """Answer to a call of this installation that came back to it."""
+    request_id = uuid.uuid4().hex
+    log.warning("a call came back", request_id=request_id)
+    return problem_response(CallLoop(_CAME_BACK), request_id)
 
 
-class LoopGuard:
-    """Refuses calls of this installation that came back to it."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        app = self._app
-        if scope["type"] == "http":
-            passed = b",".join(value for name, value in scope["headers"] if name == HEADER)
-            if not enter(passed):
-                request_id = uuid.uuid4().hex
-                log.warning("a call came back", request_id=request_id)
-                app = problem_response(CallLoop(_CAME_BACK), request_id)
-        await app(scope, receive, send)
-
-
+@frozen
 class RequestContext:
     """No request passes without a log line and an answer."""
 
-    def __init__(self, app: ASGIApp, *, trusted_proxies: Sequence[Network] = ()) -> None:
-        self._app = app
-        self._trusted_proxies = trusted_proxies
+    app: ASGIApp
+    trusted_proxies: Sequence[Network]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        with request_span(scope["headers"]):
+        if scope["method"] == "HEAD":
+            # Answered as GET: the server, which has the request's own method, sends no body.
+            scope = {**scope, "method": "GET"}
+        with request_span(scope["headers"]) if TRACING.is_on else nullcontext():
             await self._answer(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         status: int | None = None
         sent_id = Headers(scope=scope).get(REQUEST_ID, "")
         request_id = sent_id if SANE_REQUEST_ID.fullmatch(sent_id) else uuid.uuid4().hex
+        client: str = scope["client"][0] if scope.get("client") else ""
+        if self.trusted_proxies:
+            client = forwarded_address(client, Headers(scope=scope), self.trusted_proxies)
         # A copy: the server hands every request the same state of the lifespan.
-        client = client_address(scope, self._trusted_proxies)
         scope["state"] = {**scope.get("state", {}), "request_id": request_id, "client_address": client}
-        bind_request_id(request_id)
+        structlog.contextvars.clear_contextvars()
+        structlog.contextvars.bind_contextvars(request_id=request_id)
 
         async def send_marked(message: Message) -> None:
             nonlocal status
@@ -108,7 +98,7 @@ class RequestContext:
 
         began = monotonic_seconds()
         try:
-            await self._app(scope, receive, send_marked)
+            await self.app(scope, receive, send_marked)
         except Exception:  # an unforeseen error is logged once, and answered
             log.exception("request failed", method=scope["method"], route=name_route(scope))
             if status is None:
@@ -117,6 +107,7 @@ class RequestContext:
             _log_request(scope, status, monotonic_seconds() - began)
 
 
+@frozen(kw_only=True)
 class BodyLimit:
     """Answers 413 to a body over the limit: at once where its length is announced.
 
@@ -124,26 +115,23 @@ class BodyLimit:
     themselves.
     """
 
-    def __init__(
-        self, app: ASGIApp, *, max_bytes: int, room: Room | None = None, exempt: Callable[[Scope], bool]
-    ) -> None:
-        self._app = app
-        self._max_bytes = max_bytes
-        self._room = room
-        self._exempt = exempt
+    app: ASGIApp
+    max_bytes: int
+    room: Room | None = None
+    exempt: Callable[[Scope], bool]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or self._exempt(scope):
-            await self._app(scope, receive, send)
+        if self.exempt(scope):
+            await self.app(scope, receive, send)
             return
         announced = Headers(scope=scope).get("content-length", "0")
-        if announced.isdecimal() and int(announced) > self._max_bytes:
-            await problem_response(body_too_large(self._max_bytes), scope["state"]["request_id"])(
+        if announced.isdecimal() and int(announced) > self.max_bytes:
+            await problem_response(body_too_large(self.max_bytes), scope["state"]["request_id"])(
                 scope, receive, send
             )
             return
         principal = scope["state"].get("principal")
-        room, caller = (None, "") if principal is None else (self._room, principal.actor)
+        room, caller = (None, "") if principal is None else (self.room, principal.actor)
         received = 0
 
         async def receive_bounded() -> Message:
@@ -158,12 +146,12 @@ class BodyLimit:
                     room.require(caller)
                 except Unavailable as error:
                     raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, str(error)) from error
-            if received > self._max_bytes:
+            if received > self.max_bytes:
                 raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
             return message
 
         try:
-            await self._app(scope, receive_bounded, send)
+            await self.app(scope, receive_bounded, send)
         finally:
             if room is not None and received:
                 room.give_back(caller, received)
@@ -177,18 +165,16 @@ def _log_request(scope: Scope, status: int | None, seconds: float) -> None:
     http_seconds.labels(route).observe(seconds)
     principal = scope["state"].get("principal")
     deployment = scope.get("path_params", {}).get("deployment_id")
-    attributes = {
-        "http.request.method": method,
-        "http.route": route,
-        "http.response.status_code": status,
-        "evenhand.deployment": deployment,
-    }
-    attributes["evenhand.request_id"] = scope["state"]["request_id"]
-    describe_span(
-        attributes,
-        name=f"{method} {route}",
-        has_failed=status is None or status >= HTTPStatus.INTERNAL_SERVER_ERROR,
-    )
+    if TRACING.is_on:
+        attributes = {
+            "http.request.method": method,
+            "http.route": route,
+            "http.response.status_code": status,
+            "evenhand.deployment": deployment,
+            "evenhand.request_id": scope["state"]["request_id"],
+        }
+        has_failed = status is None or status >= HTTPStatus.INTERNAL_SERVER_ERROR
+        describe_span(attributes, name=f"{method} {route}", has_failed=has_failed)
     log.info(
         "request",
         method=method,

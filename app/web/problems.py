@@ -81,7 +81,7 @@ KINDS: Mapping[type[EvenhandError], ProblemKind] = {
     SetupError: ProblemKind(503, "setup", "The installation needs its operator"),
 }
 
-_HEADERS: Mapping[int, Mapping[str, str]] = {
+_HEADERS = {
     401: {"WWW-Authenticate": 'Bearer realm="Evenhand"'},
     429: {"Retry-After": "300"},
     503: {"Retry-After": "2"},

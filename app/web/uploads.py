@@ -1,67 +1,23 @@
 """Bodies too large for memory, in temporary files."""
 
 import asyncio
-import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from email.message import Message
 from email.utils import collapse_rfc2231_value
 from tempfile import TemporaryFile
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO
 
 from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
-from starlette.types import Scope
 
 from ..base.apart import Apart
 from ..base.encodings import UTF_8, find_encoding
 from ..base.errors import InvalidInput, TooLarge, Unavailable, UnsupportedMediaType
 from ..base.frozen import frozen
-from ..base.strict_json import require_strict
 from ..base.turns import Room
-
-_Endpoint = TypeVar("_Endpoint", bound=Callable[..., Any])
-
-_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
-_TAKEN: dict[Callable[..., Any], tuple[str, ...]] = {}
-
-
-def takes(*media_types: str) -> Callable[[_Endpoint], _Endpoint]:
-    """Marks a route's function that reads these types in addition to JSON, which it reads as strictly."""
-
-    def mark(endpoint: _Endpoint) -> _Endpoint:
-        _TAKEN[endpoint] = media_types
-        return endpoint
-
-    return mark
-
-
-async def understood_only(request: Request) -> None:
-    """Refuses a body that is neither strict JSON nor of another type of the route."""
-    has_body = "transfer-encoding" in request.headers or request.headers.get("content-length", "0") != "0"
-    if request.method not in _WITH_BODY or not has_body:
-        return
-    sent = request.headers.get("content-type", "")
-    media_type = sent.partition(";")[0].strip().lower()
-    media_types = _TAKEN.get(request.scope["endpoint"], ())
-    if media_type not in media_types and not is_json(media_type):
-        expected = (
-            f"one of the content types application/json, {', '.join(media_types)}"
-            if media_types
-            else "JSON with the content type application/json"
-        )
-        raise UnsupportedMediaType(f"Send {expected}; found {media_type or 'none'!r}.")
-    # The route reads the body itself: it may be too large for memory.
-    if not media_types:
-        require_strict(await request.body())
-
-
-def is_json(media_type: str) -> bool:
-    return media_type == "application/json" or (
-        media_type.startswith("application/") and media_type.endswith("+json")
-    )
-
+from .strict_requests import is_json
 
 FILE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox"
 """Content-Security-Policy of a file for people."""
@@ -72,17 +28,6 @@ READING_SECONDS = 600
 
 SILENCE_SECONDS = 30
 """A client that sends nothing for longer loses its place."""
-
-_UPLOADS = {
-    "PUT": re.compile(r"/v1/deployments/[^/]+/training-data"),
-    "POST": re.compile(r"/v1/deployments/[^/]+/(imports|corrections)"),
-}
-
-
-def is_upload(scope: Scope) -> bool:
-    """Whether `spooled` reads the request's body, with a limit of its own."""
-    path = _UPLOADS.get(scope["method"])
-    return path is not None and path.fullmatch(scope["path"]) is not None
 
 
 @frozen

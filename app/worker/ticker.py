@@ -12,8 +12,7 @@ from apscheduler.triggers.cron import CronTrigger
 from apscheduler.triggers.interval import IntervalTrigger
 from sqlalchemy.exc import SQLAlchemyError
 
-from ..access.audit.audit_chain import AuditEvent, audit_line
-from ..access.audit.event_queries import seal_events
+from ..access.audit.event_queries import AuditEvent, audit_line, seal_events
 from ..alerts.channels.notification_queries import forget_old
 from ..base.clock import monotonic_seconds, utc_now
 from ..base.errors import Unavailable

@@ -40,6 +40,7 @@ SPEAKERS = {
 
 
 SHARED_BY_ROUTES = {
+    "access/authenticator.py",
     "access/gate/audit_requests.py",
     "access/gate/caller.py",
     "access/gate/gate.py",
@@ -47,8 +48,7 @@ SHARED_BY_ROUTES = {
     "deployments/deployment_in_address.py",
     "deployments/noted_exports.py",
     "deployments/validate_only.py",
-    "intake/gateway/known_callers.py",
-    "intake/hot_routes/body_bounds.py",
+    "intake/hot_routes/hot_route.py",
     "records/csv_streams.py",
 }
 """Modules that use the web framework beside routes and pages."""

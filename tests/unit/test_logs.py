@@ -14,9 +14,9 @@ KEY = "evk_abcdefgh_" + "s" * 43
 
 LOG_THREE_LINES = f"""
 import logging, structlog
-from app.base.telemetry.json_logs import bind_request_id, configure_logging
+from app.base.telemetry.json_logs import configure_logging
 configure_logging("info")
-bind_request_id("r1")
+structlog.contextvars.bind_contextvars(request_id="r1")
 structlog.get_logger().info("asked", key={KEY!r}, headers={{"Authorization": "Bearer {KEY}"}})
 logging.getLogger("library").warning("connecting to %s", "postgresql://user:hunter2@host/db")
 try:

@@ -5,7 +5,7 @@ import pytest
 
 from app.base.errors import Unavailable
 from app.base.turns import Room, Turns
-from app.intake.hot_routes.body_bounds import Bodies
+from app.intake.hot_routes.hot_route import Bodies
 
 
 def _run(act: Callable[[], Awaitable[None]]) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import Field, field_serializer
 
 from ...web.body import NextPageCursor, Out, PageOut, example
-from .audit_chain import AuditOutcome
+from .event_queries import AuditOutcome
 
 _ACTIVITY = {
     "at": "2026-07-01T12:00:00Z",

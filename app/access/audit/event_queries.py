@@ -1,10 +1,14 @@
-"""Audit events. Writers only insert, so none waits for another; one sealer appends them to the hash chain."""
+"""Audit events and their hash chain: each sealed event's hash covers the event, its position and the hash
+before it. Writers only insert, so none waits for another; one sealer appends them to the chain.
+"""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from contextvars import ContextVar
-from dataclasses import replace
-from datetime import datetime
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from enum import StrEnum
 from typing import Any, Protocol
 
 from sqlalchemy import Select, insert, select, text, update
@@ -17,7 +21,120 @@ from ...database.binary_rows import read_row
 from ...database.paging import equal, page_newest, within
 from ...database.tables import AuditEventRow
 from ...domain.paging import Paging
-from .audit_chain import FIRST_HASH, AuditEvent, AuditOutcome, chain_hash
+
+FIRST_HASH = bytes(32)
+
+
+class AuditOutcome(StrEnum):
+    """Result of an audited request or command: done, refused by a rule, or failed by a fault of the
+    service.
+    """
+
+    DONE = "done"
+    REFUSED = "refused"
+    FAILED = "failed"
+
+
+@frozen(kw_only=True)
+class AuditEvent:
+    """One audited event. `position` (from 1) and `hash` (32 bytes) are absent until the event is sealed.
+
+    `address` and `request_id` are empty for commands and schedules, `route` is the method and template of
+    a request's address.
+    """
+
+    position: int | None = None
+    no: int
+    at: datetime
+    actor: str
+    action: str
+    outcome: str
+    address: str
+    request_id: str
+    route: str
+    deployment_id: str | None
+    subject: str | None
+    details: Mapping[str, Any]
+    hash: bytes | None = None
+
+
+@frozen
+class ChainHead:
+    """The position of an event, 0 before the first one, and its hash."""
+
+    position: int
+    hash: bytes
+
+
+@frozen
+class ChainReport:
+    """Result of checking a chain. `head` is the last intact event, `fault` says what differs after it;
+    None if nothing.
+    """
+
+    head: ChainHead
+    fault: str | None
+
+
+def event_document(event: AuditEvent) -> dict[str, Any]:
+    at = event.at.astimezone(UTC).isoformat(timespec="microseconds")
+    document = asdict(event) | {"at": at}
+    del document["hash"]
+    return document
+
+
+def audit_line(event: AuditEvent) -> str:
+    """Returns a sealed event as a line of an export, without its end: JSON in ASCII, with its hash."""
+    return json.dumps(
+        {**event_document(event), "hash": event.hash.hex() if event.hash else None}, allow_nan=False
+    )
+
+
+def chain_hash(previous: bytes, event: AuditEvent) -> bytes:
+    """Returns the SHA-256 of the hash before the event (32 bytes) and the event as JSON with sorted names,
+    in ASCII.
+    """
+    document = json.dumps(event_document(event), sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(previous + document.encode("ascii")).digest()
+
+
+def check_chain(events: Iterable[AuditEvent], *, anchor: ChainHead | None = None) -> ChainReport:
+    """Returns whether sealed events, in the order of their positions, are complete and as they were sealed.
+
+    `anchor` is a head that was noted earlier. Without one, events removed at the end of the chain cannot
+    be noticed.
+    """
+    head = ChainHead(0, FIRST_HASH)
+    for event in events:
+        expected = head.position + 1
+        if event.position != expected:
+            return ChainReport(
+                head,
+                f"The event of position {expected} is missing; the next one found has position "
+                f"{event.position}.",
+            )
+        hashed = chain_hash(head.hash, event)
+        if event.hash != hashed:
+            return ChainReport(
+                head,
+                f"The event of position {expected} (no. {event.no}) is not as it was sealed: its hash "
+                "differs.",
+            )
+        head = ChainHead(expected, hashed)
+        if anchor is not None and anchor.position == expected and anchor.hash != hashed:
+            return ChainReport(
+                head,
+                f"The hash at position {expected} is not the one that was noted: the chain was written "
+                "again.",
+            )
+    if anchor is not None and anchor.position > head.position:
+        return ChainReport(
+            head,
+            f"The chain ends at position {head.position}, but position {anchor.position} was noted: its end "
+            "was removed.",
+        )
+    return ChainReport(head, None)
+
 
 SEALED_AT_ONCE = 10_000
 
@@ -40,7 +157,10 @@ class ChangeOrigin(Protocol):
     def count_event(self, action: str) -> None: ...
 
 
-_origin: ContextVar[ChangeOrigin | None] = ContextVar("origin", default=None)
+ORIGIN: ContextVar[ChangeOrigin | None] = ContextVar("origin", default=None)
+"""The source of events in this context and threads that the request starts; None in commands and
+schedules.
+"""
 
 
 @frozen(kw_only=True)
@@ -52,21 +172,6 @@ class AuditFilter:
     deployment_id: str | None = None
     since: datetime | None = None
     until: datetime | None = None
-
-
-@contextmanager
-def originating(origin: ChangeOrigin) -> Iterator[None]:
-    """Makes `origin` the source of events in this context and threads that the request starts."""
-    token = _origin.set(origin)
-    try:
-        yield
-    finally:
-        _origin.reset(token)
-
-
-def current_origin() -> ChangeOrigin | None:
-    """Returns the context's request; None in commands and schedules."""
-    return _origin.get()
 
 
 def insert_event(
@@ -85,7 +190,7 @@ def insert_event(
     Raises:
         Unavailable: the event cannot be stored, so the transaction must not be committed.
     """
-    origin = current_origin()
+    origin = ORIGIN.get()
     values = {
         "actor": actor,
         "action": action,

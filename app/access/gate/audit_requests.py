@@ -2,28 +2,21 @@
 answer.
 """
 
-import asyncio
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 
-import structlog
 from fastapi import Depends, Request
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 from starlette.datastructures import QueryParams
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Scope
 
-from ...base.errors import Unavailable
-from ...database.engine import Database
-from ...web.problems import problem_response
-from ...web.route_template import NO_ROUTE, name_route
-from ..audit.audit_chain import AuditOutcome
-from ..audit.event_queries import current_origin, insert_event, originating
-from ..failed_log_ins import UNKNOWN, FailureBudget
+from ...web.middleware import NO_ROUTE, name_route
+from ..audit.event_queries import ORIGIN, AuditOutcome, insert_event
+from ..authenticator import READING
+from ..failed_log_ins import UNKNOWN
 from ..principals import Permission, Principal
-from .gate import READING, is_open
 
 READ, MADE, REFUSED, FAILED = "records.read", "request.made", "request.refused", "request.failed"
 
@@ -32,8 +25,6 @@ UNAUTHENTICATED = "request.unauthenticated"
 _MAX_ID = 1000
 _PARAMETER = re.compile(r"[a-z][a-z_-]{0,39}")
 """Names of query parameters that are kept; their values may be about people."""
-
-log = structlog.get_logger("evenhand.audit")
 
 
 @dataclass
@@ -81,84 +72,13 @@ class RequestOrigin:
         return REFUSED if status < HTTPStatus.INTERNAL_SERVER_ERROR else FAILED
 
 
-class AuditLayer:
-    """An answer whose event cannot be stored is not sent."""
-
-    def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        database: Database,
-        turns: asyncio.Semaphore,
-        exempt: Callable[[Scope], bool],
-        open_paths: Collection[str] = (),
-    ) -> None:
-        self._app = app
-        self._open_paths = open_paths
-        self._database = database
-        self._turns = turns
-        self._exempt = exempt
-        self._budget = FailureBudget()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # Log-ins leave events of their own, with the name that was tried.
-        if (
-            scope["type"] != "http"
-            or is_open(scope["path"])
-            or scope["path"] in self._open_paths
-            or self._exempt(scope)
-        ):
-            await self._app(scope, receive, send)
-            return
-        origin, is_replaced = RequestOrigin(scope), False
-
-        async def send_noted(message: Message) -> None:
-            nonlocal is_replaced
-            if message["type"] == "http.response.start":
-                is_replaced = not await self._is_noted(origin, message["status"])
-                if is_replaced:
-                    error = Unavailable(
-                        "The audit event of this request could not be stored, so its answer is withheld. "
-                        "Try again in a moment."
-                    )
-                    await problem_response(error, origin.request_id)(scope, receive, send)
-            if not is_replaced:
-                await send(message)
-
-        with originating(origin):
-            await self._app(scope, receive, send_noted)
-
-    async def _is_noted(self, origin: RequestOrigin, status: int) -> bool:
-        """A refusal reveals nothing, so it may be sent without its event."""
-        action = origin.action_of(status)
-        if action is None:
-            return True
-        details = request_details(origin.scope) | {"status": status}
-        if action == UNAUTHENTICATED:
-            left_out = self._budget.admit()
-            if left_out is None:
-                return True
-            details["failures_left_out"] = left_out
-        try:
-            async with self._turns:
-                await asyncio.to_thread(self._insert, origin, action, details)
-        except (Unavailable, SQLAlchemyError) as error:
-            log.warning("audit_event_lost", action=action, status=status, error=str(error))
-            return action not in (READ, MADE)
-        return True
-
-    def _insert(self, origin: RequestOrigin, action: str, details: Mapping[str, object]) -> None:
-        with self._database.transaction() as session:
-            _insert(session, origin, action, details)
-
-
 def note_request(session: Session) -> None:
     """Inserts the event of this context's request, if it has none yet."""
-    origin = current_origin()
+    origin = ORIGIN.get()
     if isinstance(origin, RequestOrigin):
         action = origin.action_of(HTTPStatus.OK)
         if action is not None:
-            _insert(session, origin, action, request_details(origin.scope))
+            insert_request_event(session, origin, action, request_details(origin.scope))
 
 
 def require_records(request: Request) -> None:
@@ -176,7 +96,7 @@ def _mark_shown_records(request: Request) -> None:
 
 
 def _mark_records_read() -> None:
-    origin = current_origin()
+    origin = ORIGIN.get()
     if isinstance(origin, RequestOrigin):
         origin.reads_records = True
 
@@ -196,7 +116,9 @@ def request_details(scope: Scope) -> dict[str, object]:
     return {"ids": ids, "parameters": names}
 
 
-def _insert(session: Session, origin: RequestOrigin, action: str, details: Mapping[str, object]) -> None:
+def insert_request_event(
+    session: Session, origin: RequestOrigin, action: str, details: Mapping[str, object]
+) -> None:
     outcome = {
         FAILED: AuditOutcome.FAILED,
         REFUSED: AuditOutcome.REFUSED,

@@ -5,13 +5,12 @@
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from datetime import datetime
 from typing import Annotated, TypeVar
 
 from fastapi import Depends, Path, Request
 from sqlalchemy.orm import Session
-from starlette.types import Scope
 
 from ...base.clock import utc_now
 from ...base.frozen import frozen
@@ -24,8 +23,7 @@ from ...web.id_and_time import ID_PATTERN
 from .. import passwords
 from ..authenticator import Authenticator
 from ..failed_log_ins import FailedLogIns
-from ..issuer.bearer_tokens import BearerTokens
-from ..issuer.issuer import Issuer
+from ..issuer.issuer import BearerTokens, Issuer
 from ..issuer.issuer_configuration import read_configuration
 from ..issuer.issuer_log_in import OidcLogIns, make_transport
 from ..keys.limit_keeper import LimitKeeper
@@ -83,12 +81,12 @@ def open_services(settings: Settings, database_url: str) -> Services:
     secret_box = open_secret_box(settings)
     failed_log_ins = FailedLogIns(database)
     configuration = read_configuration(settings)
-    issuer = None if configuration is None else Issuer(configuration, make_transport)
     oidc = bearers = None
-    if configuration is not None and issuer is not None:
-        oidc = OidcLogIns(configuration, issuer, database=database, box=secret_box, failed=failed_log_ins)
+    if configuration is not None:
+        issuer = Issuer(configuration, make_transport)
+        oidc = OidcLogIns(configuration, issuer, database, secret_box, failed_log_ins)
         if configuration.audience is not None:
-            bearers = BearerTokens(configuration, issuer, audience=configuration.audience)
+            bearers = BearerTokens(configuration, issuer, configuration.audience)
     return Services(
         settings=settings,
         policy=policy,
@@ -129,10 +127,6 @@ IS_INNER = "is_inner"
 """In the state of a request of a face."""
 
 
-def provide_services(scope: Scope, services: Services, features: Mapping[type, object]) -> None:
-    scope.setdefault("state", {}).update(services=services, features=features)
-
-
 def open_feature(kind: type[Feature]) -> Callable[[Request], Awaitable[Feature]]:
     """A dependency: what a feature keeps open in this process."""
 
@@ -159,16 +153,12 @@ async def turn(services: ServicesIn) -> AsyncIterator[None]:
         yield
 
 
-def let_replica_answer(scope: Scope) -> None:
-    """Lets a replica answer, because the request only reads for a page."""
-    scope["state"]["may_read_replica"] = scope["method"] in {"GET", "HEAD"}
-
-
 def transaction(
     request: Request, services: ServicesIn, _turn: Annotated[None, Depends(turn, scope="function")]
 ) -> Iterator[Session]:
+    # A page that only reads may be answered by a replica.
     if services.replica is not None and request.scope["state"].get("may_read_replica", False):
-        # Audited by the layer around it: a replica takes no events.
+        # Audited by the gate: a replica takes no events.
         with services.replica.transaction() as session:
             yield session
         return

@@ -1,25 +1,37 @@
-"""Refuses everything but health and log-in to unknown callers, before a byte of the body is read.
-
-A browser adds the session's cookie, and a key typed into its prompt (HTTP Basic), to every request to this
-host, whichever page caused it; so a change with the cookie must say that a page of ours sent it. With Basic,
-which curl sends too without naming a page, it must not say that another's did.
+"""Checks that every request passes but those of hot routes: its key, before a byte of the body is read,
+and its audit. Everything but health and log-in is refused to unknown callers.
 """
 
+import asyncio
 import re
-from collections.abc import Collection
-from urllib.parse import quote, urlsplit
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from urllib.parse import quote
 
+import structlog
+from sqlalchemy.exc import SQLAlchemyError
 from starlette.datastructures import Headers
-from starlette.responses import RedirectResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.responses import RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ...base.errors import EvenhandError, Forbidden, Unauthenticated
+from ...base.errors import EvenhandError, Forbidden, Unauthenticated, Unavailable
 from ...web.problems import problem_response
-from ..authenticator import Authenticator
+from ..audit.event_queries import ORIGIN
+from ..authenticator import READING, is_from_our_page, require_own_page
+from ..failed_log_ins import FailureBudget
 from ..issuer import pending_log_ins as pending
 from ..issuer.issuer_configuration import BACK_CHANNEL, CALLBACK
 from ..principals import Principal
-from ..users.browser_sessions import COOKIE, SECURE_COOKIE, TOKEN
+from ..users.browser_sessions import COOKIE, TOKEN
+from .audit_requests import (
+    MADE,
+    READ,
+    UNAUTHENTICATED,
+    RequestOrigin,
+    insert_request_event,
+    request_details,
+)
+from .caller import Services
 
 LOG_IN = "/login"
 ASSETS = "/assets/"
@@ -34,73 +46,110 @@ _OF_PROGRAMS = ("/v1/", "/docs", "/openapi.json", "/metrics", "/health/")
 _CHALLENGE = 'Basic realm="Evenhand: any name, an API key as the password", charset="UTF-8"'
 """Only where people browse."""
 
-READING = frozenset({"GET", "HEAD", "OPTIONS"})
-"""Methods that change nothing."""
+log = structlog.get_logger("evenhand.audit")
 
 
-class KeyGate:
-    """Stores the caller in the request's state, as `principal`."""
+@dataclass
+class Gate:
+    """Stores the caller in the request's state, as `principal`. An answer whose audit event cannot be
+    stored is not sent.
+    """
 
-    def __init__(
-        self, app: ASGIApp, *, authenticator: Authenticator, open_paths: Collection[str] = ()
-    ) -> None:
-        self._app = app
-        self._open_paths = open_paths
-        self._authenticator = authenticator
+    app: ASGIApp
+    services: Services
+    is_unaudited: Callable[[Scope], bool]
+    open_paths: Collection[str]
+    _budget: FailureBudget = field(default_factory=FailureBudget)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
         _drop_other_cookies(scope)
-        if is_open(scope["path"]) or scope["path"] in self._open_paths:
-            await self._app(scope, receive, send)
+        # Log-ins leave events of their own, with the name that was tried.
+        if is_open(scope["path"]) or scope["path"] in self.open_paths:
+            await self.app(scope, receive, send)
             return
-        headers = Headers(scope=scope)
+        if self.is_unaudited(scope):
+            await self._let_in(scope, receive, send)
+            return
+        origin, is_replaced = RequestOrigin(scope), False
+
+        async def send_noted(message: Message) -> None:
+            nonlocal is_replaced
+            if message["type"] == "http.response.start":
+                is_replaced = not await self._is_noted(origin, message["status"])
+                if is_replaced:
+                    error = Unavailable(
+                        "The audit event of this request could not be stored, so its answer is withheld. "
+                        "Try again in a moment."
+                    )
+                    await problem_response(error, origin.request_id)(scope, receive, send)
+            if not is_replaced:
+                await send(message)
+
+        token = ORIGIN.set(origin)
         try:
-            principal = await self._authenticate(scope, headers)
+            await self._let_in(scope, receive, send_noted)
+        finally:
+            ORIGIN.reset(token)
+
+    async def _is_noted(self, origin: RequestOrigin, status: int) -> bool:
+        """A refusal reveals nothing, so it may be sent without its event."""
+        action = origin.action_of(status)
+        if action is None:
+            return True
+        details = request_details(origin.scope) | {"status": status}
+        if action == UNAUTHENTICATED:
+            left_out = self._budget.admit()
+            if left_out is None:
+                return True
+            details["failures_left_out"] = left_out
+
+        def insert() -> None:
+            with self.services.database.transaction() as session:
+                insert_request_event(session, origin, action, details)
+
+        try:
+            async with self.services.turns:
+                await asyncio.to_thread(insert)
+        except (Unavailable, SQLAlchemyError) as error:
+            log.warning("audit_event_lost", action=action, status=status, error=str(error))
+            return action not in (READ, MADE)
+        return True
+
+    async def _let_in(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuses an unknown caller before a byte of the body is read."""
+        try:
+            scope["state"]["principal"] = await self._authenticate(scope)
         except EvenhandError as error:
-            if isinstance(error, Unauthenticated) and (
-                is_read_by_a_person(scope) or is_opened_by_a_person(scope)
-            ):
-                # As it was sent: a record's id may hold an encoded question mark.
-                path, query = (scope[key].decode("latin-1") for key in ("raw_path", "query_string"))
-                target = quote(f"{path}?{query}" if query else path, safe="")
-                ended = "" if session_token(scope) is None else "&ended=true"
-                await RedirectResponse(f"{LOG_IN}?next={target}{ended}", status_code=303)(
-                    scope, receive, send
+            await _refuse(scope, error)(scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
+
+    async def _authenticate(self, scope: Scope) -> Principal:
+        headers, token = Headers(scope=scope), session_token(scope)
+        authorization = headers.get("authorization")
+        if token is not None and authorization is None:
+            if scope["method"] not in READING and not is_from_our_page(headers):
+                raise Forbidden(
+                    "A browser's session may change things only from a page of this service. Programs send "
+                    "an API key instead."
                 )
-                return
-            response = problem_response(error, scope["state"]["request_id"])
-            if isinstance(error, Unauthenticated) and scope["path"].startswith(_BROWSED):
-                response.headers["WWW-Authenticate"] = _CHALLENGE
-            await response(scope, receive, send)
-            return
-        scope["state"]["principal"] = principal
-        await self._app(scope, receive, send)
-
-    async def _authenticate(self, scope: Scope, headers: Headers) -> Principal:
-        token = session_token(scope)
-        if token is None or "authorization" in headers:
-            authorization = headers.get("authorization")
-            require_own_page(scope, authorization)
-            return await self._authenticator.authenticate_async(authorization)
-        if scope["method"] not in READING and not is_from_our_page(headers):
-            raise Forbidden(
-                "A browser's session may change things only from a page of this service. Programs send an "
-                "API key instead."
-            )
-        return await self._authenticator.authenticate_session(token)
+            authorization = f"Bearer {token}"
+        require_own_page(scope, authorization)
+        return await self.services.authenticator.authenticate(authorization)
 
 
-def require_own_page(scope: Scope, authorization: str | None) -> None:
-    """Refuses a change that a page of another host made a browser send with HTTP Basic."""
-    is_typed = (authorization or "").lstrip()[:5].lower() == "basic"
-    if is_typed and scope["method"] not in READING and is_from_another_page(Headers(scope=scope)):
-        raise Forbidden(
-            "A page of another host sent this. A browser may change things here only from a page of this "
-            "service."
-        )
+def _refuse(scope: Scope, error: EvenhandError) -> Response:
+    is_unknown = isinstance(error, Unauthenticated)
+    if is_unknown and (is_read_by_a_person(scope) or is_opened_by_a_person(scope)):
+        # As it was sent: a record's id may hold an encoded question mark.
+        path, query = (scope[key].decode("latin-1") for key in ("raw_path", "query_string"))
+        target = quote(f"{path}?{query}" if query else path, safe="")
+        ended = "" if session_token(scope) is None else "&ended=true"
+        return RedirectResponse(f"{LOG_IN}?next={target}{ended}", status_code=303)
+    response = problem_response(error, scope["state"]["request_id"])
+    if is_unknown and scope["path"].startswith(_BROWSED):
+        response.headers["WWW-Authenticate"] = _CHALLENGE
+    return response
 
 
 def is_open(path: str) -> bool:
@@ -140,7 +189,7 @@ def is_over_https(scope: Scope) -> bool:
 
 def session_cookie(scope: Scope) -> str:
     """Over HTTPS browsers let only this host set it, and only over HTTPS."""
-    return SECURE_COOKIE if is_over_https(scope) else COOKIE
+    return f"__Host-{COOKIE}" if is_over_https(scope) else COOKIE
 
 
 def session_token(scope: Scope) -> str | None:
@@ -149,7 +198,7 @@ def session_token(scope: Scope) -> str | None:
 
 
 def pending_cookie(scope: Scope) -> str:
-    return pending.SECURE_COOKIE if is_over_https(scope) else pending.COOKIE
+    return f"__Host-{pending.COOKIE}" if is_over_https(scope) else pending.COOKIE
 
 
 def pending_log_in(scope: Scope) -> str | None:
@@ -173,26 +222,3 @@ def _drop_other_cookies(scope: Scope) -> None:
     ]
     # In place: the outer layers find the route in this object.
     scope["headers"] = [header for header in scope["headers"] if header[0] != b"cookie"] + kept_headers
-
-
-def is_from_our_page(headers: Headers) -> bool:
-    site = headers.get("sec-fetch-site")
-    if site is not None:
-        return site == "same-origin"
-    origin = headers.get("origin")
-    return origin is not None and _parse_host(origin) == headers.get("host")
-
-
-def is_from_another_page(headers: Headers) -> bool:
-    site = headers.get("sec-fetch-site")
-    if site is not None:
-        return site not in {"same-origin", "none"}
-    origin = headers.get("origin")
-    return origin is not None and _parse_host(origin) != headers.get("host")
-
-
-def _parse_host(origin: str) -> str | None:
-    try:
-        return urlsplit(origin).netloc
-    except ValueError:
-        return None

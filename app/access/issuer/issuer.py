@@ -1,21 +1,27 @@
-"""The issuer over HTTPS: its discovery document and public keys, and codes exchanged for tokens."""
+"""The issuer over HTTPS: its discovery document and public keys, codes exchanged for tokens, and its
+access tokens.
+"""
 
 import asyncio
 import base64
+import re
 from collections.abc import Callable, Mapping
 from contextlib import aclosing, suppress
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote_plus, urlencode
 
 import httpx
+import jwt
 import msgspec
 import structlog
 
 from ...base.clock import monotonic_seconds
 from ...base.errors import EndpointRefused, SetupError, Unauthenticated, Unavailable
+from ...base.frozen import frozen
 from ...calls.token_source import read_body
-from .issuer_configuration import OidcConfiguration, require_secure_url
-from .verify_token import UnknownKey, verify_token
+from .issuer_configuration import Identity, OidcConfiguration, identify, require_secure_url
+from .verify_token import MAX_TOKEN_CHARACTERS, UnknownKey, require_access_token, verify_token
 
 FRESH_SECONDS = 3600.0
 
@@ -224,3 +230,42 @@ class Issuer:
                 "The issuer of log-ins does not answer. Try again in a moment, or log in with an API key."
             ) from error
         return response.status_code, body
+
+
+_FORM = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]*){2}", re.ASCII)
+_OWN_ALGORITHM = "HS256"
+
+
+@frozen
+class BearerTokens:
+    """Reads the issuer's access tokens for one audience. Belongs to one event loop."""
+
+    configuration: OidcConfiguration
+    issuer: Issuer
+    audience: str
+
+    async def read(self, token: str) -> tuple[Identity, datetime]:
+        """Returns the holder of a token, and the moment at which it expires.
+
+        Raises:
+        Unauthenticated: the token is not one of the issuer for the audience, or not valid now.
+        Forbidden: its claims give no role.
+        Unavailable: the issuer's keys are not known.
+        """
+        claims = await self.issuer.verify(token, audience=self.audience)
+        require_access_token(claims)
+        return identify(claims, self.configuration, for_pages=False), datetime.fromtimestamp(
+            claims["exp"], UTC
+        )
+
+
+def is_of_issuer(text: str) -> bool:
+    """Returns whether a text has the form of a token that was not signed here: our own have a shared
+    secret, the issuer's never.
+    """
+    if len(text) > MAX_TOKEN_CHARACTERS or not _FORM.fullmatch(text):
+        return False
+    try:
+        return jwt.get_unverified_header(text).get("alg") != _OWN_ALGORITHM
+    except jwt.InvalidTokenError:
+        return False

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from urllib.parse import urlencode
 
@@ -20,8 +21,7 @@ from ..users import queries as users
 from ..users.session_queries import find_id_token, use_state
 from . import pending_log_ins as pending
 from .issuer import Issuer
-from .issuer_configuration import OidcConfiguration
-from .token_claims import Identity, identify
+from .issuer_configuration import Identity, OidcConfiguration, identify
 from .verify_token import LEEWAY_SECONDS, require_id_token, require_logout_token
 
 CONNECTIONS = 4
@@ -43,33 +43,29 @@ class CallbackIn:
     issuer: str
 
 
+def _begin_turns() -> Turns:
+    return Turns(
+        AT_ONCE,
+        waiting=WAITING,
+        waiting_each=WAITING_EACH,
+        busy="Many people try to log in at this moment. Wait a few seconds and try again.",
+    )
+
+
+@dataclass
 class OidcLogIns:
     """Log-ins at one issuer. Belongs to one event loop."""
 
-    def __init__(
-        self,
-        configuration: OidcConfiguration,
-        issuer: Issuer,
-        *,
-        database: Database,
-        box: SecretBox,
-        failed: FailedLogIns,
-    ) -> None:
-        self._configuration = configuration
-        self.issuer = issuer
-        self._database = database
-        self._box = box
-        self._failed = failed
-        self._turns = Turns(
-            AT_ONCE,
-            waiting=WAITING,
-            waiting_each=WAITING_EACH,
-            busy="Many people try to log in at this moment. Wait a few seconds and try again.",
-        )
+    configuration: OidcConfiguration
+    issuer: Issuer
+    database: Database
+    box: SecretBox
+    failed: FailedLogIns
+    _turns: Turns = field(default_factory=_begin_turns)
 
     @property
     def lasts(self) -> int:
-        return int(self._configuration.session.total_seconds())
+        return int(self.configuration.session.total_seconds())
 
     async def begin(self, next_path: str, *, now: datetime) -> tuple[str, str]:
         """The issuer's address, and the cookie's text that ends the log-in.
@@ -80,7 +76,7 @@ class OidcLogIns:
         discovery, log_in, configuration = (
             await self.issuer.discovery(),
             pending.begin(next_path, now),
-            self._configuration,
+            self.configuration,
         )
         parameters = {
             "response_type": "code",
@@ -92,7 +88,7 @@ class OidcLogIns:
             "code_challenge": log_in.challenge,
             "code_challenge_method": "S256",
         }
-        return _with_query(discovery.authorization_endpoint, parameters), pending.seal(log_in, self._box)
+        return _with_query(discovery.authorization_endpoint, parameters), pending.seal(log_in, self.box)
 
     async def end(
         self, sent: CallbackIn, cookie: str | None, *, now: datetime, address: str, client: str
@@ -109,15 +105,15 @@ class OidcLogIns:
             async with self._turns.turn(client):
                 return await self._end(sent, cookie, now=now, address=address)
         except (Unauthenticated, Forbidden):
-            await asyncio.to_thread(self._failed.note, "", method=sessions.OIDC, address=address)
+            await asyncio.to_thread(self.failed.note, "", method=sessions.OIDC, address=address)
             raise
 
     async def _end(
         self, sent: CallbackIn, cookie: str | None, *, now: datetime, address: str
     ) -> tuple[str, str]:
-        log_in = pending.unseal(cookie, sent.state, self._box, now=now)
+        log_in = pending.unseal(cookie, sent.state, self.box, now=now)
         if (
-            sent.issuer and sent.issuer != self._configuration.issuer
+            sent.issuer and sent.issuer != self.configuration.issuer
         ):  # RFC 9207: another issuer was made to answer
             raise Unauthenticated("The answer is of another issuer. Log in again.")
         if sent.error or not sent.code:
@@ -126,10 +122,10 @@ class OidcLogIns:
                 "service."
             )
         id_token = await self.issuer.redeem(sent.code, verifier=log_in.verifier)
-        claims = await self.issuer.verify(id_token, audience=self._configuration.client_id)
-        require_id_token(claims, client_id=self._configuration.client_id, nonce=log_in.nonce)
+        claims = await self.issuer.verify(id_token, audience=self.configuration.client_id)
+        require_id_token(claims, client_id=self.configuration.client_id, nonce=log_in.nonce)
         try:
-            identity = identify(claims, self._configuration, for_pages=True)
+            identity = identify(claims, self.configuration, for_pages=True)
             return await asyncio.to_thread(
                 self._start_session, identity, log_in, id_token, address
             ), log_in.next
@@ -144,14 +140,14 @@ class OidcLogIns:
             return None
         try:
             # Where the secret key was changed since, the issuer asks the person.
-            id_token = self._box.unseal(sealed).decode()
+            id_token = self.box.unseal(sealed).decode()
             end = (await self.issuer.discovery()).end_session_endpoint
         except EvenhandError:
             return None
-        back = f"{self._configuration.public_url}/login"
+        back = f"{self.configuration.public_url}/login"
         parameters = {
             "id_token_hint": id_token,
-            "client_id": self._configuration.client_id,
+            "client_id": self.configuration.client_id,
             "post_logout_redirect_uri": back,
         }
         return None if end is None else _with_query(end, parameters)
@@ -165,21 +161,21 @@ class OidcLogIns:
         """
         try:
             async with self._turns.turn(client):
-                claims = await self.issuer.verify(logout_token, audience=self._configuration.client_id)
+                claims = await self.issuer.verify(logout_token, audience=self.configuration.client_id)
                 jti = require_logout_token(claims)
                 remaining = min(_LONGEST_NOTICE.total_seconds(), claims["exp"] - utc_now().timestamp())
                 lasts = timedelta(seconds=max(0.0, remaining)) + _CLOCKS_DIFFER
                 await asyncio.to_thread(self._end_reported, str(claims["sub"]), jti, lasts, address)
         except Unauthenticated:
-            await asyncio.to_thread(self._failed.note, "", method=sessions.OIDC, address=address)
+            await asyncio.to_thread(self.failed.note, "", method=sessions.OIDC, address=address)
             raise
 
     def _end_reported(self, subject: str, jti: str, lasts: timedelta, address: str) -> None:
-        with self._database.transaction() as session:
+        with self.database.transaction() as session:
             # With a mark, so that it never equals the state of a log-in.
             if not use_state(session, hashlib.sha256(f"log-out {jti}".encode()).digest(), lasts=lasts):
                 raise Unauthenticated("This notice of a log-out came before.")
-            user = users.find_of_issuer(session, self._configuration.issuer, subject)
+            user = users.find_of_issuer(session, self.configuration.issuer, subject)
             if user is not None:
                 users.end_sessions(session, user)
                 record_activity(
@@ -192,24 +188,24 @@ class OidcLogIns:
     def _start_session(
         self, identity: Identity, log_in: pending.PendingLogIn, id_token: str, address: str
     ) -> str:
-        sealed = self._box.seal(id_token.encode())
-        with self._database.transaction() as session:
+        sealed = self.box.seal(id_token.encode())
+        with self.database.transaction() as session:
             # Each state is accepted once.
             if not use_state(session, log_in.state_hash, lasts=pending.LASTS * 2):
                 raise Unauthenticated("This log-in has ended before. Log in again.")
-            lasts = self._configuration.session
+            lasts = self.configuration.session
             return sessions.log_in_at_issuer(
                 session, identity, lasts=lasts, sealed_id_token=sealed, address=address
             )
 
     def _end_sessions(self, subject: str) -> None:
-        with self._database.transaction() as session:
-            user = users.find_of_issuer(session, self._configuration.issuer, subject)
+        with self.database.transaction() as session:
+            user = users.find_of_issuer(session, self.configuration.issuer, subject)
             if user is not None:
                 users.end_sessions(session, user)
 
     def _find_id_token(self, token: str) -> bytes | None:
-        with self._database.transaction() as session:
+        with self.database.transaction() as session:
             return find_id_token(session, sessions.token_hash(token))
 
 

@@ -16,7 +16,6 @@ from ..secret_box import SecretBox
 LASTS = timedelta(minutes=10)
 
 COOKIE = "evenhand_login"
-SECURE_COOKIE = f"__Host-{COOKIE}"
 
 COOKIE_FORM = re.compile(r"[A-Za-z0-9_-]{100,8000}", re.ASCII)
 

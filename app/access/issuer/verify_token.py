@@ -26,6 +26,14 @@ _ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "E
 _MIN_RSA_BITS = 2048
 _MAX_SUBJECT = 255
 _NOT_FOR_ACCESS = frozenset({"ID", "Refresh", "Offline", "Logout"})
+_FAULTS: Mapping[type, str] = {
+    jwt.ExpiredSignatureError: "The token has expired. Log in again.",
+    jwt.ImmatureSignatureError: "The token is not valid yet. Compare the clocks of the issuer and of this "
+    "service.",
+    jwt.InvalidAudienceError: "The token is for another audience.",
+    jwt.InvalidIssuerError: "The token is of another issuer.",
+    jwt.InvalidTokenError: "The token is not one that the issuer signed for this service.",
+}
 _FORM = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+){2}", re.ASCII)
 
 
@@ -62,18 +70,10 @@ def verify_token(
             leeway=LEEWAY_SECONDS,
             options={"require": ["iss", "sub", "aud", "exp", "iat"]},
         )
-    except jwt.ExpiredSignatureError as error:
-        raise Unauthenticated("The token has expired. Log in again.") from error
-    except jwt.ImmatureSignatureError as error:
-        raise Unauthenticated(
-            "The token is not valid yet. Compare the clocks of the issuer and of this service."
-        ) from error
-    except jwt.InvalidAudienceError as error:
-        raise Unauthenticated("The token is for another audience.") from error
-    except jwt.InvalidIssuerError as error:
-        raise Unauthenticated("The token is of another issuer.") from error
     except jwt.InvalidTokenError as error:
-        raise Unauthenticated("The token is not one that the issuer signed for this service.") from error
+        raise Unauthenticated(
+            next(_FAULTS[kind] for kind in type(error).__mro__ if kind in _FAULTS)
+        ) from error
     if (
         not isinstance(claims["sub"], str)
         or not 0 < len(claims["sub"]) <= _MAX_SUBJECT

@@ -12,10 +12,20 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from ...base.clock import utc_now
-from ...base.errors import Conflict, InvalidInput
+from ...base.errors import Conflict, InvalidInput, Unauthenticated
 from ...base.frozen import frozen
 from ..principals import Role
-from .queries import ApiKey, ApiKeys, find_key_limits, put_limits
+from .queries import (
+    ApiKey,
+    add_key,
+    end_key,
+    find_key,
+    find_key_limits,
+    find_successor,
+    get_key,
+    lock_key,
+    put_limits,
+)
 
 KEY_PATTERN = re.compile(r"evk_([a-z2-7]{8})_[A-Za-z0-9_-]{43}", re.ASCII)
 
@@ -73,7 +83,8 @@ def create_key(
         )
         raise InvalidInput.of("expires_at", rule)
     text = make_key()
-    ApiKeys(session).add(
+    add_key(
+        session,
         id=str(read_key_id(text)),
         name=name,
         role=role.value,
@@ -100,12 +111,12 @@ def rotate_key(
     """
     if not timedelta(0) <= overlap <= MAX_OVERLAP:
         raise InvalidInput.of("overlap_hours", f"must be between 0 and {MAX_OVERLAP // timedelta(hours=1)}")
-    keys, now = ApiKeys(session), utc_now()
-    old = keys.lock(key_id)
+    now = utc_now()
+    old = lock_key(session, key_id)
     refusal = key_refusal(old, now)
     if refusal is not None:
         raise Conflict(f"The key {key_id} cannot be rotated. {refusal} Create a new key instead.")
-    successor = keys.successor(key_id)
+    successor = find_successor(session, key_id)
     if successor is not None:
         # A request that is repeated must not leave a key that nobody knows.
         raise Conflict(
@@ -114,19 +125,30 @@ def rotate_key(
         )
     if expires_at is None and old.expires_at is not None:
         expires_at = now + min(old.expires_at - old.created_at, MAX_LIFE)
-    role = Role(old.role)
     text = create_key(
         session,
-        role=role,
+        role=old.role,
         name=old.name,
         deployment_no=old.deployment_no,
         expires_at=expires_at,
         replaces=old.id,
     )
-    keys.end_at(old, min(now + overlap, old.expires_at or now + overlap))
-    new = keys.get(str(read_key_id(text)))
+    end_key(session, old, min(now + overlap, old.expires_at or now + overlap))
+    new = get_key(session, str(read_key_id(text)))
     put_limits(session, new.id, find_key_limits(session, old.id))
-    return Rotation(text=text, old=keys.get(old.id), new=new)
+    return Rotation(text=text, old=get_key(session, old.id), new=new)
+
+
+def require_key(session: Session, text: str, now: datetime) -> ApiKey:
+    """Returns the key of that text. Raises Unauthenticated if it is unknown or revoked, or has expired."""
+    key_id = read_key_id(text)
+    key = None if key_id is None else find_key(session, key_id)
+    if key is None or not secrets.compare_digest(key.secret_hash, hash_key(text)):
+        raise Unauthenticated("This API key is not known here.")
+    refusal = key_refusal(key, now)
+    if refusal is not None:
+        raise Unauthenticated(refusal)
+    return key
 
 
 def key_refusal(key: ApiKey, now: datetime) -> str | None:

@@ -9,8 +9,8 @@ each allow the whole rate. The storage quota is one for all, and may be exceeded
 import asyncio
 import contextlib
 import math
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
@@ -19,8 +19,7 @@ from ...base.clock import monotonic_seconds
 from ...base.errors import QuotaReached, RateReached, Unavailable
 from ...base.telemetry.prometheus import refused_requests
 from ...database.engine import Database
-from .limits import BURST_SECONDS, KeyLimit, KeyLimits
-from .queries import COUNTS, add_use, all_limits, stored_bytes
+from .queries import BURST_SECONDS, KeyLimit, KeyLimits, add_use, all_limits, stored_bytes
 
 SYNC_SECONDS = 5.0
 """A changed limit applies after this at the latest."""
@@ -49,14 +48,6 @@ class TokenBucket:
         self._left -= count
 
 
-@dataclass
-class _Tally:
-    requests: int = 0
-    records: int = 0
-    bytes: int = 0
-    refused: int = 0
-
-
 class LimitKeeper:
     """Limits and use of the keys of one process. Belongs to one event loop."""
 
@@ -69,7 +60,7 @@ class LimitKeeper:
         self._limits: dict[str, KeyLimits] = {}
         self._stored: dict[str, int] = {}
         self._buckets: dict[tuple[str, KeyLimit], TokenBucket] = {}
-        self._tallies: dict[str, _Tally] = {}
+        self._tallies: dict[str, Counter[str]] = {}
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -98,11 +89,9 @@ class LimitKeeper:
     def admit_storage(self, key_id: str, size: int) -> None:
         """Returns if the key may store that many bytes. Raises QuotaReached."""
         limits = self._limits.get(key_id)
-        if limits is None:
-            return
-        if limits.max_bytes is not None:
-            tally = self._tallies.get(key_id)
-            used = self._stored.get(key_id, 0) + (tally.bytes if tally else 0)
+        if limits is not None and limits.max_bytes is not None:
+            tally = self._tallies.get(key_id, {})
+            used = self._stored.get(key_id, 0) + tally.get("bytes", 0)
             if used + size > limits.max_bytes:
                 self._refuse(key_id, KeyLimit.STORAGE)
                 raise QuotaReached(
@@ -148,10 +137,8 @@ class LimitKeeper:
         if tally is None:
             if len(self._tallies) >= _MOST_KEYS:
                 return
-            tally = self._tallies[key_id] = _Tally()
-        tally.requests += 1
-        tally.records += records
-        tally.bytes += size
+            tally = self._tallies[key_id] = Counter()
+        tally.update(requests=1, records=records, bytes=size)
 
     async def sync(self) -> None:
         """Stores the use since the last time, and reads limits and use. If the database is away, the next
@@ -162,9 +149,7 @@ class LimitKeeper:
             self._limits, self._stored = await asyncio.to_thread(self._exchange, tallies)
         except (Unavailable, SQLAlchemyError) as error:
             for key_id, tally in tallies.items():
-                total = self._tallies.setdefault(key_id, _Tally())
-                for name in COUNTS:
-                    setattr(total, name, getattr(total, name) + getattr(tally, name))
+                self._tallies.setdefault(key_id, Counter()).update(tally)
             log.info("key_use_delayed", reason=str(error))
         self._buckets = {
             bucket_key: bucket
@@ -177,7 +162,7 @@ class LimitKeeper:
             await self.sync()
             await asyncio.sleep(SYNC_SECONDS)
 
-    def _exchange(self, tallies: dict[str, _Tally]) -> tuple[dict[str, KeyLimits], dict[str, int]]:
+    def _exchange(self, tallies: dict[str, Counter[str]]) -> tuple[dict[str, KeyLimits], dict[str, int]]:
         with self._database.transaction() as session:
             add_use(session, tallies)
             limits = all_limits(session)
@@ -194,4 +179,4 @@ class LimitKeeper:
 
     def _refuse(self, key_id: str, kind: KeyLimit) -> None:
         refused_requests.labels(kind.value).inc()
-        self._tallies.setdefault(key_id, _Tally()).refused += 1
+        self._tallies.setdefault(key_id, Counter())["refused"] += 1

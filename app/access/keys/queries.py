@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
+from enum import StrEnum
 
 from sqlalchemy import delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
@@ -13,7 +14,40 @@ from ...database.binary_rows import list_column_values, read_row
 from ...database.paging import page_oldest
 from ...database.tables import ApiKeyRow, DeploymentRow, KeyLimitsRow, KeyUseRow
 from ...domain.paging import Paging
-from .limits import KeyLimits, KeyUse
+from ..principals import Role
+
+BURST_SECONDS = 2.0
+"""Seconds' worth of a rate that may come at once after a pause."""
+
+
+class KeyLimit(StrEnum):
+    """One kind of limit."""
+
+    REQUESTS = "requests"
+    RECORDS = "records"
+    STORAGE = "storage"
+
+
+@frozen(kw_only=True)
+class KeyLimits:
+    """Limits of one key; None: no limit. `max_bytes` bounds the bytes of all records that it ever sends."""
+
+    requests_per_second: float | None = None
+    records_per_second: float | None = None
+    max_bytes: int | None = None
+
+
+@frozen(kw_only=True)
+class KeyUse:
+    """Requests to log records, records and bytes that were stored, refused requests."""
+
+    requests: int = 0
+    records: int = 0
+    bytes: int = 0
+    refused: int = 0
+    first_at: datetime | None = None
+    last_at: datetime | None = None
+
 
 USE_NOTED_EVERY = timedelta(minutes=1)
 """Min time between two moments of use that are stored of one key."""
@@ -26,7 +60,7 @@ class ApiKey:
     no: int
     id: str
     name: str
-    role: str
+    role: Role
     deployment_no: int | None
     deployment_id: str | None
     secret_hash: bytes
@@ -37,65 +71,68 @@ class ApiKey:
     replaces: str | None = None
 
 
-class ApiKeys:
-    def __init__(self, session: Session) -> None:
-        self._session = session
+def add_key(session: Session, **values: object) -> None:
+    """Stores a key of these columns."""
+    session.execute(insert(ApiKeyRow).values(values))
 
-    def add(self, **values: object) -> None:
-        """Stores a key of these columns."""
-        self._session.execute(insert(ApiKeyRow).values(values))
 
-    def get(self, key_id: str) -> ApiKey:
-        """Returns the key, revoked or not, or raises NotFound."""
-        return require_present(self.find(key_id), "API key", key_id)
+def get_key(session: Session, key_id: str) -> ApiKey:
+    """Returns the key, revoked or not, or raises NotFound."""
+    return require_present(find_key(session, key_id), "API key", key_id)
 
-    def find(self, key_id: str) -> ApiKey | None:
-        row = self._session.execute(_SELECT.where(ApiKeyRow.id == key_id)).one_or_none()
-        return None if row is None else read_row(ApiKey, row)
 
-    def lock(self, key_id: str) -> ApiKey:
-        """Returns the key, locked against rotation and revocation. Raises NotFound."""
-        self._session.execute(select(ApiKeyRow.no).where(ApiKeyRow.id == key_id).with_for_update())
-        return self.get(key_id)
+def find_key(session: Session, key_id: str) -> ApiKey | None:
+    row = session.execute(_SELECT.where(ApiKeyRow.id == key_id)).one_or_none()
+    return None if row is None else read_row(ApiKey, row)
 
-    def successor(self, key_id: str) -> ApiKey | None:
-        """Returns the key, not revoked, that a rotation made for that one."""
-        row = self._session.execute(
-            _SELECT.where(ApiKeyRow.replaces == key_id, ApiKeyRow.revoked_at.is_(None)).limit(1)
-        ).one_or_none()
-        return None if row is None else read_row(ApiKey, row)
 
-    def end_at(self, key: ApiKey, at: datetime) -> None:
-        self._session.execute(update(ApiKeyRow).where(ApiKeyRow.no == key.no).values(expires_at=at))
+def lock_key(session: Session, key_id: str) -> ApiKey:
+    """Returns the key, locked against rotation and revocation. Raises NotFound."""
+    session.execute(select(ApiKeyRow.no).where(ApiKeyRow.id == key_id).with_for_update())
+    return get_key(session, key_id)
 
-    def note_use(self, key: ApiKey, *, now: datetime) -> None:
-        """Stores that the key is used, unless that was stored lately."""
-        # Other processes have seen the same old moment.
-        is_recent = ApiKeyRow.last_used_at.between(now - USE_NOTED_EVERY, now + USE_NOTED_EVERY)
-        self._session.execute(
-            update(ApiKeyRow).where(ApiKeyRow.no == key.no, is_recent.is_not(True)).values(last_used_at=now)
-        )
 
-    def page(self, paging: Paging) -> list[ApiKey]:
-        rows = self._session.execute(page_oldest(_SELECT, ApiKeyRow.no, paging))
-        return [read_row(ApiKey, row) for row in rows]
+def find_successor(session: Session, key_id: str) -> ApiKey | None:
+    """Returns the key, not revoked, that a rotation made for that one."""
+    row = session.execute(
+        _SELECT.where(ApiKeyRow.replaces == key_id, ApiKeyRow.revoked_at.is_(None)).limit(1)
+    ).one_or_none()
+    return None if row is None else read_row(ApiKey, row)
 
-    def names(self, key_ids: Iterable[str]) -> dict[str, str]:
-        rows = self._session.execute(
-            select(ApiKeyRow.id, ApiKeyRow.name).where(ApiKeyRow.id.in_(list(key_ids)))
-        )
-        return {row.id: row.name for row in rows}
 
-    def revoke(self, key_id: str) -> bool:
-        """Revokes the key; returns whether it was not revoked before. Raises NotFound."""
-        # Distinguishes an unknown key from a revoked one.
-        self.get(key_id)
-        changed = (
-            update(ApiKeyRow)
-            .where(ApiKeyRow.id == key_id, ApiKeyRow.revoked_at.is_(None))
-            .values(revoked_at=func.now())
-        )
-        return self._session.scalar(changed.returning(ApiKeyRow.no)) is not None
+def end_key(session: Session, key: ApiKey, at: datetime) -> None:
+    session.execute(update(ApiKeyRow).where(ApiKeyRow.no == key.no).values(expires_at=at))
+
+
+def note_key_use(session: Session, key: ApiKey, *, now: datetime) -> None:
+    """Stores that the key is used, unless that was stored lately."""
+    # Other processes have seen the same old moment.
+    is_recent = ApiKeyRow.last_used_at.between(now - USE_NOTED_EVERY, now + USE_NOTED_EVERY)
+    session.execute(
+        update(ApiKeyRow).where(ApiKeyRow.no == key.no, is_recent.is_not(True)).values(last_used_at=now)
+    )
+
+
+def page_keys(session: Session, paging: Paging) -> list[ApiKey]:
+    rows = session.execute(page_oldest(_SELECT, ApiKeyRow.no, paging))
+    return [read_row(ApiKey, row) for row in rows]
+
+
+def name_keys(session: Session, key_ids: Iterable[str]) -> dict[str, str]:
+    rows = session.execute(select(ApiKeyRow.id, ApiKeyRow.name).where(ApiKeyRow.id.in_(list(key_ids))))
+    return {row.id: row.name for row in rows}
+
+
+def revoke_key(session: Session, key_id: str) -> bool:
+    """Revokes the key; returns whether it was not revoked before. Raises NotFound."""
+    # Distinguishes an unknown key from a revoked one.
+    get_key(session, key_id)
+    changed = (
+        update(ApiKeyRow)
+        .where(ApiKeyRow.id == key_id, ApiKeyRow.revoked_at.is_(None))
+        .values(revoked_at=func.now())
+    )
+    return session.scalar(changed.returning(ApiKeyRow.no)) is not None
 
 
 _SELECT = select(ApiKeyRow.__table__, DeploymentRow.id.label("deployment_id")).outerjoin(
@@ -127,12 +164,11 @@ def find_key_use(session: Session) -> dict[str, KeyUse]:
     return {row.key_id: read_row(KeyUse, row) for row in session.scalars(select(KeyUseRow))}
 
 
-def add_use(session: Session, used: Mapping[str, object]) -> None:
+def add_use(session: Session, used: Mapping[str, Mapping[str, int]]) -> None:
     """Adds the COUNTS of each key."""
     # By ids, so that two processes never wait for each other.
     rows = [
-        {"key_id": key_id, **{name: getattr(used[key_id], name) for name in COUNTS}}
-        for key_id in sorted(used)
+        {"key_id": key_id, **{name: used[key_id].get(name, 0) for name in COUNTS}} for key_id in sorted(used)
     ]
     if rows:
         insertion = insert(KeyUseRow).values(rows)
@@ -144,3 +180,33 @@ def add_use(session: Session, used: Mapping[str, object]) -> None:
 
 def stored_bytes(session: Session) -> dict[str, int]:
     return {row.key_id: row.bytes for row in session.scalars(select(KeyUseRow))}
+
+
+@frozen(kw_only=True)
+class UsedKey:
+    key_id: str
+    name: str
+    limits: KeyLimits
+    use: KeyUse
+
+    @property
+    def storage_share(self) -> float | None:
+        """Used share of storage, 0 to 1; None without that limit."""
+        if self.limits.max_bytes is None:
+            return None
+        return min(1.0, self.use.bytes / self.limits.max_bytes) if self.limits.max_bytes else 1.0
+
+
+def read_key_use(session: Session) -> list[UsedKey]:
+    """Keys that have a limit or logged something, in the order of ids."""
+    limits, use = all_limits(session), find_key_use(session)
+    names = name_keys(session, {*limits, *use})
+    return [
+        UsedKey(
+            key_id=key_id,
+            name=names[key_id],
+            limits=limits.get(key_id, KeyLimits()),
+            use=use.get(key_id, KeyUse()),
+        )
+        for key_id in sorted(names)
+    ]

@@ -35,9 +35,7 @@ from .bodies import (
     RotationOut,
 )
 from .key_text import create_key, key_facts, read_key_id, rotate_key, rotation_facts
-from .key_use import read_key_use
-from .limits import KeyLimits
-from .queries import ApiKeys, find_key_limits, put_limits
+from .queries import KeyLimits, find_key_limits, get_key, page_keys, put_limits, read_key_use, revoke_key
 
 router = APIRouter(prefix="/v1", tags=["API keys"])
 
@@ -66,7 +64,7 @@ def create_api_key(body: KeyIn, admin: Admin, session: SessionIn) -> NewKeyOut:
         deployment_no=bound,
         expires_at=in_utc("expires_at", body.expires_at),
     )
-    stored = ApiKeys(session).get(str(read_key_id(text)))
+    stored = get_key(session, str(read_key_id(text)))
     record_activity(
         session,
         admin.actor,
@@ -80,7 +78,7 @@ def create_api_key(body: KeyIn, admin: Admin, session: SessionIn) -> NewKeyOut:
 @router.get("/api-keys")
 def list_api_keys(_admin: Admin, session: SessionIn, paging: ShortNumberPaging) -> KeyPage:
     """Returns all keys, also those revoked or expired, oldest first."""
-    return KeyPage.of(ApiKeys(session).page(paging), paging)
+    return KeyPage.of(page_keys(session, paging), paging)
 
 
 @router.post("/api-keys/{key_id}/rotations", status_code=201, responses=NOT_FOUND | CONFLICT)
@@ -99,7 +97,7 @@ def rotate_api_key(key_id: KeyId, body: RotationIn, admin: Admin, session: Sessi
 @router.delete("/api-keys/{key_id}", status_code=204, responses=NOT_FOUND)
 def revoke_api_key(key_id: KeyId, admin: Admin, session: SessionIn) -> None:
     """Revokes a key. Processes that have just seen it refuse it after 5 seconds at the latest."""
-    if ApiKeys(session).revoke(key_id):
+    if revoke_key(session, key_id):
         record_activity(session, admin.actor, "api_key.revoked", subject=key_id)
 
 
@@ -116,7 +114,7 @@ def bound_to(deployment_id: str | None, session: Session) -> int | None:
 @router.get("/api-keys/{key_id}/limits", responses=NOT_FOUND)
 def read_key_limits(key_id: KeyId, _admin: Admin, session: SessionIn) -> KeyLimitsOut:
     """Returns the limits of a key."""
-    return KeyLimitsOut.from_object(find_key_limits(session, ApiKeys(session).get(key_id).id))
+    return KeyLimitsOut.from_object(find_key_limits(session, get_key(session, key_id).id))
 
 
 @router.put("/api-keys/{key_id}/limits", responses=NOT_FOUND)
@@ -124,7 +122,7 @@ def put_key_limits(key_id: KeyId, body: KeyLimitsIn, admin: Admin, session: Sess
     """Sets the limits of a key on logging records. They apply within 5 seconds; callers beyond them get
     429 or 507 with `Retry-After`.
     """
-    stored = ApiKeys(session).get(key_id)
+    stored = get_key(session, key_id)
     before, after = find_key_limits(session, stored.id), body.read_as(KeyLimits)
     put_limits(session, stored.id, after)
     if before != after:

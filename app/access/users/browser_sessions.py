@@ -10,22 +10,22 @@ from sqlalchemy.orm import Session
 from ...base.errors import Forbidden, Unauthenticated
 from ...database.engine import Database, current_time
 from ..audit.activity_queries import record_activity
-from ..issuer.token_claims import Identity
-from ..keys.key_text import hash_key, key_refusal, read_key_id
-from ..keys.queries import ApiKeys
+from ..issuer.issuer_configuration import Identity
+from ..keys.key_text import require_key
+from ..keys.queries import note_key_use
 from ..passwords import is_password
-from ..principals import USER, Permission, Principal, Role
+from ..principals import USER, Permission, Principal
 from . import queries as users
 from . import session_queries as sessions
-from .session_queries import Holder
 from .user_rules import NAME, admit_user
 
 LASTS = timedelta(hours=12)
 """Using a session does not make it last longer."""
 
 COOKIE = "evenhand_session"
-SECURE_COOKIE = f"__Host-{COOKIE}"
-"""Over HTTPS: browsers let no other host, no subdomain and no plain HTTP set or see it."""
+"""Over HTTPS `__Host-` precedes it: browsers let no other host, no subdomain and no plain HTTP set or see
+it.
+"""
 
 _TOKEN_BYTES = 32
 TOKEN = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
@@ -49,15 +49,11 @@ def log_in_with_password(database: Database, name: str, password: str, *, addres
         stored_hash = _password_hash(session, name)
     if not is_password(password, stored_hash):
         raise Unauthenticated(_REFUSED)
-    token = _new_token()
     with database.transaction() as session:
-        if (
-            _password_hash(session, name) != stored_hash
-        ):  # changed or disabled meanwhile, which has ended every session but this
+        # Changed or disabled meanwhile, which has ended every session but this.
+        if _password_hash(session, name) != stored_hash:
             raise Unauthenticated(_REFUSED)
-        sessions.start(session, token_hash(token), lasts=LASTS, user_no=users.get(session, name).no)
-        record_activity(session, f"user:{name}", STARTED, details={"method": PASSWORD, "address": address})
-    return token
+        return _start(session, f"{USER}{name}", PASSWORD, address, user_no=users.get(session, name).no)
 
 
 def log_in_with_key(session: Session, text: str, *, address: str) -> str:
@@ -67,20 +63,12 @@ def log_in_with_key(session: Session, text: str, *, address: str) -> str:
     Unauthenticated: the key is unknown or revoked, or has expired.
     Forbidden: it is a key for logging only, which can read nothing.
     """
-    key_id = read_key_id(text)
-    key = ApiKeys(session).find(key_id) if key_id else None
-    if key is None or not secrets.compare_digest(key.secret_hash, hash_key(text)):
-        raise Unauthenticated("This API key is not known here.")
-    refusal = key_refusal(key, now := current_time(session))
-    if refusal is not None:
-        raise Unauthenticated(refusal)
-    ApiKeys(session).note_use(key, now=now)
-    if Permission.READ not in Role(key.role).permissions:
+    now = current_time(session)
+    key = require_key(session, text, now)
+    note_key_use(session, key, now=now)
+    if Permission.READ not in key.role.permissions:
         raise Forbidden("This key is for logging records only. Log in with one that may read.")
-    token = _new_token()
-    sessions.start(session, token_hash(token), lasts=LASTS, key_no=key.no)
-    record_activity(session, key.id, STARTED, details={"method": KEY, "address": address})
-    return token
+    return _start(session, key.id, KEY, address, key_no=key.no)
 
 
 def log_out(session: Session, token: str, principal: Principal, *, address: str) -> None:
@@ -98,10 +86,8 @@ def log_in_at_issuer(
     Forbidden: the identity's deployment does not exist.
     """
     user = admit_user(session, identity, is_log_in=True)
-    token = _new_token()
-    sessions.start(session, token_hash(token), lasts=lasts, user_no=user.no, id_token=sealed_id_token)
-    record_activity(session, f"{USER}{user.name}", STARTED, details={"method": OIDC, "address": address})
-    return token
+    holder = {"user_no": user.no, "id_token": sealed_id_token}
+    return _start(session, f"{USER}{user.name}", OIDC, address, lasts=lasts, **holder)
 
 
 def log_out_everywhere(session: Session, token: str, principal: Principal, *, address: str) -> int:
@@ -114,13 +100,6 @@ def log_out_everywhere(session: Session, token: str, principal: Principal, *, ad
     return ended
 
 
-def build_principal(holder: Holder) -> Principal:
-    actor = f"user:{holder.id}" if holder.is_user else holder.id
-    return Principal(
-        actor=actor, role=Role(holder.role), deployment_no=holder.deployment_no, name=holder.name
-    )
-
-
 def token_hash(token: str) -> bytes:
     """Returns the hash that is stored of a token. A slow hash would add nothing: it holds 256 random bits."""
     return hashlib.sha256(f"session {token}".encode()).digest()
@@ -131,5 +110,10 @@ def _password_hash(session: Session, name: str) -> str | None:
     return None if user is None or user.disabled_at else user.password_hash
 
 
-def _new_token() -> str:
-    return secrets.token_urlsafe(_TOKEN_BYTES)
+def _start(
+    session: Session, actor: str, method: str, address: str, *, lasts: timedelta = LASTS, **holder: object
+) -> str:
+    token = secrets.token_urlsafe(_TOKEN_BYTES)
+    sessions.start(session, token_hash(token), lasts=lasts, **holder)
+    record_activity(session, actor, STARTED, details={"method": method, "address": address})
+    return token

@@ -6,12 +6,13 @@ from sqlalchemy import ColumnElement, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from ...base.errors import Conflict, require_present
+from ...base.errors import require_present
 from ...base.frozen import frozen
 from ...database.binary_rows import read_row
 from ...database.paging import page_oldest
 from ...database.tables import DeploymentRow, SessionRow, UserRow
 from ...domain.paging import Paging
+from ..principals import Role
 
 
 @frozen(kw_only=True)
@@ -21,7 +22,7 @@ class User:
     no: int
     name: str
     password_hash: str | None
-    role: str
+    role: Role
     deployment_no: int | None
     deployment_id: str | None
     created_at: datetime
@@ -29,17 +30,12 @@ class User:
     issuer: str | None = None
 
 
-def add(session: Session, name: str, *, password_hash: str, role: str, deployment_no: int | None) -> User:
-    values = {"name": name, "password_hash": password_hash, "role": role, "deployment_no": deployment_no}
-    added = (
-        insert(UserRow)
-        .values(values)
-        .on_conflict_do_nothing(index_elements=[UserRow.name])
-        .returning(UserRow.no)
-    )
-    if session.scalar(added) is None:
-        raise Conflict(f"There is a user {name} already. Choose another name, or change that user.")
-    return get(session, name)
+def add(session: Session, **values: object) -> bool:
+    """Stores a user of these columns; returns False where the name, or the subject of the issuer, is
+    taken.
+    """
+    added = insert(UserRow).values(values).on_conflict_do_nothing().returning(UserRow.no)
+    return session.scalar(added) is not None
 
 
 def get(session: Session, name: str) -> User:
@@ -62,21 +58,6 @@ def page(session: Session, paging: Paging) -> list[User]:
 
 def find_of_issuer(session: Session, issuer: str, subject: str) -> User | None:
     return _find(session, UserRow.issuer == issuer, UserRow.subject == subject)
-
-
-def add_of_issuer(
-    session: Session, name: str, *, issuer: str, subject: str, role: str, deployment_no: int | None
-) -> bool:
-    """Stores a user of an issuer; returns False where the name or the subject is taken."""
-    values = {
-        "name": name,
-        "issuer": issuer,
-        "subject": subject,
-        "role": role,
-        "deployment_no": deployment_no,
-    }
-    added = insert(UserRow).values(values).on_conflict_do_nothing().returning(UserRow.no)
-    return session.scalar(added) is not None
 
 
 def number_of_deployment(session: Session, deployment_id: str) -> int | None:

@@ -6,44 +6,21 @@ from sqlalchemy import delete, func, insert, or_, select
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import Session
 
-from ...base.frozen import frozen
 from ...database.binary_rows import read_row
 from ...database.tables import ApiKeyRow, SessionRow, UsedLogInRow, UserRow
+from ..principals import USER, Principal
 
 _LIVES = or_(ApiKeyRow.expires_at.is_(None), ApiKeyRow.expires_at > func.now())
 
 
-@frozen(kw_only=True)
-class Holder:
-    is_user: bool
-    name: str
-    id: str
-    role: str
-    deployment_no: int | None
-
-
-def start(
-    session: Session,
-    token_hash: bytes,
-    *,
-    lasts: timedelta,
-    user_no: int | None = None,
-    key_no: int | None = None,
-    id_token: bytes | None = None,
-) -> None:
-    """Stores a new session, and deletes ended ones. `id_token` is that of an issuer, encrypted."""
+def start(session: Session, token_hash: bytes, *, lasts: timedelta, **holder: object) -> None:
+    """Stores a new session, and deletes ended ones. `holder` are the columns that name who has it."""
     session.execute(delete(SessionRow).where(SessionRow.expires_at < func.now()))
-    values = {
-        "token_hash": token_hash,
-        "user_no": user_no,
-        "key_no": key_no,
-        "id_token": id_token,
-        "expires_at": func.now() + lasts,
-    }
+    values = {"token_hash": token_hash, "expires_at": func.now() + lasts, **holder}
     session.execute(insert(SessionRow).values(values))
 
 
-def find_holder(session: Session, token_hash: bytes) -> Holder | None:
+def find_holder(session: Session, token_hash: bytes) -> Principal | None:
     """Returns the user or key; None if the session is over, or its holder no longer has access."""
     row = session.scalars(
         select(SessionRow).where(SessionRow.token_hash == token_hash, SessionRow.expires_at > func.now())
@@ -56,13 +33,11 @@ def find_holder(session: Session, token_hash: bytes) -> Holder | None:
         ).one_or_none()
         if user is None:
             return None
-        return read_row(Holder, user, is_user=True, id=user.name)
+        return read_row(Principal, user, actor=f"{USER}{user.name}", expires_at=None)
     key = session.scalars(
         select(ApiKeyRow).where(ApiKeyRow.no == row.key_no, ApiKeyRow.revoked_at.is_(None), _LIVES)
     ).one_or_none()
-    if key is None:
-        return None
-    return read_row(Holder, key, is_user=False)
+    return None if key is None else read_row(Principal, key, actor=key.id, expires_at=None)
 
 
 def end(session: Session, token_hash: bytes) -> None:

@@ -4,11 +4,11 @@ import re
 
 from sqlalchemy.orm import Session
 
-from ...base.errors import FieldProblem, Forbidden, Unauthenticated, refuse
+from ...base.errors import Conflict, FieldProblem, Forbidden, Unauthenticated, refuse
 from ...domain.paging import Paging
 from ..audit.activity_queries import record_activity
 from ..audit.changed_values import changes_between
-from ..issuer.token_claims import Identity
+from ..issuer.issuer_configuration import Identity
 from ..passwords import hash_password, password_problem
 from ..principals import USER, Permission, Role
 from . import queries as users
@@ -31,9 +31,10 @@ def create_user(
         )
         problems.insert(0, FieldProblem("name", rule))
     refuse(problems)
-    return users.add(
-        session, name, password_hash=hash_password(password), role=role, deployment_no=deployment_no
-    )
+    columns = {"password_hash": hash_password(password), "role": role, "deployment_no": deployment_no}
+    if not users.add(session, name=name, **columns):
+        raise Conflict(f"There is a user {name} already. Choose another name, or change that user.")
+    return users.get(session, name)
 
 
 def change_password(session: Session, user: User, password: str) -> None:
@@ -92,13 +93,8 @@ def admit_user(session: Session, identity: Identity, *, is_log_in: bool) -> User
     user = users.find_of_issuer(session, identity.issuer, identity.subject)
     if user is None:
         for name in (identity.name, identity.distinct_name):
-            facts = {
-                "issuer": identity.issuer,
-                "subject": identity.subject,
-                "role": identity.grant.role,
-                "deployment_no": no,
-            }
-            if users.add_of_issuer(session, name, **facts):  # type: ignore[arg-type]
+            columns = {"issuer": identity.issuer, "subject": identity.subject, "deployment_no": no}
+            if users.add(session, name=name, role=identity.grant.role, **columns):
                 details = changes_between(None, {**grant, "issuer": identity.issuer})
                 record_activity(session, f"{USER}{name}", "user.created", subject=name, details=details)
                 break
@@ -131,7 +127,7 @@ MOST_ASSIGNEES = 500
 
 
 def is_assignable(user: User, deployment_no: int) -> bool:
-    may_acknowledge = Permission.ACKNOWLEDGE in Role(user.role).permissions
+    may_acknowledge = Permission.ACKNOWLEDGE in user.role.permissions
     return may_acknowledge and user.disabled_at is None and user.deployment_no in {None, deployment_no}
 
 

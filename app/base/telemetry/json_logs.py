@@ -49,11 +49,6 @@ def configure_logging(level: str) -> None:
         logging.getLogger(name).setLevel(logging.WARNING)
 
 
-def bind_request_id(request_id: str) -> None:
-    structlog.contextvars.clear_contextvars()
-    structlog.contextvars.bind_contextvars(request_id=request_id)
-
-
 def _is_no_warning(record: logging.LogRecord) -> bool:
     """A flood of bad requests would fill the log with uvicorn's warnings."""
     return record.levelno != logging.WARNING

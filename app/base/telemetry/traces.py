@@ -36,7 +36,7 @@ class _Tracing:
     is_on: bool = False
 
 
-_tracing = _Tracing()
+TRACING = _Tracing()
 
 
 @contextmanager
@@ -70,12 +70,12 @@ def tracing(process: str, *, version: str, is_own: Callable[[str], bool]) -> Ite
         shutdown_on_exit=False,
     )
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
-    _tracing.tracer, _tracing.is_on = provider.get_tracer("evenhand", version), True
+    TRACING.tracer, TRACING.is_on = provider.get_tracer("evenhand", version), True
     log.info("traces_on", process=process)
     try:
         yield
     finally:
-        _tracing.tracer, _tracing.is_on = NoOpTracer(), False
+        TRACING.tracer, TRACING.is_on = NoOpTracer(), False
         provider.shutdown()
 
 
@@ -108,11 +108,11 @@ def model_span(
     The caller sets `status` and `has_failed` before the block ends.
     """
     call = ModelCall()
-    if not _tracing.is_on:
+    if not TRACING.is_on:
         yield call
         return
     parent = None if sent is None else _read_parent(sent)
-    span = _tracing.tracer.start_span(
+    span = TRACING.tracer.start_span(
         "call model",
         context=parent,
         kind=SpanKind.CLIENT,
@@ -174,11 +174,11 @@ def with_place(headers: Headers, call: ModelCall) -> Headers:
 
 @contextmanager
 def _span(name: str, kind: SpanKind, *, parent: Context | None, attributes: Attributes) -> Iterator[None]:
-    if not _tracing.is_on:
+    if not TRACING.is_on:
         yield
         return
     # Messages of exceptions may quote a model's answer.
-    with _tracing.tracer.start_as_current_span(
+    with TRACING.tracer.start_as_current_span(
         name,
         context=parent,
         kind=kind,

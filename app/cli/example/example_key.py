@@ -1,7 +1,7 @@
 """The example's API key. Only hashes are stored, so each run creates a new one."""
 
 from ...access.keys.key_text import create_key
-from ...access.keys.queries import ApiKeys
+from ...access.keys.queries import page_keys, revoke_key
 from ...access.principals import Role
 from ...database.engine import Database
 from ...domain.paging import Paging
@@ -19,10 +19,9 @@ def fresh_key(database: Database) -> str:
 
 def revoke_keys(database: Database) -> None:
     with database.transaction() as session:
-        keys = ApiKeys(session)
-        page = keys.page(Paging(_PAGE))
+        page = page_keys(session, Paging(_PAGE))
         while page:
             for key in page:
                 if key.name == NAME and key.revoked_at is None:
-                    keys.revoke(key.id)
-            page = keys.page(Paging(_PAGE, page[-1].no))
+                    revoke_key(session, key.id)
+            page = page_keys(session, Paging(_PAGE, page[-1].no))

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ...access.keys.queries import ApiKeys
+from ...access.keys.queries import page_keys
 from ...base.settings import Settings
 from ...database.engine import Database
 from ...domain.paging import Paging
@@ -47,7 +47,7 @@ def serve(
 
 def _explain_first_key(settings: Settings, database: Database) -> list[str]:
     with database.transaction() as session:
-        if ApiKeys(session).page(Paging(1)):
+        if page_keys(session, Paging(1)):
             return []
     launcher = Path(sysconfig.get_path("scripts"), "evenhand")
     command_line = (

@@ -17,7 +17,8 @@ from ...domain.deployment import Deployment
 from ...domain.monitor import Monitor
 from ...web.problem_answers import CONFLICT
 from ...web.problems import field_problems
-from ...web.uploads import is_json, read_apart, sent_type, spooled, takes
+from ...web.strict_requests import is_json, takes
+from ...web.uploads import read_apart, sent_type, spooled
 from ..change_texts import training_data_changes
 from ..deployment_in_address import LockedDeployment, ReadableDeployment, locked, managed
 from ..monitor.queries import find_monitor

@@ -23,7 +23,7 @@ MAX_EVENTS = 1_000
 
 _PREFIX = "ce-"
 
-_SIDES: Mapping[str, CallSide] = {
+_SIDES = {
     "org.kubeflow.serving.inference.request": CallSide.REQUEST,
     "org.kubeflow.serving.inference.response": CallSide.RESPONSE,
     "io.seldon.serving.inference.request": CallSide.REQUEST,

@@ -14,8 +14,7 @@ from ...database.tables import CallHalfRow as Row
 from ...database.tables import ErasedIdRow
 from ...deployments.queries import find_numbers
 from ...domain.record import digest_id
-from .call_outcomes import IntakeCount, IntakeOutcome
-from .spool_entries import CallSide
+from .spool_entries import CallSide, IntakeCount, IntakeOutcome
 
 MAX_HALVES, MAX_HALVES_BYTES = 50_000, 256 * 1024 * 1024
 """Of one deployment; the oldest expire."""

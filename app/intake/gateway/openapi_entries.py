@@ -4,13 +4,11 @@ from ...base.errors import CallLoop, Conflict, EndpointRefused, NotFound, Scorin
 from ...base.values import Scalar
 from ...payloads.registry import FORMS
 from ...payloads.schema_parts import COUNT, NAMES, Schema, complete_object
-from ...web.problem_answers import problems
-from ..hot_routes.openapi_entries import DEPLOYMENT
-from ..hot_routes.routes import PREFIX
-from ..logging.ingest_plan import MAX_BODY_BYTES
+from ..hot_routes.hot_route import PREFIX
+from ..hot_routes.openapi_entries import DEPLOYMENT, describe_operation
+from ..logging.decode_body import MAX_BODY_BYTES
 from .call_events import BATCH, STRUCTURED
-from .event_routes import AZURE_PATH, EVENTS
-from .routes import MAX_LOGGED_ANSWER_BYTES, PREDICTIONS
+from .routes import AZURE_PATH, EVENTS, MAX_LOGGED_ANSWER_BYTES, PREDICTIONS
 
 _FIELDS = ["Age", "Sex", "Owner"]
 _VALUES: list[list[Scalar]] = [[33, "female", True]]
@@ -75,26 +73,21 @@ def _describe_predictions() -> Schema:
         "headers": {"Evenhand-Record-Id": identity},
         "content": {"application/json": {"schema": {}, "examples": answers}, "*/*": {"schema": {}}},
     }
-    refusals = problems(NotFound, Conflict, TooLarge, EndpointRefused, ScoringFailed, CallLoop)
-    return {
-        "tags": ["records"],
-        "operationId": "predict",
-        "summary": "Call the model, and log the call",
-        "description": _PREDICT,
-        "parameters": [DEPLOYMENT, {"name": "Evenhand-Record-Id", "in": "header", "schema": _ID}],
-        "requestBody": {
-            "required": True,
-            "content": {"application/json": {"schema": {}, "examples": examples}},
-        },
-        "responses": {
+    return describe_operation(
+        "predict",
+        "Call the model, and log the call",
+        _PREDICT,
+        [DEPLOYMENT, {"name": "Evenhand-Record-Id", "in": "header", "schema": _ID}],
+        {"application/json": {"schema": {}, "examples": examples}},
+        {
             "200": {"description": "The model's own answer", **answer},
-            **{str(status): refusal for status, refusal in sorted(refusals.items())},
             "default": {
                 "description": "The model's own answer of any other status",
                 "content": {"*/*": {"schema": {}}},
             },
         },
-    }
+        (NotFound, Conflict, TooLarge, EndpointRefused, ScoringFailed, CallLoop),
+    )
 
 
 def _describe_events(operation_id: str, summary: str, description: str, parameters: list[Schema]) -> Schema:
@@ -107,30 +100,16 @@ def _describe_events(operation_id: str, summary: str, description: str, paramete
         "data": data,
     }
     document = complete_object(received=COUNT, ignored=COUNT, reasons=NAMES)
-    return {
-        "tags": ["records"],
-        "operationId": operation_id,
-        "summary": summary,
-        "description": description,
-        "parameters": parameters,
-        "requestBody": {
-            "required": True,
-            "content": {
-                STRUCTURED: {"schema": {}, "example": event},
-                BATCH: {"schema": {}, "example": [event]},
-                "application/json": {"schema": {}, "example": data},
-            },
-        },
-        "responses": {
-            "200": {
-                "description": "The number of halves that are kept, and why others are not",
-                "content": {
-                    "application/json": {
-                        "schema": document,
-                        "example": {"received": 1, "ignored": 0, "reasons": []},
-                    }
-                },
-            },
-            **{str(status): response for status, response in sorted(problems(NotFound).items())},
-        },
+    example = {"received": 1, "ignored": 0, "reasons": []}
+    answer = {
+        "description": "The number of halves that are kept, and why others are not",
+        "content": {"application/json": {"schema": document, "example": example}},
     }
+    content = {
+        STRUCTURED: {"schema": {}, "example": event},
+        BATCH: {"schema": {}, "example": [event]},
+        "application/json": {"schema": {}, "example": data},
+    }
+    return describe_operation(
+        operation_id, summary, description, parameters, content, {"200": answer}, (NotFound,)
+    )

@@ -1,29 +1,64 @@
-"""The gateway's route: passes a call to the model and its answer back as they are, and logs both.
+"""The gateway's route, which passes a call to the model and its answer back as they are and logs both, and
+that of events about calls: CloudEvents of KServe and Seldon, and those of Azure's collector.
 
-The record is on disk before the answer is sent.
+The record of a call is on disk before its answer is sent. Senders of events may stop at an error: once the
+key and the deployment are known, the answer is always 200.
 """
 
 import asyncio
-import itertools
-import os
+import base64
+import hashlib
 
-import structlog
-from starlette.types import Message, Receive, Scope, Send
+from starlette.responses import JSONResponse, Response
 
-from ...base.clock import monotonic_seconds, utc_now
-from ...base.errors import EvenhandError, InvalidInput, QuotaReached
-from ...base.telemetry.prometheus import http_requests, http_seconds
+from ...access.gate.caller import Services
+from ...access.principals import Principal
+from ...base.clock import utc_now
+from ...base.errors import (
+    InvalidInput,
+    NotFound,
+    QuotaReached,
+    RateReached,
+    TooLarge,
+    Unauthenticated,
+    Unavailable,
+)
 from ...calls.call_failures import slow
+from ...database.binary_rows import read_row
 from ...payloads.codec import Headers
-from ...web.middleware import SAFE_HEADERS, SANE_REQUEST_ID
-from ...web.problems import only_post, problem_response, unexpected_response
-from ..hot_routes.body_bounds import ClientGone
-from ..hot_routes.routes import PREFIX
+from ...web.middleware import SANE_REQUEST_ID
+from ..hot_routes.hot_route import Bodies, HotRequest, HotRoute
 from ..logging.model_call import CapturedBody, Exchange
-from .call_plans import CallPlan
+from .call_events import EventUnclear, ReportedHalf, read_events
+from .call_plans import CallPlan, LastAnswers
 from .forward import PASSED_ON, hold_answer, pick_answer_headers
-from .known_callers import KnownCallerRoutes, read_header
-from .spool_entries import CallSource, CompleteCall
+from .service import Gateway
+from .spool_entries import CallHalf, CallSide, CallSource, CompleteCall
+
+
+class KnownCallerRoute(HotRoute):
+    """Answers callers that the database knew without it."""
+
+    def __init__(self, services: Services, name: str, gateway: Gateway) -> None:
+        super().__init__(services, name, Bodies())
+        self._callers: LastAnswers[bytes, Principal] = LastAnswers()
+        self._gateway = gateway
+
+    async def _authenticate(self, authorization: str | None) -> Principal:
+        # By a hash: the keys themselves are in memory for no longer than a request.
+        key = hashlib.sha256((authorization or "").encode()).digest()
+        principal = await self._callers.ask(key, lambda: self._authenticator.authenticate(authorization))
+        # The answer may be from before the database was away.
+        if principal.expires_at is not None and principal.expires_at <= utc_now():
+            raise Unauthenticated("This API key or token has expired.")
+        return principal
+
+    async def _find_plan(self, principal: Principal, deployment_id: str) -> CallPlan:
+        plan = await self._gateway.plans.current(deployment_id)
+        if not principal.sees(plan.deployment.no):
+            raise NotFound("deployment", deployment_id)  # the same words as for an id that does not exist
+        return plan
+
 
 PREDICTIONS = "predictions"
 
@@ -33,80 +68,28 @@ RECORD_ID = b"evenhand-record-id"
 MAX_LOGGED_ANSWER_BYTES = 32 * 2**20
 """A larger answer is passed on as it comes, and counted as not received."""
 
-_TEMPLATE = f"{PREFIX}{{deployment_id}}/{PREDICTIONS}"
 _WITHOUT_BODY = (204, 304)
-_SAFE: Headers = [(name.encode(), value.encode()) for name, value in SAFE_HEADERS.items()]
-
-_PROCESS = os.urandom(8).hex()
-_calls = itertools.count()
-
-log = structlog.get_logger("evenhand.http")
 
 
-class GatewayRoute(KnownCallerRoutes):
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and (path := scope["path"]).startswith(PREFIX):
-            deployment_id, _, route = path[len(PREFIX) :].partition("/")
-            if route == PREDICTIONS:
-                await self._respond(deployment_id, scope, receive, send)
-                return
-        await self._app(scope, receive, send)
+class GatewayRoute(KnownCallerRoute):
+    other_methods = "A model is called with POST."
 
-    async def _respond(self, deployment_id: str, scope: Scope, receive: Receive, send: Send) -> None:
-        began = monotonic_seconds()
-        sent_id = read_header(scope, b"x-request-id")
-        request_id = sent_id if SANE_REQUEST_ID.fullmatch(sent_id) else f"{_PROCESS}{next(_calls):016x}"
-        status = 0
-
-        async def send_counted(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-                message["headers"] = [
-                    *message["headers"],
-                    (b"x-request-id", request_id.encode("latin-1")),
-                    *_SAFE,
-                ]
-            await send(message)
-
-        try:
-            if scope["method"] != "POST":
-                await only_post("A model is called with POST.", request_id)(scope, receive, send_counted)
-                return
-            await self._forward(deployment_id, request_id, scope, receive, send_counted)
-        except EvenhandError as error:
-            if status:
-                raise  # closes the connection: the answer has begun
-            await problem_response(error, request_id)(scope, receive, send_counted)
-        except ClientGone:
-            return
-        except Exception:  # an unforeseen error is logged once, and answered
-            log.exception("request failed", method=scope["method"], route=_TEMPLATE, request_id=request_id)
-            if status:
-                raise  # as above
-            await unexpected_response(request_id)(scope, receive, send_counted)
-        http_requests.labels("POST", _TEMPLATE, str(status)).inc()
-        http_seconds.labels(_TEMPLATE).observe(monotonic_seconds() - began)
-
-    async def _forward(
-        self, deployment_id: str, request_id: str, scope: Scope, receive: Receive, send: Send
-    ) -> None:
-        principal = await self._require_logger(scope)
-        plan = await self._find_plan(principal, deployment_id)
-        if scope["query_string"]:
+    async def _answer(self, request: HotRequest) -> None:
+        principal = await self._find_logger(request)
+        plan = await self._find_plan(principal, request.deployment_id)
+        if request.scope["query_string"]:
             raise InvalidInput.of(
                 "query", "must be empty: the model is called at the address of the deployment's endpoint"
             )
         model = plan.require_model()
-        record_id = _read_record_id(scope) or request_id
-        body = await self._bodies.read(
-            receive, read_header(scope, b"content-length").encode("latin-1"), principal.actor
-        )
+        record_id = _read_record_id(request) or request.id
+        announced = request.headers.get(b"content-length", b"")
+        body = await self._bodies.read(request.receive, announced, principal.actor)
         limit = model.endpoint.timeout_seconds
         try:
             # First: a caller beyond its rate must spare the model.
             self._limits.admit_rate(principal.actor)
-            sent = [(name, value) for name, value in scope["headers"] if name in PASSED_ON]
+            sent = [(name, value) for name, value in request.scope["headers"] if name in PASSED_ON]
             async with asyncio.timeout(limit) as clock, model.answer(sent, body) as response:
                 chunks = response.aiter_raw()
                 held, is_whole = await hold_answer(chunks, MAX_LOGGED_ANSWER_BYTES)
@@ -123,14 +106,14 @@ class GatewayRoute(KnownCallerRoutes):
                     headers.append((RECORD_ID, record_id.encode("latin-1")))
                 if is_whole and response.status_code not in _WITHOUT_BODY:
                     headers.append((b"content-length", b"%d" % len(held)))
-                await send(
+                await request.send(
                     {"type": "http.response.start", "status": response.status_code, "headers": headers}
                 )
-                await send({"type": "http.response.body", "body": held, "more_body": not is_whole})
+                await request.send({"type": "http.response.body", "body": held, "more_body": not is_whole})
                 if not is_whole:
                     while chunk := await asyncio.wait_for(anext(chunks, b""), limit):
-                        await send({"type": "http.response.body", "body": chunk, "more_body": True})
-                    await send({"type": "http.response.body", "body": b""})
+                        await request.send({"type": "http.response.body", "body": chunk, "more_body": True})
+                    await request.send({"type": "http.response.body", "body": b""})
         except TimeoutError as error:
             raise model.fault_of(slow(limit)) from error
         finally:
@@ -168,11 +151,89 @@ def _capture(headers: Headers, body: bytes) -> CapturedBody:
     )
 
 
-def _read_record_id(scope: Scope) -> str:
+def _read_record_id(request: HotRequest) -> str:
     """Id that the caller gives the record; empty if it gives none."""
-    sent = read_header(scope, RECORD_ID)
+    sent = request.header(RECORD_ID)
     if sent and not SANE_REQUEST_ID.fullmatch(sent):
         raise InvalidInput.of(
             "Evenhand-Record-Id", "must have 1 to 128 letters, digits or characters of ._:-"
         )
     return sent
+
+
+EVENTS = "events"
+
+AZURE_PATH = "/modeldata/log"
+"""The user name in the URL is the deployment's id."""
+
+MAX_REASONS = 10
+"""Max reasons that one answer lists."""
+
+
+class EventRoute(KnownCallerRoute):
+    other_methods = "Events are sent with POST."
+
+    async def _answer(self, request: HotRequest) -> Response:
+        principal = await self._find_logger(request)
+        deployment_id = request.deployment_id
+        if request.scope["path"] == AZURE_PATH:
+            deployment_id = read_user_name(request.header(b"authorization"))
+        if not deployment_id:
+            raise InvalidInput.of(
+                "AZUREML_MDC_HOST", "must hold the deployment's id and a key: DEPLOYMENT:KEY@HOST"
+            )
+        plan = await self._find_plan(principal, deployment_id)
+        now = utc_now()
+        try:
+            announced = request.headers.get(b"content-length", b"")
+            body = await self._bodies.read(request.receive, announced, principal.actor)
+            try:
+                # A sender may stop at an error: what is beyond a limit is ignored and counted.
+                self._limits.admit_request(principal.actor, len(body))
+                headers = {
+                    name.decode("latin-1"): value.decode("latin-1") for name, value in request.headers.items()
+                }
+                reports = read_events(headers, body, now=now)
+            finally:
+                self._bodies.done(body, principal.actor)
+        except (EventUnclear, TooLarge, Unavailable, RateReached, QuotaReached) as error:
+            reports = [EventUnclear(str(error))]
+        unclear = [report for report in reports if isinstance(report, EventUnclear)]
+        for report in unclear:
+            self._gateway.ignore(plan.deployment.no, str(report), now=now)
+        halves = [report for report in reports if isinstance(report, ReportedHalf)]
+        are_kept = []
+        for half in halves:
+            entry = read_row(
+                CallHalf,
+                half,
+                deployment_id=plan.deployment.id,
+                deployment_no=plan.deployment.no,
+                source=CallSource.EVENTS,
+                received_at=now,
+            )
+            are_kept.append(await self._gateway.keep(entry, plan))
+        # A half is half a record, and the answer completes most calls.
+        records = sum(
+            is_kept and half.side is CallSide.RESPONSE for half, is_kept in zip(halves, are_kept, strict=True)
+        )
+        if any(are_kept):
+            self._limits.note_stored(principal.actor, sent=records, records=records, size=len(body))
+        return JSONResponse(
+            {
+                "received": sum(are_kept),
+                "ignored": len(unclear),
+                "reasons": [str(report) for report in unclear[:MAX_REASONS]],
+            }
+        )
+
+
+def read_user_name(authorization: str) -> str:
+    """User name of HTTP Basic; empty where there is none."""
+    scheme, _, credentials = authorization.partition(" ")
+    if scheme.lower() != "basic":
+        return ""
+    try:
+        return base64.b64decode(credentials.strip(), validate=True).decode().partition(":")[0]
+    except ValueError:
+        return ""

@@ -15,11 +15,18 @@ from ...calls.egress_policy import EgressPolicy
 from ...database.engine import Database
 from ...database.sealer import Sealer
 from ..logging.service import Ingestion
-from .call_outcomes import IntakeCount, IntakeOutcome
 from .call_plans import CallPlan, CallPlans
 from .lost_records import Losses
 from .spool import Spool
-from .spool_entries import CallSource, CompleteCall, Entry, decode_entry, encode_entry
+from .spool_entries import (
+    CallSource,
+    CompleteCall,
+    Entry,
+    IntakeCount,
+    IntakeOutcome,
+    decode_entry,
+    encode_entry,
+)
 from .store_calls import CallStore
 
 BATCH_BYTES = 1024 * 1024
@@ -38,25 +45,33 @@ _PAUSES = (0.1, 0.5, 1.0, 2.0, 5.0)
 log = structlog.get_logger("evenhand.spool")
 
 
-class Delivery:
-    """One reader of a spool. Belongs to one event loop."""
+class Gateway:
+    """Keeps calls on disk until they are stored. Belongs to one event loop."""
 
-    def __init__(self, spool: Spool, store: CallStore, losses: Losses, database: Database) -> None:
-        self._spool = spool
-        self._store = store
-        self._losses = losses
+    def __init__(
+        self,
+        database: Database,
+        sealer: Sealer,
+        ingestion: Ingestion,
+        policy: EgressPolicy,
+        *,
+        data_dir: Path,
+        spool_bytes: int,
+    ) -> None:
+        self.plans = CallPlans(database, sealer, policy)
         self._database = database
+        self._spool = Spool(data_dir / "spool", max_bytes=spool_bytes)
+        self._losses = Losses(self._spool.root)
+        self._store = CallStore(database, ingestion, self.plans)
         self._tasks: list[asyncio.Task[None]] = []
         self._wake = asyncio.Event()
         self._closing = asyncio.Event()
         self._stop_by = 0.0
         self._outages = OutageLog("records wait in the spool", "records of the spool are stored again")
 
-    def start(self) -> None:
+    async def start(self) -> None:
+        await self._write_losses()
         self._tasks = [asyncio.create_task(self._deliver()), asyncio.create_task(self._keep_house())]
-
-    def wake(self) -> None:
-        self._wake.set()
 
     async def stop(self) -> None:
         """Stores what it can in `STOP_SECONDS`; the next process stores the rest."""
@@ -75,6 +90,45 @@ class Delivery:
             await asyncio.to_thread(self._spool.close)
         except OSError as error:
             log.warning("the spool cannot be written", folder=str(self._spool.folder), error=str(error))
+        await self.plans.stop()
+
+    async def keep(self, entry: Entry, plan: CallPlan) -> bool:
+        """Keeps an entry, which survives this process; False and counted as lost where there is no room."""
+        if self._spool.append(encode_entry(entry)):
+            spool_entries.labels("kept").inc()
+            self._wake.set()
+            return True
+        await self.lose(entry, plan)
+        return False
+
+    async def lose(self, entry: Entry, plan: CallPlan) -> None:
+        """Counts an entry as lost; the count survives a crash."""
+        spool_entries.labels("dropped").inc()
+        # Of an event's call only the answer, or the call would count twice.
+        if isinstance(entry, CompleteCall):
+            self._losses.add(entry.deployment_no, entry.received_at, count_rows(entry, plan))
+        elif entry.side == "response":
+            self._losses.add(entry.deployment_no, entry.received_at, 1)
+        await self._write_losses()
+
+    async def _write_losses(self) -> None:
+        try:
+            await asyncio.to_thread(self._losses.write)
+        except OSError as error:
+            folder = str(self._spool.root)
+            log.warning("the counts of lost records cannot be written", folder=folder, error=str(error))
+
+    def ignore(self, deployment_no: int, reason: str, *, now: datetime) -> None:
+        self._store.counts.add(
+            IntakeCount(
+                deployment_no=deployment_no,
+                hour=now,
+                source=CallSource.EVENTS,
+                outcome=IntakeOutcome.IGNORED,
+                count=1,
+                reason=reason,
+            )
+        )
 
     async def _deliver(self) -> None:
         failures = 0
@@ -144,73 +198,6 @@ class Delivery:
     async def _pause(self, seconds: float) -> None:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._closing.wait(), seconds)
-
-
-class Gateway:
-    """Keeps calls until they are stored. Belongs to one event loop."""
-
-    def __init__(
-        self,
-        database: Database,
-        sealer: Sealer,
-        ingestion: Ingestion,
-        policy: EgressPolicy,
-        *,
-        data_dir: Path,
-        spool_bytes: int,
-    ) -> None:
-        self.plans = CallPlans(database, sealer, policy)
-        self._spool = Spool(data_dir / "spool", max_bytes=spool_bytes)
-        self._losses = Losses(self._spool.root)
-        self._store = CallStore(database, ingestion, self.plans)
-        self._delivery = Delivery(self._spool, self._store, self._losses, database)
-
-    async def start(self) -> None:
-        await self._write_losses()
-        self._delivery.start()
-
-    async def stop(self) -> None:
-        await self._delivery.stop()
-        await self.plans.stop()
-
-    async def keep(self, entry: Entry, plan: CallPlan) -> bool:
-        """Keeps an entry, which survives this process; False and counted as lost where there is no room."""
-        if self._spool.append(encode_entry(entry)):
-            spool_entries.labels("kept").inc()
-            self._delivery.wake()
-            return True
-        await self.lose(entry, plan)
-        return False
-
-    async def lose(self, entry: Entry, plan: CallPlan) -> None:
-        """Counts an entry as lost; the count survives a crash."""
-        spool_entries.labels("dropped").inc()
-        # Of an event's call only the answer, or the call would count twice.
-        if isinstance(entry, CompleteCall):
-            self._losses.add(entry.deployment_no, entry.received_at, count_rows(entry, plan))
-        elif entry.side == "response":
-            self._losses.add(entry.deployment_no, entry.received_at, 1)
-        await self._write_losses()
-
-    async def _write_losses(self) -> None:
-        try:
-            await asyncio.to_thread(self._losses.write)
-        except OSError as error:
-            folder = str(self._spool.root)
-            log.warning("the counts of lost records cannot be written", folder=folder, error=str(error))
-
-    def ignore(self, deployment_no: int, reason: str, *, now: datetime) -> None:
-        outcome = IntakeOutcome.IGNORED
-        self._store.counts.add(
-            IntakeCount(
-                deployment_no=deployment_no,
-                hour=now,
-                source=CallSource.EVENTS,
-                outcome=outcome,
-                count=1,
-                reason=reason,
-            )
-        )
 
 
 def count_rows(call: CompleteCall, plan: CallPlan) -> int:

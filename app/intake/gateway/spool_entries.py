@@ -1,4 +1,4 @@
-"""Entries of the spool."""
+"""Entries of the spool, and outcomes of the calls that they hold."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -8,7 +8,36 @@ import msgspec
 import structlog
 from msgspec import Struct
 
+from ...base.frozen import frozen
 from ..logging.model_call import CapturedBody, Exchange
+
+
+class IntakeOutcome(StrEnum):
+    """The outcome of a record, or of an event that did not become one. A rounded one is stored or a
+    duplicate, too.
+    """
+
+    STORED = "stored"
+    DUPLICATE = "duplicate"
+    REJECTED = "rejected"
+    ROUNDED = "rounded_probability"
+    UNPAIRED_REQUEST = "unpaired_request"
+    UNPAIRED_RESPONSE = "unpaired_response"
+    IGNORED = "ignored"
+
+
+@frozen(kw_only=True)
+class IntakeCount:
+    """Records of one source and outcome in one hour; events where unpaired or ignored. `reason` is that of
+    the last.
+    """
+
+    deployment_no: int
+    hour: datetime
+    source: str
+    outcome: IntakeOutcome
+    count: int
+    reason: str | None = None
 
 
 class CallSource(StrEnum):

@@ -1,7 +1,7 @@
 """Stores calls as payload records, none twice."""
 
 import asyncio
-from collections import Counter, defaultdict, deque
+from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -22,10 +22,9 @@ from ..logging.model_call import CapturedBody, Exchange
 from ..logging.rejection_counts import RejectedPart
 from ..logging.service import Ingestion
 from ..volume.arrival_queries import add_counts
-from .call_outcomes import IntakeCount, IntakeOutcome
 from .call_plans import CallPlans
 from .half_queries import CallKey, StoredHalf, add_halves, expire_halves, find_halves, remove_halves
-from .spool_entries import CallHalf, CallSide, CallSource, CompleteCall, Entry
+from .spool_entries import CallHalf, CallSide, CallSource, CompleteCall, Entry, IntakeCount, IntakeOutcome
 
 MAX_REASON_CHARACTERS = 300
 
@@ -34,22 +33,19 @@ class IntakeCounts:
     """Counts that are not stored yet. Belongs to one event loop."""
 
     def __init__(self) -> None:
-        self._counts: Counter[IntakeCount] = Counter()
-        self._reasons: dict[IntakeCount, str] = {}
+        self._totals: dict[IntakeCount, IntakeCount] = {}
 
     def add(self, added: IntakeCount) -> None:
         """Adds to the hour that the `hour`, any time, lies in."""
         if not added.count:
             return
         key = replace(added, hour=floor_to_hour(added.hour), count=0, reason=None)
-        self._counts[key] += added.count
-        if added.reason is not None:
-            self._reasons[key] = added.reason[:MAX_REASON_CHARACTERS]
+        total = self._totals.get(key, key)
+        reason = total.reason if added.reason is None else added.reason[:MAX_REASON_CHARACTERS]
+        self._totals[key] = replace(total, count=total.count + added.count, reason=reason)
 
     def collected(self) -> list[IntakeCount]:
-        return [
-            replace(key, count=count, reason=self._reasons.get(key)) for key, count in self._counts.items()
-        ]
+        return list(self._totals.values())
 
 
 LANES = 16
@@ -153,17 +149,8 @@ class CallStore:
 
     async def _store_call(self, call: CompleteCall) -> None:
         def count(outcome: IntakeOutcome, records: int, reason: str | None = None) -> None:
-            no, hour = call.deployment_no, call.received_at
-            self.counts.add(
-                IntakeCount(
-                    deployment_no=no,
-                    hour=hour,
-                    source=call.source,
-                    outcome=outcome,
-                    count=records,
-                    reason=reason,
-                )
-            )
+            further = {"hour": call.received_at, "outcome": outcome, "count": records, "reason": reason}
+            self.counts.add(read_row(IntakeCount, call, **further))
 
         try:
             plan = await self._plans.current(call.deployment_id)

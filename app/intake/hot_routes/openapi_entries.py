@@ -1,6 +1,16 @@
 """The OpenAPI entries of the ingestion routes."""
 
-from ...base.errors import Conflict, NotFound, QuotaReached, RateReached, TooLarge, UnsupportedMediaType
+from collections.abc import Sequence
+
+from ...base.errors import (
+    Conflict,
+    EvenhandError,
+    NotFound,
+    QuotaReached,
+    RateReached,
+    TooLarge,
+    UnsupportedMediaType,
+)
 from ...base.values import MAX_TEXT
 from ...domain.arrival import STATED_SOURCES
 from ...domain.cells import LEAST_SAMPLE_RATE, MAX_ID_CHARACTERS
@@ -23,9 +33,11 @@ from ...payloads.schema_parts import (
 from ...web.id_and_time import ID_PATTERN
 from ...web.problem_answers import PROBLEM_SCHEMA, problems
 from ...web.problems import MEDIA_TYPE
-from ..logging.ingest_plan import MAX_BODY_BYTES, MAX_RECORD_BYTES, MAX_RECORDS
+from ..logging.decode_body import MAX_BODY_BYTES
+from ..logging.ingest_plan import MAX_RECORD_BYTES, MAX_RECORDS
 from ..logging.native_records import STATED_PREDICTION, STATED_PROBABILITY
-from .routes import FEEDBACK, PAYLOAD, PREFIX
+from .hot_route import PREFIX
+from .routes import FEEDBACK, PAYLOAD
 
 _LIMITS = f"""At most {MAX_RECORDS:,} records and {MAX_BODY_BYTES // 2**20} MiB (after decompression) a request.
 `Content-Encoding: gzip` is taken. A text may have {MAX_TEXT:,} characters, and a record {MAX_RECORD_BYTES // 1024} KiB as JSON
@@ -53,8 +65,7 @@ _SAMPLE_RATE = {
     "minimum": LEAST_SAMPLE_RATE,
     "maximum": 1,
     "description": "The share of records that is logged where this one comes from: it represents "
-    "1/sample_rate records, and is counted"
-    " so in figures. Must not depend on the outcome. Without it 1.",
+    "1/sample_rate records, and is counted so in figures. Must not depend on the outcome. Without it 1.",
 }
 _FEATURES = {"Age": 33, "Sex": "female", "Owner": True}
 _LOGGED = LoggedTable(
@@ -69,9 +80,8 @@ _LOGGED = LoggedTable(
 
 _OWN_PAIR: Schema = {
     "description": "The model's own request and answer in another payload format: that of `payload_format`, "
-    "else that of the deployment's"
-    " endpoint, else any that fits. Bodies that are not JSON are sent as text, those of "
-    "`open_inference_binary` in base64."
+    "else that of the deployment's endpoint, else any that fits. Bodies that are not JSON are sent as text, "
+    "those of `open_inference_binary` in base64."
 }
 
 
@@ -122,7 +132,7 @@ def _describe_payload() -> Schema:
             "value": [PAIRED.write_pair(_LOGGED, outputs=OutputFields(probability="probability"))],
         },
     }
-    return _describe_operation(
+    return _describe_logging(
         "logPayloadRecords",
         "Log what the model was asked and answered",
         "Records as `{records: […]}` or as an array, or logged pairs in OpenScale's form, or in any other "
@@ -163,13 +173,14 @@ def _describe_feedback() -> Schema:
         },
     }
     text = {"schema": TEXT, "example": "Age,Sex,Owner,label\n33,female,true,Risk\n"}
-    column = {"name": "label", "in": "query", "schema": {"type": "string", "default": "label"}}
-    column["description"] = (
-        "The label's column in the forms that name columns; refused with native records, whose label is "
-        "called `label`. Columns that"
-        " the schema does not know are ignored."
-    )
-    return _describe_operation(
+    column = {
+        "name": "label",
+        "in": "query",
+        "schema": {"type": "string", "default": "label"},
+        "description": "The label's column in the forms that name columns; refused with native records, "
+        "whose label is called `label`. Columns that the schema does not know are ignored.",
+    }
+    return _describe_logging(
         "logFeedbackRecords",
         "Log what came of it",
         "Labels by record id (before or after the payload record arrives), or with the features: as "
@@ -180,32 +191,21 @@ def _describe_feedback() -> Schema:
     )
 
 
-def _describe_operation(
+def _describe_logging(
     operation_id: str, summary: str, description: str, query: list[Schema], content: Schema
 ) -> Schema:
     source = {
         "name": "Evenhand-Source",
         "in": "header",
         "schema": {"type": "string", "enum": sorted(STATED_SOURCES)},
+        "description": "The kind of program that sends the records, for the counts of the ingestion page; "
+        "without it `rest`.",
     }
-    source["description"] = (
-        "The kind of program that sends the records, for the counts of the ingestion page; without it `rest`."
-    )
     encoding = {
         "name": "Content-Encoding",
         "in": "header",
         "schema": {"type": "string", "enum": ["gzip", "identity", ""]},
     }
-    answers: Schema = {
-        str(status): answer
-        for status, answer in problems(
-            NotFound, TooLarge, UnsupportedMediaType, Conflict, RateReached, QuotaReached
-        ).items()
-    }
-    for status in ("409", "422"):
-        answers[status]["content"][MEDIA_TYPE]["schema"] = {
-            "anyOf": [{"$ref": PROBLEM_SCHEMA}, _receipt_schema()]
-        }
     rejection = {"index": 2, "field": "features.Age", "reason": "must be a whole number, found 'young'"}
     receipt = {
         "sent": 3,
@@ -215,18 +215,45 @@ def _describe_operation(
         "rejections": [rejection],
         "conflicts": [],
     }
-    answers["200"] = {
+    answer = {
         "description": "What became of each record",
         "content": {"application/json": {"schema": _receipt_schema(), "example": receipt}},
     }
+    refusals = (NotFound, TooLarge, UnsupportedMediaType, Conflict, RateReached, QuotaReached)
+    operation = describe_operation(
+        operation_id,
+        summary,
+        description,
+        [DEPLOYMENT, *query, encoding, source],
+        content,
+        {"200": answer},
+        refusals,
+    )
+    for status in ("409", "422"):
+        operation["responses"][status]["content"][MEDIA_TYPE]["schema"] = {
+            "anyOf": [{"$ref": PROBLEM_SCHEMA}, _receipt_schema()]
+        }
+    return operation
+
+
+def describe_operation(
+    operation_id: str,
+    summary: str,
+    description: str,
+    parameters: list[Schema],
+    content: Schema,
+    answers: Schema,
+    refusals: Sequence[type[EvenhandError]],
+) -> Schema:
+    refused = {str(status): answer for status, answer in problems(*refusals).items()}
     return {
         "tags": ["records"],
         "operationId": operation_id,
         "summary": summary,
         "description": description,
-        "parameters": [DEPLOYMENT, *query, encoding, source],
+        "parameters": parameters,
         "requestBody": {"required": True, "content": content},
-        "responses": dict(sorted(answers.items())),
+        "responses": dict(sorted((answers | refused).items())),
     }
 
 

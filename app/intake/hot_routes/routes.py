@@ -1,50 +1,38 @@
-"""The two hot routes.
+"""Routes that log payload and feedback records, and the one that only tries payload records."""
 
-Plain ASGI, because a framework's route costs more than the durable write. Only failures of ours are logged: a
-line per request would cost as much as storing its record.
-"""
-
-import itertools
-import os
-from collections.abc import Awaitable, Callable, Mapping
+import json
+from collections.abc import Mapping
 from dataclasses import asdict
-from http import HTTPStatus
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import parse_qsl
 
 import msgspec
-import structlog
-from fastapi import Depends
+from fastapi import APIRouter, Body, Depends
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ...access.gate.caller import Services, open_feature
-from ...access.gate.gate import require_own_page
-from ...access.principals import Permission
-from ...base.clock import monotonic_seconds, utc_now
+from ...access.gate.caller import DeploymentId, Logger, NowIn, Services, open_feature
+from ...base.clock import utc_now
 from ...base.encodings import UTF_8
 from ...base.errors import Conflict, EvenhandError, FieldProblem, InvalidInput, NotFound, UnsupportedMediaType
-from ...base.frozen import frozen
 from ...base.strict_json import JsonObject
-from ...base.telemetry.prometheus import http_requests, http_seconds
+from ...base.values import BOOLEANS
 from ...domain.arrival import RecordSource, stated_source
 from ...domain.record import Receipt
-from ...web.middleware import SAFE_HEADERS, SANE_REQUEST_ID
-from ...web.problems import KINDS, build_problem_response, problem_response, unexpected_response
-from ...web.query_parameters import require_parameters
+from ...web.body import Out, example
+from ...web.problems import KINDS, build_problem_response
+from ...web.strict_requests import is_json, require_parameters
 from ...web.uploads import parse_content_type
 from ..logging.log_request import LogRequest
 from ..logging.service import Ingestion
-from .body_bounds import Bodies, ClientGone
+from .hot_route import Bodies, HotRequest, HotRoute
 
 IngestionIn = Annotated[Ingestion, Depends(open_feature(Ingestion))]
 
-PREFIX = "/v1/deployments/"
 PAYLOAD, FEEDBACK = "payload-records", "feedback-records"
 
 _SWITCHES = ("historical", "first_time_counts", "assume_utc")
 
-PARAMETERS: Mapping[str, Mapping[str, bool]] = {
+PARAMETERS = {
     PAYLOAD: dict.fromkeys(_SWITCHES, False),
     FEEDBACK: dict.fromkeys((*_SWITCHES, "label"), False),
 }
@@ -57,118 +45,62 @@ _MOST_ERRORS = 100
 
 _JSON = ("", "application/json")
 _CSV = "text/csv"
-_BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
-
-log = structlog.get_logger("evenhand.http")
-
-_PROCESS = os.urandom(8).hex()
-_requests = itertools.count()
 
 _encode = msgspec.json.Encoder().encode
 
 
-@frozen
-class _Route:
-    template: str
-    log: Callable[..., Awaitable[Receipt]]
-    parameters: Mapping[str, bool]
-    takes_csv: bool
+class IngestionRoute(HotRoute):
+    """Payload or feedback records."""
 
+    is_marked_safe = False  # nothing that a browser could misread
 
-class IngestionRoutes:
-    def __init__(self, app: ASGIApp, services: Services, ingestion: Ingestion) -> None:
-        self._limits = services.limits
-        self._app = app
-        self._authenticator = services.authenticator
+    def __init__(self, services: Services, name: str, bodies: Bodies, ingestion: Ingestion) -> None:
+        super().__init__(services, name, bodies)
+        self._name = name
         self._ingestion = ingestion
-        self._bodies = Bodies()
-        self._routes = {
-            name: _Route(f"{PREFIX}{{deployment_id}}/{name}", function, PARAMETERS[name], name == FEEDBACK)
-            for name, function in ((PAYLOAD, ingestion.log_payload), (FEEDBACK, ingestion.log_feedback))
-        }
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and (path := scope["path"]).startswith(PREFIX):
-            deployment_id, _, route_name = path[len(PREFIX) :].partition("/")
-            route = self._routes.get(route_name)
-            if route is not None and scope["method"] == "POST":
-                await self._respond(route, deployment_id, scope, receive, send)
-                return
-        await self._app(scope, receive, send)
-
-    async def _respond(
-        self, route: _Route, deployment_id: str, scope: Scope, receive: Receive, send: Send
-    ) -> None:
-        began = monotonic_seconds()
-        # Of a header that is sent twice the last counts.
-        headers: dict[bytes, bytes] = dict(scope["headers"])
-        sent_id = headers.get(b"x-request-id", b"").decode("latin-1")
-        request_id = sent_id if SANE_REQUEST_ID.fullmatch(sent_id) else f"{_PROCESS}{next(_requests):016x}"
-        try:
-            answer = await self._answer(route, deployment_id, scope, headers, receive, request_id)
-        except EvenhandError as error:
-            answer = problem_response(error, request_id)
-        except ClientGone:
-            return
-        except Exception:  # an unforeseen error is logged once, and answered
-            log.exception(
-                "request failed", method=scope["method"], route=route.template, request_id=request_id
-            )
-            answer = unexpected_response(request_id)
-        answer.headers["x-request-id"] = request_id
-        if answer.status_code != HTTPStatus.OK:
-            answer.headers.update(
-                SAFE_HEADERS
-            )  # nothing that a browser could misread, and each header costs time
-        await answer(scope, receive, send)
-        http_requests.labels("POST", route.template, str(answer.status_code)).inc()
-        http_seconds.labels(route.template).observe(monotonic_seconds() - began)
-
-    async def _answer(
-        self,
-        route: _Route,
-        deployment_id: str,
-        scope: Scope,
-        headers: dict[bytes, bytes],
-        receive: Receive,
-        request_id: str,
-    ) -> Response:
-        sent = headers.get(b"authorization")
-        authorization = sent.decode("latin-1") if sent else None
-        require_own_page(scope, authorization)
-        principal = await self._authenticator.authenticate_async(authorization)
-        principal.require_role(Permission.LOG)
-        plan = await self._ingestion.plan(deployment_id)
+    async def _answer(self, request: HotRequest) -> Response:
+        principal = await self._find_logger(request)
+        plan = await self._ingestion.plan(request.deployment_id)
         if not principal.sees(plan.target.no):
-            raise NotFound("deployment", deployment_id)  # the same words as for an id that does not exist
-        is_csv = _is_csv(route, headers)
-        options = _read_options(scope["query_string"], route.parameters)
-        sent_source = headers.get(SOURCE_HEADER)
-        source = RecordSource.REST if sent_source is None else stated_source(sent_source.decode("latin-1"))
-        encoding = _read_header(headers, b"content-encoding")
-        charset = parse_content_type(_read_header(headers, b"content-type")).encoding if is_csv else UTF_8
-        body = await self._bodies.read(receive, headers.get(b"content-length", b""), principal.actor)
+            # The same words as for an id that does not exist.
+            raise NotFound("deployment", request.deployment_id)
+        is_feedback = self._name == FEEDBACK
+        content_type = request.header(b"content-type").strip().lower()
+        is_csv = _is_csv(content_type, may_be=is_feedback)
+        options = _read_options(request.scope["query_string"], PARAMETERS[self._name])
+        source = RecordSource.REST
+        if SOURCE_HEADER in request.headers:
+            source = stated_source(request.header(SOURCE_HEADER))
+        charset = parse_content_type(content_type).encoding if is_csv else UTF_8
+        announced = request.headers.get(b"content-length", b"")
+        body = await self._bodies.read(request.receive, announced, principal.actor)
         try:
             self._limits.admit_request(principal.actor, len(body))
-            request = LogRequest(
+            sent = LogRequest(
                 body=body,
-                encoding=encoding,
+                encoding=request.header(b"content-encoding").strip().lower(),
                 is_csv=is_csv,
                 charset=charset,
                 actor=principal.actor,
                 source=source,
                 **options,
             )
-            receipt = await route.log(deployment_id, request, now=utc_now())
+            log = self._ingestion.log_feedback if is_feedback else self._ingestion.log_payload
+            receipt = await log(request.deployment_id, sent, now=utc_now())
+            members = receipt_members(receipt)
             self._limits.note_stored(
                 principal.actor,
-                sent=receipt.accepted + receipt.duplicate + receipt.rejected,
+                sent=members["sent"],
                 records=receipt.accepted,
                 size=len(body) if receipt.accepted else 0,
             )
         finally:
             self._bodies.done(body, principal.actor)
-        return _write_receipt(receipt, request_id)
+        # A wholly refused request must never look like a success.
+        if receipt.accepted or receipt.duplicate:
+            return Response(_encode(members), media_type="application/json")
+        return refuse_all(InvalidInput if receipt.rejections else Conflict, receipt, request.id)
 
 
 def receipt_members(receipt: Receipt, stored: str = "accepted") -> JsonObject:
@@ -182,13 +114,6 @@ def receipt_members(receipt: Receipt, stored: str = "accepted") -> JsonObject:
         **({"rounded_probabilities": receipt.rounded} if receipt.rounded else {}),
         **({"warnings": list(map(asdict, receipt.warnings))} if receipt.warnings else {}),
     }
-
-
-def _write_receipt(receipt: Receipt, request_id: str) -> Response:
-    """A wholly refused request must never look like a success."""
-    if receipt.accepted or receipt.duplicate:
-        return Response(_encode(receipt_members(receipt)), media_type="application/json")
-    return refuse_all(InvalidInput if receipt.rejections else Conflict, receipt, request_id)
 
 
 def refuse_all(
@@ -220,14 +145,12 @@ def refuse_all(
     )
 
 
-def _is_csv(route: _Route, headers: Mapping[bytes, bytes]) -> bool:
-    media_type = _read_header(headers, b"content-type").partition(";")[0].strip()
-    if route.takes_csv and media_type == _CSV:
+def _is_csv(content_type: str, *, may_be: bool) -> bool:
+    media_type = content_type.partition(";")[0].strip()
+    if may_be and media_type == _CSV:
         return True
-    if media_type not in _JSON and not (
-        media_type.startswith("application/") and media_type.endswith("+json")
-    ):
-        expected = f"application/json{' or text/csv' if route.takes_csv else ''}"
+    if media_type not in _JSON and not is_json(media_type):
+        expected = f"application/json{' or text/csv' if may_be else ''}"
         raise UnsupportedMediaType(f"Send the content type {expected}; found {media_type!r}.")
     return False
 
@@ -241,12 +164,64 @@ def _read_options(query: bytes, parameters: Mapping[str, bool]) -> JsonObject:
     for name in _SWITCHES:
         if name in options:
             text = options[name].lower()
-            if text not in _BOOLEANS:
+            if text not in BOOLEANS:
                 raise InvalidInput.of(name, f"must be true or false, found {text[:20]!r}")
-            options[name] = _BOOLEANS[text]
+            options[name] = BOOLEANS[text]
     return options
 
 
-def _read_header(headers: Mapping[bytes, bytes], name: bytes) -> str:
-    sent = headers.get(name)
-    return sent.decode("latin-1").strip().lower() if sent else ""
+class RefusedRecordOut(Out):
+    """One record that would be refused: its place in the request, the field, and the reason."""
+
+    index: int
+    field: str
+    reason: str
+
+
+class RecordTestOut(Out):
+    """Numbers of records that would be accepted and refused. Nothing was stored."""
+
+    model_config = example(
+        {
+            "sent": 2,
+            "accepted": 1,
+            "rejected": 1,
+            "rejections": [{"index": 1, "field": "features.Age", "reason": "must be a whole number"}],
+        }
+    )
+
+    sent: int
+    accepted: int
+    rejected: int
+    rejections: list[RefusedRecordOut]
+    """A reason for each record that would be refused."""
+
+    @classmethod
+    def of(cls, receipt: Receipt) -> "RecordTestOut":
+        return cls.from_object(receipt, sent=receipt.accepted + receipt.rejected)
+
+
+router = APIRouter(prefix="/v1/deployments/{deployment_id}/record-tests", tags=["records"])
+
+_EXAMPLE = {"records": [{"features": {"Age": 31, "LoanAmount": 4200.5, "Sex": "female"}, "prediction": 1}]}
+_AS_LOGGED = "Records, or a request with its answer, as `POST …/payload-records` takes them."
+
+
+@router.post("")
+async def test_records(
+    principal: Logger,
+    ingestion: IngestionIn,
+    deployment_id: DeploymentId,
+    now: NowIn,
+    body: Annotated[dict[str, Any], Body(description=_AS_LOGGED, examples=[_EXAMPLE])],
+) -> RecordTestOut:
+    """Checks payload records by the deployment's columns and returns the reason for each refusal. Nothing is
+    stored, and nothing counts.
+
+    Ids that are stored already are not looked for.
+    """
+    plan = await ingestion.current_plan(deployment_id)
+    if not principal.sees(plan.target.no):
+        raise NotFound("deployment", deployment_id)
+    request = LogRequest(body=json.dumps(body).encode("ascii"), actor=principal.actor)
+    return RecordTestOut.of(await ingestion.try_payload(deployment_id, request, now=now))

@@ -20,7 +20,8 @@ from ...domain.arrival import LogKind, RecordSource
 from ...domain.record import Receipt
 from ...domain.record_times import TimeRule
 from ...web.id_and_time import Moment, in_utc
-from ...web.uploads import read_apart, sent_type, spooled, takes
+from ...web.strict_requests import takes
+from ...web.uploads import read_apart, sent_type, spooled
 from ..hot_routes.routes import IngestionIn
 from ..logging.ingest_plan import IngestPlan
 from ..logging.log_request import LogRequest

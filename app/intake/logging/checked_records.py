@@ -6,16 +6,12 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from ...base.errors import InvalidInput
 from ...domain.arrival import RecordSource
 from ...domain.cells import CellRefused, Check, Json
 from ...domain.record import Rejection
 
 Cells: TypeAlias = Sequence[Any]
 """In schema order; None where missing."""
-
-
-_TIMES = ("scored_at", "labelled_at", "scoring_timestamp")
 
 
 class RecordRefused(Exception):
@@ -32,7 +28,8 @@ class Checked(Struct, kw_only=True):
     """Position i of every list is the same record, `indexes[i]` its position in the request.
 
     An id of None is to be generated; a time of None is that of the receipt. Feedback without features is a
-    label for the payload record of its id. `rounded` counts records whose probability became 0 or 1.
+    label for the payload record of its id; its times are those of the labels, its predictions and
+    probabilities the sender's, or None. `rounded` counts records whose probability became 0 or 1.
     """
 
     sent: int
@@ -49,10 +46,6 @@ class Checked(Struct, kw_only=True):
     rounded: int = 0
 
 
-class CheckedFeedback(Checked, kw_only=True):
-    """Times are those of the labels; predictions and probabilities the sender's, or None."""
-
-
 class CheckedPayload(Checked, kw_only=True):
     """Times are those of scoring, labels the decoded forms of the predictions.
 
@@ -62,19 +55,6 @@ class CheckedPayload(Checked, kw_only=True):
 
     mitigated: list[Any] = []
     sample_rates: list[float | None] = []
-
-
-def require_times(checked: Checked) -> None:
-    """Refuses a request of several records of which most have times that cannot be.
-
-    Raises:
-        InvalidInput: says why the first is none.
-    """
-    refused = [rejection for rejection in checked.rejections if rejection.field in _TIMES]
-    if checked.sent > 1 and 2 * len(refused) > checked.sent:
-        first = refused[0]
-        refusal = f"has no usable time in {len(refused):,} of {checked.sent:,} records, so none is stored"
-        raise InvalidInput.of(f"records[{first.index}].{first.field}", f"{refusal}; here it {first.reason}")
 
 
 def checked_cell(where: str, check: Check, value: Json) -> Json:

@@ -1,17 +1,38 @@
-"""Checked records as lines to copy into the database."""
+"""Checked records as lines to copy into the database; those that are too large as lines."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import repeat
 from typing import Any
 
+import msgspec
+
 from ...base.clock import floor_to_hour, floor_to_minute
+from ...domain.record import Rejection
 from ...sources.stored.minute_counts import is_counted
-from ..writing.copy_text import NULL, copy_text, json_lines
-from ..writing.write_batches import FeedbackBatch, PayloadBatch
-from .checked_records import CheckedFeedback, CheckedPayload
-from .ingest_plan import IngestPlan, StatedTimes
+from ..writing.write_batches import Batch, PayloadBatch
+from .checked_records import Checked, CheckedPayload
+from .ingest_plan import MAX_RECORD_BYTES, IngestPlan, StatedTimes
+
+NULL = "\\N"
+
+_ENCODER = msgspec.json.Encoder()
+_ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
+
+
+def copy_text(text: str) -> str:
+    """Returns a text cell; it must hold no NUL."""
+    return text.translate(_ESCAPES)
+
+
+def json_lines(values: Sequence[Any]) -> list[str]:
+    """Returns one JSON cell per value. None becomes JSON's null, not SQL's."""
+    is_one = len(values) == 1  # half the time of making and splitting lines
+    text = (_ENCODER.encode(values[0]) if is_one else _ENCODER.encode_lines(values)).decode()
+    if "\\" in text:
+        text = text.replace("\\", "\\\\")
+    return [text] if is_one else text.split("\n")[:-1]
 
 
 def payload_batch(
@@ -22,46 +43,34 @@ def payload_batch(
     numbers: Sequence[int],
 ) -> PayloadBatch:
     """`ids` and `numbers` (ascending) have one per record; absent times become the receipt's."""
-    target, no = plan.target, plan.target.no
-    id_cells = list(map(copy_text, ids))
+    target, id_cells = plan.target, list(map(copy_text, ids))
+    no, number_cells = repeat(str(target.no)), list(map(str, numbers))
     times = _write_moments(checked.times, moments.now)
-
-    placed: Iterable[str] = [f"\t{time}\n" for time in times] if moments.historical else repeat("\n")
-    rates: Iterable[str] = [NULL if rate is None else repr(rate) for rate in checked.sample_rates] or repeat(
-        NULL
+    placed = [times] if moments.historical else []
+    lines = _join_columns(
+        no,
+        number_cells,
+        id_cells,
+        repeat(str(target.schema.version)),
+        repeat(copy_text(target.model_revision)),
+        times,
+        json_lines(checked.features),
+        _write_optional(checked.meta),
+        json_lines(checked.predictions),
+        _write_optional(checked.probabilities),
+        _write_optional(checked.labels),
+        json_lines(checked.mitigated) if checked.mitigated else repeat(NULL),
+        [NULL if rate is None else repr(rate) for rate in checked.sample_rates] or repeat(NULL),
+        *placed,
     )
-    mitigated: Iterable[str] = json_lines(checked.mitigated) if checked.mitigated else repeat(NULL)
-    constant = f"\t{target.schema.version}\t{copy_text(target.model_revision)}\t"
-    lines = [
-        f"{no}\t{number}\t{record_id}{constant}{time}\t{features}\t{meta}\t{prediction}\t{probability}\t{label}\t{mitigated}\t{rate}{end}"
-        for number, record_id, time, features, meta, prediction, probability, label, mitigated, rate, end in zip(
-            numbers,
-            id_cells,
-            times,
-            json_lines(checked.features),
-            _write_optional(checked.meta),
-            json_lines(checked.predictions),
-            _write_optional(checked.probabilities),
-            _write_optional(checked.labels),
-            mitigated,
-            rates,
-            placed,
-            strict=False,  # the end of an ordinary line is repeated without end
-        )
-    ]
-    keys = [
-        f"{no}\t{record_id}\t{number}{end}"
-        for record_id, number, end in zip(id_cells, numbers, placed, strict=False)
-    ]
-
     stated = checked.times if moments.historical else []
     minutes = Counter(floor_to_minute(time or moments.now) for time in stated)
     return PayloadBatch(
-        deployment_no=no,
+        deployment_no=target.no,
         row_version=target.row_version,
         numbers=numbers,
-        keys="".join(keys).encode(),
-        lines="".join(lines).encode(),
+        keys=_join_columns(no, id_cells, number_cells, *placed),
+        lines=lines,
         scored_at_sent=[time is not None and not moments.first_counts for time in checked.times],
         historical=moments.historical,
         # Their hours may have been counted already.
@@ -72,43 +81,42 @@ def payload_batch(
 
 
 def feedback_batch(
-    checked: CheckedFeedback,
+    checked: Checked,
     plan: IngestPlan,
     moments: StatedTimes,
     ids: Sequence[str],
     numbers: Sequence[int],
-) -> FeedbackBatch:
+) -> Batch:
     """Like `payload_batch`. A stated prediction is taken for one of the present model revision."""
-    no, target = plan.target.no, plan.target
+    target, predictions = plan.target, _write_optional(checked.predictions)
     revision = copy_text(target.model_revision)
-    placed = (
-        [f"\t{time}\n" for time in _write_moments(checked.times, moments.now)]
-        if moments.historical
-        else repeat("\n")
+    placed = [_write_moments(checked.times, moments.now)] if moments.historical else []
+    lines = _join_columns(
+        repeat(str(target.no)),
+        map(str, numbers),
+        map(copy_text, ids),
+        repeat(str(target.schema.version)),
+        _write_optional(checked.features),
+        _write_optional(checked.meta),
+        json_lines(checked.labels),
+        predictions,
+        _write_optional(checked.probabilities),
+        [NULL if prediction == NULL else revision for prediction in predictions],
+        *placed,
     )
-    lines = [
-        f"{no}\t{number}\t{feedback_id}\t{target.schema.version}\t{features}\t{meta}\t{label}\t{prediction}\t{probability}"
-        f"\t{NULL if prediction == NULL else revision}{end}"
-        for number, feedback_id, features, meta, label, prediction, probability, end in zip(
-            numbers,
-            map(copy_text, ids),
-            _write_optional(checked.features),
-            _write_optional(checked.meta),
-            json_lines(checked.labels),
-            _write_optional(checked.predictions),
-            _write_optional(checked.probabilities),
-            placed,
-            strict=False,  # as above
-        )
-    ]
-    return FeedbackBatch(
-        deployment_no=no,
+    return Batch(
+        deployment_no=target.no,
         row_version=target.row_version,
         numbers=numbers,
-        lines="".join(lines).encode(),
+        lines=lines,
         historical=moments.historical,
         source=checked.source,
     )
+
+
+def _join_columns(*columns: Iterable[str]) -> bytes:
+    """Lines in the order of the columns of `writer`; those that are repeated have no end."""
+    return "".join(["\t".join(cells) + "\n" for cells in zip(*columns, strict=False)]).encode()
 
 
 def _write_optional(values: list[Any]) -> list[str]:
@@ -124,3 +132,50 @@ def _write_moments(times: list[datetime | None], now: datetime) -> list[str]:
     if absent == len(times):
         return [default] * absent
     return [default if cell == "null" else cell[1:-1] for cell in json_lines(times)]
+
+
+_VALUES = ("ids", "features", "meta", "predictions", "probabilities", "labels")
+_PLACED = ("indexes", "times", "mitigated", "sample_rates", *_VALUES)
+
+
+def size_problem(size: int) -> str | None:
+    if size <= MAX_RECORD_BYTES:
+        return None
+    return (
+        f"has {size:,} bytes as JSON without the columns' names; a record may have at most "
+        f"{MAX_RECORD_BYTES:,}"
+    )
+
+
+def measure_size(*values: object) -> int:
+    """Bytes of a record's values as JSON in UTF-8."""
+    return len(_ENCODER.encode(values))
+
+
+def find_large(checked: Checked, lines: bytes) -> Mapping[int, str]:
+    """Problems by position; `lines` are the records as they are to be copied."""
+    if len(lines) <= MAX_RECORD_BYTES:
+        return {}
+    # A line holds a record's JSON and more: a short one needs no second look.
+    lengths = list(map(len, lines.split(b"\n")))
+    if max(lengths) <= MAX_RECORD_BYTES:
+        return {}
+    long = [position for position, length in enumerate(lengths) if length > MAX_RECORD_BYTES]
+    columns = [getattr(checked, name) for name in _VALUES if hasattr(checked, name)]
+    problems = {
+        position: size_problem(measure_size(*(column[position] for column in columns))) for position in long
+    }
+    return {position: problem for position, problem in problems.items() if problem is not None}
+
+
+def reject(checked: Checked, problems: Mapping[int, str], *, field: str = "record") -> None:
+    checked.rejections += [
+        Rejection(checked.indexes[position], field, problem) for position, problem in problems.items()
+    ]
+    checked.rejections.sort(key=lambda rejection: rejection.index)
+    for name in _PLACED:
+        values = getattr(checked, name, None)
+        if values:
+            setattr(
+                checked, name, [value for position, value in enumerate(values) if position not in problems]
+            )

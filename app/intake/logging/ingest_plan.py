@@ -30,20 +30,11 @@ from ...payloads.read_call import CallColumns
 from ...sources.arrays.column_cells import OutcomeClassifier
 from ..writing.write_target import Target
 from .checked_records import Cells, CheckedPayload, RecordRefused, checked_cell
+from .decode_body import is_evidently_strict
 from .protected_values import check_for
-from .strict_body import is_evidently_strict
-
-MAX_BODY_BYTES = 64 * 1024 * 1024
-"""After decompression."""
 
 MAX_RECORDS = 10_000
 """Max records in one request."""
-
-MAX_CONTAINERS = 1_000_000
-"""Counted before they are made: each takes many times its two characters."""
-
-MAX_COMMAS = 10_000_000
-"""About as many values may be in one JSON body."""
 
 MAX_RECORD_BYTES = 256 * 1024
 """As JSON in UTF-8, without the names of the columns."""
@@ -127,16 +118,17 @@ class FastReader:
         # A list: the builtins take twice as long over a generator.
         if not all([record_id is None or record_id.isprintable() for record_id in ids]):  # noqa: C419
             return None
-        earliest, latest = moments.rule.earliest, moments.rule.latest
-        if not all(
-            not moments.historical if time is None else earliest <= time <= latest for time in scored_at
-        ):
+        count, without_time = len(records), scored_at.count(None)
+        if moments.historical and without_time:
             return None
+        if without_time < count:
+            earliest, latest = moments.rule.earliest, moments.rule.latest
+            if not all(time is None or earliest <= time <= latest for time in scored_at):
+                return None
         if meta.count(None) < len(meta):
             rows = [None if row is None else members.column(structs.astuple(row)) for row in meta]
             meta = [row and list(map(_tidy, row)) for row in rows]
-        count = len(records)
-        if not is_evidently_strict(body, members.count, count - scored_at.count(None)):
+        if not is_evidently_strict(body, members.count, count - without_time):
             return None
         return CheckedPayload(
             sent=count,
@@ -219,7 +211,7 @@ def _tidy_rows(values: Json, pick_numbers: _Pick | None) -> list[Any]:
 
 def _tidy(value: Json) -> Json:
     if type(value) is float:
-        return tidy(value)
+        return tidy(value) if value.is_integer() else value
     return list(map(tidy, value)) if isinstance(value, list) else value
 
 

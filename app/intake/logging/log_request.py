@@ -14,10 +14,10 @@ from ...base.values import quote_names
 from ...domain.arrival import RecordSource
 from ...domain.cells import Json, parse_label, parse_probability, parse_text
 from ...domain.deployment import Column
-from .checked_records import CheckedFeedback, CheckedPayload, RecordRefused, require_times
-from .decode_body import decoded_json, decompressed, require_decodable
-from .ingest_plan import MAX_BODY_BYTES, MAX_RECORDS, IngestPlan, StatedTimes
-from .logged_pairs import check_pairs
+from .checked_records import Checked, CheckedPayload, RecordRefused
+from .decode_body import MAX_BODY_BYTES, decoded_json, decompressed, require_decodable
+from .ingest_plan import MAX_RECORDS, IngestPlan, StatedTimes
+from .model_call import check_pairs
 from .native_records import check_feedback, check_payload
 
 LABEL = "label"
@@ -27,6 +27,7 @@ LABEL = "label"
 csv.field_size_limit(MAX_BODY_BYTES)
 
 _ID_COLUMNS = ("id", "record_id")
+_TIMES = ("scored_at", "labelled_at", "scoring_timestamp")
 _PREDICTION, _PROBABILITY = "_original_prediction", "_original_probability"
 
 
@@ -81,13 +82,13 @@ def read_payload(
             checked = check_pairs(pairs, plan, moments)
     # Again, because one pair holds many records.
     _check_count(checked.sent)
-    require_times(checked)
+    _require_times(checked)
     return checked
 
 
 def read_feedback(
     request: LogRequest, plan: IngestPlan, moments: StatedTimes, most_bytes: int = MAX_BODY_BYTES
-) -> CheckedFeedback:
+) -> Checked:
     body = decompressed(request.body, request.encoding, most_bytes)
     if not request.is_csv:
         require_decodable(body)
@@ -119,7 +120,7 @@ def read_feedback(
             records = [_build_record(row, plan, request) if isinstance(row, dict) else row for row in rows]
     _check_count(len(records))
     checked = check_feedback(records, plan, moments, label_field=request.label)
-    require_times(checked)
+    _require_times(checked)
     return checked
 
 
@@ -145,6 +146,19 @@ def _check_count(count: int) -> None:
         raise InvalidInput.of("records", "must hold at least one record")
     if count > MAX_RECORDS:
         raise TooLarge(f"The request holds {count:,} records; at most {MAX_RECORDS:,} are taken at once.")
+
+
+def _require_times(checked: Checked) -> None:
+    """Refuses a request of several records of which most have times that cannot be.
+
+    Raises:
+        InvalidInput: says why the first is none.
+    """
+    refused = [rejection for rejection in checked.rejections if rejection.field in _TIMES]
+    if checked.sent > 1 and 2 * len(refused) > checked.sent:
+        first = refused[0]
+        refusal = f"has no usable time in {len(refused):,} of {checked.sent:,} records, so none is stored"
+        raise InvalidInput.of(f"records[{first.index}].{first.field}", f"{refusal}; here it {first.reason}")
 
 
 def _records_of_tables(tables: Iterable[Any], plan: IngestPlan, request: LogRequest) -> list[Any]:

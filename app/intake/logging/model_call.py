@@ -1,19 +1,234 @@
-"""One call of a model read as payload records."""
+"""Calls of a model read as payload records: one, or logged pairs of request and answer."""
 
+import base64
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from msgspec import Struct
 
-from ...base.errors import TooLarge
-from ...domain.cells import CellRefused, record_id
-from ...payloads.codec import Codec
-from ...payloads.read_call import read_call
-from ...payloads.registry import candidates
-from .checked_records import CheckedPayload
-from .decode_body import decompressed, require_decodable
-from .ingest_plan import MAX_BODY_BYTES, IngestPlan
-from .logged_pairs import add_rows
-from .named_rows import Refusals
+from ...base.errors import FieldProblem, InvalidInput, ScoringFailed, TooLarge
+from ...base.strict_json import JsonObject
+from ...base.values import printable
+from ...domain.cells import CellRefused, probability, record_id, sample_rate, scalar
+from ...domain.record import Rejection
+from ...payloads.codec import JSON, Codec
+from ...payloads.read_call import join_call, read_call
+from ...payloads.registry import PAIRED, bind_codec, candidates, codec_named, codec_of_form, find_form
+from ...payloads.request_pairs import LoggedTable, read_stated
+from ...payloads.wire import name_kind
+from .checked_records import CheckedPayload, RecordRefused
+from .decode_body import MAX_BODY_BYTES, decompressed, require_decodable
+from .ingest_plan import MAX_RECORDS, IngestPlan, StatedTimes, describe_missing
+from .named_rows import Refusals, check_rows, check_values, pick_columns
+from .native_records import read_optional, stated_moment
+
+_BINARY = "application/octet-stream"
+
+
+def check_pairs(pairs: Sequence[Any], plan: IngestPlan, moments: StatedTimes) -> CheckedPayload:
+    """Records of all pairs, numbered through from the first row of the first."""
+    tables: list[LoggedTable] = []
+    rates: list[float | None] = []
+    for position, pair in enumerate(pairs):
+        where = f"[{position}]"
+        if not isinstance(pair, dict):
+            raise InvalidInput.of(where, "must be an object with request and response")
+        try:
+            tables.append(_read_pair(pair, plan))
+        except InvalidInput as error:
+            problems = [
+                FieldProblem(printable(f"{where}.{problem.field}"), printable(problem.message))
+                for problem in error.problems
+            ]
+            raise InvalidInput(problems) from error
+        try:
+            rates.append(read_optional("sample_rate", sample_rate, pair))
+        except RecordRefused as refused:
+            raise InvalidInput.of(f"{where}.{refused.field}", refused.reason) from refused
+
+    sent = sum(map(len, tables))
+    if sent > MAX_RECORDS:
+        raise TooLarge(f"The request holds {sent:,} records; at most {MAX_RECORDS:,} are taken at once.")
+
+    checked = CheckedPayload(sent=sent)
+    first = 0
+    for table, rate in zip(tables, rates, strict=True):
+        _add_table(checked, first, table, plan, moments)
+        checked.sample_rates += [rate] * (len(checked.indexes) - len(checked.sample_rates))
+        first += len(table)
+    return checked
+
+
+def _add_table(
+    checked: CheckedPayload, first: int, table: LoggedTable, plan: IngestPlan, moments: StatedTimes
+) -> None:
+    rows, refusals = len(table), Refusals()
+    _check_names(table, plan, refusals)
+    scored_at: datetime | None = None
+    try:
+        scored_at = stated_moment("scoring_timestamp", table.scoring_timestamp, moments)
+    except RecordRefused as refused:
+        refusals.add_all(rows, refused.field, refused.reason)
+    ids: list[str | None] = [None] * rows
+    if (call := table.scoring_id) is not None:
+        # Ids as OpenScale names them. The last is the longest, so that its check is the check of all.
+        ids = [f"{call}-{n}" for n in range(1, rows + 1)]
+        try:
+            record_id(f"{call}-{rows}")
+        except CellRefused as error:
+            refusals.add_all(rows, "scoring_id", str(error))
+    add_rows(checked, table, plan, ids, scored_at, refusals, first=first)
+
+
+def add_rows(
+    checked: CheckedPayload,
+    table: LoggedTable,
+    plan: IngestPlan,
+    ids: Sequence[str | None],
+    scored_at: datetime | None,
+    refusals: Refusals,
+    *,
+    first: int = 0,
+) -> None:
+    """Adds the rows that can be stored, and why others cannot; the first of the rows is record `first` of
+    the request.
+    """
+    rows = len(table)
+    features = pick_columns(table.rows, table.fields, plan.features.columns)
+    check_rows(features, plan.features.columns, plan.features.checks, refusals)
+    meta = _check_meta(table, plan, refusals)
+    outputs = plan.target.outputs
+    for index, value in enumerate(table.predictions):
+        if value is None:
+            refusals.add(index, outputs.prediction, "is missing")
+    predictions = check_values(table.predictions, plan.prediction, outputs.prediction, refusals)
+    nothing = [None] * rows
+    probabilities = check_values(
+        table.probabilities or nothing, probability, outputs.probability or "", refusals
+    )
+    labels = check_values(table.labels or nothing, scalar, outputs.label or "", refusals)
+
+    good = [position for position in range(rows) if position not in refusals.found]
+    lists = {
+        "ids": ids,
+        "features": features,
+        "meta": meta,
+        "predictions": predictions,
+        "probabilities": probabilities,
+        "labels": labels,
+    }
+    if table.probabilities is not None:
+        checked.rounded += sum(probabilities[position] != table.probabilities[position] for position in good)
+    for name, values in lists.items():
+        getattr(checked, name).extend(values[position] for position in good)
+    checked.rejections += [
+        Rejection(first + position, *refusals.found[position]) for position in sorted(refusals.found)
+    ]
+    checked.indexes += [first + position for position in good]
+    checked.times += [scored_at] * len(good)
+
+
+def _check_names(table: LoggedTable, plan: IngestPlan, refusals: Refusals) -> None:
+    unknown = [
+        name for name in table.fields if name not in plan.features.names and name not in plan.meta.names
+    ]
+    missing = [column.name for column in plan.features.columns if column.name not in table.fields]
+    if missing:
+        refusals.add_all(len(table), missing[0], describe_missing(missing, unknown))
+    elif unknown:
+        refusals.add_all(len(table), printable(unknown[0]), "is not a column of the schema")
+    for name in table.meta_fields:
+        if name not in plan.meta.names:
+            refusals.add_all(len(table), printable(name), "is not a meta field of the schema")
+
+
+def _check_meta(table: LoggedTable, plan: IngestPlan, refusals: Refusals) -> list[Any]:
+    """Some senders put meta fields among the features."""
+    columns = plan.meta.columns
+    names, rows = table.meta_fields, table.meta_rows
+    if rows is None:
+        if not columns or not plan.meta.names.intersection(table.fields):
+            return [None] * len(table)
+        names, rows = table.fields, [list(row) for row in table.rows]
+    picked = pick_columns(rows, names, columns)
+    check_rows(picked, columns, plan.meta.checks, refusals)
+    return picked
+
+
+def _read_pair(pair: JsonObject, plan: IngestPlan) -> LoggedTable:
+    """Rows of a decoded pair; bodies that are not JSON are texts or base64."""
+    columns, codec = plan.call_columns, _find_codec(pair, plan)
+    if codec is PAIRED:
+        return PAIRED.read_pair(pair, outputs=columns.outputs)
+    stated: JsonObject = {member: read_stated(pair, member) for member in ("scoring_id", "scoring_timestamp")}
+    request, response = (
+        _read_body(pair, "request", codec.content_type),
+        _read_body(pair, "response", codec.accept),
+    )
+    with _name_parts():
+        table = codec.read_request(request, [column.name for column in columns.features])
+    if not table.values:
+        raise InvalidInput.of("request", "holds no record")
+    with _name_parts():
+        answer = codec.read_answer(response, outputs=columns.outputs, expected_rows=len(table.values))
+        logged = join_call(table, answer, columns)
+    return replace(logged, **stated)
+
+
+def _find_codec(pair: JsonObject, plan: IngestPlan) -> Codec:
+    named, endpoint = read_stated(pair, "payload_format"), plan.target.endpoint
+    if named is not None:
+        return codec_named(named, endpoint)
+    own_codec = None if endpoint is None else bind_codec(endpoint)
+    codec = codec_of_form(find_form(pair.get("request"))) or (
+        own_codec if own_codec is not None and not own_codec.forms else None
+    )
+    if codec is not None or not isinstance(pair.get("request"), dict):
+        # The last reports the fault of a pair of no format.
+        return codec or own_codec or PAIRED
+    request, response = _read_body(pair, "request", JSON), _read_body(pair, "response", JSON)
+    with _name_parts():
+        return read_call(request, response, candidates(own_codec, is_csv=False), plan.call_columns).codec
+
+
+@contextmanager
+def _name_parts() -> Iterator[None]:
+    """Names the part of a pair, the request or the response, that cannot be read."""
+    try:
+        yield
+    except InvalidInput as error:
+        raise InvalidInput.of(f"request.{error.problems[0].field}", error.problems[0].message) from error
+    except ScoringFailed as error:
+        raise InvalidInput.of("response", f"cannot be read: {error}") from error
+
+
+def _read_body(pair: JsonObject, member: str, media: str) -> bytes:
+    """`media` is the part's type on the wire, or several."""
+    content = pair.get(member)
+    if content is None:
+        raise InvalidInput.of(member, "is missing")
+    if isinstance(content, str) and _BINARY in media:
+        try:
+            return base64.b64decode(content, validate=True)
+        except ValueError as error:
+            raise InvalidInput.of(
+                member, f"must be base64: in this format bodies are no text ({error})"
+            ) from error
+    if isinstance(content, str):
+        try:
+            return content.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidInput.of(member, "holds half of a surrogate pair, which is no text") from error
+    if JSON not in media and _BINARY not in media:
+        raise InvalidInput.of(
+            member, f"must be text: in this format bodies are {media}, found {name_kind(content)}"
+        )
+    return json.dumps(content).encode()
+
 
 MAX_LINES = 1_000_000
 """A line of CSV is a row, however short it is."""

@@ -1,11 +1,13 @@
-"""Rows under a line of column names, checked cell by cell."""
+"""Rows under a line of column names, and objects of columns, checked cell by cell."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...domain.cells import CellRefused, Check
+from ...domain.cells import CellRefused, Check, Json
 from ...domain.deployment import Column
+from .checked_records import Cells, RecordRefused
+from .ingest_plan import Columns
 
 
 @dataclass(slots=True)
@@ -55,4 +57,23 @@ def check_values(values: list[Any], check: Check, where: str, refusals: Refusals
                 checked[index] = check(value)
             except CellRefused as error:
                 refusals.add(index, where, str(error))
+    return checked
+
+
+def check_objects(objects: Sequence[Json], columns: Columns, refusals: Refusals) -> list[Cells]:
+    """Cells in schema order; those of a refused object must not be used."""
+    names = [column.name for column in columns.columns]
+    if all(
+        isinstance(row, dict) and len(row) == len(names) and columns.names.issuperset(row) for row in objects
+    ):
+        rows = [[row[name] for name in names] for row in objects]
+        check_rows(rows, columns.columns, columns.checks, refusals, prefix=f"{columns.kind}.")
+        return list(rows)
+    checked: list[Cells] = []
+    for position, row in enumerate(objects):
+        try:
+            checked.append(columns.cells(row))
+        except RecordRefused as refused:
+            refusals.add(position, refused.field, refused.reason)
+            checked.append([])
     return checked

@@ -7,7 +7,7 @@ from typing import Any
 from ...base.strict_json import JsonObject
 from ...base.values import printable
 from ...domain.cells import Check, Json, moment, probability, record_id, sample_rate, scalar
-from .checked_records import Checked, CheckedFeedback, CheckedPayload, RecordRefused, checked_cell
+from .checked_records import Checked, CheckedPayload, RecordRefused, checked_cell
 from .ingest_plan import IngestPlan, StatedTimes
 
 _PAYLOAD_MEMBERS = frozenset(
@@ -48,7 +48,7 @@ def check_payload(records: Sequence[Any], plan: IngestPlan, moments: StatedTimes
 
 def check_feedback(
     records: Sequence[Any], plan: IngestPlan, moments: StatedTimes, *, label_field: str = "label"
-) -> CheckedFeedback:
+) -> Checked:
     """`label_field` is the sender's name of the label; a record that could not be read is a RecordRefused."""
 
     def read(record: Json) -> JsonObject:
@@ -72,7 +72,7 @@ def check_feedback(
         values["probabilities"] = None if values["predictions"] is None else stated
         return values | {"rounded": stated not in [members.get(name) for name in STATED_PROBABILITY]}
 
-    checked = CheckedFeedback(sent=len(records))
+    checked = Checked(sent=len(records))
     _add_records(checked, records, read)
     return checked
 

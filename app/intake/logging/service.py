@@ -33,14 +33,13 @@ from ..writing.write_batches import (
 )
 from ..writing.write_target import Target, read_target
 from .checked_records import Checked, CheckedPayload
-from .decode_body import INLINE_BYTES, read_bounded
-from .encode_lines import feedback_batch, payload_batch
-from .ingest_plan import MAX_BODY_BYTES, IngestPlan, StatedTimes, plan_for
+from .decode_body import INLINE_BYTES, MAX_BODY_BYTES, read_bounded
+from .encode_lines import feedback_batch, find_large, payload_batch, reject
+from .ingest_plan import IngestPlan, StatedTimes, plan_for
 from .log_request import LogRequest, read_feedback, read_payload
 from .model_call import Exchange, read_exchange
 from .receipt_warnings import find_warnings
 from .rejection_counts import RejectedPart, RejectionLog, classify_rejection
-from .size_check import find_large, reject
 
 _ATTEMPTS = 5
 """A batch is checked again if its deployment changed in the meantime."""

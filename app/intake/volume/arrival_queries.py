@@ -20,7 +20,7 @@ from ...database.tables import (
 from ...deployments.queries import find_numbers
 from ...domain.arrival import KEPT, Arrivals, RejectionCount
 from ...domain.check import Span
-from ..gateway.call_outcomes import IntakeCount
+from ..gateway.spool_entries import IntakeCount
 from .missing_records import MissingHour, MissingRecords, MissingTotals
 
 MOST_WAITING = 1000

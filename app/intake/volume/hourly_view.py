@@ -11,7 +11,7 @@ from ...base.clock import HOUR
 from ...base.frozen import frozen
 from ...domain.arrival import Arrivals, LogKind, RecordSource, RejectionCount, RejectionReason
 from ...domain.check import Span
-from ..gateway.call_outcomes import IntakeCount, IntakeOutcome
+from ..gateway.spool_entries import IntakeCount, IntakeOutcome
 from .arrival_queries import (
     MOST_WAITING,
     arrivals_in,
@@ -272,8 +272,7 @@ def _find_signs(
         share = f"{rejected:,} of {sent:,}" if sent > rejected else f"All {rejected:,}"
         signs.append(
             f"{share} records of the last {span} were rejected and are in no figure. The most frequent "
-            "reason: "
-            f"{describe_rejection(lines[0])} ({lines[0].records:,})."
+            f"reason: {describe_rejection(lines[0])} ({lines[0].records:,})."
         )
     unreadable = sum(hour.unreadable_requests for hour in newest)
     if unreadable:

@@ -10,7 +10,8 @@ from ...domain.arrival import RecordSource
 
 
 class Batch(Struct, frozen=True, kw_only=True, eq=False):
-    """Checked records of one deployment as COPY `lines`; `numbers` are their record numbers, ascending.
+    """Checked records of one deployment as COPY `lines`, in the columns of `writer`: feedback, if it is no
+    PayloadBatch. `numbers` are their record numbers, ascending.
 
     `row_version`: the deployment's row under which they were checked.
     """
@@ -26,7 +27,7 @@ class Batch(Struct, frozen=True, kw_only=True, eq=False):
 class PayloadBatch(Batch, frozen=True, kw_only=True):
     """Payload records.
 
-    `keys` and `lines` are in the columns of `payload_writer`, in one order. `scored_at_sent[i]`: the
+    `keys` and `lines` are in the columns of `writer`, in one order. `scored_at_sent[i]`: the
     client stated the time, so another stored time is a conflict. `hours` are those of historical records,
     `minutes` the number of each counted minute.
     """
@@ -35,10 +36,6 @@ class PayloadBatch(Batch, frozen=True, kw_only=True):
     scored_at_sent: Sequence[bool]
     hours: Sequence[datetime] = ()
     minutes: Mapping[datetime, int] = {}
-
-
-class FeedbackBatch(Batch, frozen=True):
-    """Feedback; the columns of `lines` are in `writer`."""
 
 
 @frozen

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import psycopg
@@ -26,13 +27,13 @@ SELECT no, {ROW_VERSION}::text FROM deployments WHERE no = ANY ($1) ORDER BY no 
 """  # noqa: S608 - nothing of it comes from outside
 
 
+@dataclass(eq=False)
 class WriteSession:
     """One connection, for one transaction at a time. Its errors are psycopg's."""
 
-    def __init__(self, connection: psycopg.AsyncConnection[tuple[Any, ...]], seconds: float) -> None:
-        self._connection = connection
-        self._seconds = seconds
-        self._deadline = 0.0
+    _connection: psycopg.AsyncConnection[tuple[Any, ...]]
+    _seconds: float
+    _deadline: float = 0.0
 
     @classmethod
     async def open(cls, url: str, *, seconds: float = WRITE_SECONDS) -> "WriteSession":
@@ -89,10 +90,8 @@ class WriteSession:
         if stale:
             raise StaleTarget(stale)
 
-    async def copy(self, table: str, columns: Sequence[str], lines: bytes) -> None:
-        async with self._connection.cursor().copy(
-            f"COPY {table} ({', '.join(columns)}) FROM STDIN".encode()
-        ) as copy:
+    async def copy(self, table: str, columns: str, lines: bytes) -> None:
+        async with self._connection.cursor().copy(f"COPY {table} ({columns}) FROM STDIN".encode()) as copy:
             await copy.write(lines)
 
     async def commit(self, script: bytes) -> Rows:

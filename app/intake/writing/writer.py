@@ -1,7 +1,10 @@
-"""One writer: a connection that comes back by itself."""
+"""One writer: a connection that comes back by itself, and what it writes; each record id once."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
 
 import psycopg
 import structlog
@@ -11,62 +14,17 @@ from ...base.errors import Unavailable
 from ...base.telemetry.outage_lines import OutageLog
 from ...base.telemetry.prometheus import flush_records, flush_seconds
 from ...domain.arrival import LogKind
-from . import count_arrivals as arrivals
-from .payload_writer import write_payload
-from .write_batches import Batch, NoPartition, PayloadBatch, RowsRefused, WriteOutcome, find_write_outcome
-from .write_session import WriteSession
-
-COLUMNS = (
-    *("deployment_no", "feedback_no", "feedback_id", "schema_version", "features", "meta", "label"),
-    *("predicted", "predicted_probability", "predicted_revision"),
+from ...sources.stored.minute_counts import KEPT
+from .write_batches import (
+    NOTHING_SPECIAL,
+    Batch,
+    NoPartition,
+    PayloadBatch,
+    RowsRefused,
+    WriteOutcome,
+    find_write_outcome,
 )
-
-_STAGE = b"CREATE TEMP TABLE IF NOT EXISTS feedback_staged (LIKE feedback_records INCLUDING DEFAULTS) ON COMMIT DELETE ROWS;"
-
-_ALL_COLUMNS = ", ".join((*COLUMNS, "logged_at"))
-
-# A stored number is ours, from an attempt whose commit was not confirmed.
-_MERGE = f"""
-WITH added AS (INSERT INTO feedback_records ({_ALL_COLUMNS}, record_no, record_logged_at, usable_at)
-SELECT {", ".join(f"s.{column}" for column in _ALL_COLUMNS.split(", "))}, k.record_no, k.logged_at,
-       CASE WHEN k.record_no IS NOT NULL THEN greatest(s.logged_at, k.logged_at) WHEN s.features IS NOT NULL
-           THEN s.logged_at END
-FROM (SELECT DISTINCT ON (deployment_no, feedback_id) * FROM feedback_staged ORDER BY deployment_no,
-    feedback_id, feedback_no) s
-LEFT JOIN payload_keys k ON (k.deployment_no, k.record_id) = (s.deployment_no, s.feedback_id)
-ORDER BY s.deployment_no, s.feedback_id
-ON CONFLICT DO NOTHING
-RETURNING deployment_no, feedback_no)
-{arrivals.COUNT_ADDED.format(kind=LogKind.FEEDBACK, number="feedback_no")}
-SELECT s.feedback_no, f.label = s.label
-FROM feedback_staged s JOIN feedback_records f USING (deployment_no, feedback_id)
-WHERE f.feedback_no <> s.feedback_no;
-""".encode()  # noqa: S608 - nothing of it comes from outside
-
-
-# Their hours may have been counted.
-_NOTE_HOURS = b"""
-INSERT INTO changed_hours (deployment_no, hour)
-SELECT DISTINCT f.deployment_no, date_trunc('hour', f.record_logged_at, 'UTC')
-FROM feedback_staged s JOIN feedback_records f USING (deployment_no, feedback_id)
-WHERE f.feedback_no = s.feedback_no AND f.record_logged_at IS NOT NULL;
-"""
-
-
-async def write_feedback(session: WriteSession, batches: Sequence[Batch]) -> list[WriteOutcome]:
-    """Returns one outcome per batch of feedback, after one durable commit; all are historical, or none is.
-    Raises as `write_payload`.
-    """
-    columns = (*COLUMNS, "logged_at") if batches[0].historical else COLUMNS
-    await session.run(_STAGE)
-    async with session.transaction(batches):
-        await session.copy("feedback_staged", columns, b"".join([batch.lines for batch in batches]))
-        merged = await session.commit(
-            arrivals.with_sources(_MERGE, batches) + (_NOTE_HOURS if batches[0].historical else b"")
-        )
-    is_same: dict[int, bool] = dict(merged)
-    return [find_write_outcome(batch, is_same) for batch in batches]
-
+from .write_session import WriteSession
 
 PATIENCE_SECONDS = 5.0
 """Max seconds that a write waits for Postgres (a restart takes less)."""
@@ -81,14 +39,14 @@ _NO_PARTITION = "23514"
 log = structlog.get_logger()
 
 
+@dataclass(eq=False)
 class Writer:
     """Writes groups of batches of one kind. `outages` is for all writers of a process."""
 
-    def __init__(self, url: str, outages: OutageLog) -> None:
-        self._url = url
-        self._outages = outages
-        self._session: WriteSession | None = None
-        self._is_down = False
+    url: str
+    outages: OutageLog
+    _session: WriteSession | None = None
+    _is_down: bool = False
 
     async def write(self, batches: Sequence[Batch]) -> list[WriteOutcome]:
         """Returns one outcome per batch, after the durable commit of all.
@@ -98,8 +56,10 @@ class Writer:
 
         Raises:
             Unavailable: Postgres does not answer, or not in time; after a broken connection the outcome is
-            unknown. StaleTarget: some batches were checked against another state of their deployment; nothing
-            was written. RowsRefused: the rows cannot be stored; nothing was written.
+                unknown.
+            StaleTarget: some batches were checked against another state of their deployment; nothing was
+                written.
+            RowsRefused: the rows cannot be stored; nothing was written.
         """
         started = monotonic_seconds()
         for attempt in range(_ATTEMPTS):
@@ -147,16 +107,221 @@ class Writer:
         pauses = iter(_PAUSES)
         while True:
             try:
-                self._session = await WriteSession.open(self._url)
+                self._session = await WriteSession.open(self.url)
             except psycopg.Error as error:
                 if monotonic_seconds() >= give_up:
                     self._is_down = True
-                    self._outages.fail(reason=str(error))
+                    self.outages.fail(reason=str(error))
                     raise Unavailable(
                         "The database does not answer. Send the records again in a moment."
                     ) from error
                 await asyncio.sleep(next(pauses, _PAUSES[-1]))
             else:
                 self._is_down = False
-                self._outages.end()
+                self.outages.end()
                 return self._session
+
+
+_SOURCES = "(sources)"
+
+_THIS_HOUR = "date_trunc('hour', now(), 'UTC')"
+
+# `added` has the stored rows: no duplicates, nor those of an earlier attempt whose commit was not confirmed.
+_COUNT_ADDED = (
+    "INSERT INTO arrivals (deployment_no, hour, source, kind, records) "  # noqa: S608 - nothing of it comes from outside
+    f"SELECT a.deployment_no, {_THIS_HOUR}, s.source, '{{kind}}', count(*) "
+    f"FROM added a JOIN {_SOURCES} s (source, no) ON s.no = a.{{number}} GROUP BY 1, 3;"
+)
+"""Counts the rows of `added`; `kind` and `number` (the column of record numbers) are to be filled in."""
+
+
+def _count_all(batches: Sequence[Batch]) -> bytes:
+    counts = Counter[tuple[int, str]]()
+    for batch in batches:
+        counts[batch.deployment_no, batch.source.value] += len(batch.numbers)
+    values = ",".join(
+        f"({no},{_THIS_HOUR},'{source}','{LogKind.PAYLOAD}',{records})"
+        for (no, source), records in counts.items()
+    )
+    return f"INSERT INTO arrivals (deployment_no, hour, source, kind, records) VALUES {values};".encode()  # noqa: S608 - our own words
+
+
+def _with_sources(script: bytes, batches: Sequence[Batch]) -> bytes:
+    values = ",".join(
+        f"('{batch.source.value}','{{{','.join(map(str, batch.numbers))}}}'::bigint[])" for batch in batches
+    )
+    relation = f"(SELECT b.source, unnest(b.numbers) FROM (VALUES {values}) AS b (source, numbers))"  # noqa: S608 - words and numbers of ours
+    return script.replace(_SOURCES.encode(), relation.encode())
+
+
+def _stage(kind: LogKind) -> bytes:
+    return (
+        f"CREATE TEMP TABLE IF NOT EXISTS {kind}_staged (LIKE {kind}_records INCLUDING DEFAULTS) "
+        "ON COMMIT DELETE ROWS;"
+    ).encode()
+
+
+def _of_staged(columns: str) -> str:
+    return ", ".join(f"s.{column}" for column in columns.split(", "))
+
+
+_KEY_COLUMNS = "deployment_no, record_id, record_no"
+_PAYLOAD_COLUMNS = (
+    "deployment_no, record_no, record_id, schema_version, model_revision, scored_at, features, meta, "
+    "prediction, probability, label, mitigated, sample_rate"
+)
+
+_CLASH = {"23505", "40P01"}
+"""An id is taken, or two writes waited for each other."""
+
+# Mitigation depends on settings of the moment, so a repeated request may differ in it. Another rate is
+# another weight.
+_COMPARED = ("features", "meta", "prediction", "probability", "label", "sample_rate")
+_SAME = " AND ".join(f"r.{column} IS NOT DISTINCT FROM s.{column}" for column in _COMPARED)
+
+# By ids, so that writes never wait for each other; of an id that comes twice the first is taken. A stored
+# number is ours, from an attempt whose commit was not confirmed: it is not counted again. The record of a
+# taken id may be past its retention.
+_MERGE_PAYLOAD = f"""
+INSERT INTO payload_keys (deployment_no, record_id, record_no, logged_at)
+SELECT DISTINCT ON (deployment_no, record_id) deployment_no, record_id, record_no, logged_at
+FROM payload_staged ORDER BY deployment_no, record_id, record_no
+ON CONFLICT DO NOTHING;
+WITH added AS (INSERT INTO payload_records ({_PAYLOAD_COLUMNS}, logged_at)
+SELECT {_of_staged(_PAYLOAD_COLUMNS)}, s.logged_at
+FROM payload_staged s JOIN payload_keys k USING (deployment_no, record_id)
+WHERE k.record_no = s.record_no AND k.logged_at = s.logged_at
+ON CONFLICT DO NOTHING
+RETURNING deployment_no, logged_at, record_no),
+minutes AS (INSERT INTO record_counts (minute, deployment_no, records)
+SELECT date_trunc('minute', logged_at), deployment_no, count(*) FROM added
+WHERE logged_at >= date_trunc('minute', now()) - interval '{int(KEPT.total_seconds())} seconds' GROUP BY 1, 2)
+{_COUNT_ADDED.format(kind=LogKind.PAYLOAD, number="record_no")}
+SELECT s.record_no, r.record_no IS NULL OR ({_SAME}), r.record_no IS NULL OR r.scored_at = s.scored_at
+FROM payload_staged s
+JOIN payload_keys k USING (deployment_no, record_id)
+LEFT JOIN payload_records r ON (r.deployment_no, r.logged_at, r.record_no) = (k.deployment_no, k.logged_at,
+    k.record_no)
+WHERE k.record_no <> s.record_no;
+""".encode()  # noqa: S608 - nothing of it comes from outside
+
+
+async def write_payload(session: WriteSession, batches: Sequence[PayloadBatch]) -> list[WriteOutcome]:
+    """Returns one outcome per batch, after one durable commit: by plain COPY, or by a staging table when an
+    id is taken. The batches are all historical, or none is.
+
+    Raises:
+        StaleTarget: some were checked against another state of their deployment; nothing was written.
+        TimeoutError: it took too long; nothing was written, unless the commit was under way.
+        psycopg.Error: Postgres refused, and nothing was written; or the connection broke: write the same
+            batches again, their numbers show what was stored.
+    """
+    extra = ", logged_at" if batches[0].historical else ""
+    lines = b"".join([batch.lines for batch in batches])
+    try:
+        async with session.transaction(batches):
+            await session.copy(
+                "payload_keys", _KEY_COLUMNS + extra, b"".join([batch.keys for batch in batches])
+            )
+            await session.copy("payload_records", _PAYLOAD_COLUMNS + extra, lines)
+            await session.commit(_note_hours(batches) + _count_minutes(batches) + _count_all(batches))
+    except psycopg.Error as error:
+        if error.sqlstate not in _CLASH:
+            raise
+    else:
+        return [NOTHING_SPECIAL] * len(batches)
+
+    await session.run(_stage(LogKind.PAYLOAD))
+    async with session.transaction(batches):
+        await session.copy("payload_staged", _PAYLOAD_COLUMNS + extra, lines)
+        repeated = await session.commit(_note_hours(batches) + _with_sources(_MERGE_PAYLOAD, batches))
+
+    clashes = {number: (is_equal, same_time) for number, is_equal, same_time in repeated}
+    outcomes = []
+    for batch in batches:
+        # A record without a time got that of its first arrival.
+        is_same = {
+            number: clashes[number][0] and (clashes[number][1] or not is_sent)
+            for number, is_sent in zip(batch.numbers, batch.scored_at_sent, strict=True)
+            if number in clashes
+        }
+        outcomes.append(find_write_outcome(batch, is_same))
+    return outcomes
+
+
+def _note_hours(batches: Sequence[PayloadBatch]) -> bytes:
+    """Hours of historical records may have been counted before, and others where the database's clock was
+    set back.
+    """
+    rows = sorted({(batch.deployment_no, hour) for batch in batches for hour in batch.hours})
+    if rows:
+        hours = "VALUES " + ",".join(f"({no},'{hour.isoformat()}')" for no, hour in rows)
+    else:
+        numbers = ",".join(str(batch.deployment_no) for batch in batches)
+        hours = f"""SELECT deployment_no, date_trunc('hour', now(), 'UTC') FROM evidence_eras
+            WHERE deployment_no IN ({numbers}) AND counted_until > now()"""  # noqa: S608 - numbers
+    return f"INSERT INTO changed_hours (deployment_no, hour) {hours};".encode()
+
+
+def _count_minutes(batches: Sequence[PayloadBatch]) -> bytes:
+    counts = Counter[tuple[int, datetime | None]]()
+    for batch in batches:
+        minutes = batch.minutes if batch.historical else {None: len(batch.numbers)}
+        for minute, records in minutes.items():
+            counts[batch.deployment_no, minute] += records
+    if not counts:
+        return b""
+    # Others get the transaction's time, as their column's default does.
+    minutes_of = {minute: "now()" if minute is None else f"'{minute.isoformat()}'" for _, minute in counts}
+    values = ",".join(
+        f"(date_trunc('minute', {minutes_of[minute]}::timestamptz),{no},{records})"
+        for (no, minute), records in counts.items()
+    )
+    return f"INSERT INTO record_counts (minute, deployment_no, records) VALUES {values};".encode()  # noqa: S608 - numbers and times
+
+
+_FEEDBACK_COLUMNS = (
+    "deployment_no, feedback_no, feedback_id, schema_version, features, meta, label, predicted, "
+    "predicted_probability, predicted_revision"
+)
+
+# A stored number is ours, from an attempt whose commit was not confirmed.
+_MERGE_FEEDBACK = f"""
+WITH added AS (INSERT INTO feedback_records ({_FEEDBACK_COLUMNS}, logged_at, record_no, record_logged_at, usable_at)
+SELECT {_of_staged(_FEEDBACK_COLUMNS)}, s.logged_at, k.record_no, k.logged_at,
+       CASE WHEN k.record_no IS NOT NULL THEN greatest(s.logged_at, k.logged_at) WHEN s.features IS NOT NULL
+           THEN s.logged_at END
+FROM (SELECT DISTINCT ON (deployment_no, feedback_id) * FROM feedback_staged ORDER BY deployment_no,
+    feedback_id, feedback_no) s
+LEFT JOIN payload_keys k ON (k.deployment_no, k.record_id) = (s.deployment_no, s.feedback_id)
+ORDER BY s.deployment_no, s.feedback_id
+ON CONFLICT DO NOTHING
+RETURNING deployment_no, feedback_no)
+{_COUNT_ADDED.format(kind=LogKind.FEEDBACK, number="feedback_no")}
+SELECT s.feedback_no, f.label = s.label
+FROM feedback_staged s JOIN feedback_records f USING (deployment_no, feedback_id)
+WHERE f.feedback_no <> s.feedback_no;
+""".encode()  # noqa: S608 - nothing of it comes from outside
+
+
+# Their hours may have been counted.
+_NOTE_HOURS = b"""
+INSERT INTO changed_hours (deployment_no, hour)
+SELECT DISTINCT f.deployment_no, date_trunc('hour', f.record_logged_at, 'UTC')
+FROM feedback_staged s JOIN feedback_records f USING (deployment_no, feedback_id)
+WHERE f.feedback_no = s.feedback_no AND f.record_logged_at IS NOT NULL;
+"""
+
+
+async def write_feedback(session: WriteSession, batches: Sequence[Batch]) -> list[WriteOutcome]:
+    """Returns one outcome per batch of feedback, after one durable commit; all are historical, or none is.
+    Raises as `write_payload`.
+    """
+    extra, note_hours = (", logged_at", _NOTE_HOURS) if batches[0].historical else ("", b"")
+    await session.run(_stage(LogKind.FEEDBACK))
+    async with session.transaction(batches):
+        lines = b"".join([batch.lines for batch in batches])
+        await session.copy("feedback_staged", _FEEDBACK_COLUMNS + extra, lines)
+        merged = await session.commit(_with_sources(_MERGE_FEEDBACK, batches) + note_hours)
+    is_same: dict[int, bool] = dict(merged)
+    return [find_write_outcome(batch, is_same) for batch in batches]

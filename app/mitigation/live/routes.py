@@ -1,20 +1,18 @@
 """The route that scores records and mitigates the answers."""
 
-import re
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
-from starlette.types import Scope
 
 from ...access.gate.caller import DeploymentId, Logger, NowIn, open_feature
 from ...base.clock import monotonic_seconds
 from ...base.errors import InvalidInput, ScoringFailed
-from ...intake.hot_routes.body_bounds import Bodies, ClientGone
+from ...intake.hot_routes.hot_route import Bodies, ClientGone
 from ...payloads.registry import PayloadFormat
 from ...web.problem_answers import CONFLICT, answers
-from ...web.uploads import takes
+from ...web.strict_requests import takes
 from .openapi_entries import ANSWER, BODY, ENCODING, OTHER_MEDIA
 from .service import FACTS_HEADER, ActiveMitigation, LiveRequest
 
@@ -23,13 +21,7 @@ router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["mitigation"]
 DEFAULT_SECONDS = 10.0
 MOST_SECONDS = 300.0
 
-_LIVE = re.compile(r"/v1/deployments/[^/]+/mitigated-predictions")
-
 _bodies = Bodies()
-
-
-def is_live_request(scope: Scope) -> bool:
-    return scope["method"] == "POST" and _LIVE.fullmatch(scope["path"]) is not None
 
 
 @router.post(

@@ -12,8 +12,7 @@ from starlette.responses import Response
 from ...access.audit import activity_queries as activities
 from ...access.audit import event_queries as audit_events
 from ...access.audit.activity_queries import Activity, ActivityFilter
-from ...access.audit.audit_chain import AuditEvent
-from ...access.audit.event_queries import AuditFilter
+from ...access.audit.event_queries import AuditEvent, AuditFilter
 from ...access.gate.caller import Admin, NowIn, Reader, SessionIn
 from ...domain.paging import Paging
 from ...web.paging import NumberCursor, cut

@@ -8,8 +8,9 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse
 from starlette.responses import Response
 
+from ...access.authenticator import is_from_our_page
 from ...access.gate.caller import Services, ServicesIn
-from ...access.gate.gate import LOG_IN, is_from_our_page, is_over_https, session_cookie, session_token
+from ...access.gate.gate import LOG_IN, is_over_https, session_cookie, session_token
 from ...access.password_log_in import log_in_with_password
 from ...access.users import browser_sessions as sessions
 from ...base.errors import EvenhandError, Forbidden, Unauthenticated

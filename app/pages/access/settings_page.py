@@ -8,8 +8,7 @@ from starlette.responses import Response
 
 from ...access.gate.caller import NowIn, Reader, SessionIn
 from ...access.keys.key_text import USUAL_OVERLAP_HOURS
-from ...access.keys.key_use import read_key_use
-from ...access.keys.queries import ApiKeys
+from ...access.keys.queries import page_keys, read_key_use
 from ...access.principals import Permission, Role
 from ...access.users import queries as users
 from ...access.users.user_rules import ROLES
@@ -40,7 +39,7 @@ def settings_page(request: Request, principal: Reader, session: SessionIn, now: 
         "is_admin": is_admin,
         "actions": [text for permission, text in ACTIONS.items() if permission in principal.role.permissions],
         "users": users.page(session, Paging(SHOWN)) if is_admin else [],
-        "keys": ApiKeys(session).page(Paging(SHOWN)) if is_admin else [],
+        "keys": page_keys(session, Paging(SHOWN)) if is_admin else [],
         "used_keys": read_key_use(session) if is_admin else [],
         "roles_of_people": [role.value for role in Role if role in ROLES],
         "roles": [role.value for role in Role],

@@ -12,12 +12,14 @@ from ...deployments.deployment_in_address import ReadableDeployment
 from ...deployments.queries import Deployments
 from ...domain.record import Receipt
 from ...intake.hot_routes.routes import IngestionIn, receipt_members, refuse_all
-from ...intake.logging.ingest_plan import MAX_BODY_BYTES, IngestPlan
+from ...intake.logging.decode_body import MAX_BODY_BYTES
+from ...intake.logging.ingest_plan import IngestPlan
 from ...payloads.schema_parts import CELL, closed_object
 from ...web.id_and_time import FilterText, Moment, in_utc
 from ...web.paging import NumberPaging
 from ...web.problem_answers import CONFLICT
-from ...web.uploads import SentType, sent_type, spooled, takes
+from ...web.strict_requests import takes
+from ...web.uploads import SentType, sent_type, spooled
 from ..feedback.bodies import CorrectionCounts, CorrectionPage, CorrectionReceipt
 from .correct import correct, read_corrections
 from .queries import count_by_day, page

@@ -1,3 +1,4 @@
+import asyncio
 import base64
 from collections.abc import Iterator
 
@@ -119,7 +120,7 @@ def test_an_admin_creates_lists_and_revokes_keys_and_their_text_is_shown_once(se
     assert service.client.delete(f"/v1/api-keys/{key_id}").status_code == 204
     assert service.client.delete(f"/v1/api-keys/{key_id}").status_code == 204
     with pytest.raises(Unauthenticated, match="revoked"):
-        fresh.authenticate(f"Bearer {key}")
+        asyncio.run(fresh.authenticate(f"Bearer {key}"))
     assert service.client.delete("/v1/api-keys/aaaaaaaa").status_code == 404
 
 
@@ -146,12 +147,12 @@ def test_a_key_seen_lately_is_believed_for_five_seconds_and_a_revoked_one_not_lo
     authenticator = Authenticator(database, clock=lambda: seconds[0])
     with database.transaction() as session:
         key = create_key(session, role=Role.READ, name="k")
-    authenticator.authenticate(f"Bearer {key}")
+    asyncio.run(authenticator.authenticate(f"Bearer {key}"))
     with database.transaction() as session:
         session.execute(text("UPDATE api_keys SET revoked_at = now()"))
 
     seconds[0] = 104.9
-    assert authenticator.authenticate(f"Bearer {key}").role is Role.READ
+    assert asyncio.run(authenticator.authenticate(f"Bearer {key}")).role is Role.READ
     seconds[0] = 105.0
     with pytest.raises(Unauthenticated, match="revoked"):
-        authenticator.authenticate(f"Bearer {key}")
+        asyncio.run(authenticator.authenticate(f"Bearer {key}"))

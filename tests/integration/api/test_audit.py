@@ -7,8 +7,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from app.access.audit.activity_queries import record_activity
-from app.access.audit.audit_chain import check_chain
-from app.access.audit.event_queries import seal_events, sealed_events
+from app.access.audit.event_queries import check_chain, seal_events, sealed_events
 from app.access.principals import Role
 from app.database.engine import Database
 from tests.builders.bodies import deployment, monitor

@@ -1,5 +1,6 @@
 """Keys that expire, the moment of their last use, and rotation with an overlap."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -8,7 +9,7 @@ from sqlalchemy import select, text
 from app.access import authenticator
 from app.access.authenticator import Authenticator
 from app.access.keys.key_text import create_key, read_key_id
-from app.access.keys.queries import USE_NOTED_EVERY, ApiKeys
+from app.access.keys.queries import USE_NOTED_EVERY, get_key, note_key_use
 from app.access.principals import Role
 from app.access.users.browser_sessions import log_in_with_key
 from app.base.errors import Forbidden, Unauthenticated
@@ -42,7 +43,7 @@ def test_an_expired_key_is_refused_with_the_moment_at_which_it_expired(service: 
 
     with service.new_client() as other:  # another process, whose cache is empty
         with pytest.raises(Unauthenticated, match=r"expired at 2026-01-31 12:00:00 UTC"):
-            Authenticator(service.database).authenticate(headers["Authorization"])
+            asyncio.run(Authenticator(service.database).authenticate(headers["Authorization"]))
         page = other.post("/login", data={"key": made["key"]}, headers={"Sec-Fetch-Site": "same-origin"})
 
     assert before == 200
@@ -54,13 +55,13 @@ def test_a_cached_key_is_not_believed_beyond_its_end(database: Database) -> None
     seconds = [100.0]
     asker = Authenticator(database, clock=lambda: seconds[0])
     key = _make(database, expires_at=datetime.now(UTC) + timedelta(seconds=3))
-    asker.authenticate(f"Bearer {key}")
+    asyncio.run(asker.authenticate(f"Bearer {key}"))
     _set(database, "expires_at", datetime.now(UTC) - timedelta(seconds=1))
 
     seconds[0] = 103.1
 
     with pytest.raises(Unauthenticated, match="expired"):
-        asker.authenticate(f"Bearer {key}")
+        asyncio.run(asker.authenticate(f"Bearer {key}"))
 
 
 def test_the_session_of_a_key_ends_with_the_key(service: RunningService) -> None:
@@ -86,19 +87,19 @@ def test_last_use_is_written_at_most_once_a_minute_for_a_key(database: Database,
     asker = Authenticator(database, clock=lambda: seconds[0])
     key = _make(database)
     unused = _last_used(database)
-    asker.authenticate(f"Bearer {key}")
+    asyncio.run(asker.authenticate(f"Bearer {key}"))
     first = _last_used(database)
     for _ in range(100):
-        asker.authenticate(f"Bearer {key}")
+        asyncio.run(asker.authenticate(f"Bearer {key}"))
     for _ in range(5):
         seconds[0] += 5
-        asker.authenticate(f"Bearer {key}")
+        asyncio.run(asker.authenticate(f"Bearer {key}"))
     within_a_minute = _last_used(database)
     _set(database, "last_used_at", datetime.now(UTC) - USE_NOTED_EVERY)
     seconds[0] += 5
 
     with counted(monkeypatch) as statements:
-        asker.authenticate(f"Bearer {key}")
+        asyncio.run(asker.authenticate(f"Bearer {key}"))
 
     assert unused is None
     assert first is not None
@@ -112,24 +113,24 @@ def test_a_key_ends_by_the_databases_clock_and_its_use_is_noted_after_a_clock_th
 ) -> None:
     key, now = _make(database), datetime.now(UTC)
     _set(database, "last_used_at", now + timedelta(days=3))
-    Authenticator(database).authenticate(f"Bearer {key}")
+    asyncio.run(Authenticator(database).authenticate(f"Bearer {key}"))
     assert (_last_used(database) or now) < now + timedelta(hours=1)
 
     _set(database, "expires_at", now)
     monkeypatch.setattr(authenticator, "utc_now", lambda: now - timedelta(days=3))
     with pytest.raises(Unauthenticated, match="expired"):
-        Authenticator(database).authenticate(f"Bearer {key}")
+        asyncio.run(Authenticator(database).authenticate(f"Bearer {key}"))
 
 
 def test_two_processes_store_one_use(database: Database) -> None:
     key = _make(database)
     with database.transaction() as session:
-        stored = ApiKeys(session).get(str(read_key_id(key)))
+        stored = get_key(session, str(read_key_id(key)))
     now = datetime.now(UTC)
 
     for moment in (now, now + timedelta(seconds=30)):
         with database.transaction() as session:
-            ApiKeys(session).note_use(stored, now=moment)
+            note_key_use(session, stored, now=moment)
 
     assert _last_used(database) == now
 
@@ -139,7 +140,7 @@ def test_a_database_that_takes_no_writes_still_lets_keys_in(database: Database) 
     with database.engine.begin() as connection:
         connection.execute(text("CREATE RULE no_writes AS ON UPDATE TO api_keys DO INSTEAD SELECT 1 / 0"))
     try:
-        found = Authenticator(database).authenticate(f"Bearer {key}")
+        found = asyncio.run(Authenticator(database).authenticate(f"Bearer {key}"))
     finally:
         with database.engine.begin() as connection:
             connection.execute(text("DROP RULE no_writes ON api_keys"))

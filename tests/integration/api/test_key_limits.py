@@ -10,8 +10,7 @@ import pytest
 
 from app.access.keys import limit_keeper as key_limits
 from app.access.keys.limit_keeper import LimitKeeper
-from app.access.keys.limits import KeyLimits
-from app.access.keys.queries import find_key_use, put_limits
+from app.access.keys.queries import KeyLimits, find_key_use, put_limits
 from app.base.errors import QuotaReached, RateReached, Unavailable
 from app.database.engine import Database
 from tests.progress import wait_until

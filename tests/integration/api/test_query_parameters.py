@@ -3,21 +3,19 @@
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute
-from starlette.types import ASGIApp
 
-from app.base.settings import Settings
+from app.intake.hot_routes.hot_route import PREFIX
 from app.intake.hot_routes.openapi_entries import ingestion_paths
-from app.intake.hot_routes.routes import PARAMETERS, PREFIX
-from app.main import create_app
-from app.web.query_parameters import declared_parameters
+from app.intake.hot_routes.routes import PARAMETERS
+from app.main import _create_api
+from app.pages.application import create_pages
+from app.web.strict_requests import declared_parameters
 from tests.builders.bodies import deployment, monitor
 from tests.builders.open_routes import FOR_EVERYBODY
 from tests.service import RunningService
@@ -39,16 +37,6 @@ class Way:
         return re.sub(r"\{(\w+)(:path)?\}", lambda found: IN_PATH.get(found[1], IDENTITY), self.template)
 
 
-def _applications(application: ASGIApp) -> Iterator[FastAPI]:
-    """The FastAPI applications within the layers of the service."""
-    if isinstance(application, FastAPI):
-        yield application
-        return
-    for name in ("_app", "_api", "_pages"):
-        if hasattr(application, name):
-            yield from _applications(getattr(application, name))
-
-
 def _routes(listed: Iterable[BaseRoute]) -> Iterator[APIRoute]:
     for route in listed:
         inner: Any = getattr(route, "original_router", None)
@@ -60,13 +48,11 @@ def _routes(listed: Iterable[BaseRoute]) -> Iterator[APIRoute]:
 
 
 @pytest.fixture(scope="module")
-def ways(tmp_path_factory: pytest.TempPathFactory) -> list[Way]:
+def ways() -> list[Way]:
     """Every way in, of the API, the pages and the two ingestion routes."""
-    folder: Path = tmp_path_factory.mktemp("data")
-    application = create_app(Settings(data_dir=folder), "postgresql://127.0.0.1:9/none")
     found = [
         Way(method, route.path, dict(declared_parameters(route)))
-        for one in _applications(application)
+        for one in (_create_api(), create_pages())
         for route in _routes(one.routes)
         for method in sorted(route.methods)
     ]

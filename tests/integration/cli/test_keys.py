@@ -1,3 +1,4 @@
+import asyncio
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -26,7 +27,7 @@ def test_a_key_is_made_with_an_end_rotated_and_listed_with_its_last_use(database
     old = _run("create", "--role", "read", "--name", "report", "--expires-in-days", "30").stdout.strip()
     rotated = _run("rotate", old[4:12], "--overlap-hours", "1")
     new = rotated.stdout.strip()
-    both = [Authenticator(database).authenticate(f"Bearer {key}").role for key in (old, new)]
+    both = [asyncio.run(Authenticator(database).authenticate(f"Bearer {key}")).role for key in (old, new)]
     unused = _run("create", "--role", "ingest").stdout.strip()
 
     listed = _run("list").stdout.splitlines()

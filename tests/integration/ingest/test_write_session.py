@@ -17,10 +17,10 @@ from app.domain.arrival import RecordSource
 from app.intake.logging.checked_records import CheckedPayload
 from app.intake.logging.encode_lines import payload_batch
 from app.intake.logging.ingest_plan import StatedTimes, plan_for
-from app.intake.writing.payload_writer import write_payload
 from app.intake.writing.write_batches import StaleTarget
 from app.intake.writing.write_session import WriteSession
 from app.intake.writing.write_target import Target
+from app.intake.writing.writer import write_payload
 from tests.builders.batches import NOW, batch, make_target
 from tests.builders.queries import rows
 
@@ -127,7 +127,7 @@ def test_a_write_of_a_process_that_stood_still_past_its_time_is_rolled_back(data
     async def work(session: WriteSession) -> None:
         async def write() -> None:
             async with session.transaction([batch(target, "a")]):
-                await session.copy("payload_keys", ("deployment_no", "record_id", "record_no"), f"{target.no}\ta\t1\n".encode())
+                await session.copy("payload_keys", "deployment_no, record_id, record_no", f"{target.no}\ta\t1\n".encode())
                 time.sleep(0.5)  # noqa: ASYNC251 - as if the machine had paused it
                 await session.commit(b"")
 

@@ -7,8 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from app.access.audit.activity_queries import record_activity
-from app.access.audit.audit_chain import audit_line
-from app.access.audit.event_queries import sealed_events
+from app.access.audit.event_queries import audit_line, sealed_events
 from app.database.engine import Database
 from app.worker.ticker import tick
 

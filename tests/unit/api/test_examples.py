@@ -4,16 +4,13 @@ import json
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from datetime import datetime
-from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
 import jsonschema_rs
 import pytest
-from fastapi import FastAPI
 from pydantic import BaseModel, ValidationError
 
-from app.base.settings import Settings
 from app.checks.metric_bodies import MetricOut
 from app.checks.schedule.bodies import WorkersOut
 from app.checks.schedule.worker_state import WorkersSeen
@@ -24,7 +21,7 @@ from app.domain.check import DataSet, Measurement, Scope
 from app.domain.figure_details import Details
 from app.domain.mitigation import MitigationSettings
 from app.domain.monitor import Comparison
-from app.main import create_app
+from app.main import _create_api
 from app.mitigation.bodies import MitigationIn, MitigationOut
 from app.statistics.catalogue import CATALOGUE
 from app.web.body import In
@@ -32,20 +29,10 @@ from app.web.body import In
 Json: TypeAlias = Any
 
 
-def _applications(application: object) -> Iterator[FastAPI]:
-    if isinstance(application, FastAPI):
-        yield application
-    for name in ("_app", "_api"):
-        if hasattr(application, name):
-            yield from _applications(getattr(application, name))
-
-
 @pytest.fixture(scope="module")
-def document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def document() -> dict[str, Any]:
     """The OpenAPI document, as clients get it. Its schemas allow no further members, where they do not say so."""
-    folder: Path = tmp_path_factory.mktemp("data")
-    (api,) = _applications(create_app(Settings(data_dir=folder), "postgresql://127.0.0.1:9/none"))
-    found: dict[str, Any] = json.loads(json.dumps(api.openapi()))
+    found: dict[str, Any] = json.loads(json.dumps(_create_api().openapi()))
     _close(found)
     return found
 

@@ -6,7 +6,8 @@ from starlette.requests import Request
 
 from app.base.errors import EvenhandError, InvalidInput, Unavailable
 from app.base.turns import Room
-from app.web.uploads import is_upload, spooled
+from app.main import is_upload
+from app.web.uploads import spooled
 
 
 def request_of(*messages: dict[str, Any]) -> Request:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.access.audit.audit_chain import FIRST_HASH, AuditEvent, ChainHead, chain_hash, check_chain
+from app.access.audit.event_queries import FIRST_HASH, AuditEvent, ChainHead, chain_hash, check_chain
 
 BEGIN = datetime(2026, 7, 1, 12, tzinfo=UTC)
 

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from app.base.errors import NotFound, Unavailable
-from app.intake.gateway import last_answers as remembering
-from app.intake.gateway.last_answers import MAX_AGE_SECONDS, QUIET_SECONDS, LastAnswers
+from app.intake.gateway import call_plans as remembering
+from app.intake.gateway.call_plans import MAX_AGE_SECONDS, QUIET_SECONDS, LastAnswers
 from tests.builders.fake_time import FakeTime
 
 

@@ -5,8 +5,8 @@ import zlib
 import pytest
 
 from app.base.errors import InvalidInput, TooLarge, UnsupportedMediaType
-from app.intake.logging.decode_body import decoded_json, decompressed, require_decodable
-from app.intake.logging.ingest_plan import MAX_BODY_BYTES, MAX_COMMAS, MAX_CONTAINERS, MAX_RECORDS
+from app.intake.logging.decode_body import MAX_BODY_BYTES, MAX_COMMAS, MAX_CONTAINERS, decoded_json, decompressed, require_decodable
+from app.intake.logging.ingest_plan import MAX_RECORDS
 from app.intake.logging.log_request import LogRequest, read_feedback, read_payload
 from tests.unit.ingest.plans import MOMENTS, plan
 

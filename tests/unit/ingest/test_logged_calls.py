@@ -16,8 +16,7 @@ from app.intake.imports.logged_calls import LoggedCall, LoggedCallReader
 from app.intake.logging import model_call as exchanges
 from app.intake.logging.checked_records import CheckedPayload
 from app.intake.logging.ingest_plan import plan_for
-from app.intake.logging.logged_pairs import check_pairs
-from app.intake.logging.model_call import CapturedBody, Exchange, read_exchange
+from app.intake.logging.model_call import CapturedBody, Exchange, check_pairs, read_exchange
 from app.intake.writing.write_target import Target
 from app.payloads.codec import Asking
 from app.payloads.registry import codec_for

@@ -6,9 +6,8 @@ import pytest
 
 from app.domain.deployment import Column, FieldKind, FieldType
 from app.intake.logging.checked_records import RecordRefused
-from app.intake.logging.column_objects import check_objects
 from app.intake.logging.ingest_plan import Columns
-from app.intake.logging.named_rows import Refusals
+from app.intake.logging.named_rows import Refusals, check_objects
 
 COLUMNS = Columns.of(
     "features",

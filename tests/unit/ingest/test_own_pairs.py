@@ -9,7 +9,7 @@ import pytest
 from app.base.errors import InvalidInput
 from app.domain.deployment import BodyMapping, Endpoint, FieldType, OutputFields, ProblemType, RecordSchema
 from app.intake.logging.ingest_plan import IngestPlan, plan_for
-from app.intake.logging.logged_pairs import check_pairs
+from app.intake.logging.model_call import check_pairs
 from app.intake.writing.write_target import Target
 from app.payloads.codec import Asking
 from app.payloads.registry import PayloadFormat, bind_codec

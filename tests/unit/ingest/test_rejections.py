@@ -8,8 +8,8 @@ import pytest
 from app.domain import cells
 from app.domain.arrival import RejectionReason
 from app.intake.logging import service
+from app.intake.logging.encode_lines import size_problem
 from app.intake.logging.rejection_counts import find_field, kind_of_reason
-from app.intake.logging.size_check import size_problem
 from tests.unit.ingest.plans import plan
 
 _RAISED = {"CellRefused": 0, "RecordRefused": 1, "_require": 1, "add": 2, "add_all": 2}

@@ -7,7 +7,7 @@ import pytest
 
 from app.base.errors import InvalidInput
 from app.base.strict_json import require_strict
-from app.intake.logging.strict_body import is_evidently_strict
+from app.intake.logging.decode_body import is_evidently_strict
 
 
 def test_bodies_of_uuids_are_strict_at_one_look() -> None:

@@ -31,7 +31,7 @@ class SlowLookUps(Authenticator):
 
 
 async def _waiting(authenticator: SlowLookUps, count: int) -> list["asyncio.Task[Principal]"]:
-    tasks = [asyncio.create_task(authenticator.authenticate_async(KEY)) for _ in range(count)]
+    tasks = [asyncio.create_task(authenticator.authenticate(KEY)) for _ in range(count)]
     for _ in range(3):
         await asyncio.sleep(0)  # each takes a step: asks, and begins its look-up if it is the first
     return tasks
@@ -56,7 +56,7 @@ def test_an_error_goes_to_all_who_wait_and_the_next_asks_anew() -> None:
         tasks = await _waiting(authenticator, 3)
         authenticator.may_end.set()
         found = await asyncio.gather(*tasks, return_exceptions=True)
-        return [*found, *await asyncio.gather(authenticator.authenticate_async(KEY), return_exceptions=True)]
+        return [*found, *await asyncio.gather(authenticator.authenticate(KEY), return_exceptions=True)]
 
     assert [type(found) for found in asyncio.run(ask())] == [Unavailable] * 4
     assert authenticator.begun == 2

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.access.keys.limit_keeper import TokenBucket
-from app.access.keys.limits import BURST_SECONDS
+from app.access.keys.queries import BURST_SECONDS
 
 
 def test_a_full_bucket_gives_a_burst_and_then_the_rate() -> None:

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from jwt.algorithms import RSAAlgorithm
 
-from app.access.issuer.bearer_tokens import is_of_issuer
+from app.access.issuer.issuer import is_of_issuer
 from app.access.issuer.verify_token import LEEWAY_SECONDS, UnknownKey, require_access_token, require_id_token, verify_token
 from app.base.errors import Unauthenticated
 from tests.builders.issuers import make_key, public_jwk, sign

@@ -1,8 +1,9 @@
 import pytest
+from starlette.datastructures import Headers
 
 from app.base.errors import InvalidInput
 from app.base.settings import Settings, load_settings
-from app.web.client_address import client_address, name_client
+from app.web.client_address import forwarded_address, name_client
 
 TRUSTED = Settings(trusted_proxies="10.0.0.0/8, fd00::1").trusted_networks
 
@@ -26,10 +27,10 @@ TRUSTED = Settings(trusted_proxies="10.0.0.0/8, fd00::1").trusted_networks
     ],
 )
 def test_only_what_trusted_proxies_wrote_is_believed(peer: str, forwarded: list[str], address: str) -> None:
-    headers = [(b"x-forwarded-for", line.encode()) for line in forwarded]
+    headers = Headers(raw=[(b"x-forwarded-for", line.encode()) for line in forwarded])
 
-    assert client_address({"type": "http", "client": (peer, 1), "headers": headers}, TRUSTED) == address
-    assert client_address({"type": "http", "client": (peer, 1), "headers": headers}, ()) == peer
+    assert forwarded_address(peer, headers, TRUSTED) == address
+    assert forwarded_address(peer, headers, ()) == peer
 
 
 def test_a_proxy_that_is_no_address_is_refused_by_the_name_of_its_setting(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,21 +1,29 @@
-"""Refuses query parameters of no effect, which would look understood."""
+"""Requests taken literally: query parameters of no effect, and bodies that two readers would understand
+differently, would look understood.
+"""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, get_args, get_origin
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 from fastapi import Request
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
-from ..base.errors import FieldProblem, InvalidInput
+from ..base.errors import FieldProblem, InvalidInput, UnsupportedMediaType
+from ..base.strict_json import require_strict
 from ..base.values import nearest
 
 MOST_PROBLEMS = 100
 """Max parameters that one answer names."""
 
 _LONGEST = 100
+
+_Endpoint = TypeVar("_Endpoint", bound=Callable[..., Any])
+
+_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
+_TAKEN: dict[Callable[..., Any], tuple[str, ...]] = {}
 
 
 async def known_parameters_only(request: Request) -> None:
@@ -77,3 +85,39 @@ def _describe_unknown(name: str, allowed: Sequence[str]) -> str:
     )
     suggestion = "." if near is None else f"; did you mean {near}?"
     return f"is no parameter of this address{suggestion} It takes {', '.join(allowed)}"
+
+
+def takes(*media_types: str) -> Callable[[_Endpoint], _Endpoint]:
+    """Marks a route's function that reads these types in addition to JSON, which it reads as strictly."""
+
+    def mark(endpoint: _Endpoint) -> _Endpoint:
+        _TAKEN[endpoint] = media_types
+        return endpoint
+
+    return mark
+
+
+async def understood_only(request: Request) -> None:
+    """Refuses a body that is neither strict JSON nor of another type of the route."""
+    has_body = "transfer-encoding" in request.headers or request.headers.get("content-length", "0") != "0"
+    if request.method not in _WITH_BODY or not has_body:
+        return
+    sent = request.headers.get("content-type", "")
+    media_type = sent.partition(";")[0].strip().lower()
+    media_types = _TAKEN.get(request.scope["endpoint"], ())
+    if media_type not in media_types and not is_json(media_type):
+        expected = (
+            f"one of the content types application/json, {', '.join(media_types)}"
+            if media_types
+            else "JSON with the content type application/json"
+        )
+        raise UnsupportedMediaType(f"Send {expected}; found {media_type or 'none'!r}.")
+    # The route reads the body itself: it may be too large for memory.
+    if not media_types:
+        require_strict(await request.body())
+
+
+def is_json(media_type: str) -> bool:
+    return media_type == "application/json" or (
+        media_type.startswith("application/") and media_type.endswith("+json")
+    )

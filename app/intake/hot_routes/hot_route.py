@@ -1,0 +1,203 @@
+"""One class of the routes that programs call all the time: request ids, errors, counters, bounded bodies.
+
+Plain ASGI, because a framework's route costs more than the durable write. Only failures of ours are logged: a
+line per request would cost as much as storing its record.
+"""
+
+import itertools
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from http import HTTPStatus
+
+import structlog
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
+
+from ...access.authenticator import require_own_page
+from ...access.gate.caller import Services
+from ...access.principals import Permission, Principal
+from ...base.clock import monotonic_seconds
+from ...base.errors import EvenhandError
+from ...base.frozen import frozen
+from ...base.telemetry.prometheus import http_requests, http_seconds
+from ...base.turns import Room
+from ...web.middleware import SAFE_HEADERS, SANE_REQUEST_ID
+from ...web.problems import only_post, problem_response, unexpected_response
+from ..logging.decode_body import MAX_BODY_BYTES, too_large
+
+PREFIX = "/v1/deployments/"
+
+BYTES_AT_ONCE = 8 * MAX_BODY_BYTES
+
+BYTES_OF_KEY = 2 * MAX_BODY_BYTES
+"""However slowly a key sends, the others have room."""
+
+_SAFE = [(name.encode(), value.encode()) for name, value in SAFE_HEADERS.items()]
+_PROCESS = os.urandom(8).hex()
+_requests = itertools.count()
+
+log = structlog.get_logger("evenhand.http")
+
+
+class ClientGone(Exception):
+    pass
+
+
+class Bodies:
+    """Counts the bytes in memory, by the actor whose key sent them."""
+
+    def __init__(self, bytes_at_once: int = BYTES_AT_ONCE, bytes_of_key: int = BYTES_OF_KEY) -> None:
+        self._room = Room(
+            bytes_at_once,
+            each=bytes_of_key,
+            busy="Too much is being received already. Send the records again in a moment.",
+            busy_each=f"This key is sending more than {bytes_of_key // 2**20} MiB at once. Wait for "
+            "answers, then send the records again.",
+        )
+
+    async def read(self, receive: Receive, announced: bytes, actor: str) -> bytes:
+        """Body as sent, which counts until `done`; `announced` is its Content-Length.
+
+        Raises:
+            TooLarge: it is larger than a body may be.
+            Unavailable: too much is in memory already.
+            ClientGone: it never became complete.
+        """
+        if announced.isdigit() and int(announced) > MAX_BODY_BYTES:
+            raise too_large()
+        # Nearly every body comes in one message, and is not copied then.
+        message = await receive()
+        if message["type"] == "http.request" and not message.get("more_body", False):
+            body: bytes = message.get("body", b"")
+            self._room.take(actor, len(body))
+            return body
+
+        chunks: list[bytes] = []
+        size, has_more = 0, True
+        try:
+            while has_more:
+                chunk = message.get("body", b"")
+                chunks.append(chunk)
+                size += len(chunk)
+                self._room.take(actor, len(chunk))
+                self._require_room(message, size, actor)
+                has_more = message.get("more_body", False)
+                if has_more:
+                    message = await receive()
+        # Cancellation as well: else the key would be shut out until a restart.
+        except BaseException:
+            self._room.give_back(actor, size)
+            raise
+        return b"".join(chunks)
+
+    def done(self, body: bytes, actor: str) -> None:
+        self._room.give_back(actor, len(body))
+
+    def _require_room(self, message: Message, size: int, actor: str) -> None:
+        if message["type"] == "http.disconnect":
+            raise ClientGone
+        if size > MAX_BODY_BYTES:
+            raise too_large()
+        self._room.require(actor)
+
+
+@frozen(kw_only=True)
+class HotRequest:
+    """Of a header that is sent twice the last counts."""
+
+    id: str
+    deployment_id: str
+    headers: Mapping[bytes, bytes]
+    scope: Scope
+    receive: Receive
+    send: Send
+
+    def header(self, name: bytes) -> str:
+        """Empty where it was not sent."""
+        return self.headers.get(name, b"").decode("latin-1")
+
+
+class HotRoute(ABC):
+    """The route `/v1/deployments/{deployment_id}/{name}` of callers that may log."""
+
+    other_methods: str | None = None
+    """Refusal of methods other than POST; None where they are another route's."""
+
+    is_marked_safe = True
+    """Whether a good answer has the headers for browsers, too."""
+
+    def __init__(self, services: Services, name: str, bodies: Bodies) -> None:
+        self._authenticator = services.authenticator
+        self._limits = services.limits
+        self._bodies = bodies
+        self._template = f"{PREFIX}{{deployment_id}}/{name}"
+
+    async def respond(self, deployment_id: str, scope: Scope, receive: Receive, send: Send) -> None:
+        began = monotonic_seconds()
+        headers = dict(scope["headers"])
+        sent_id = headers.get(b"x-request-id", b"").decode("latin-1")
+        request_id = sent_id if SANE_REQUEST_ID.fullmatch(sent_id) else f"{_PROCESS}{next(_requests):016x}"
+        status = 0
+
+        async def send_marked(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                # Each header costs time.
+                marks = _SAFE if self.is_marked_safe or status != HTTPStatus.OK else ()
+                message["headers"] = [
+                    *message["headers"],
+                    (b"x-request-id", request_id.encode("latin-1")),
+                    *marks,
+                ]
+            await send(message)
+
+        if scope["method"] != "POST":
+            await only_post(self.other_methods or "", request_id)(scope, receive, send_marked)
+            return
+        request = HotRequest(
+            id=request_id,
+            deployment_id=deployment_id,
+            headers=headers,
+            scope=scope,
+            receive=receive,
+            send=send_marked,
+        )
+        try:
+            response = await self._answer(request)
+        except ClientGone:
+            return
+        except EvenhandError as error:
+            if status:
+                raise  # closes the connection: the answer has begun
+            response = problem_response(error, request_id)
+        except Exception:  # an unforeseen error is logged once, and answered
+            log.exception("request failed", method="POST", route=self._template, request_id=request_id)
+            if status:
+                raise  # as above
+            response = unexpected_response(request_id)
+        if response is not None:
+            await response(scope, receive, send_marked)
+        http_requests.labels("POST", self._template, str(status)).inc()
+        http_seconds.labels(self._template).observe(monotonic_seconds() - began)
+
+    @abstractmethod
+    async def _answer(self, request: HotRequest) -> Response | None:
+        """Answer; None where it was sent already. Raises EvenhandError and ClientGone."""
+
+    async def _find_logger(self, request: HotRequest) -> Principal:
+        """Caller, who may log.
+
+        Raises:
+            Unauthenticated, Forbidden: the key is unknown, or may not log.
+            Unavailable: the database does not answer.
+        """
+        authorization = request.header(b"authorization") or None
+        require_own_page(request.scope, authorization)
+        principal = await self._authenticate(authorization)
+        principal.require_role(Permission.LOG)
+        return principal
+
+    async def _authenticate(self, authorization: str | None) -> Principal:
+        return await self._authenticator.authenticate(authorization)
