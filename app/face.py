@@ -25,10 +25,15 @@ from .access.gate.caller import IS_INNER, Services
 from .base.errors import EndpointRefused, InvalidInput, ScoringFailed
 from .base.frozen import frozen
 from .calls.call_failures import CallFailure
-from .calls.credential_headers import build_auth_header, encode_header, make_bearer_credentials, redacted
+from .calls.credentials import (
+    TokenSource,
+    build_auth_header,
+    encode_header,
+    make_bearer_credentials,
+    redacted,
+)
 from .calls.egress_policy import check_url
 from .calls.pinned_transport import PinnedTransport
-from .calls.token_source import TokenSource
 from .database.reseal import begin_sealing
 from .domain.deployment import Credentials, CredentialsKind
 from .web import problems

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from ..base.frozen import frozen
 from ..checks.advice.advice import STALE_AFTER
-from ..checks.recent_queries import RecentCheck, RecentFigure, recent_checks, recent_figures
+from ..checks.result_queries import RecentCheck, RecentFigure, recent_checks, recent_figures
 from ..checks.views.headlines import IMPACT
 from ..checks.views.logged_view import notes_on_unseen
 from ..checks.views.view_source import counted_check

@@ -12,13 +12,11 @@ from ..base.errors import EndpointDown, EndpointRefused, ScoringFailed
 from ..base.frozen import frozen
 from ..calls.egress_policy import EgressPolicy
 from ..calls.scoring.ask_page import name_model
-from ..calls.scoring.refused_records import Scored
-from ..calls.scoring.scoring_client import OnScored, ScoringClient
+from ..calls.scoring.scoring_client import OnScored, Scored, ScoringClient
 from ..database.engine import Database
 from ..deployments.queries import record_answer, record_no_answer
 from ..domain.check import Progress, Trigger
-from ..domain.deployment import Deployment, Endpoint
-from ..domain.endpoint_health import BreakerState
+from ..domain.deployment import BreakerState, Deployment, Endpoint
 from ..payloads.wire import Rows
 
 Report: TypeAlias = Callable[[Progress], None]

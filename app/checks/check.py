@@ -29,29 +29,25 @@ from ..sources.tables.own_files import FlagFile
 from ..statistics.measures.labelled_figures import LabelCounts, judge_labels
 from ..statistics.tables.count_table import LabelledCells
 from .ask_model import Calls, Egress, ModelOfCheck, Report, Waiting
-from .carry_forward import carry_forward, find_earlier_check, still_holds
-from .copies.copy_sources import CopySource, FiledCopies, LoggedCopies
-from .copies.not_scored import with_not_scored
-from .copies.repeats import describe_repeats
-from .copies.rescore import Answers, rescore
+from .carry_forward import carry_forward, find_earlier_check, make_fingerprint, still_holds
+from .copies.copy_outcomes import describe_repeats, with_not_scored
+from .copies.rescore import Answers, CopySource, FiledCopies, LoggedCopies, rescore
 from .counting.count_files import CountedSpan, count_span
 from .counting.left_out_of_check import describe_left_out
 from .counting.tabulate import EVERYBODY, Tabulated, data_measured_on, tabulate
-from .lease_queries import finish
-from .measure import convert_rows, find_gaps, measure_table
-from .measure_records import measure_records
+from .lease_queries import CHECK_POLICY, finish
+from .measure import convert_rows, find_gaps, measure_records, measure_table
 from .result_queries import StoredTable, store_label_predictions, store_measurements, store_tables
-from .schedule.retry import CHECK_POLICY
 from .subject import Subject, read_subject
-from .window.sampling import is_unequal, without_values
 from .window.window import NO_TABLES, FiledRecords, LoggedRecords, TablePlaces
 from .window.window_details import (
     ERASED_RECORDS,
     LABELS_OF_SOME,
     describe_answers,
     describe_not_scored,
-    describe_rows,
     describe_window,
+    is_unequal,
+    without_values,
 )
 from .window.window_records import (
     CheckEvidence,
@@ -154,7 +150,9 @@ def _find_logged(subject: Subject, database: Database, calls: Calls, further: St
         with database.transaction() as session:
             carried_window, measurements, tables = carry_forward(session, subject, earlier)
         return Findings(CheckState.SUCCEEDED, carried_window, kept_tables=tables, measurements=measurements)
-    details = describe_window(subject, evidence) | describe_rows(subject, evidence)
+    details = describe_window(subject, evidence) | make_fingerprint(
+        subject, evidence.window, evidence.feedback
+    )
     span = subject.check.span
     since = evidence.window.reach().start if evidence.window.additional else span.start
     with database.transaction() as session:

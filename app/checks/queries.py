@@ -172,7 +172,7 @@ def under_way(session: Session, deployment_no: int) -> CheckRun | None:
         CheckRow.state == CheckState.RUNNING,
         and_(CheckRow.state == CheckState.QUEUED, CheckRow.claimable_at.is_not(None)),
     )
-    # The order of a claim in `leases.py`.
+    # The order of a claim in `lease_queries.py`.
     order = case(
         {Trigger.REQUEST.value: 0, Trigger.SCHEDULE.value: 1, Trigger.FILES.value: 2},
         value=CheckRow.trigger,

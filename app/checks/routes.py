@@ -13,10 +13,10 @@ from ..domain.check import CheckState
 from ..web.id_and_time import uuid_path
 from ..web.paging import NumberPaging
 from ..web.problem_answers import CONFLICT, name_location
-from .advice.check_advice import read_outlook
+from .advice.advice import read_outlook
 from .bodies import CheckDetailsOut, CheckIn, CheckOut, CheckPage, TableOut, TablesOut
 from .check_request import request_check, request_check_of_batch, request_span_check
-from .corrected_since import count_corrected
+from .correction import count_corrected
 from .queries import get, page, read_model_answer, request_cancel
 from .result_queries import read_headline_measurements, read_stored_tables
 from .views.bodies import CheckViewOut, ViewStateOut, ViewStatesOut

@@ -11,8 +11,7 @@ from rich.table import Table
 from sqlalchemy import select
 
 from ..base.errors import InvalidInput, NotFound
-from ..checks.advice.advice import Advice
-from ..checks.advice.check_advice import advice_on_check, read_outlook
+from ..checks.advice.advice import Advice, advice_on_check, read_outlook
 from ..checks.check_request import request_check, request_span_check
 from ..checks.queries import get
 from ..checks.result_queries import read_measurements

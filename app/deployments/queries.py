@@ -32,8 +32,18 @@ from ..database.tables import (
     PayloadRecordRow,
     RecordCountRow,
 )
-from ..domain.deployment import Deployment, Endpoint, RecordSchema, RecordTables, has_protected
-from ..domain.endpoint_health import HEALTHY, OPEN_FOR, OPENS_AFTER, BreakerState, EndpointHealth
+from ..domain.deployment import (
+    HEALTHY,
+    OPEN_FOR,
+    OPENS_AFTER,
+    BreakerState,
+    Deployment,
+    Endpoint,
+    EndpointHealth,
+    RecordSchema,
+    RecordTables,
+    has_protected,
+)
 from ..domain.paging import Paging
 from .default_rules import add_default_rules
 from .definition import Definition, build_definition

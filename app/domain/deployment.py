@@ -2,12 +2,38 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from enum import StrEnum
 
 from ..base.frozen import frozen
 from ..base.values import GroupValue, Scalar
-from .endpoint_health import HEALTHY, EndpointHealth
+
+OPENS_AFTER = 3
+
+OPEN_FOR = timedelta(minutes=5)
+"""Pause after each further failure. The third repetition of an hourly check comes later than that."""
+
+
+class BreakerState(StrEnum):
+    """The state of the breaker: checks call the endpoint as usual, only if a person asks for the check, or
+    with one record first.
+    """
+
+    CLOSED = "closed"
+    OPEN = "open"
+    HALF_OPEN = "half_open"
+
+
+@frozen(kw_only=True)
+class EndpointHealth:
+    state: BreakerState = BreakerState.CLOSED
+    failures: int = 0
+    failed_at: datetime | None = None
+    reason: str | None = None
+    tried_again_at: datetime | None = None
+
+
+HEALTHY = EndpointHealth()
 
 
 class TableFormat(StrEnum):

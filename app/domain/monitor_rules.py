@@ -9,8 +9,7 @@ from math import prod
 from ..base.errors import FieldProblem
 from ..base.values import TOGETHER, GroupValue, Range, canonical, name_problem, name_value, nearest
 from .deployment import Column, FieldKind, FieldType, ProblemType, RecordSchema
-from .display_names import display_name_problems
-from .monitor import Monitor, MonitoredAttribute
+from .monitor import Monitor, MonitoredAttribute, display_name_problems
 from .repeated_rules import check_bounds, check_names, number_problem
 from .ruled_attributes import rule_problems
 from .stored_forms import stored_form_problem

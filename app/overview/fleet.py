@@ -23,8 +23,7 @@ from ..checks.advice.advice import (
     write_advice,
 )
 from ..checks.advice.deployment_facts import EndedCheck, OverviewEntry, Unacknowledged
-from ..checks.schedule.worker_queries import workers_seen
-from ..checks.schedule.worker_state import WorkersSeen
+from ..checks.schedule.worker_queries import WorkersSeen, workers_seen
 from ..database.binary_rows import read_row
 from ..domain.check import CheckState
 from ..domain.group_words import GroupWords

@@ -19,7 +19,7 @@ from ..checks.advice.deployment_facts import (
 )
 from ..database.binary_rows import array_text, read_named_rows, read_row, read_rows
 from ..domain.check import CheckState, DataSet, Failure, WindowCounts
-from ..domain.display_names import DisplayNames
+from ..domain.monitor import DisplayNames
 
 LAST_HOUR = timedelta(hours=1)
 

@@ -21,7 +21,7 @@ from ..charts.pictures.drawing import PAGE
 from ..charts.pictures.rate_bars import ranges_chart, shares_chart
 from ..charts.time_ranges import RangePreset
 from ..checks import queries as checks
-from ..checks.advice.check_advice import advice_on_check, read_outlook
+from ..checks.advice.advice import advice_on_check, read_outlook
 from ..checks.result_queries import read_measurements
 from ..checks.views.build_views import VIEW_OF_DATA, MeasurementKey, check_view, explain_figure, list_views
 from ..checks.views.explain_figure import DATA_SETS, judged_figure

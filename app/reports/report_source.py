@@ -30,8 +30,8 @@ from ..checks.queries import get
 from ..checks.result_queries import read_measurements
 from ..checks.views.build_views import check_view
 from ..checks.views.headlines import DATA_NAMES, IMPACT, VERDICT_WORDS
-from ..checks.views.missing_notes import notes_of_check
 from ..checks.views.view_shapes import ViewKind
+from ..checks.views.view_source import notes_of_check
 from ..domain.alert import Alert
 from ..domain.check import CheckRun, CheckState, DataSet, Measurement, Scope, Span
 from ..domain.deployment import Deployment

@@ -17,7 +17,7 @@ from ..base.telemetry.json_logs import bind_request_id
 from ..base.telemetry.prometheus import http_requests, http_seconds
 from ..base.telemetry.traces import describe_span, request_span
 from ..base.turns import Room
-from ..calls.hops import HEADER, MAX_HOPS, enter
+from ..calls.pinned_transport import HEADER, MAX_HOPS, enter
 from .client_address import client_address
 from .problems import body_too_large, problem_response, unexpected_response
 from .route_template import name_route

@@ -9,13 +9,11 @@ from sqlalchemy.orm import Session
 
 from app.base.values import Range
 from app.charts.forest import STRIP_CHECKS, Forest, ForestSource, build_forest, choose_metric
-from app.checks.recent_queries import RecentCheck, RecentFigure, recent_checks, recent_figures
-from app.checks.result_queries import read_measurements
+from app.checks.result_queries import RecentCheck, RecentFigure, read_measurements, recent_checks, recent_figures
 from app.deployments.monitor.queries import find_monitor
 from app.domain.check import DataSet, Measurement, Scope
-from app.domain.display_names import DisplayNames, GroupName
 from app.domain.figure_details import Details
-from app.domain.monitor import Comparison, Monitor, MonitoredAttribute, OutcomeRule
+from app.domain.monitor import Comparison, DisplayNames, GroupName, Monitor, MonitoredAttribute, OutcomeRule
 from app.evidence.present_state import ComparisonState, look_at_evidence
 from tests.builders.comparison_states import evidence_of
 

@@ -13,7 +13,7 @@ import structlog
 
 from ...base.clock import monotonic_seconds
 from ...base.errors import EndpointRefused, SetupError, Unauthenticated, Unavailable
-from ...calls.token_source import read_body
+from ...calls.credentials import read_body
 from .issuer_configuration import OidcConfiguration, require_secure_url
 from .verify_token import UnknownKey, verify_token
 

@@ -8,7 +8,7 @@ import msgspec
 from ...base.errors import SetupError
 from ...base.frozen import frozen
 from ...base.settings import Settings
-from ...calls.ip_addresses import parse_address
+from ...calls.egress_policy import parse_address
 from ..principals import Role
 
 CALLBACK = "/login/oidc/callback"

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from ...base.frozen import frozen
-from ...calls.request_pace import retry_after_seconds
+from ...calls.scoring.ask_page import retry_after_seconds
 
 FIRST_PAUSE_SECONDS = 5.0
 LONGEST_PAUSE_SECONDS = 15 * 60.0

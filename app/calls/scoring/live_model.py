@@ -16,8 +16,7 @@ from ...payloads.repeated_inputs import put_in_order
 from ...payloads.wire import Rows
 from ..egress_policy import EgressPolicy
 from ..pinned_transport import PinnedTransport
-from ..request_pace import Timing
-from .ask_page import Asker
+from .ask_page import Asker, Timing
 
 LIVE_ATTEMPTS = 3
 """Only attempts that fit into the time left are made."""

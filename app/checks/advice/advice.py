@@ -4,14 +4,19 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from sqlalchemy.orm import Session
+
 from ...base.clock import HOUR, floor_to_hour
 from ...base.frozen import frozen
+from ...database.engine import current_time
+from ...deployments.monitor.queries import find_monitor
 from ...domain.check import CheckRun, CheckState, Failure, WindowCounts
 from ...domain.groups import MISSPELLED
 from ...domain.monitor import Schedule
 from ...statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Verdict
+from ..queries import under_way
 from ..schedule.words import choose_notice, describe_silence
-from ..schedule.worker_state import WorkersSeen, WorkerState
+from ..schedule.worker_queries import WorkersSeen, WorkerState, workers_seen
 from .deployment_facts import Compared, EndedCheck, GroupFigure, OverviewEntry, Success
 
 STALE_AFTER = timedelta(hours=24)
@@ -433,3 +438,19 @@ def _records(number: int | None, noun: str = "record") -> str:
 
 def _moment(at: datetime | None) -> str:
     return "a time that is not known" if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def read_outlook(session: Session, deployment_no: int) -> Outlook:
+    """Outlook on the database's clock."""
+    monitor, busy = find_monitor(session, deployment_no), under_way(session, deployment_no)
+    schedule = None if monitor is None else monitor.schedule
+    return Outlook(
+        workers=workers_seen(session),
+        due_at=next_due(current_time(session), schedule),
+        by_files=schedule is Schedule.BATCH,
+        under_way=None if busy is None else busy.state,
+    )
+
+
+def advice_on_check(check: CheckRun, outlook: Outlook) -> Advice:
+    return write_advice(of_check(check, outlook))

@@ -6,8 +6,7 @@ import msgspec
 
 from ...base.frozen import frozen
 from ...domain.check import CheckState, DataSet, Failure, WindowCounts
-from ...domain.display_names import DisplayNames
-from ...domain.monitor import Schedule
+from ...domain.monitor import DisplayNames, Schedule
 
 
 class EndedCheck(msgspec.Struct, frozen=True, kw_only=True):

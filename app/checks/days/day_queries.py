@@ -1,6 +1,6 @@
 """Checks step by step, from days added up once they were over, else from the checks.
 
-A trigger takes a day back in the transaction that changes a check, until `app/checks/days/sum_days.py`
+A trigger takes a day back in the transaction that changes a check, until `app/checks/days/roll_up.py`
 adds it up again.
 """
 

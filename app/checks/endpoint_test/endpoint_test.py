@@ -13,7 +13,7 @@ from ...base.clock import monotonic_seconds
 from ...base.errors import ScoringFailed
 from ...base.frozen import frozen
 from ...base.values import Scalar, read_number, spelled
-from ...calls.credential_headers import redact_secrets
+from ...calls.credentials import redact_secrets
 from ...calls.egress_policy import EgressPolicy
 from ...calls.scoring.live_model import LiveModel, ModelKey
 from ...domain.deployment import Column, Endpoint, OutputFields, ProblemType
@@ -21,7 +21,7 @@ from ...domain.monitor import Outcome, OutcomeRule, outcome_label
 from ...domain.record import ROUNDING, Prediction
 from ...payloads.registry import FINDABLE, bind_codec
 from ...payloads.wire import Rows
-from ..copies.repeats import DIFFER
+from ..copies.copy_outcomes import DIFFER
 
 TEST_SECONDS = 10.0
 """Max seconds of the whole test; a person waits for it."""

@@ -3,7 +3,7 @@
 from datetime import UTC
 
 from ...base.frozen import frozen
-from .worker_state import WorkersSeen, WorkerState
+from .worker_queries import WorkersSeen, WorkerState
 
 RUNBOOK = "docs/operations/runbook.md#no-worker-answers"
 """Section that says what to do."""

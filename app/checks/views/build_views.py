@@ -43,9 +43,8 @@ from .logged_view import (
     why_not_mitigated,
     why_not_perturbed,
 )
-from .missing_notes import notes_on_records
 from .view_shapes import AttributeView, CheckView, ViewKind, ViewState, divide_shares, side
-from .view_source import CheckSource, CountedCheck, counted_check, read_check_source
+from .view_source import CheckSource, CountedCheck, counted_check, notes_on_records, read_check_source
 
 _BASE_RATE = "base_rate"
 COMPARED = "difference_in_proportions_of_labels"

@@ -1,4 +1,4 @@
-"""Stored tables and measurements of the views of one check, and the records that it read."""
+"""Stored tables and measurements of the views of one check, the records that it read, and notes on them."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -12,19 +12,22 @@ from ...base.errors import InvalidInput
 from ...base.frozen import frozen
 from ...deployments.monitor.queries import find_monitor
 from ...domain.check import CheckRun, DataSet, Measurement, Span
+from ...domain.groups import NEAR_TWINS
 from ...domain.monitor import Comparison, Monitor, OutcomeRule
+from ...intake.volume.arrival_queries import missing_in
 from ...sources.stored.period_counts import count_not_stored
 from ...sources.stored.record_conditions import RecordPlace
 from ...sources.stored.record_queries import StoredRecord, nth_newest
 from ...statistics.catalogue import CATALOGUE
-from ...statistics.sentences.left_out import name_lost
-from ..copies.not_scored import with_not_scored
+from ...statistics.sentences.left_out import list_lines, name_lost
+from ..copies.copy_outcomes import with_not_scored
+from ..correction import count_corrected, describe_corrected
 from ..counting.left_out_of_check import LEFT_OUT
 from ..counting.tabulate import ADDITIONAL, TABLE_TYPES, Table, merge_revisions, merged
 from ..measure import measure_table
 from ..queries import get
 from ..result_queries import list_data_sets, read_measurements, read_stored_tables
-from ..window.window_details import ERASED_RECORDS
+from ..window.window_details import ERASED_RECORDS, LABELS_OF_SOME, SAMPLING
 
 _NOBODY = OutcomeRule(favourable=(), unfavourable=())
 
@@ -228,3 +231,73 @@ def window_of_check(session: Session, deployment_no: int, check_id: str) -> Chec
         session, deployment_no, version, before=span.end, since=since, count=in_span + additional
     )
     return CheckWindow(span, version, oldest or RecordPlace(since, 0))
+
+
+SAMPLED = (
+    "Sampled at {rate}: the programs that log left {records} of the hours from {start} to {end} UTC out on "
+    "purpose. Every figure and"
+    " every number of records is of those that were logged."
+)
+REPRESENTED = (
+    "Sampled at {rate}: {records} represent {represented:,}. In rates and comparisons each counts for as "
+    "many as it represents; the"
+    " intervals are as wide as those of {effective:,} records that all count alike. Numbers of records are "
+    "of those that were logged."
+)
+UNDECIDED = (
+    " The rates differ: figures that cannot allow for that are not computable, and evidence over time "
+    "leaves out the hours in which they"
+    " differ."
+)
+UNEQUALLY = (
+    " The rates differ, so a logged record does not always represent the same number of decisions; "
+    "figures do not allow for that."
+)
+
+
+def notes_of_check(session: Session, check: CheckRun, attribute: str | None) -> tuple[str, ...]:
+    """Records that the headline, of this attribute, counts, and the notes on them."""
+    counted = counted_check(session, check)
+    logged = read_left_out(session, counted).get(DataSet.AS_LOGGED.value, {})
+    lines = []
+    if (records := logged.get(attribute or "")) is not None:
+        lines = [f"{attribute}: {line}" for line in list_lines(records)]
+    labels = counted.window.get(LABELS_OF_SOME)
+    return (*lines, *([] if labels is None else [labels]), *notes_on_records(session, counted))
+
+
+def notes_on_records(session: Session, counted: CountedCheck) -> tuple[str, ...]:
+    """How the records were sampled, and how many of their values were corrected since."""
+    sampling, hours = counted.window.get(SAMPLING), counted.hours
+    missing = missing_in(session, counted.check.deployment_no, hours)
+    start, end = (f"{moment:%Y-%m-%d %H:%M}" for moment in (hours.start, hours.end))
+    notes = []
+    if sampling is not None:
+        note = REPRESENTED.format(
+            rate=_rates(sampling["lowest_rate"], sampling["highest_rate"]),
+            records=_records(sampling["records"]),
+            represented=sampling["represented"],
+            effective=sampling["effective"],
+        )
+        notes.append(note + UNDECIDED if sampling["is_unequal"] else note)
+    elif missing.left_out and missing.lowest_rate is not None and missing.highest_rate is not None:
+        is_one = missing.lowest_rate == missing.highest_rate
+        note = SAMPLED.format(
+            rate=_rates(missing.lowest_rate, missing.highest_rate),
+            records=_records(missing.left_out),
+            start=start,
+            end=end,
+        )
+        notes.append(note if is_one else note + UNEQUALLY)
+    if corrected := count_corrected(session, counted.origin.no):
+        notes.append(describe_corrected(corrected, counted.origin.started_at))
+    return (*notes, *(f"{twin}." for twin in counted.window.get(NEAR_TWINS, ())))
+
+
+def _rates(lowest: float, highest: float) -> str:
+    low, high = f"{lowest:.4g}", f"{highest:.4g}"
+    return low if low == high else f"{low} to {high}"
+
+
+def _records(count: int) -> str:
+    return "1 record" if count == 1 else f"{count:,} records"

@@ -1,23 +1,29 @@
-"""Description of a window, stored with every check. Source: spec of the fairness check, section 2."""
+"""Description of a window, stored with every check. Source: spec of the fairness check, section 2.
 
-from collections.abc import Sequence
+Records may represent others, because only a sample is logged.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from ...deployments.monitor.doubted_features import find_doubts
+from ...domain.check import Measurement
 from ...domain.groups import MISSPELLED, NEAR_TWINS, describe_twins
 from ...domain.monitor import Outcome, outcome_texts
-from ..copies.copy_outcomes import CopyOutcomes
-from ..copies.not_scored import (
+from ...statistics.group_labels import FloatArray
+from ...statistics.intervals.verdicts import Verdict
+from ...statistics.measures.perturbed_data import UNEQUALLY_SAMPLED
+from ..copies.copy_outcomes import (
     LABELS_NOT_SCORED,
     NOT_SCORED_BECAUSE,
     RECORDS_NOT_SCORED,
+    CopyOutcomes,
     RefusedRecord,
     list_reasons,
 )
 from ..subject import Subject
-from .fingerprint import FINGERPRINT, make_fingerprint
-from .sampling import describe_sampling
 from .window_records import CheckEvidence
 
 ROUNDED_PROBABILITIES = "rounded_probabilities"
@@ -62,11 +68,6 @@ def describe_window(subject: Subject, evidence: CheckEvidence) -> dict[str, obje
         "min_records": subject.monitor.min_records,
         "max_records": subject.monitor.max_records,
     }
-
-
-def describe_rows(subject: Subject, evidence: CheckEvidence) -> dict[str, object]:
-    """Fingerprint of a window in Postgres; JSON-safe."""
-    return {FINGERPRINT: make_fingerprint(subject, evidence.window, evidence.feedback)}
 
 
 def describe_setting(subject: Subject) -> dict[str, object]:
@@ -115,3 +116,54 @@ def describe_not_scored(
         LABELS_NOT_SCORED: len(refused_labels),
         NOT_SCORED_BECAUSE: list_reasons([*refused, *refused_labels], subject.deployment.schema.features),
     }
+
+
+SAMPLING = "sampling"
+"""Member of a window that describes its sample; absent where every record represents itself."""
+
+
+def describe_sampling(weights: FloatArray | None) -> Mapping[str, object]:
+    """Description of a sample with these weights [records]; empty without.
+
+    `represented` is their sum, `effective` the number of equal records that are as certain (Kish 1965).
+    """
+    if weights is None:
+        return {}
+    total, squares = float(weights.sum()), float((weights * weights).sum())
+    return {
+        SAMPLING: {
+            "records": len(weights),
+            "represented": round(total),
+            # A sum of equal weights may fall short of a whole number by rounding.
+            "effective": int(total * total / squares + 1e-6),
+            "lowest_rate": 1 / float(weights.max()),
+            "highest_rate": 1 / float(weights.min()),
+            "is_unequal": is_unequal(weights),
+        }
+    }
+
+
+def is_unequal(weights: FloatArray | None) -> bool:
+    """Whether some records represent more than others."""
+    return (
+        weights is not None and weights.size > 0 and not np.allclose(weights, weights[0], rtol=1e-9, atol=0)
+    )
+
+
+def without_values(measurements: Sequence[Measurement]) -> list[Measurement]:
+    """Measurements as not computable: they count records of unequal weight."""
+    return [
+        replace(
+            measurement,
+            value=None,
+            lower=None,
+            upper=None,
+            interval_method=None,
+            reason=measurement.reason or UNEQUALLY_SAMPLED,
+            verdict=Verdict.NOT_COMPUTABLE,
+            worst_of=None if measurement.worst_of is None else 0,
+            chosen_lower=None,
+            chosen_upper=None,
+        )
+        for measurement in measurements
+    ]

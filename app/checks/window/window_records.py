@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
-from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +10,7 @@ import pyarrow.compute as pc
 
 from ...base.errors import InvalidInput
 from ...base.frozen import frozen
-from ...calls.scoring.refused_records import Refusal
+from ...calls.scoring.scoring_client import Refusal
 from ...database.engine import Database
 from ...deployments.monitor.picked_metrics import is_needed, picked_on
 from ...domain.check import DataSet, Progress
@@ -26,10 +25,16 @@ from ...sources.stored.window_queries import WindowQuery, feedback_features
 from ...statistics.group_labels import NEITHER, IntArray, as_groups
 from ...statistics.tables.count_table import LabelledCells
 from ..ask_model import ModelOfCheck
-from ..copies.copy_outcomes import CopyOutcomes, fill_stored, plan_copies, probability_text, target_key
-from ..copies.copy_sources import Row
-from ..copies.not_scored import RefusedRecord
-from ..copies.repeats import draw_repeats, plan_repeats
+from ..copies.copy_outcomes import (
+    CopyOutcomes,
+    RefusedRecord,
+    draw_repeats,
+    fill_stored,
+    plan_copies,
+    plan_repeats,
+    probability_text,
+    target_key,
+)
 from ..subject import Subject
 from .window import BoolArray, PayloadWindow, Window, WindowSource, read_payload_window, read_window
 
@@ -78,10 +83,8 @@ def predict_unscored(
         chunk = unscored[start : start + CHUNK]
         with database.transaction() as session:
             features = feedback_features(session, deployment.no, [ids[position] for position in chunk])
-        rows = [cast("Row", features[ids[position]]) for position in chunk]
-        answers = model.score(
-            rows, Progress(step="asking the model about labelled records", done=start, total=len(unscored))
-        )
+        progress = Progress(step="asking the model about labelled records", done=start, total=len(unscored))
+        answers = model.score([features[ids[position]] for position in chunk], progress)
         for position, answer in zip(chunk, answers, strict=True):
             if isinstance(answer, Refusal):
                 refused.append(RefusedRecord(ids[position], answer))

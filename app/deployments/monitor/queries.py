@@ -11,9 +11,9 @@ from sqlalchemy.orm import Session
 from ...database.binary_rows import list_column_values
 from ...database.paging import page_oldest
 from ...database.tables import CheckRow, DeploymentRow, EvidenceEraRow, EvidenceFigureRow, MonitorRow
-from ...domain.display_names import DisplayNames
 from ...domain.monitor import (
     AttributionSettings,
+    DisplayNames,
     EvidenceSettings,
     Limits,
     Monitor,

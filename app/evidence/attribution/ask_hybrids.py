@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from ...base.values import Scalar
-from ...calls.scoring.refused_records import Refusal
+from ...calls.scoring.scoring_client import Refusal
 from ...checks.ask_model import ModelOfCheck
 from ...database.engine import Database, arrow_reader
 from ...domain.check import Progress

@@ -41,8 +41,18 @@ from ..detector.load_detector import LoadedDetectors, bias_scores
 from ..profile_in_force import Goal, current_profile, fit_to
 from ..rule import UNKNOWN, Judge, known_scores
 from .flag_queries import clear_flags, drop_unwatched_flags, store_flagged
-from .flag_records import Flags, describe_flags, find_changed, flag_records, is_flagged_already
-from .treated_window import LabelTables, TreatedWindow, find_monitored, tabulate_labels, treat_window
+from .treated_window import (
+    Flags,
+    LabelTables,
+    TreatedWindow,
+    describe_flags,
+    find_changed,
+    find_monitored,
+    flag_records,
+    is_flagged_already,
+    tabulate_labels,
+    treat_window,
+)
 
 NOTHING_FITTED = "nothing was fitted for it yet"
 

@@ -13,7 +13,7 @@ from ...alerts.queries import find_counterparts
 from ...base.errors import Conflict, InvalidInput, NotFound
 from ...base.frozen import frozen
 from ...charts.forest import ForestSource, StripPoint, collect_strips
-from ...checks.recent_queries import recent_checks, recent_figures
+from ...checks.result_queries import recent_checks, recent_figures
 from ...checks.views.headlines import DATA_NAMES
 from ...domain.alert import Alert, AlertState, AlertSubject, RuleKind
 from ...domain.check import DataSet

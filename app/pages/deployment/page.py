@@ -16,13 +16,11 @@ from ...charts.forest import STRIP_CHECKS, Forest, ForestSource, build_forest, c
 from ...charts.named_groups import rename_gap
 from ...charts.time_ranges import RangeChoice
 from ...charts.timeline import ShownRange
-from ...checks.advice.advice import Cause
-from ...checks.advice.check_advice import advice_on_check, read_outlook
+from ...checks.advice.advice import Cause, advice_on_check, read_outlook
 from ...checks.days.roll_up import Period
 from ...checks.queries import get, under_way
-from ...checks.recent_queries import recent_checks, recent_figures
-from ...checks.result_queries import read_measurements
-from ...checks.views.missing_notes import notes_of_check
+from ...checks.result_queries import read_measurements, recent_checks, recent_figures
+from ...checks.views.view_source import notes_of_check
 from ...deployments.deployment_in_address import ReadableDeployment
 from ...deployments.monitor.both_sides import missing_sides
 from ...deployments.monitor.queries import find_monitor
