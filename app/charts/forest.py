@@ -12,7 +12,7 @@ from ..checks.result_queries import RecentCheck, RecentFigure, recent_checks, re
 from ..checks.views.headlines import IMPACT
 from ..checks.views.logged_view import notes_on_unseen
 from ..checks.views.view_source import counted_check
-from ..domain.check import CheckRun, CheckState, DataSet, Measurement, Scope
+from ..domain.check import CheckRun, CheckState, DataSet, FigureKey, Measurement, Scope
 from ..domain.group_words import GroupWords
 from ..domain.monitor import Monitor
 from ..evidence.present_state import ComparisonState, DeploymentEvidence
@@ -207,19 +207,15 @@ def build_forest(source: ForestSource, *, metric: str, now: datetime) -> Forest:
             and figure.group is not None
         ):
             figures.setdefault(figure.attribute, {}).setdefault(figure.group, {})[figure.data] = figure
-    strips = collect_strips(source)
+    strips = collect_strips(source, metric)
     states = [] if source.evidence is None else source.evidence.comparisons
 
     def figure_of(measurement: Measurement | None) -> ForestFigure | None:
         if measurement is None:
             return None
-        key = _Series(measurement.data, measurement.attribute, measurement.group)
-        matching = [
-            state
-            for state in states
-            if _Series(state.data, state.attribute, state.group) == key and state.metric == metric
-        ]
-        return ForestFigure(measurement, strips.get(key, ()), find_evidence(measurement, matching))
+        key = measurement.key
+        evidence = find_evidence(measurement, [state for state in states if state.key == key])
+        return ForestFigure(measurement, strips.get(key, ()), evidence)
 
     rows = []
     for attribute, groups in figures.items():
@@ -263,28 +259,20 @@ def is_on_ratios(metric: str) -> bool:
     return is_ratio(CATALOGUE[metric])
 
 
-@frozen
-class _Series:
-    data: DataSet
-    attribute: str | None
-    group: str | None
-
-
-def collect_strips(source: ForestSource) -> dict[_Series, tuple[StripPoint, ...]]:
-    """Last verdicts by series: one for each check since the first with a figure, oldest first."""
-    by_series: dict[_Series, dict[int, RecentFigure]] = {}
+def collect_strips(source: ForestSource, metric: str) -> dict[FigureKey, tuple[StripPoint, ...]]:
+    """Last verdicts by figure: one for each check since the first that has it, oldest first."""
+    by_key: dict[FigureKey, dict[int, RecentFigure]] = {}
     for figure in source.recent:
-        by_series.setdefault(_Series(figure.data, figure.attribute, figure.group), {})[figure.check_no] = (
-            figure
-        )
+        key = FigureKey(metric=metric, data=figure.data, attribute=figure.attribute, group=figure.group)
+        by_key.setdefault(key, {})[figure.check_no] = figure
     strips = {}
     oldest_first = list(reversed(source.checks))
-    for series, by_check in by_series.items():
+    for key, by_check in by_key.items():
         # Figures of an earlier definition are other figures.
         definition = list(by_check.values())[-1].definition
         comparable = {no: figure for no, figure in by_check.items() if figure.definition == definition}
         start = next(position for position, check in enumerate(oldest_first) if check.no in comparable)
-        strips[series] = tuple(
+        strips[key] = tuple(
             StripPoint(
                 check_id=check.id,
                 at=check.at,

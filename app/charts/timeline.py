@@ -32,7 +32,7 @@ from ..checks.days.timeline_queries import (
     revision_before,
 )
 from ..domain.alert import Alert
-from ..domain.check import DataSet, Scope, Span
+from ..domain.check import DataSet, FigureKey, Scope, Span
 from ..domain.group_words import GroupWords
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.intervals.verdicts import GRAVEST, Limits, Verdict
@@ -176,16 +176,16 @@ def read_timeline(session: Session, deployment_no: int, span: Span, query: Timel
     figures = FiguresWanted(metric=query.metric, data=query.data)
     earlier, no_earlier = _find_earlier(session, deployment_no, span, query.choice.earlier)
 
-    shown = _by_group(_read_steps(session, deployment_no, span, step, figures), span, step, query.metric)
+    shown = _by_group(_read_steps(session, deployment_no, span, step, figures), span, step, figures)
     before = {}
     if earlier is not None:
         rows = _read_steps(session, deployment_no, earlier.span, step, figures)
-        before = _by_group(rows, earlier.span, step, query.metric)
+        before = _by_group(rows, earlier.span, step, figures)
     panels = [
         TimePanel(
             attribute=key.attribute,
             group=key.group,
-            scope=Scope(key.scope),
+            scope=key.scope,
             name=_name(key, query.words),
             steps=steps,
             earlier=before.get(key, ()),
@@ -193,7 +193,7 @@ def read_timeline(session: Session, deployment_no: int, span: Span, query: Timel
         for key, steps in shown.items()
     ]
     checks = ended_checks(session, deployment_no, span, step)
-    of_all = _by_group(_read_steps(session, deployment_no, span, step, ACCURACY), span, step, ACCURACY.metric)
+    of_all = _by_group(_read_steps(session, deployment_no, span, step, ACCURACY), span, step, ACCURACY)
     name = "Accuracy on labelled records"
     accuracy = next(
         (
@@ -320,25 +320,24 @@ def _read_steps(
     return [*head, *figure_days(session, deployment_no, days, query), *tail]
 
 
-@frozen
-class _GroupKey:
-    attribute: str | None
-    scope: str
-    group: str | None
-
-
 def _by_group(
-    rows: Iterable[FigureStep], span: Span, step: timedelta, metric: str
-) -> dict[_GroupKey, tuple[TimeStep, ...]]:
+    rows: Iterable[FigureStep], span: Span, step: timedelta, query: FiguresWanted
+) -> dict[FigureKey, tuple[TimeStep, ...]]:
     """Steps oldest first; shorter rows are joined to the step that they lie in."""
-    grouped: dict[_GroupKey, dict[tuple[datetime, int], list[FigureStep]]] = {}
+    grouped: dict[FigureKey, dict[tuple[datetime, int], list[FigureStep]]] = {}
     for row in rows:
         start = row.start if step <= DAY else ORIGIN + (row.start - ORIGIN) // step * step
-        of_group = grouped.setdefault(_GroupKey(row.attribute, row.scope, row.group), {})
-        of_group.setdefault((start, row.definition), []).append(row)
+        key = FigureKey(
+            metric=query.metric,
+            data=query.data,
+            scope=Scope(row.scope),
+            attribute=row.attribute,
+            group=row.group,
+        )
+        grouped.setdefault(key, {}).setdefault((start, row.definition), []).append(row)
     return {
         key: tuple(
-            _join(members, start, span, step, metric)
+            _join(members, start, span, step, query.metric)
             for (start, _), members in sorted(steps.items(), key=lambda item: item[0])
         )
         for key, steps in sorted(
@@ -409,9 +408,10 @@ def _is_further_out(highest: float, lowest: float, metric: str, limits: Limits) 
     return rank(highest, CATALOGUE[metric], limits) < rank(lowest, CATALOGUE[metric], limits)
 
 
-def _name(key: _GroupKey, names: GroupWords) -> str:
+def _name(key: FigureKey, names: GroupWords) -> str:
     if key.attribute is None or key.group is None:
-        return f"{_SCOPE_NAMES.get(Scope(key.scope), key.scope)}{'' if key.attribute is None else f' of {key.attribute}'}"
+        of_attribute = "" if key.attribute is None else f" of {key.attribute}"
+        return f"{_SCOPE_NAMES.get(key.scope, key.scope.value)}{of_attribute}"
     return names.label(key.attribute, key.group) or "(blank)"
 
 

@@ -178,6 +178,21 @@ PRESENT_TRIGGERS = (Trigger.SCHEDULE, Trigger.REQUEST, Trigger.FILES)
 
 
 @frozen(kw_only=True)
+class FigureKey:
+    """Names a figure: the same one has the same key in every check, in evidence and in pictures.
+
+    `group` is there in the scope `group` only, and may be empty: values may be blank. `attribute` None: of
+    all records.
+    """
+
+    metric: str
+    data: DataSet
+    scope: Scope = Scope.GROUP
+    attribute: str | None
+    group: str | None
+
+
+@frozen(kw_only=True)
 class Measurement:
     """One value of a series, with everything needed to trace it.
 
@@ -213,6 +228,12 @@ class Measurement:
     @property
     def attribute(self) -> str | None:
         return self.comparison.label or None
+
+    @property
+    def key(self) -> FigureKey:
+        return FigureKey(
+            metric=self.metric, data=self.data, scope=self.scope, attribute=self.attribute, group=self.group
+        )
 
     def is_of(self, scope: Scope) -> bool:
         return self.worst_of is not None if scope is Scope.WORST else self.scope is scope

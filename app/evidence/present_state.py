@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from ..base.clock import HOUR
 from ..base.frozen import frozen
 from ..deployments.monitor.queries import find_monitor
-from ..domain.check import DataSet, Span
+from ..domain.check import DataSet, FigureKey, Span
 from ..domain.group_words import GroupWords
 from ..domain.monitor import Monitor
 from ..statistics.catalogue import CATALOGUE
@@ -90,9 +90,9 @@ class ComparisonState:
     reason: str | None = None
 
     @property
-    def figure(self) -> tuple[DataSet, str, str | None, str]:
-        """Data, attribute, group and metric, which the two limits of a figure share."""
-        return self.data, self.attribute, self.group, self.metric
+    def key(self) -> FigureKey:
+        """Key of the figure, which its two limits share."""
+        return FigureKey(metric=self.metric, data=self.data, attribute=self.attribute, group=self.group)
 
     @property
     def is_from_first_hour(self) -> bool:
@@ -220,14 +220,14 @@ def _look_at(
     if end is None:
         return
     span = Span(start=end - RECENT_HOURS * HOUR, end=end)
-    recent = load_series(session, followed.era.no, watched, span, [figure.key.group for figure in figures])
+    recent = load_series(session, followed.era.no, watched, span, [figure.group for figure in figures])
     unknown = _explain_labels(session, followed, watched, span)
     level = budget.log_threshold(
         number_hour(end) + count_lag_hours(watched.definition.data, followed.monitor)
     )
     for figure, series in zip(figures, recent, strict=True):
-        if (reason := unknown.get(figure.key.group)) is not None:
-            yield from _list_absent(watched, reason, budget, figure.key.group)
+        if (reason := unknown.get(figure.group)) is not None:
+            yield from _list_absent(watched, reason, budget, figure.group)
             continue
         first = number_hour(figure.first_hour)
         state = (
@@ -275,7 +275,7 @@ def _is_quiet(
 ) -> bool:
     end = number_hour(figure.until)
     span = Span(start=find_hour_start(end - QUIET_HOURS - UNSTEADINESS_HOURS), end=figure.until)
-    series = load_series(session, followed.era.no, watched, span, [figure.key.group])
+    series = load_series(session, followed.era.no, watched, span, [figure.group])
     ((unfair, fair),) = weigh_series(series, limit, end - QUIET_HOURS, end)
     return is_quiet(unfair, fair)
 
@@ -314,9 +314,9 @@ def _describe(
         yield ComparisonState(
             figure_id=figure.id,
             data=watched.definition.data,
-            attribute=figure.key.place.attribute,
-            group=figure.key.group,
-            metric=figure.key.metric,
+            attribute=watched.comparison.label,
+            group=figure.group,
+            metric=figure.metric,
             direction=watched.direction(limit),
             limit=watched.own_value(limit.value),
             state=State(summary.state),

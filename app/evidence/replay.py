@@ -74,7 +74,7 @@ def replay_figure(session: Session, deployment_no: int, figure_id: str) -> list[
     budget = Budget.of(known_figures(session, era.no), ended_figures(session, era.no), followed)
     lag = count_lag_hours(watched.definition.data, followed.monitor)
     span = Span(start=figure.first_hour - UNSTEADINESS_HOURS * HOUR, end=figure.until)
-    (series,) = load_series(session, era.no, watched, span, [figure.key.group])
+    (series,) = load_series(session, era.no, watched, span, [figure.group])
     start, end = number_hour(figure.first_hour), number_hour(figure.until)
     closed = select_closed(read_closures(session, era.no), watched, figure.key)
     course = Course(FigureState.starting(watched, start), series, lambda *_: series, closed)

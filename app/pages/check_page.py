@@ -23,7 +23,7 @@ from ..charts.time_ranges import RangePreset
 from ..checks import queries as checks
 from ..checks.advice.advice import advice_on_check, read_outlook
 from ..checks.result_queries import read_measurements
-from ..checks.views.build_views import VIEW_OF_DATA, MeasurementKey, check_view, explain_figure, list_views
+from ..checks.views.build_views import VIEW_OF_DATA, check_view, explain_figure, list_views
 from ..checks.views.explain_figure import DATA_SETS, judged_figure
 from ..checks.views.headlines import IMPACT
 from ..checks.views.view_shapes import GroupShare, ViewKind
@@ -32,7 +32,7 @@ from ..deployments.deployment_in_address import ReadableDeployment
 from ..deployments.monitor.both_sides import missing_sides
 from ..deployments.monitor.queries import find_monitor
 from ..domain.alert import Alert
-from ..domain.check import CheckRun, CheckState, DataSet, Measurement, Scope
+from ..domain.check import CheckRun, CheckState, DataSet, FigureKey, Measurement, Scope
 from ..domain.deployment import Deployment
 from ..domain.group_words import GroupWords
 from ..domain.paging import Paging
@@ -220,7 +220,7 @@ def figure_page(
     check = _get_check(session, deployment, check_id)
     names = GroupWords.of(find_monitor(session, deployment.no))
     counted = counted_check(session, check)
-    explanation = explain_figure(session, deployment, counted, MeasurementKey(**dict(address)), names)
+    explanation = explain_figure(session, deployment, counted, FigureKey(**dict(address)), names)
     values = {
         "deployment": deployment,
         "check": check,

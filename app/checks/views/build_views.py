@@ -7,13 +7,11 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from ...base.errors import NotFound
-from ...base.frozen import frozen
-from ...database.binary_rows import read_row
 from ...deployments.monitor.queries import find_monitor
 from ...deployments.training.queries import find_training_summary, read_distributions, read_label_tables
 from ...deployments.training.tables_of_monitor import Present, present_tables
 from ...deployments.training.training_facts import TrainingData, TrainingSummary
-from ...domain.check import CheckRun, CheckState, DataSet, Measurement, Scope
+from ...domain.check import CheckRun, CheckState, DataSet, FigureKey, Measurement
 from ...domain.deployment import Deployment
 from ...domain.group_words import GroupWords
 from ...domain.monitor import Monitor
@@ -232,21 +230,6 @@ def _fill_view(view: CheckView, source: CheckSource) -> CheckView:
             return replace(view, attributes=tuple(payload_attributes(source)), notes=notes)
 
 
-@frozen(kw_only=True)
-class MeasurementKey:
-    """Identifies a measurement of a check, under REST's names.
-
-    `group` is there in the scope `group` only, and may be empty: values may be blank. `attribute` None: of
-    all records.
-    """
-
-    metric: str
-    data: DataSet
-    scope: Scope
-    attribute: str | None
-    group: str | None
-
-
 _NOT_STORED = {key for key, metric in CATALOGUE.items() if not metric.is_stored}
 _UNPICKED = {
     DataSet.AS_LOGGED: {RATE},
@@ -269,13 +252,8 @@ VIEW_OF_DATA = {
 """View that shows the figures of a data set."""
 
 
-def make_measurement_key(measurement: Measurement) -> MeasurementKey:
-    """The same figure has the same key in every check."""
-    return read_row(MeasurementKey, measurement)
-
-
 def explain_figure(
-    session: Session, deployment: Deployment, counted: CountedCheck, key: MeasurementKey, names: GroupWords
+    session: Session, deployment: Deployment, counted: CountedCheck, key: FigureKey, names: GroupWords
 ) -> Explanation:
     """Explains a figure of the check, or of the present training data; `names` name its groups.
 
@@ -302,7 +280,7 @@ def explain_figure(
                 if (data, comparison.label) == (table, key.attribute):
                     figures = source.measured(key.data, comparison, key.metric, stored.whole)
 
-    measurement = next((figure for figure in figures if make_measurement_key(figure) == key), None)
+    measurement = next((figure for figure in figures if figure.key == key), None)
     if measurement is None:
         raise NotFound(
             "figure of this check",

@@ -11,20 +11,12 @@ from sqlalchemy.orm import Session
 
 from ...base.errors import require_present
 from ...base.frozen import frozen
-from ...database.binary_rows import list_column_values, read_row
+from ...database.binary_rows import read_row
 from ...database.tables import EvidenceClosureRow, EvidenceEraRow, EvidenceFigureRow
-from ...domain.check import DataSet
+from ...domain.check import DataSet, FigureKey, Scope
 from ...statistics.e_values.nulls import UnfairSide
 from .hour_counts import CountedPlace
 from .summaries import LimitSummary
-
-
-@frozen(kw_only=True)
-class FigureKey:
-    place: CountedPlace
-    group: str
-    metric: str
-
 
 Definitions: TypeAlias = Mapping[tuple[CountedPlace, str], Mapping[str, Any]]
 """Definitions of figures, by place and metric."""
@@ -39,7 +31,9 @@ class KnownFigure:
 
     no: int
     id: str
-    key: FigureKey
+    place: CountedPlace
+    group: str
+    metric: str
     definition: Mapping[str, Any] | None
     starts_at: datetime | None
     first_hour: datetime
@@ -47,9 +41,14 @@ class KnownFigure:
     is_stale: bool
 
     @property
+    def key(self) -> FigureKey:
+        place = self.place
+        return FigureKey(metric=self.metric, data=place.data, attribute=place.attribute, group=self.group)
+
+    @property
     def metric_key(self) -> tuple[CountedPlace, str]:
         """`WatchedMetric.key` of its metric."""
-        return self.key.place, self.key.metric
+        return self.place, self.metric
 
 
 @frozen(kw_only=True)
@@ -84,7 +83,7 @@ def known_figures(session: Session, era_no: int) -> list[KnownFigure]:
     """Returns the era's present figures in order, without their states (kilobytes each)."""
     present = (EvidenceFigureRow.era_no == era_no, EvidenceFigureRow.ended_at.is_(None))
     rows = session.execute(select(*_COLUMNS).where(*present).order_by(EvidenceFigureRow.no))
-    return [read_row(KnownFigure, row, key=read_key(row)) for row in rows]
+    return [read_row(KnownFigure, row, place=read_row(CountedPlace, row)) for row in rows]
 
 
 def read_figure_states(session: Session, nos: Collection[int]) -> Mapping[int, bytes]:
@@ -118,7 +117,7 @@ def read_era_figures(session: Session, era_no: int) -> list[StoredFigure]:
         EvidenceFigureRow.era_no == era_no, EvidenceFigureRow.ended_at.is_(None)
     )
     rows = session.scalars(present.order_by(EvidenceFigureRow.no))
-    return [read_row(StoredFigure, row, key=read_key(row)) for row in rows]
+    return [read_row(StoredFigure, row, place=read_row(CountedPlace, row)) for row in rows]
 
 
 def get_figure(session: Session, deployment_no: int, figure_id: str) -> tuple[int, StoredFigure]:
@@ -128,7 +127,7 @@ def get_figure(session: Session, deployment_no: int, figure_id: str) -> tuple[in
         statement.where(EvidenceEraRow.deployment_no == deployment_no, EvidenceFigureRow.id == figure_id)
     ).one_or_none()
     present = require_present(row, "comparison", figure_id)
-    return present.era_no, read_row(StoredFigure, present, key=read_key(present))
+    return present.era_no, read_row(StoredFigure, present, place=read_row(CountedPlace, present))
 
 
 def add_figures(
@@ -144,7 +143,7 @@ def add_figures(
         {
             "era_no": era_no,
             **_list_key_values(key),
-            "definition": definitions[key.place, key.metric],
+            "definition": definitions[CountedPlace(key.data, key.attribute or ""), key.metric],
             "starts_at": starts_at,
             "first_hour": first_hour,
             "until": first_hour,
@@ -200,12 +199,8 @@ def replace_state(
     change_figures(session, [figure.no], state=state, summary=summary)
 
 
-def read_key(row: object) -> FigureKey:
-    return read_row(FigureKey, row, place=read_row(CountedPlace, row))
-
-
 def _list_key_values(key: FigureKey) -> dict[str, object]:
-    return {**list_column_values(key.place), "group": key.group, "metric": key.metric}
+    return {name: getattr(key, name) for name in ("data", "attribute", "group", "metric")}
 
 
 @frozen(kw_only=True)
@@ -221,7 +216,7 @@ def read_closures(session: Session, era_no: int) -> list[Closure]:
     rows = session.scalars(
         select(EvidenceClosureRow).where(EvidenceClosureRow.era_no == era_no).order_by(EvidenceClosureRow.no)
     )
-    return [read_row(Closure, row, key=read_key(row)) for row in rows]
+    return [read_row(Closure, row, key=read_row(FigureKey, row, scope=Scope.GROUP)) for row in rows]
 
 
 def add_closure(session: Session, era_no: int, closure: Closure, *, alert_no: int) -> None:

@@ -235,7 +235,7 @@ def read_trend(session: Session, alert: Alert) -> AlertTrend | None:
         if figure.data is about.data and figure.attribute == about.attribute and figure.group == about.group
     ]
     strips = collect_strips(
-        ForestSource(monitor=None, evidence=None, checks=checks, measured=(), recent=recent)
+        ForestSource(monitor=None, evidence=None, checks=checks, measured=(), recent=recent), about.metric
     )
     points = next(iter(strips.values()), ())
     if not any(point.value is not None for point in points):

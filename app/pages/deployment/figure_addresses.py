@@ -3,17 +3,10 @@
 from dataclasses import asdict
 from urllib.parse import urlencode
 
-from ...checks.views.build_views import make_measurement_key
 from ...domain.check import Measurement
 
 
 def figure_query(measurement: Measurement) -> str:
     """Query that identifies a measurement, under REST's names."""
     # A group may be blank, which is not the same as none.
-    return urlencode(
-        {
-            name: value
-            for name, value in asdict(make_measurement_key(measurement)).items()
-            if value is not None
-        }
-    )
+    return urlencode({name: value for name, value in asdict(measurement.key).items() if value is not None})
