@@ -325,10 +325,7 @@ def _store(subject: Subject, findings: Findings, database: Database) -> None:
             monitor_version=subject.monitor.version,
             model_revision=deployment.model_revision,
         )
-        stored = [(table, period, cells) for table in findings.tables for period, cells in table.parts()]
-        counted = [
-            StoredTable(table.data, table.comparison, period, cells) for table, period, cells in stored
-        ]
+        counted = [part for table in findings.tables for part in table.parts()]
         store_tables(session, check.no, [*findings.kept_tables, *counted])
         store_measurements(session, check.no, deployment.no, findings.measurements)
         if findings.answers is not None:
@@ -336,9 +333,7 @@ def _store(subject: Subject, findings: Findings, database: Database) -> None:
             findings.answers.lines.store(session)
         if findings.further.store is not None:
             findings.further.store(session, check.no)
-        counted_on = {table.data for table in findings.tables} | {
-            table.data for table in findings.kept_tables
-        }
+        counted_on = {table.data for table in (*findings.tables, *findings.kept_tables)}
         if DataSet.COUNTERFACTUAL in counted_on and check.span.is_whole_hour:
             note_changed_hours(session, deployment.no, [check.span.start])
         if findings.label_predictions:

@@ -6,7 +6,7 @@ The intervals follow from the range alone, so their counts may be added up over 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from math import ceil, floor
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -18,13 +18,11 @@ from ...sources.arrays.group_of_records import Grouping
 from ...statistics.group_labels import IntArray
 from ...statistics.tables.count_table import OUTCOMES
 from ...statistics.tables.strata_counts import count_keys
-from ..window.window import BoolArray
+from ..window.window import Part
 
 SUB_RANGES = "sub_ranges"
 """Member of a stored payload table that holds the counts by interval."""
 
-Part: TypeAlias = BoolArray | slice
-"""Some records of a window: a mask, or their places in a row."""
 
 FULL_STEPS = 6
 """Max whole steps in a range; round numbers may add one interval."""

@@ -28,9 +28,10 @@ from ...statistics.tables.count_table import GroupCounts, LabelledCells, Mitigat
 from ...statistics.tables.record_kinds import CounterfactualCells, MitigatedCells
 from ...statistics.tables.strata_counts import RecordStrata
 from ..copies.copy_outcomes import CopyOutcomes, Repeats, count_repeats
-from ..window.window import BoolArray, Window
+from ..result_queries import StoredTable
+from ..window.window import BoolArray, Part
 from ..window.window_records import CheckEvidence, Labelled
-from .sub_ranges import Part, add_inside, count_inside
+from .sub_ranges import add_inside, count_inside
 
 NAMED = 3
 """Max revisions that a reason names."""
@@ -209,7 +210,7 @@ OTHER_REVISIONS = "other_revisions"
 
 @frozen
 class Tabulated:
-    """One table in its two parts.
+    """One table in its two parts, `periods`: of the span's records, and of additional ones.
 
     `strata` is the dividing column, `lacking` why strata or scores are missing, `mitigated` how outcomes
     were mitigated. `inside` counts outcomes by intervals of ranges, `revisions` records in the table and
@@ -218,8 +219,7 @@ class Tabulated:
 
     data: DataSet
     comparison: Comparison
-    own: Table
-    additional: Table
+    periods: Sequence[Table]
     strata: str | None = None
     lacking: Mapping[str, str] = field(default_factory=dict)
     mitigated: str | None = None
@@ -233,35 +233,32 @@ class Tabulated:
 
     @property
     def whole(self) -> Table:
-        return merged(self.data, [self.own, self.additional])
+        return merged(self.data, self.periods)
 
     def plus(self, added: "Tabulated") -> "Tabulated":
         """Sum of payload tables of one comparison, counted from different records."""
-        own_counts, additional = (
-            merged(self.data, [self.own, added.own]),
-            merged(self.data, [self.additional, added.additional]),
-        )
         inside = [
             add_inside(list(filter(None, pair))) for pair in zip(self.inside, added.inside, strict=True)
         ]
         return replace(
             self,
-            own=own_counts,
-            additional=additional,
+            periods=[merged(self.data, pair) for pair in zip(self.periods, added.periods, strict=True)],
             inside=inside,
             lacking={**self.lacking, **added.lacking},
         )
 
-    def parts(self) -> list[tuple[str, dict[str, Any]]]:
+    def parts(self) -> list[StoredTable]:
         settings = {
             name: value
             for name, value in ((STRATA_OF, self.strata), (MITIGATED, self.mitigated))
             if value is not None
         }
         counted = [{OTHER_REVISIONS: revisions.to_json()} for revisions in self.revisions] or [{}, {}]
-        periods = zip((OWN, ADDITIONAL), (self.own, self.additional), self.inside, counted, strict=True)
+        periods = zip((OWN, ADDITIONAL), self.periods, self.inside, counted, strict=True)
         return [
-            (name, counts.to_json() | settings | dict(inside) | revisions)
+            StoredTable(
+                self.data, self.comparison, name, counts.to_json() | settings | dict(inside) | revisions
+            )
             for name, counts, inside, revisions in periods
         ]
 
@@ -302,7 +299,7 @@ def tabulate(
     if payload is None:
         weights = evidence.window.weights()
         payload = [
-            count_payload(evidence.read, comparison, *_parts(evidence.window), weights=weights)
+            count_payload(evidence.read, comparison, evidence.window.parts(), weights=weights)
             for comparison in comparisons
         ]
     tables = list(payload)
@@ -315,8 +312,7 @@ def tabulate(
 def count_payload(
     read: RecordTable,
     comparison: Comparison,
-    own_part: Part,
-    additional_part: Part,
+    parts: Sequence[Part],
     *,
     weights: FloatArray | None = None,
     repeats: IntArray | None = None,
@@ -325,13 +321,11 @@ def count_payload(
 
     With `repeats`, each entry of `read` represents that many equal records without weights.
     """
-    selections = (own_part, additional_part)
     named, codes = read.compare(comparison)
-    groups = as_groups(named)
     scores = None if read.scores is None else read.scores.values
-    own_counts, additional = (
+    periods = [
         GroupCounts.from_records(
-            groups,
+            as_groups(named),
             codes[selected],
             read.outcomes[selected],
             weights=None if weights is None else weights[selected],
@@ -339,39 +333,32 @@ def count_payload(
             repeats=None if repeats is None else repeats[selected],
             scores=None if scores is None else scores[selected],
         )
-        for selected in selections
-    )
+        for selected in parts
+    ]
     inside: Sequence[Mapping[str, Any]] = ({}, {})
     attributes = comparison.members(read.monitor)
     if len(attributes) == 1 and attributes[0].rule is None:
         feature = attributes[0].feature
         grouping, values = read.grouping(feature), read.values(feature)
-        inside = [count_inside(grouping, values, read.outcomes, selected, repeats) for selected in selections]
-    column, lacking = _describe_lacking(read)
-    return Tabulated(DataSet.AS_LOGGED, comparison, own_counts, additional, column, lacking, inside=inside)
+        inside = [count_inside(grouping, values, read.outcomes, selected, repeats) for selected in parts]
+    return Tabulated(DataSet.AS_LOGGED, comparison, periods, *_describe_lacking(read), inside=inside)
 
 
 def _count_counterfactual(evidence: CheckEvidence, copies: CopyOutcomes) -> Tabulated:
-    grouping, window = copies.grouping, evidence.window
-    weights = window.weights()
-    own_counts, additional = (
+    periods = [
         CounterfactualCells.from_records(
-            as_groups(grouping.named),
+            as_groups(copies.grouping.named),
             copies.codes[selected],
             outcome=evidence.outcomes[selected],
             copies_favourable=copies.favourable[selected],
             copies_classified=copies.classified[selected],
-            weights=None if weights is None else weights[selected],
+            weights=evidence.window.weights(selected),
         )
-        for selected in _parts(window)
-    )
-    comparison = Comparison((grouping.column.name,))
+        for selected in evidence.window.parts()
+    ]
+    comparison = Comparison((copies.grouping.column.name,))
     return Tabulated(
-        DataSet.COUNTERFACTUAL,
-        comparison,
-        own_counts,
-        additional,
-        revisions=tabulate_revisions(evidence, copies),
+        DataSet.COUNTERFACTUAL, comparison, periods, revisions=tabulate_revisions(evidence, copies)
     )
 
 
@@ -386,36 +373,29 @@ def tabulate_revisions(evidence: CheckEvidence, copies: CopyOutcomes) -> tuple[O
             selected,
             count_repeats(evidence.repeats, copies, evidence.outcomes, selected),
         )
-        for selected in _parts(evidence.window)
+        for selected in evidence.window.parts()
     )
 
 
 def _count_feedback(labels: Labelled, comparison: Comparison) -> Tabulated:
-    read, compared, weights = labels.read, labels.comparison, labels.window.weights()
+    read, compared = labels.read, labels.comparison
     named, codes = read.compare(comparison)
     scores = None if read.scores is None else read.scores.values
-    own_counts, additional = (
+    periods = [
         LabelledCells.from_records(
             as_groups(named),
             codes[selected],
             actual=compared.actual[selected],
             predicted=compared.predicted[selected],
             correct=compared.correct[selected],
-            weights=None if weights is None else weights[selected],
+            weights=labels.window.weights(selected),
             strata=_select_strata(read.strata, selected) if comparison.features else None,
             scores=None if scores is None else scores[selected],
         )
-        for selected in _parts(labels.window)
-    )
-    column, lacking = _describe_lacking(read)
-    return Tabulated(
-        DataSet.LABELLED,
-        comparison,
-        replace(own_counts, cohort=labels.count_cohort(comparison)),
-        additional,
-        column,
-        lacking,
-    )
+        for selected in labels.window.parts()
+    ]
+    periods[0] = replace(periods[0], cohort=labels.count_cohort(comparison))
+    return Tabulated(DataSet.LABELLED, comparison, periods, *_describe_lacking(read))
 
 
 def _select_strata(strata: Divided | None, selected: Part) -> RecordStrata | None:
@@ -429,8 +409,3 @@ def _describe_lacking(read: RecordTable) -> tuple[str | None, dict[str, str]]:
     if read.scores is not None and read.scores.values is None:
         lacking["scores"] = read.scores.reason
     return None if read.strata is None else read.strata.column, lacking
-
-
-def _parts(window: Window) -> tuple[BoolArray, BoolArray]:
-    is_own = window.is_own()
-    return is_own, ~is_own

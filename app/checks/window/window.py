@@ -38,6 +38,9 @@ from ...statistics.group_labels import FloatArray, IntArray
 
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
+Part: TypeAlias = BoolArray | slice
+"""Some records of a window: a mask, or their places in a row."""
+
 COHORT = 10_000
 """Max records of which a check counts how many have a label."""
 
@@ -230,13 +233,17 @@ class Window:
     def is_own(self) -> BoolArray:
         return np.arange(len(self)) < self.own
 
-    def weights(self) -> FloatArray | None:
-        """Per row how many records it represents; None where each represents itself."""
+    def parts(self) -> tuple[BoolArray, BoolArray]:
+        """The span's rows, and the additional ones."""
+        return self.is_own(), ~self.is_own()
+
+    def weights(self, part: Part = slice(None)) -> FloatArray | None:
+        """Per row of the part how many records it represents; None where each represents itself."""
         rates = self.rows["sample_rate"]
         if rates.null_count == len(rates):
             return None
         weights: FloatArray = 1 / np.asarray(pc.fill_null(rates, 1.0).to_numpy(), dtype=np.float64)
-        return weights
+        return weights[part]
 
     def values(self) -> pa.Table:
         return name_values(self.rows, self.columns)

@@ -1,6 +1,6 @@
 """Mitigation of a window's records, and its accuracy, from outcomes of copies that are known already."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -10,14 +10,14 @@ import pyarrow as pa
 from ...base.frozen import frozen
 from ...base.values import read_number
 from ...checks.copies.copy_outcomes import CopyOutcomes, fill_stored, target_key
-from ...checks.counting.tabulate import OtherRevisions, tabulate_revisions
+from ...checks.counting.tabulate import OtherRevisions, Tabulated, tabulate_revisions
 from ...checks.subject import Subject
 from ...checks.window.window import PayloadWindow
 from ...checks.window.window_records import CheckEvidence, Labelled
 from ...database.engine import ArrowReader
-from ...domain.check import Trigger
+from ...domain.check import DataSet, Trigger
 from ...domain.mitigation import AttributeProfile, FlaggedRecord, Mode, Profile
-from ...domain.monitor import Outcome
+from ...domain.monitor import Comparison, Outcome
 from ...sources.arrays.column_cells import outcome_codes, parse_value
 from ...sources.arrays.group_of_records import Grouping
 from ...sources.stored.copy_answers import stored_outcomes
@@ -166,17 +166,10 @@ def read_reference_answers(
 
 @frozen(eq=False)
 class LabelTables:
-    """The labels of the span and the additional ones, before and after; the number that could not be
-    compared, and why.
+    """The labels before and after, and the numbers that could not be compared by reason."""
 
-    `revisions` counts, for both, the model revisions of the labelled predictions.
-    """
-
-    own: MitigatedLabelledCells
-    additional: MitigatedLabelledCells
-    without_copies: int
-    of_other_revisions: int
-    revisions: tuple[OtherRevisions, ...]
+    table: Tabulated
+    left_out: Mapping[str, object]
 
 
 def tabulate_labels(
@@ -188,9 +181,8 @@ def tabulate_labels(
     prediction: left out by their outcome, those that stay would not represent their group. So is one that
     another model revision predicted.
     """
-    grouping = next(
-        candidate for candidate in labels.groupings if candidate.column.name == treated.grouping.column.name
-    )
+    name = treated.grouping.column.name
+    grouping = labels.read.grouping(name)
     made_by, revision = labels.window.rows["model_revision"], subject.deployment.model_revision
     # A prediction without a revision was requested in this check.
     present = np.array([made_with in (None, revision) for made_with in made_by.to_pylist()], dtype=np.bool_)
@@ -208,28 +200,38 @@ def tabulate_labels(
 
     # Of a changed outcome only the side of the label is known; where an outcome is one class, that is the
     # same.
-    comparison = labels.comparison
-    correct = np.where(after == before, comparison.correct, after == comparison.actual).astype(np.int64)
-    periods = (labels.window.is_own(), ~labels.window.is_own())
-    own_cells, additional = (
+    compared = labels.comparison
+    correct = np.where(after == before, compared.correct, after == compared.actual).astype(np.int64)
+    parts = labels.window.parts()
+    periods = [
         MitigatedLabelledCells.from_records(
             as_groups(grouping.named),
             grouping.codes[selected],
-            actual=comparison.actual[selected],
+            actual=compared.actual[selected],
             before=before[selected],
             after=after[selected],
-            correct_before=comparison.correct[selected],
+            correct_before=compared.correct[selected],
             correct_after=correct[selected],
         )
-        for selected in (present & ~unknown & period for period in periods)
-    )
+        for selected in (present & ~unknown & part for part in parts)
+    ]
     # Repeats are those of the window: of labelled records too few.
-    of_window = zip(periods, tabulate_revisions(evidence, treated.copies), strict=True)
-    revisions = tuple(
-        OtherRevisions.of_records(grouping, made_by, revision, period, window.repeats)
-        for period, window in of_window
+    of_window = zip(parts, tabulate_revisions(evidence, treated.copies), strict=True)
+    table = Tabulated(
+        DataSet.MITIGATED_LABELLED,
+        Comparison((name,)),
+        periods,
+        mitigated=subject.mitigation.mode.value,
+        revisions=tuple(
+            OtherRevisions.of_records(grouping, made_by, revision, part, window.repeats)
+            for part, window in of_window
+        ),
     )
-    return LabelTables(own_cells, additional, int(unknown.sum()), int((~present).sum()), revisions)
+    left_out = {
+        "labels_without_copies": int(unknown.sum()),
+        "labels_of_other_revisions": int((~present).sum()),
+    }
+    return LabelTables(table, left_out)
 
 
 def _find_as_reference(
