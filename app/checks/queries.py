@@ -3,7 +3,7 @@
 import uuid
 from datetime import datetime, timedelta
 
-from sqlalchemy import and_, case, func, insert, literal, or_, select, text, update
+from sqlalchemy import ColumnElement, and_, case, func, insert, literal, or_, select, text, update
 from sqlalchemy.orm import Session
 
 from ..base.errors import Conflict, require_present
@@ -119,10 +119,8 @@ def renew_waiting(session: Session, deployment_no: int, *, start: datetime) -> C
 
 def get(session: Session, deployment_no: int, check_id: str) -> CheckRun:
     """Returns the check, or raises NotFound."""
-    row = session.execute(
-        SELECT_RUNS.where(CheckRow.deployment_no == deployment_no, CheckRow.id == check_id)
-    ).one_or_none()
-    return to_run(*require_present(row, "check", check_id))
+    check = _find(session, CheckRow.deployment_no == deployment_no, CheckRow.id == check_id)
+    return require_present(check, "check", check_id)
 
 
 def read_model_answer(session: Session, check_no: int) -> str | None:
@@ -133,12 +131,7 @@ def read_model_answer(session: Session, check_no: int) -> str | None:
 
 
 def count(session: Session, deployment_no: int) -> int:
-    return (
-        session.scalar(
-            select(func.count()).select_from(CheckRow).where(CheckRow.deployment_no == deployment_no)
-        )
-        or 0
-    )
+    return session.scalar(select(func.count()).where(CheckRow.deployment_no == deployment_no)) or 0
 
 
 def page(
@@ -160,10 +153,13 @@ def page(
 
 def get_by_number(session: Session, deployment_no: int, no: int) -> CheckRun:
     """Returns the check of that number, or raises NotFound."""
-    row = session.execute(
-        SELECT_RUNS.where(CheckRow.deployment_no == deployment_no, CheckRow.no == no)
-    ).one_or_none()
-    return to_run(*require_present(row, "check", no))
+    check = _find(session, CheckRow.deployment_no == deployment_no, CheckRow.no == no)
+    return require_present(check, "check", no)
+
+
+def _find(session: Session, *conditions: ColumnElement[bool]) -> CheckRun | None:
+    row = session.execute(SELECT_RUNS.where(*conditions)).one_or_none()
+    return None if row is None else to_run(*row)
 
 
 def under_way(session: Session, deployment_no: int) -> CheckRun | None:
@@ -218,11 +214,10 @@ def read_run(session: Session, no: int) -> CheckRun:
 
 
 def to_run(row: CheckRow, deployment_id: str) -> CheckRun:
-    waits_for_retry = row.state == CheckState.FAILED
     return read_row(
         CheckRun,
         row,
         deployment_id=deployment_id,
         span=Span(start=row.span_start, end=row.span_end),
-        next_attempt_at=row.claimable_at if waits_for_retry else None,
+        next_attempt_at=row.claimable_at if row.state == CheckState.FAILED else None,
     )

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, insert, select, text
+from sqlalchemy import ColumnElement, Select, insert, select, text
 from sqlalchemy.orm import Session
 
 from ..base.frozen import frozen
@@ -131,14 +131,14 @@ def store_label_predictions(
             " WHERE deployment_no = %s AND feedback_id = %s",
             [
                 (
-                    *(
-                        _json(normalised(p.prediction)),
-                        _json(None if p.label is None else normalised(p.label)),
-                        _json(p.probability),
-                    ),
-                    *(model_revision, deployment_no, feedback_id),
+                    _json(normalised(scored.prediction)),
+                    _json(None if scored.label is None else normalised(scored.label)),
+                    _json(scored.probability),
+                    model_revision,
+                    deployment_no,
+                    feedback_id,
                 )
-                for feedback_id, p in predictions.items()
+                for feedback_id, scored in predictions.items()
             ],
         )
 
@@ -160,28 +160,30 @@ def read_stored_tables(
 
 
 def list_data_sets(session: Session, check_no: int) -> set[DataSet]:
-    data_sets = session.scalars(
-        select(CheckTableRow.data).where(CheckTableRow.check_no == check_no).distinct()
-    )
-    return {DataSet(data) for data in data_sets}
+    stored = select(CheckTableRow.data).where(CheckTableRow.check_no == check_no).distinct()
+    return set(map(DataSet, session.scalars(stored)))
 
 
 def read_measurements(
     session: Session, check_no: int, *, metrics: Collection[str] | None = None
 ) -> list[Measurement]:
-    statement = select(MeasurementRow).where(MeasurementRow.check_no == check_no)
-    if metrics is not None:
-        statement = statement.where(MeasurementRow.metric.in_(metrics))
-    return [measurement_from(row) for row in session.scalars(statement.order_by(MeasurementRow.no))]
+    of_metrics = [] if metrics is None else [MeasurementRow.metric.in_(metrics)]
+    return _read_measurements(session, MeasurementRow.check_no == check_no, *of_metrics)
 
 
 def read_headline_measurements(session: Session, check_no: int) -> list[Measurement]:
     """Returns each comparison's group furthest out, logged and counterfactual."""
-    chosen = (MeasurementRow.check_no == check_no, is_of_scope(Scope.WORST))
-    rows = select(MeasurementRow).where(
-        *chosen, MeasurementRow.data.in_((DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL))
+    return _read_measurements(
+        session,
+        MeasurementRow.check_no == check_no,
+        is_of_scope(Scope.WORST),
+        MeasurementRow.data.in_((DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL)),
     )
-    return [measurement_from(row) for row in session.scalars(rows.order_by(MeasurementRow.no))]
+
+
+def _read_measurements(session: Session, *conditions: ColumnElement[bool]) -> list[Measurement]:
+    rows = session.scalars(select(MeasurementRow).where(*conditions).order_by(MeasurementRow.no))
+    return [measurement_from(row) for row in rows]
 
 
 def is_of_scope(scope: Scope) -> ColumnElement[bool]:
@@ -213,32 +215,25 @@ def newest_success_before(session: Session, deployment_no: int, moment: datetime
     """Returns the success with the model's answers, no requested range, that ends last, at or before
     `moment`.
     """
-    row = session.scalars(
-        select(CheckRow)
-        .where(
-            CheckRow.deployment_no == deployment_no,
-            CheckRow.state == CheckState.SUCCEEDED,
-            CheckRow.failure.is_(None),
-            CheckRow.trigger.in_(PRESENT_TRIGGERS),
-            CheckRow.span_end <= moment,
-        )
-        .order_by(CheckRow.span_end.desc(), CheckRow.no.desc())
-        .limit(1)
-    ).first()
-    return None if row is None else _earlier(row)
+    successes = select(CheckRow).where(
+        CheckRow.deployment_no == deployment_no,
+        CheckRow.state == CheckState.SUCCEEDED,
+        CheckRow.failure.is_(None),
+        CheckRow.trigger.in_(PRESENT_TRIGGERS),
+        CheckRow.span_end <= moment,
+    )
+    return _earlier(session, successes.order_by(CheckRow.span_end.desc(), CheckRow.no.desc()).limit(1))
 
 
 def find_origin(session: Session, check: EarlierCheck) -> EarlierCheck | None:
     """Returns the check that measured these figures, maybe itself; None if deleted."""
     origin = check.window.get("carried_from")
-    if origin is None:
-        return check
-    row = session.scalars(select(CheckRow).where(CheckRow.id == origin)).one_or_none()
-    return None if row is None else _earlier(row)
+    return check if origin is None else _earlier(session, select(CheckRow).where(CheckRow.id == origin))
 
 
-def _earlier(row: CheckRow) -> EarlierCheck:
-    return read_row(
+def _earlier(session: Session, statement: Select[CheckRow]) -> EarlierCheck | None:
+    row = session.scalars(statement).one_or_none()
+    return row and read_row(
         EarlierCheck, row, span=Span(start=row.span_start, end=row.span_end), window=row.window or {}
     )
 

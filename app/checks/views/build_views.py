@@ -42,7 +42,14 @@ from .logged_view import (
     why_not_perturbed,
 )
 from .view_shapes import AttributeView, CheckView, ViewKind, ViewState, divide_shares, side
-from .view_source import CheckSource, CountedCheck, counted_check, notes_on_records, read_check_source
+from .view_source import (
+    CheckSource,
+    CountedCheck,
+    StoredParts,
+    counted_check,
+    notes_on_records,
+    read_check_source,
+)
 
 _BASE_RATE = "base_rate"
 COMPARED = "difference_in_proportions_of_labels"
@@ -84,7 +91,8 @@ def fill_training_view(
             for metric in (_BASE_RATE, COMPARED)
         )
         figures = side(rates, compared, counted_as="actual_favourable")
-        divided = divide_shares(present.comparison, present.table, type(present.table).merged([]), figures)
+        stored = StoredParts(present.table, type(present.table).merged([]), ())
+        divided = divide_shares(present.comparison, stored, figures)
         records = CountedRecords.of_table(present.comparison.label, present.table, "labels").named(
             names.label
         )
@@ -276,9 +284,9 @@ def explain_figure(
         )
         figures = source.figures
         if key.metric in _UNPICKED.get(key.data, ()):
-            for (data, comparison), stored in source.tables.items():
+            for data, comparison in source.tables:
                 if (data, comparison.label) == (table, key.attribute):
-                    figures = source.measured(key.data, comparison, key.metric, stored.whole)
+                    figures = source.measured(key.data, comparison, key.metric)
 
     measurement = next((figure for figure in figures if figure.key == key), None)
     if measurement is None:

@@ -21,8 +21,9 @@ from ...statistics.intervals.intervals import proportion
 from ...statistics.tables.count_table import GroupCounts
 from ...statistics.tables.record_kinds import CounterfactualCells, MitigatedCells
 from ...web.body import Out
-from ..counting.sub_ranges import SubRanges
+from ..counting.sub_ranges import SubRanges, inside
 from ..counting.tabulate import Table
+from .view_source import StoredParts
 
 _POOLED: Mapping[Role, Scope] = {"monitored": Scope.POOLED, "reference": Scope.REFERENCE}
 
@@ -246,16 +247,13 @@ def side(
 
 def divide_shares(
     comparison: Comparison,
-    table: Table,
-    additional: Table,
+    stored: StoredParts,
     before: GroupFigures,
     *,
     after: GroupFigures | None = None,
-    inside: Mapping[str, SubRanges] | None = None,
 ) -> AttributeView:
-    """Groups in the order of the table, and the monitored and the reference ones as a whole; `additional`
-    is the part of earlier hours.
-    """
+    """Groups in the order of the table, and the monitored and the reference ones as a whole."""
+    table, additional = stored.whole, stored.additional
     counts = own_outcomes(table)
     # Earlier hours may have had other groups: their counts go under those of the whole table.
     of_label = {
@@ -264,7 +262,7 @@ def divide_shares(
     }
     listed = [of_label.get(group.label, np.zeros(2, np.int64)) for group in table.groups]
     earlier = np.array(listed, dtype=np.int64).reshape(len(table.groups), 2)
-    intervals = {label: _sub_ranges(ranges) for label, ranges in (inside or {}).items()}
+    intervals = {label: _sub_ranges(ranges) for label, ranges in inside(stored.cells).items()}
 
     def share(subject: ShareSubject, group: str | None, role: Role, chosen: Sequence[int]) -> GroupShare:
         return GroupShare(
@@ -306,15 +304,9 @@ def own_outcomes(table: Table) -> IntArray:
     """Counts [groups, 2] (unfavourable, favourable) without copies, before mitigation."""
     if isinstance(table, GroupCounts):
         return table.counts
-    if isinstance(table, CounterfactualCells):
-        size = len(table.groups)
-        return (
-            np.bincount(table.group * 2 + table.outcome, table.count, 2 * size)
-            .astype(np.int64)
-            .reshape(size, 2)
-        )
-    before: IntArray = cast("MitigatedCells", table).outcomes.sum(axis=2)
-    return before
+    outcomes = cast("CounterfactualCells | MitigatedCells", table).outcomes
+    own: IntArray = outcomes.reshape(len(table.groups), 2, -1).sum(axis=2)
+    return own
 
 
 def _outcomes(figure: Measurement, counted_as: str) -> Outcomes:

@@ -23,7 +23,7 @@ from ...statistics.sentences.left_out import list_lines, name_lost
 from ..copies.copy_outcomes import with_not_scored
 from ..correction import count_corrected, describe_corrected
 from ..counting.left_out_of_check import LEFT_OUT
-from ..counting.tabulate import ADDITIONAL, TABLE_TYPES, Table, merge_revisions, merged
+from ..counting.tabulate import ADDITIONAL, TABLE_TYPES, Table, merge_revisions, merged, table_data
 from ..measure import measure_table
 from ..queries import get
 from ..result_queries import list_data_sets, read_measurements, read_stored_tables
@@ -110,9 +110,18 @@ class CheckSource:
             if (figure.data, figure.comparison, figure.metric) == (data, comparison, metric)
         )
 
-    def measured(self, data: DataSet, comparison: Comparison, metric: str, table: Table) -> list[Measurement]:
-        """The check's own measurements; where it stored none, the same code over the table."""
-        return list(self.of(data, comparison, metric)) or self.measured_again(data, comparison, metric, table)
+    def measured(
+        self, data: DataSet, comparison: Comparison, metric: str, table: Table | None = None
+    ) -> list[Measurement]:
+        """The check's own measurements; where it stored none, the same code over the table, or the stored
+        one.
+        """
+        stored = self.tables.get((table_data(data), comparison))
+        table = table or (stored and stored.whole)
+        figures = list(self.of(data, comparison, metric))
+        if figures or table is None:
+            return figures
+        return self.measured_again(data, comparison, metric, table)
 
     def measured_again(
         self, data: DataSet, comparison: Comparison, metric: str, table: Table
