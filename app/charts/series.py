@@ -12,16 +12,19 @@ from ..base.clock import HOUR
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen
 from ..checks.counting.tabulate import table_data
-from ..checks.days.measurement_queries import Point, SeriesFilter, series, summed_tables
-from ..checks.days.roll_up import Period, period_start, roll_up
-from ..checks.days.series_queries import (
+from ..checks.days.measurement_queries import (
     EndedRun,
+    Point,
+    SeriesFilter,
     SeriesKey,
     StoredPoint,
     ended_runs,
+    series,
     span_counts,
     stored_points,
+    summed_tables,
 )
+from ..checks.days.roll_up import Period, period_start, roll_up
 from ..checks.queries import get
 from ..checks.views.view_source import counted_check, read_check_source
 from ..database.binary_rows import read_row

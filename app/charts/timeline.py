@@ -15,21 +15,19 @@ from ..alerts.queries import alerts_between
 from ..base.frozen import frozen
 from ..checks.days.day_queries import (
     DAY,
-    CheckStep,
-    VersionChange,
-    ended_checks,
-    join_steps,
-    version_changes,
-    whole_days,
-)
-from ..checks.days.timeline_queries import (
     ORIGIN,
+    CheckStep,
     FigureStep,
     FiguresWanted,
+    VersionChange,
+    ended_checks,
     figure_days,
     figure_steps,
+    join_steps,
     oldest_check_start,
     revision_before,
+    version_changes,
+    whole_days,
 )
 from ..domain.alert import Alert
 from ..domain.check import DataSet, FigureKey, Scope, Span

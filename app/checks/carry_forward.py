@@ -20,7 +20,7 @@ from .copies.copy_outcomes import RECORDS_NOT_SCORED
 from .result_queries import EarlierCheck, StoredTable, find_origin, read_measurements, read_stored_tables
 from .subject import Subject
 from .window.window import Window, read_window
-from .window.window_details import describe_setting
+from .window.window_records import describe_setting
 
 FINGERPRINT = "fingerprint"
 """Member of a check's window: digests of the numbers of what it read; earlier versions have none."""

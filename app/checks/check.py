@@ -40,24 +40,22 @@ from .measure import convert_rows, find_gaps, measure_records, measure_table
 from .result_queries import StoredTable, store_label_predictions, store_measurements, store_tables
 from .subject import Subject, read_subject
 from .window.window import NO_TABLES, FiledRecords, LoggedRecords, TablePlaces
-from .window.window_details import (
+from .window.window_records import (
     ERASED_RECORDS,
     LABELS_OF_SOME,
-    describe_answers,
-    describe_not_scored,
-    describe_window,
-    is_unequal,
-    without_values,
-)
-from .window.window_records import (
     CheckEvidence,
     Labelled,
     LabelPredictions,
     Predicted,
+    describe_answers,
+    describe_not_scored,
+    describe_window,
+    is_unequal,
     keep_scored,
     predict_unscored,
     read_evidence,
     read_labels,
+    without_values,
 )
 
 

@@ -16,8 +16,7 @@ from ..domain.check import PRESENT_TRIGGERS, CheckState, DataSet, Measurement, S
 from ..domain.figure_details import Details
 from ..domain.monitor import Comparison
 from ..domain.record import Prediction
-from .days.day_queries import DAY
-from .days.timeline_queries import COUNTS_ITSELF, DRAWN_SCOPES, JOINED, ORIGIN, SUPERSEDED
+from .days.day_queries import COUNTS_ITSELF, DAY, DRAWN_SCOPES, JOINED, ORIGIN, SUPERSEDED
 
 _FORGET = "DELETE FROM figure_days WHERE deployment_no = %(deployment_no)s AND day = %(first)s"
 

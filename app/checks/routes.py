@@ -15,9 +15,16 @@ from ..web.paging import NumberPaging
 from ..web.problem_answers import CONFLICT, name_location
 from .advice.advice import read_outlook
 from .bodies import CheckDetailsOut, CheckIn, CheckOut, CheckPage, TableOut, TablesOut
-from .check_request import request_check, request_check_of_batch, request_span_check
 from .correction import count_corrected
-from .queries import get, page, read_model_answer, request_cancel
+from .queries import (
+    get,
+    page,
+    read_model_answer,
+    request_cancel,
+    request_check,
+    request_check_of_batch,
+    request_span_check,
+)
 from .result_queries import read_headline_measurements, read_stored_tables
 from .views.bodies import CheckViewOut, ViewStateOut, ViewStatesOut
 from .views.build_views import check_view, list_views

@@ -12,8 +12,7 @@ from sqlalchemy import select
 
 from ..base.errors import InvalidInput, NotFound
 from ..checks.advice.advice import Advice, advice_on_check, read_outlook
-from ..checks.check_request import request_check, request_span_check
-from ..checks.queries import get
+from ..checks.queries import get, request_check, request_span_check
 from ..checks.result_queries import read_measurements
 from ..checks.views.explain_figure import judged_figure
 from ..database.engine import Database

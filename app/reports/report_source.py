@@ -24,8 +24,8 @@ from ..charts.series import (
     count_volume,
     disadvantaged_at,
 )
+from ..checks.days.measurement_queries import EndedRun, ended_runs
 from ..checks.days.roll_up import Period
-from ..checks.days.series_queries import EndedRun, ended_runs
 from ..checks.queries import get
 from ..checks.result_queries import read_measurements
 from ..checks.views.build_views import check_view

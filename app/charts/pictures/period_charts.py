@@ -9,9 +9,8 @@ from zoneinfo import ZoneInfo
 
 from ...base.clock import HOUR
 from ...base.frozen import frozen
-from ...checks.days.day_queries import DAY, CheckStep
+from ...checks.days.day_queries import DAY, ORIGIN, CheckStep
 from ...checks.days.roll_up import Period
-from ...checks.days.timeline_queries import ORIGIN
 from ...domain.alert import Alert
 from ...domain.check import DataSet, Scope, Span
 from ...statistics.catalogue import CATALOGUE

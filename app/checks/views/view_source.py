@@ -27,7 +27,7 @@ from ..counting.tabulate import ADDITIONAL, TABLE_TYPES, Table, merge_revisions,
 from ..measure import measure_table
 from ..queries import get
 from ..result_queries import list_data_sets, read_measurements, read_stored_tables
-from ..window.window_details import ERASED_RECORDS, LABELS_OF_SOME, SAMPLING
+from ..window.window_records import ERASED_RECORDS, LABELS_OF_SOME, SAMPLING
 
 _NOBODY = OutcomeRule(favourable=(), unfavourable=())
 

@@ -1,4 +1,8 @@
-"""Everything that one check reads, at one moment of the database."""
+"""Everything that one check reads, at one moment of the database, and its description, stored with the check.
+Source: spec of the fairness check, section 2.
+
+Records may represent others, because only a sample is logged.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
@@ -12,24 +16,32 @@ from ...base.errors import InvalidInput
 from ...base.frozen import frozen
 from ...calls.scoring.scoring_client import Refusal
 from ...database.engine import Database
+from ...deployments.monitor.doubted_features import find_doubts
 from ...deployments.monitor.picked_metrics import is_needed, picked_on
-from ...domain.check import DataSet, Progress
+from ...domain.check import DataSet, Measurement, Progress
 from ...domain.deployment import Deployment, ProblemType
-from ...domain.monitor import Comparison, Outcome, OutcomeRule
+from ...domain.groups import MISSPELLED, NEAR_TWINS, describe_twins
+from ...domain.monitor import Comparison, Outcome, OutcomeRule, outcome_texts
 from ...domain.record import Prediction
 from ...sources.arrays.column_cells import canonical_texts, format_value, outcome_codes, read_answers
 from ...sources.arrays.group_of_records import Grouping
 from ...sources.arrays.read_records import RecordColumns, RecordTable, read_table
 from ...sources.stored.copy_answers import TargetKey
 from ...sources.stored.window_queries import WindowQuery, feedback_features
-from ...statistics.group_labels import NEITHER, IntArray, as_groups
+from ...statistics.group_labels import NEITHER, FloatArray, IntArray, as_groups
+from ...statistics.intervals.verdicts import Verdict
+from ...statistics.measures.perturbed_data import UNEQUALLY_SAMPLED
 from ...statistics.tables.count_table import LabelledCells
 from ..ask_model import ModelOfCheck
 from ..copies.copy_outcomes import (
+    LABELS_NOT_SCORED,
+    NOT_SCORED_BECAUSE,
+    RECORDS_NOT_SCORED,
     CopyOutcomes,
     RefusedRecord,
     draw_repeats,
     fill_stored,
+    list_reasons,
     plan_copies,
     plan_repeats,
     probability_text,
@@ -310,3 +322,146 @@ def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:
                 fill_stored(outcomes, position, stored, record_nos=record_nos, rule=monitor.outcomes)
     draw_repeats(evidence.repeats, copies, subject)
     return evidence
+
+
+ROUNDED_PROBABILITIES = "rounded_probabilities"
+"""Member of a window whose model answered probabilities a hair outside [0, 1]."""
+
+ERASED_RECORDS = "erased_records"
+"""Member of a window: records of its hours that were erased before the check."""
+
+LABELS_OF_SOME = "labels_of_some"
+"""Sentence on labels that only some records have, or null."""
+
+
+def describe_window(subject: Subject, evidence: CheckEvidence) -> dict[str, object]:
+    """Counts and times of the rows that a check read; JSON-safe."""
+    window, reach = evidence.window, evidence.window.reach()
+    revisions = np.array(window.rows["model_revision"].to_pylist(), dtype=object)
+    return {
+        "records": window.own,
+        "additional_records": window.additional,
+        "logged_in_span": window.logged_in_span,
+        "unclassified_records": int((evidence.outcomes == Outcome.UNCLASSIFIED).sum()),
+        "records_of_other_revisions": int((revisions != subject.deployment.model_revision).sum()),
+        NEAR_TWINS: describe_twins(evidence.read.count_twins()),
+        MISSPELLED: evidence.read.describe_misspelled(),
+        "perturbed_records": {
+            copies.grouping.column.name: int(copies.times.sum()) for copies in evidence.copies
+        },
+        "copies_to_score": sum(copies.to_score for copies in (*evidence.copies, evidence.repeats)),
+        "attributes_unseen_by_model": [
+            attribute.feature
+            for attribute in subject.monitor.attributes
+            if attribute.rule is None and not subject.is_feature(attribute.feature)
+        ],
+        "oldest_record_at": reach.start.isoformat() if len(window) else None,
+        "newest_record_at": reach.end.isoformat() if len(window) else None,
+        "labelled_records": evidence.feedback.own,
+        "additional_labelled_records": evidence.feedback.additional,
+        "favourable": outcome_texts(subject.monitor.outcomes.favourable),
+        "unfavourable": outcome_texts(subject.monitor.outcomes.unfavourable),
+        **describe_sampling(window.weights()),
+        **describe_setting(subject),
+        "min_records": subject.monitor.min_records,
+        "max_records": subject.monitor.max_records,
+    }
+
+
+def describe_setting(subject: Subject) -> dict[str, object]:
+    setting: dict[str, object] = {
+        "schema_version": subject.deployment.schema.version,
+        "with_endpoint": subject.deployment.endpoint is not None,
+        "mitigation_settings_version": subject.mitigation.version,
+        "mitigation_profile_version": subject.profile_version,
+    }
+    through = {
+        attribute.feature: {
+            "features": sorted(attribute.correlated_features),
+            "donors": subject.donors[attribute.feature].digest
+            if attribute.feature in subject.donors
+            else None,
+            **find_doubts(
+                attribute.correlated_features, subject.associations.get(attribute.feature, ())
+            ).described(),
+        }
+        for attribute in subject.monitor.attributes
+        if attribute.correlated_features
+    }
+    return setting | ({"correlated_features": through} if through else {})
+
+
+def describe_answers(copies: Sequence[CopyOutcomes], rounded: int) -> dict[str, object]:
+    unclassified = {
+        outcomes.grouping.column.name: int(outcomes.known.sum() - outcomes.classified.sum())
+        for outcomes in copies
+    }
+    return {"unclassified_copies": unclassified} | ({ROUNDED_PROBABILITIES: rounded} if rounded else {})
+
+
+def describe_not_scored(
+    subject: Subject,
+    copies: Sequence[CopyOutcomes],
+    refused: Sequence[RefusedRecord],
+    refused_labels: Sequence[RefusedRecord],
+) -> dict[str, object]:
+    if not refused and not refused_labels:
+        return {}
+    return {
+        RECORDS_NOT_SCORED: {
+            outcomes.grouping.column.name: int(outcomes.not_scored.sum()) for outcomes in copies
+        },
+        LABELS_NOT_SCORED: len(refused_labels),
+        NOT_SCORED_BECAUSE: list_reasons([*refused, *refused_labels], subject.deployment.schema.features),
+    }
+
+
+SAMPLING = "sampling"
+"""Member of a window that describes its sample; absent where every record represents itself."""
+
+
+def describe_sampling(weights: FloatArray | None) -> Mapping[str, object]:
+    """Description of a sample with these weights [records]; empty without.
+
+    `represented` is their sum, `effective` the number of equal records that are as certain (Kish 1965).
+    """
+    if weights is None:
+        return {}
+    total, squares = float(weights.sum()), float((weights * weights).sum())
+    return {
+        SAMPLING: {
+            "records": len(weights),
+            "represented": round(total),
+            # A sum of equal weights may fall short of a whole number by rounding.
+            "effective": int(total * total / squares + 1e-6),
+            "lowest_rate": 1 / float(weights.max()),
+            "highest_rate": 1 / float(weights.min()),
+            "is_unequal": is_unequal(weights),
+        }
+    }
+
+
+def is_unequal(weights: FloatArray | None) -> bool:
+    """Whether some records represent more than others."""
+    return (
+        weights is not None and weights.size > 0 and not np.allclose(weights, weights[0], rtol=1e-9, atol=0)
+    )
+
+
+def without_values(measurements: Sequence[Measurement]) -> list[Measurement]:
+    """Measurements as not computable: they count records of unequal weight."""
+    return [
+        replace(
+            measurement,
+            value=None,
+            lower=None,
+            upper=None,
+            interval_method=None,
+            reason=measurement.reason or UNEQUALLY_SAMPLED,
+            verdict=Verdict.NOT_COMPUTABLE,
+            worst_of=None if measurement.worst_of is None else 0,
+            chosen_lower=None,
+            chosen_upper=None,
+        )
+        for measurement in measurements
+    ]

@@ -6,8 +6,7 @@ from sqlalchemy.orm import Session
 
 from ...base.clock import floor_to_hour
 from ...base.frozen import frozen
-from ...checks.check_request import require_monitor, require_past
-from ...checks.queries import get
+from ...checks.queries import get, require_monitor, require_past
 from ...database.engine import Database, arrow_reader, current_time
 from ...domain.check import Span
 from ...domain.deployment import Deployment

@@ -10,8 +10,7 @@ from sqlalchemy import select, text, update
 
 from app.alerts.ended_check_queries import is_overtaken, newest_record_at
 from app.base.errors import InvalidInput
-from app.checks.check_request import request_check_of_batch
-from app.checks.queries import read_run
+from app.checks.queries import read_run, request_check_of_batch
 from app.database.engine import Database
 from app.database.tables import CheckRow
 from app.domain.check import CheckRun, CheckState, Span, Trigger
