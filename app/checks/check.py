@@ -189,7 +189,9 @@ def _read_files(subject: Subject, payload: PayloadTable, places: TablePlaces, re
     copies = (
         None
         if endpoint is None
-        else FiledCopies(deployment, endpoint, source.files, source.kept, places.engine)
+        else FiledCopies(
+            replace(deployment, endpoint=None), endpoint, source.files, source.kept, places.engine
+        )
     )
     return _ReadWindow(evidence, details, copies, counted, FlagFile.of(source.kept.folder, subject.check))
 

@@ -8,16 +8,21 @@ from contextlib import aclosing
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
+from typing import TypeVar
 
 import httpx
 
 from ...base.clock import utc_now
 from ...base.errors import EndpointDown, PageRefused, ScoringFailed
 from ...base.frozen import frozen
-from ...base.telemetry.prometheus import model_calls, model_seconds
+from ...base.telemetry.prometheus import model_calls, model_rows, model_seconds
 from ...base.telemetry.traces import ModelCall, model_span
-from ...domain.deployment import Endpoint
-from ...payloads.codec import HttpMessage
+from ...domain.deployment import Endpoint, FieldType, OutputFields
+from ...payloads.codec import Asking, HttpMessage
+from ...payloads.read_predictions import Answer
+from ...payloads.registry import bind_codec
+from ...payloads.repeated_inputs import put_in_order
+from ...payloads.wire import Rows
 from ..call_failures import (
     CallFailure,
     crowded,
@@ -37,7 +42,7 @@ from ..credentials import (
     redact_secrets,
     redacted,
 )
-from ..egress_policy import parse_url
+from ..egress_policy import EgressPolicy, parse_url
 
 LONGEST_WAIT_SECONDS = 30.0
 """Max wait, for back-off and Retry-After alike."""
@@ -101,6 +106,8 @@ def retry_after_seconds(value: str | None, now: datetime) -> float | None:
     return min(max((aware - now).total_seconds(), 0.0), LONGEST_WAIT_SECONDS)
 
 
+Fitted = TypeVar("Fitted")
+
 MAX_ATTEMPTS = 4
 """Max attempts per page. The first page that uses them up ends the whole."""
 
@@ -113,6 +120,14 @@ _LOADED_URL = httpx.URL("http://loaded.invalid/")
 """Requests to a loaded model go over no network."""
 
 _TABLE_WORDS = (b'"values"', b'"predictions"', b'"outputs"')
+
+
+@frozen
+class ModelKey:
+    endpoint: Endpoint
+    outputs: OutputFields
+    columns: tuple[str, ...]
+    types: tuple[FieldType, ...] = ()
 
 
 def name_model(endpoint: Endpoint) -> str:
@@ -266,3 +281,39 @@ class Asker:
     def _redact(self, text: str) -> str:
         token = None if self._tokens is None else self._tokens.known()
         return redact_secrets(redacted(text, make_bearer_credentials(token)), self._endpoint)
+
+
+class PageScorer:
+    """Asks one endpoint about rows, in its format and within its limits.
+
+    Raises EndpointRefused and ScoringFailed.
+    """
+
+    def __init__(self, key: ModelKey, policy: EgressPolicy, timing: Timing | None) -> None:
+        self._key = key
+        self._codec = bind_codec(key.endpoint)
+        self._asker = Asker(key.endpoint, timing or Timing(), quotes=policy.shows_answers)
+
+    async def score(
+        self,
+        transport: httpx.AsyncBaseTransport,
+        rows: Rows,
+        fit: Callable[[Answer], Fitted],
+        *,
+        page: int,
+        pages: int,
+        attempts: int,
+        deadline: float = math.inf,
+    ) -> Fitted:
+        """What `fit` makes of the answer to one page, with its rows in order."""
+        key = self._key
+        message = self._codec.write_message(
+            key.columns, rows, asking=Asking(outputs=key.outputs, types=key.types)
+        )
+        model_rows.inc(len(rows))
+        answer = await self._asker.ask(transport, message, page=page, deadline=deadline, attempts=attempts)
+        try:
+            read = self._codec.read_answer(answer, outputs=key.outputs, expected_rows=len(rows))
+            return fit(put_in_order(read, key.columns, rows, key.outputs))
+        except ScoringFailed as error:
+            raise self._asker.unusable(error, answer, page=page, pages=pages) from error

@@ -15,17 +15,13 @@ import httpx
 
 from ...base.errors import CheckCancelled, PageRefused, ScoringFailed
 from ...base.frozen import frozen
-from ...base.telemetry.prometheus import model_rows
 from ...domain.deployment import Endpoint, FieldType, OutputFields
 from ...domain.record import Prediction
-from ...payloads.codec import Asking
-from ...payloads.read_predictions import fit_probability
-from ...payloads.registry import bind_codec
-from ...payloads.repeated_inputs import put_in_order
+from ...payloads.read_predictions import Answer, fit_probability
 from ...payloads.wire import Rows
 from ..egress_policy import OPEN, EgressPolicy
 from ..pinned_transport import PinnedTransport, Resolver, resolve
-from .ask_page import MAX_ATTEMPTS, Asker, Timing
+from .ask_page import MAX_ATTEMPTS, ModelKey, PageScorer, Timing
 from .loaded_model import LoadedModel, ModelProcesses
 
 MOST_CALLS = 400
@@ -219,14 +215,10 @@ class ScoringClient:
         loaded: LoadedModel | None = None,
     ) -> None:
         self._endpoint = endpoint
-        self._outputs = outputs
-        self._columns = tuple(columns)
         self._policy = policy
         self._resolver = resolver
-        self._codec = bind_codec(endpoint)
-        self._asking = Asking(outputs=outputs, types=tuple(types))
-        self._asker = Asker(endpoint, timing or Timing(), quotes=policy.shows_answers)
-        self._search = RefusalSearch(self._columns)
+        self._scorer = PageScorer(ModelKey(endpoint, outputs, tuple(columns), tuple(types)), policy, timing)
+        self._search = RefusalSearch(columns)
         self._loaded = loaded or (
             ModelProcesses(endpoint.uri, policy.model_prefixes) if endpoint.is_loaded else None
         )
@@ -331,15 +323,13 @@ class ScoringClient:
         self, job: "_Job", transport: httpx.AsyncBaseTransport, page: int, rows: Rows
     ) -> list[Scored]:
         job.check_stop()
-        model_rows.inc(len(rows))
-        message = self._codec.write_message(self._columns, rows, asking=self._asking)
-        answer = await self._asker.ask(transport, message, page=page, attempts=job.attempts)
-        try:
-            read = self._codec.read_answer(answer, outputs=self._outputs, expected_rows=len(rows))
-            ordered = put_in_order(read, self._columns, rows, self._outputs)
-        except ScoringFailed as error:
-            raise self._asker.unusable(error, answer, page=page, pages=job.pages) from error
-        return list(map(_fit_or_refuse, ordered.predictions))
+        return await self._scorer.score(
+            transport, rows, _fit_each, page=page, pages=job.pages, attempts=job.attempts
+        )
+
+
+def _fit_each(answer: Answer) -> list[Scored]:
+    return list(map(_fit_or_refuse, answer.predictions))
 
 
 def _fit_or_refuse(prediction: Prediction) -> Scored:

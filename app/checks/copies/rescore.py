@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import field, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import msgspec
 import numpy as np
@@ -219,30 +219,31 @@ class AnsweredCopy:
     draw: int
 
 
+@frozen
 class LoggedCopies:
     """Copies of records in Postgres. Answers are stored with the check's result: a failed check leaves none.
 
     `numbers_targets`: numbers of new targets are stored, too.
     """
 
-    def __init__(self, database: Database, deployment_no: int) -> None:
-        self.lines = CounterfactualLines()
-        self.numbers_targets = True
-        self._database = database
-        self._deployment_no = deployment_no
+    numbers_targets: ClassVar = True
+
+    database: Database
+    deployment_no: int
+    lines: CounterfactualLines = field(default_factory=CounterfactualLines)
 
     def features(self, window: PayloadWindow, positions: Sequence[int]) -> dict[int, Row]:
         """Features (in schema order) of the records at these positions, by position; read in a short
         transaction.
         """
         record_nos = window.record_nos()[list(positions)].tolist()
-        with arrow_reader(self._database) as reader:
-            features = read_record_features(reader, self._deployment_no, window.reach(), record_nos)
+        with arrow_reader(self.database) as reader:
+            features = read_record_features(reader, self.deployment_no, window.reach(), record_nos)
         return {position: features[no] for position, no in zip(positions, record_nos, strict=True)}
 
     def reserve_number(self) -> int:
         """Number that no other target gets."""
-        with self._database.transaction() as session:
+        with self.database.transaction() as session:
             return reserve_target_number(session)
 
     def ask(
@@ -269,32 +270,28 @@ class LoggedCopies:
         return answers
 
 
+@frozen
 class FiledCopies:
-    """Copies of records in files. Answers are written as they come: a repeated check asks for none again."""
+    """Copies of records in files. Answers are written as they come: a repeated check asks for none again.
 
-    def __init__(
-        self,
-        deployment: Deployment,
-        endpoint: Endpoint,
-        files: PayloadFiles,
-        kept_answers: KeptAnswers,
-        engine: Engine,
-    ) -> None:
-        self.lines = CounterfactualLines()
-        self.numbers_targets = False
-        # An executor gets no more secrets than the endpoint's.
-        self._deployment = replace(deployment, endpoint=None)
-        self._endpoint = endpoint
-        self._files = files
-        self._kept = kept_answers
-        self._engine = engine
+    The deployment has no endpoint: an executor gets no more secrets than those of `endpoint`.
+    """
+
+    numbers_targets: ClassVar = False
+
+    deployment: Deployment
+    endpoint: Endpoint
+    files: PayloadFiles
+    kept: KeptAnswers
+    engine: Engine
+    lines: CounterfactualLines = field(default_factory=CounterfactualLines)
 
     def features(self, window: PayloadWindow, positions: Sequence[int]) -> dict[int, Row]:
         reach, ids = window.reach(), window.rows["record_id"]
         of_position = {position: str(ids[position]) for position in positions}
         # A span does not hold its end, the time of the newest record.
         span = Span(start=reach.start, end=reach.end + RESOLUTION)
-        features = self._files.features(list(of_position.values()), span)
+        features = self.files.features(list(of_position.values()), span)
         missing = next((record_id for record_id in of_position.values() if record_id not in features), None)
         if missing is not None:
             raise InvalidInput.of(
@@ -320,10 +317,10 @@ class FiledCopies:
             CopyToAsk(copy.kind.key, str(ids[copy.position]), copy.draw, row)
             for copy, row in zip(copies, rows, strict=True)
         ]
-        task = AskTask(self._endpoint, self._deployment, calls.egress(), self._kept)
-        if self._engine.is_apart and rows:
+        task = AskTask(self.endpoint, self.deployment, calls.egress(), self.kept)
+        if self.engine.is_apart and rows:
             return model.score_by(
-                lambda: ask_apart(self._engine, task, questions, calls.report, progress),
+                lambda: ask_apart(self.engine, task, questions, calls.report, progress),
                 rows,
                 lambda: calls.report(progress),
             )
@@ -333,7 +330,7 @@ class FiledCopies:
             pages.extend(task.keep(questions[first : first + len(answers)], answers))
 
         predictions = model.score(rows, progress, keep)
-        self._kept.merge(pages)
+        self.kept.merge(pages)
         return predictions
 
 

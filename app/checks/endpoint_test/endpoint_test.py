@@ -15,7 +15,8 @@ from ...base.frozen import frozen
 from ...base.values import Scalar, read_number, spelled
 from ...calls.credentials import redact_secrets
 from ...calls.egress_policy import EgressPolicy
-from ...calls.scoring.live_model import LiveModel, ModelKey
+from ...calls.scoring.ask_page import ModelKey
+from ...calls.scoring.live_model import LiveModel
 from ...domain.deployment import Column, Endpoint, OutputFields, ProblemType
 from ...domain.monitor import Outcome, OutcomeRule, outcome_label
 from ...domain.record import ROUNDING, Prediction

@@ -53,17 +53,9 @@ class LoggedRecords:
     def __init__(self, reader: ArrowReader, deployment_no: int) -> None:
         self._reader = reader
         self._deployment_no = deployment_no
-
-    def payload(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-        """Newest records, newest first, in the columns of `newest_payload`."""
-        return newest_payload(self._reader, query, span, limit)
-
-    def count(self, query: WindowQuery, span: Span) -> int:
-        return count_payload(self._reader, query, span)
-
-    def feedback(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-        """Newest labels, newest first, in the columns of `newest_feedback`."""
-        return newest_feedback(self._reader, query, span, limit)
+        # Newest records and labels of a query and span, newest first, at most so many; number of records.
+        self.payload, self.feedback = partial(newest_payload, reader), partial(newest_feedback, reader)
+        self.count = partial(count_payload, reader)
 
     def cohort(
         self,

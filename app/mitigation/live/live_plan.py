@@ -6,7 +6,7 @@ from collections.abc import Callable
 from ...base.clock import monotonic_seconds, utc_now
 from ...base.errors import Conflict, InvalidInput
 from ...base.frozen import frozen
-from ...calls.scoring.live_model import ModelKey
+from ...calls.scoring.ask_page import ModelKey
 from ...database.engine import Database
 from ...database.sealer import Sealer
 from ...deployments.mitigation_queries import read_mitigation_settings, usable_versions
