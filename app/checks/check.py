@@ -239,7 +239,7 @@ def _measure_window(
     )
 
     report(Progress(step="computing the metrics"))
-    labels = read_labels(subject, evidence.groupings, predicted.window, evidence.cohort)
+    labels = read_labels(subject, evidence.read.groupings, predicted.window, evidence.cohort)
     tables = tabulate(evidence, labels, subject.monitor, None if counted is None else counted.tables)
     measured: list[Measurement] = []
     has_unequal_weights = is_unequal(evidence.window.weights()) or is_unequal(predicted.window.weights())
@@ -326,14 +326,15 @@ def _store(subject: Subject, findings: Findings, database: Database) -> None:
             model_revision=deployment.model_revision,
         )
         counted = [part for table in findings.tables for part in table.parts()]
-        store_tables(session, check.no, [*findings.kept_tables, *counted])
+        tables = [*findings.kept_tables, *counted]
+        store_tables(session, check.no, tables)
         store_measurements(session, check.no, deployment.no, findings.measurements)
         if findings.answers is not None:
             store_targets(session, deployment.no, findings.answers.new_targets)
             findings.answers.lines.store(session)
         if findings.further.store is not None:
             findings.further.store(session, check.no)
-        counted_on = {table.data for table in (*findings.tables, *findings.kept_tables)}
+        counted_on = {table.data for table in tables}
         if DataSet.COUNTERFACTUAL in counted_on and check.span.is_whole_hour:
             note_changed_hours(session, deployment.no, [check.span.start])
         if findings.label_predictions:

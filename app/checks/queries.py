@@ -233,62 +233,46 @@ CLOCK_TOLERANCE = timedelta(minutes=1)
 """Max lead of a client's clock: a range that ends within it is cut to end now."""
 
 
-def request_check(session: Session, deployment_no: int, *, requested_by: str) -> CheckRun:
-    """Queues a check of the present hour up to now, on the database's clock: all acknowledged before is in
-    it.
+def request_check(
+    session: Session,
+    deployment_no: int,
+    *,
+    requested_by: str,
+    span: Span | None = None,
+    batch: str | None = None,
+) -> CheckRun:
+    """Queues a check of the records that were logged in `span`, or of a batch: records in files whose paths
+    have that value of the table's `partition_by`.
 
+    Without these, of the present hour up to now, on the database's clock: all acknowledged before is in it.
     A waiting check of the same is brought up to now instead.
 
     Raises:
         Conflict: the deployment has no monitor.
+        InvalidInput: the range is empty, in the future, or before 1970, or no file of that batch is listed.
     """
     require_monitor(session, deployment_no)
-    now = current_time(session)
-    # At a full hour exactly, the hour that has just ended.
-    start = floor_to_hour(now - timedelta.resolution)
-    return renew_waiting(session, deployment_no, start=start) or queue_requested(
-        session,
-        deployment_no,
-        span=Span(start=start, end=now),
-        trigger=Trigger.REQUEST,
-        requested_by=requested_by,
-    )
-
-
-def request_span_check(session: Session, deployment_no: int, span: Span, *, requested_by: str) -> CheckRun:
-    """Queues a check of the records that were logged in `span`.
-
-    Raises:
-        Conflict: the deployment has no monitor.
-        InvalidInput: the range is empty, in the future, or before 1970.
-    """
-    require_monitor(session, deployment_no)
-    return queue_requested(
-        session,
-        deployment_no,
-        span=require_past(session, span),
-        trigger=Trigger.RANGE,
-        requested_by=requested_by,
-    )
-
-
-def request_check_of_batch(
-    session: Session, deployment_no: int, batch: str, *, requested_by: str
-) -> CheckRun:
-    """Queues a check of a batch: records in files whose paths have that value of the table's `partition_by`.
-
-    Raises:
-        Conflict: the deployment has no monitor.
-        InvalidInput: no file of that batch is listed.
-    """
-    require_monitor(session, deployment_no)
-    span = span_of_batch(session, deployment_no, batch)
-    if span is None:
-        expected = (
-            "must be a value of `partition_by` in the path of a file with records; files are listed "
-            "every minute"
+    if batch is not None:
+        span = span_of_batch(session, deployment_no, batch)
+        if span is None:
+            expected = (
+                "must be a value of `partition_by` in the path of a file with records; files are listed "
+                "every minute"
+            )
+            raise InvalidInput.of("batch", f"{expected}, and none has the value {batch!r}")
+    elif span is not None:
+        span = require_past(session, span)
+    else:
+        now = current_time(session)
+        # At a full hour exactly, the hour that has just ended.
+        start = floor_to_hour(now - timedelta.resolution)
+        return renew_waiting(session, deployment_no, start=start) or queue_requested(
+            session,
+            deployment_no,
+            span=Span(start=start, end=now),
+            trigger=Trigger.REQUEST,
+            requested_by=requested_by,
         )
-        raise InvalidInput.of("batch", f"{expected}, and none has the value {batch!r}")
     return queue_requested(
         session, deployment_no, span=span, trigger=Trigger.RANGE, requested_by=requested_by, batch=batch
     )

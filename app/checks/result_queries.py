@@ -232,9 +232,10 @@ def find_origin(session: Session, check: EarlierCheck) -> EarlierCheck | None:
 
 def _earlier(session: Session, statement: Select[CheckRow]) -> EarlierCheck | None:
     row = session.scalars(statement).one_or_none()
-    return row and read_row(
-        EarlierCheck, row, span=Span(start=row.span_start, end=row.span_end), window=row.window or {}
-    )
+    if row is None:
+        return None
+    span = Span(start=row.span_start, end=row.span_end)
+    return read_row(EarlierCheck, row, span=span, window=row.window or {})
 
 
 def name_columns(comparison: Comparison) -> dict[str, Any]:

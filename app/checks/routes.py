@@ -22,8 +22,6 @@ from .queries import (
     read_model_answer,
     request_cancel,
     request_check,
-    request_check_of_batch,
-    request_span_check,
 )
 from .result_queries import read_headline_measurements, read_stored_tables
 from .views.bodies import CheckViewOut, ViewStateOut, ViewStatesOut
@@ -53,13 +51,10 @@ def post_check(
     Without a range or batch, the records of the present hour up to now are checked. While such a check
     waits, asking again extends it up to now and returns the same one. Needs a fairness monitor (409).
     """
-    span = body.span() if body else None
-    if body is not None and body.batch is not None:
-        check = request_check_of_batch(session, deployment.no, body.batch, requested_by=principal.actor)
-    elif span is None:
-        check = request_check(session, deployment.no, requested_by=principal.actor)
-    else:
-        check = request_span_check(session, deployment.no, span, requested_by=principal.actor)
+    body = body or CheckIn()
+    check = request_check(
+        session, deployment.no, requested_by=principal.actor, span=body.span(), batch=body.batch
+    )
     if check.created_at == current_time(session):  # a check that was waiting already was requested before
         details = {"from": [None, check.span.start.isoformat()], "to": [None, check.span.end.isoformat()]}
         record_activity(

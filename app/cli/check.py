@@ -12,7 +12,7 @@ from sqlalchemy import select
 
 from ..base.errors import InvalidInput, NotFound
 from ..checks.advice.advice import Advice, advice_on_check, read_outlook
-from ..checks.queries import get, request_check, request_span_check
+from ..checks.queries import get, request_check
 from ..checks.result_queries import read_measurements
 from ..checks.views.explain_figure import judged_figure
 from ..database.engine import Database
@@ -59,10 +59,7 @@ def check(
             )
             if no is None:
                 raise NotFound("deployment", deployment)
-            if span is None:
-                run = request_check(session, no, requested_by="evenhand check")
-            else:
-                run = request_span_check(session, no, span, requested_by="evenhand check")
+            run = request_check(session, no, requested_by="evenhand check", span=span)
         if not wait:
             typer.echo(f"Check {run.id} is queued. {_explain_wait(_read_advice(database, run))}")
             return

@@ -4,11 +4,11 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations, product
-from math import prod
 
 from ..base.errors import FieldProblem
 from ..base.values import TOGETHER, GroupValue, Range, canonical, name_problem, name_value, nearest
 from .deployment import Column, FieldKind, FieldType, ProblemType, RecordSchema
+from .groups import describe_too_many
 from .monitor import Monitor, MonitoredAttribute, display_name_problems
 from .repeated_rules import check_bounds, check_names, number_problem
 from .ruled_attributes import rule_problems
@@ -22,10 +22,6 @@ MAX_OUTCOMES = 1_000
 MAX_RANGES = 100
 """Max ranges of one list: each is compared with each other one."""
 MAX_INTERSECTIONS = 20
-MAX_GROUPS_TOGETHER = 1_000
-"""Max groups of one intersection. Three attributes of 200 would make eight million groups, nearly all of
-them empty.
-"""
 MAX_LABEL_HORIZON_HOURS = 8_760
 MAX_FALSE_ALARM_HOURS = 876_000
 MAX_ATTRIBUTED_ROWS = 5_000_000
@@ -370,16 +366,6 @@ def _check_members(field: str, attributes: Sequence[MonitoredAttribute]) -> Iter
                 f"has two groups called {label!r:.450}, because of values that hold × as a word of its own; "
                 "write x",
             )
-
-
-def describe_too_many(features: Sequence[str], counts: Sequence[int]) -> str | None:
-    """Returns what is wrong with an intersection of attributes with so many groups; None if these are not
-    too many.
-    """
-    if prod(counts) <= MAX_GROUPS_TOGETHER:
-        return None
-    numbers = " × ".join(f"{count} of {feature}" for count, feature in zip(counts, features, strict=True))
-    return f"has {prod(counts):,} groups ({numbers}) where at most {MAX_GROUPS_TOGETHER:,} are measured"
 
 
 def _check_list(field: str, values: tuple[GroupValue, ...]) -> Iterator[FieldProblem]:

@@ -14,6 +14,7 @@ from ..base.frozen import frozen
 from ..base.values import TOGETHER, Range, Scalar, canonical, quote_names
 from ..domain.groups import (
     EVERYBODY_ELSE,
+    MAX_GROUPS_TOGETHER,
     MOST_REFERENCE_VALUES,
     count_twins,
     describe_twins,
@@ -22,7 +23,7 @@ from ..domain.groups import (
     in_order,
 )
 from ..domain.monitor import ValueTest
-from ..domain.monitor_rules import INTERSECTION_SIZES, MAX_GROUPS, MAX_GROUPS_TOGETHER
+from ..domain.monitor_rules import INTERSECTION_SIZES, MAX_GROUPS
 from ..sources.arrays.column_cells import in_ranges
 from ..statistics.group_labels import NEITHER, ComparedGroup, Groups, IntArray, Role, cross
 from .frame_columns import (

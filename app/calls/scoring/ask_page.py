@@ -176,7 +176,7 @@ class Asker:
         """
         attempt = 1
         while True:
-            outcome: bytes | CallFailure = crowded()
+            outcome: bytes | CallFailure
             if await self._pacer.turn(deadline):
                 began = self._timing.monotonic()
                 with model_span(self._host, {"evenhand.page": page + 1, "evenhand.attempt": attempt}) as call:
@@ -184,6 +184,8 @@ class Asker:
                     call.has_failed = isinstance(outcome, CallFailure)
                 result = "failed" if call.has_failed else "answered"
                 model_seconds.labels("check", result).observe(self._timing.monotonic() - began)
+            else:
+                outcome = crowded()
             if isinstance(outcome, bytes):
                 model_calls.labels("answered").inc()
                 return outcome

@@ -11,7 +11,7 @@ from ...domain.monitor import Comparison
 from ...statistics.intervals.rate_estimates import RESAMPLING
 from ...statistics.tables.record_kinds import MitigatedCells
 from ..measure import NO_ENDPOINT
-from .view_shapes import AttributeView, Change, MitigatedOut, divide_shares, side
+from .view_shapes import AttributeView, Change, MitigatedOut, by_subject, divide_shares, side
 from .view_source import CheckSource, CountedCheck
 
 RATE = "favourable_rate"
@@ -107,12 +107,8 @@ def perturbed_attributes(source: CheckSource) -> Iterator[AttributeView]:
             source.measured(DataSet.OPENSCALE, comparison, metric) for metric in (RATE, EQUALITY, OPENSCALE)
         )
         figures = side(rates, source.of(DataSet.COUNTERFACTUAL, comparison, IMPACT), openscale=openscale)
-        copies, unclassified = count_copies(source, comparison.label)
         yield replace(
-            divide_shares(comparison, stored, figures),
-            records=source.records_on(DataSet.COUNTERFACTUAL, comparison),
-            perturbed_records=copies,
-            unclassified_copies=unclassified,
+            _with_copies(source, divide_shares(comparison, stored, figures)),
             perfect_equality=next(
                 (measurement for measurement in equality if measurement.scope is Scope.ATTRIBUTE), None
             ),
@@ -178,12 +174,18 @@ def notes_on_unseen(window: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     return notes
 
 
-def count_copies(source: CheckSource, attribute: str) -> tuple[int | None, int | None]:
-    """Copies in an attribute, and those in neither outcome list; None where unknown."""
+def _with_copies(source: CheckSource, view: AttributeView) -> AttributeView:
+    """Adds the numbers of copies in the attribute and of those in neither outcome list; None where unknown."""
     perturbed, unclassified = (
-        source.window.get(name, {}) for name in ("perturbed_records", "unclassified_copies")
+        source.window.get(name, {}).get(view.attribute)
+        for name in ("perturbed_records", "unclassified_copies")
     )
-    return perturbed.get(attribute), unclassified.get(attribute)
+    return replace(
+        view,
+        records=source.records_on(DataSet.COUNTERFACTUAL, view.comparison),
+        perturbed_records=perturbed,
+        unclassified_copies=unclassified,
+    )
 
 
 def mitigated_attributes(source: CheckSource) -> Iterator[AttributeView]:
@@ -234,13 +236,7 @@ def counterfactual_attributes(source: CheckSource) -> Iterator[AttributeView]:
                 subject: replace(outcomes, figure=None) for subject, outcomes in after.outcomes.items()
             },
         )
-        copies, unclassified = count_copies(source, comparison.label)
-        yield replace(
-            divide_shares(comparison, stored, before, after=after),
-            records=source.records_on(DataSet.COUNTERFACTUAL, comparison),
-            perturbed_records=copies,
-            unclassified_copies=unclassified,
-        )
+        yield _with_copies(source, divide_shares(comparison, stored, before, after=after))
 
 
 def why_not_mitigated(counted: CountedCheck, *, is_in_files: bool) -> str | None:
@@ -269,11 +265,7 @@ def _accuracy_changes(source: CheckSource, comparison: Comparison) -> Iterator[C
     """All records come first."""
     for names in QUALITY:
         before, after, change = (
-            {
-                (figure.scope, figure.group): figure
-                for figure in source.measured(DataSet.MITIGATED_LABELLED, comparison, name)
-            }
-            for name in names
+            by_subject(source.measured(DataSet.MITIGATED_LABELLED, comparison, name)) for name in names
         )
         for subject in sorted(before, key=lambda subject: subject[0] is not Scope.OVERALL):
             yield Change(before=before[subject], after=after.get(subject), change=change.get(subject))

@@ -240,9 +240,13 @@ def side(
     """`counted_as` is the name of favourable ones among the details."""
     return GroupFigures(
         {(figure.scope, figure.group): _outcomes(figure, counted_as) for figure in rates},
-        {(figure.scope, figure.group): figure for figure in comparisons},
-        {(figure.scope, figure.group): figure for figure in openscale},
+        by_subject(comparisons),
+        by_subject(openscale),
     )
+
+
+def by_subject(figures: Iterable[Measurement]) -> dict[ShareSubject, Measurement]:
+    return {(figure.scope, figure.group): figure for figure in figures}
 
 
 def divide_shares(

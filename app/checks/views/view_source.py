@@ -117,7 +117,8 @@ class CheckSource:
         one.
         """
         stored = self.tables.get((table_data(data), comparison))
-        table = table or (stored and stored.whole)
+        if table is None and stored is not None:
+            table = stored.whole
         figures = list(self.of(data, comparison, metric))
         if figures or table is None:
             return figures

@@ -18,8 +18,9 @@ import pyarrow.compute as pc
 from ...base.frozen import frozen
 from ...database.engine import ArrowReader
 from ...domain.check import Span
-from ...domain.deployment import Deployment, FeedbackTable, PayloadTable
+from ...domain.deployment import Deployment, FeedbackTable, PayloadTable, RecordSchema
 from ...domain.monitor import Monitor
+from ...sources.arrays.read_records import RecordColumns, RecordTable, read_table
 from ...sources.stored.copy_answers import TargetKey, stored_outcomes, stored_targets
 from ...sources.stored.window_queries import (
     WindowQuery,
@@ -237,8 +238,23 @@ class Window:
         weights: FloatArray = 1 / np.asarray(pc.fill_null(rates, 1.0).to_numpy(), dtype=np.float64)
         return weights[part]
 
+    def is_of(self, revision: str) -> BoolArray:
+        """Whether that model revision answered the row."""
+        is_of: BoolArray = np.array(self.rows["model_revision"].to_pylist(), dtype=object) == revision
+        return is_of
+
     def values(self) -> pa.Table:
         return name_values(self.rows, self.columns)
+
+    def read(
+        self,
+        answers: str,
+        schema: RecordSchema,
+        monitor: Monitor,
+        probabilities: pa.ChunkedArray | None = None,
+    ) -> RecordTable:
+        """Rows as the monitor reads them; `answers` is their column of predictions or outcomes."""
+        return read_table(RecordColumns(self.values(), self.rows[answers], probabilities), schema, monitor)
 
 
 @frozen

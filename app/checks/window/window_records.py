@@ -25,7 +25,7 @@ from ...domain.monitor import Comparison, Outcome, OutcomeRule, outcome_texts
 from ...domain.record import Prediction
 from ...sources.arrays.column_cells import canonical_texts, format_value, outcome_codes, read_answers
 from ...sources.arrays.group_of_records import Grouping
-from ...sources.arrays.read_records import RecordColumns, RecordTable, read_table
+from ...sources.arrays.read_records import RecordTable
 from ...sources.stored.copy_answers import TargetKey
 from ...sources.stored.window_queries import WindowQuery, feedback_features
 from ...statistics.group_labels import NEITHER, FloatArray, IntArray, as_groups
@@ -156,10 +156,6 @@ class Labelled:
     cohort: RecordTable | None = None
     has_label: BoolArray = field(default_factory=lambda: np.zeros(0, np.bool_))
 
-    @property
-    def groupings(self) -> tuple[Grouping, ...]:
-        return self.read.groupings
-
     def count_cells(self, comparison: Comparison) -> LabelledCells:
         """Labels by group, without strata and scores."""
         named, codes = self.read.compare(comparison)
@@ -191,23 +187,19 @@ def read_labels(
     if not len(window):
         return None
     monitor = replace(subject.monitor, attributes=tuple(map(subject.fixed, groupings)))
+    deployment = subject.deployment
     probabilities = window.rows[PROBABILITY] if PROBABILITY in window.rows.column_names else None
-    read = read_table(
-        RecordColumns(window.values(), window.rows["predicted"], probabilities),
-        subject.deployment.schema,
-        monitor,
-    )
-    labels, answers, problem_type = (
+    read = window.read("predicted", deployment.schema, monitor, probabilities)
+    compared = compare_texts(
         window.rows["label"],
         window.rows["predicted"],
-        subject.deployment.problem_type,
+        read.outcomes,
+        rule=monitor.outcomes,
+        problem_type=deployment.problem_type,
     )
-    compared = compare_texts(labels, answers, read.outcomes, rule=monitor.outcomes, problem_type=problem_type)
     if cohort is None:
         return Labelled(window, compared, read)
-    of_cohort = read_table(
-        RecordColumns(cohort.values(), cohort.rows["outcome"]), subject.deployment.schema, monitor
-    )
+    of_cohort = cohort.read("outcome", deployment.schema, monitor)
     return Labelled(
         window, compared, read, of_cohort, np.asarray(cohort.rows["labelled"].to_numpy(), np.bool_)
     )
@@ -243,10 +235,6 @@ class CheckEvidence:
     def outcomes(self) -> IntArray:
         return self.read.outcomes
 
-    @property
-    def groupings(self) -> tuple[Grouping, ...]:
-        return self.read.groupings
-
     def find_unmeasured(self) -> dict[Comparison, str]:
         """Intersections whose groups cannot be made, with why."""
         reasons = {}
@@ -271,12 +259,8 @@ def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:
     reads_scores = compares_scores or (is_copied and deployment.payload is not None)
     window = read_payload_window(source, replace(query, with_probabilities=reads_scores), span, monitor)
     probabilities = window.rows[PROBABILITY] if compares_scores else None
-    read = read_table(
-        RecordColumns(window.values(), window.rows["outcome"], probabilities), deployment.schema, monitor
-    )
-    of_present_model = (
-        np.array(window.rows["model_revision"].to_pylist(), dtype=object) == deployment.model_revision
-    )
+    read = window.read("outcome", deployment.schema, monitor, probabilities)
+    of_present_model = window.is_of(deployment.model_revision)
     comparable = [
         replace(grouping, codes=np.where(of_present_model, grouping.codes, NEITHER))
         for grouping in read.groupings
@@ -337,13 +321,12 @@ LABELS_OF_SOME = "labels_of_some"
 def describe_window(subject: Subject, evidence: CheckEvidence) -> dict[str, object]:
     """Counts and times of the rows that a check read; JSON-safe."""
     window, reach = evidence.window, evidence.window.reach()
-    revisions = np.array(window.rows["model_revision"].to_pylist(), dtype=object)
     return {
         "records": window.own,
         "additional_records": window.additional,
         "logged_in_span": window.logged_in_span,
         "unclassified_records": int((evidence.outcomes == Outcome.UNCLASSIFIED).sum()),
-        "records_of_other_revisions": int((revisions != subject.deployment.model_revision).sum()),
+        "records_of_other_revisions": int((~window.is_of(subject.deployment.model_revision)).sum()),
         NEAR_TWINS: describe_twins(evidence.read.count_twins()),
         MISSPELLED: evidence.read.describe_misspelled(),
         "perturbed_records": {
