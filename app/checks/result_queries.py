@@ -159,13 +159,6 @@ def read_stored_tables(
     ]
 
 
-def list_data_sets(session: Session, check_no: int) -> set[DataSet]:
-    data_sets = session.scalars(
-        select(CheckTableRow.data).where(CheckTableRow.check_no == check_no).distinct()
-    )
-    return {DataSet(data) for data in data_sets}
-
-
 def read_measurements(
     session: Session, check_no: int, *, metrics: Collection[str] | None = None
 ) -> list[Measurement]:

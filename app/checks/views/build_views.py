@@ -45,7 +45,7 @@ from .logged_view import (
 )
 from .missing_notes import notes_on_records
 from .view_shapes import AttributeView, CheckView, ViewKind, ViewState, divide_shares, side
-from .view_source import CheckSource, CountedCheck, counted_check, read_check_source
+from .view_source import CheckSource, CountedCheck, count_lost, counted_check, read_check_source
 
 _BASE_RATE = "base_rate"
 COMPARED = "difference_in_proportions_of_labels"
@@ -186,7 +186,7 @@ def check_view(session: Session, deployment: Deployment, check: CheckRun, kind: 
         logged_in_span=window.get("logged_in_span"),
         oldest=oldest,
         newest=newest,
-        notes=notes_on_records(session, counted),
+        notes=notes_on_records(session, counted, count_lost(session, counted)),
     )
     reason = _why_not(counted, kind, deployment)
     if reason is not None:

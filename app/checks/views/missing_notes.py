@@ -2,15 +2,15 @@
 
 from sqlalchemy.orm import Session
 
-from ...domain.check import CheckRun, DataSet
+from ...domain.check import DataSet
 from ...domain.groups import NEAR_TWINS
-from ...intake.volume.arrival_queries import missing_in
+from ...sources.stored.period_counts import NotStored
 from ...statistics.sentences.left_out import list_lines
 from ..corrected_since import count_corrected
 from ..correction import describe_corrected
 from ..window.sampling import SAMPLING
 from ..window.window_details import LABELS_OF_SOME
-from .view_source import CountedCheck, counted_check, read_left_out
+from .view_source import CountedCheck, count_lost, read_left_out
 
 SAMPLED = (
     "Sampled at {rate}: the programs that log left {records} of the hours from {start} to {end} UTC out on "
@@ -34,21 +34,20 @@ UNEQUALLY = (
 )
 
 
-def notes_of_check(session: Session, check: CheckRun, attribute: str | None) -> tuple[str, ...]:
+def notes_of_check(session: Session, counted: CountedCheck, attribute: str | None) -> tuple[str, ...]:
     """Records that the headline, of this attribute, counts, and the notes on them."""
-    counted = counted_check(session, check)
-    logged = read_left_out(session, counted).get(DataSet.AS_LOGGED.value, {})
+    lost = count_lost(session, counted)
+    logged = read_left_out(counted, lost).get(DataSet.AS_LOGGED.value, {})
     lines = []
     if (records := logged.get(attribute or "")) is not None:
         lines = [f"{attribute}: {line}" for line in list_lines(records)]
     labels = counted.window.get(LABELS_OF_SOME)
-    return (*lines, *([] if labels is None else [labels]), *notes_on_records(session, counted))
+    return (*lines, *([] if labels is None else [labels]), *notes_on_records(session, counted, lost))
 
 
-def notes_on_records(session: Session, counted: CountedCheck) -> tuple[str, ...]:
+def notes_on_records(session: Session, counted: CountedCheck, lost: NotStored) -> tuple[str, ...]:
     """How the records were sampled, and how many of their values were corrected since."""
     sampling, hours = counted.window.get(SAMPLING), counted.hours
-    missing = missing_in(session, counted.check.deployment_no, hours)
     start, end = (f"{moment:%Y-%m-%d %H:%M}" for moment in (hours.start, hours.end))
     notes = []
     if sampling is not None:
@@ -59,11 +58,11 @@ def notes_on_records(session: Session, counted: CountedCheck) -> tuple[str, ...]
             effective=sampling["effective"],
         )
         notes.append(note + UNDECIDED if sampling["is_unequal"] else note)
-    elif missing.left_out and missing.lowest_rate is not None and missing.highest_rate is not None:
-        is_one = missing.lowest_rate == missing.highest_rate
+    elif lost.sampled_out and lost.lowest_rate is not None and lost.highest_rate is not None:
+        is_one = lost.lowest_rate == lost.highest_rate
         note = SAMPLED.format(
-            rate=_rates(missing.lowest_rate, missing.highest_rate),
-            records=_records(missing.left_out),
+            rate=_rates(lost.lowest_rate, lost.highest_rate),
+            records=_records(lost.sampled_out),
             start=start,
             end=end,
         )
