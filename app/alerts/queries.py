@@ -88,6 +88,17 @@ def alerts_between(
     return _read(session, statement.order_by(AlertRow.no.desc()).limit(MOST_BETWEEN))
 
 
+def present_alerts(session: Session, deployment_no: int, *, opened_in: Span | None = None) -> list[Alert]:
+    """Returns the deployment's unresolved alerts, then those opened in the span (half-open), newest first, at
+    most `MOST_BETWEEN`.
+    """
+    condition = _UNRESOLVED
+    if opened_in is not None:
+        condition |= (AlertRow.opened_at >= opened_in.start) & (AlertRow.opened_at < opened_in.end)
+    statement = _SELECT.where(AlertRow.deployment_no == deployment_no, condition)
+    return _read(session, statement.order_by(~_UNRESOLVED, AlertRow.no.desc()).limit(MOST_BETWEEN))
+
+
 def unresolved_of_rule(session: Session, rule_no: int) -> list[Alert]:
     return _read(session, _SELECT.where(AlertRow.rule_no == rule_no, _UNRESOLVED).order_by(AlertRow.no))
 

@@ -7,11 +7,11 @@ were joined when stored; only the ends of the time, which are parts of a day, ar
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from operator import attrgetter
 from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
-from ..alerts.queries import alerts_between
 from ..base.frozen import frozen
 from ..checks.days.day_queries import (
     DAY,
@@ -24,7 +24,6 @@ from ..checks.days.day_queries import (
     figure_days,
     figure_steps,
     join_steps,
-    oldest_check_start,
     revision_before,
     version_changes,
     whole_days,
@@ -146,52 +145,55 @@ class Timeline:
         return all(sum(step.figures + step.carried for step in panel.steps) <= 1 for panel in self.panels)
 
 
-@frozen
-class TimelineWanted:
-    metric: str
-    data: DataSet
-    choice: RangeChoice
-    words: GroupWords
-
-
-def choose_range(session: Session, deployment_no: int, choice: RangeChoice, *, now: datetime) -> ShownRange:
-    """Asks the database once if all of the time, or nothing, is chosen, else not at all.
+def choose_range(choice: RangeChoice, *, oldest: datetime | None, now: datetime) -> ShownRange:
+    """`oldest` is the start of the first check, of which all of the time, or what nothing chosen shows, goes.
 
     Raises:
         InvalidInput: the start is not before the end, which is now if none is chosen.
     """
     is_open = choice.start is None and choice.preset in (None, RangePreset.ALL)
-    oldest = oldest_check_start(session, deployment_no) if is_open else None
+    oldest = oldest if is_open else None
     usual = preset_holding(oldest, now)
     return ShownRange(choice.span(now, usual=usual, oldest=oldest), usual)
 
 
-def read_timeline(session: Session, deployment_no: int, span: Span, query: TimelineWanted) -> Timeline:
-    """At most 12 statements, however long the time and many the checks and groups."""
+def read_timeline(
+    session: Session,
+    deployment_no: int,
+    span: Span,
+    figures: FiguresWanted,
+    *,
+    words: GroupWords,
+    alerts: Iterable[Alert] = (),
+    compared: Earlier | None = None,
+) -> Timeline:
+    """At most 8 statements, however long the time and many the checks and groups. Of the alerts those that
+    opened in the span are shown.
+    """
     step = step_of_picture(span, MAX_STEPS)
     if span.end - span.start > LONGEST_OF_FIGURES:
         step = max(step, DAY)
-    figures = FiguresWanted(metric=query.metric, data=query.data)
-    earlier, no_earlier = _find_earlier(session, deployment_no, span, query.choice.earlier)
+    earlier, no_earlier = _find_earlier(session, deployment_no, span, compared)
 
-    shown = _by_group(_read_steps(session, deployment_no, span, step, figures), span, step, figures)
+    rows = _read_steps(session, deployment_no, span, step, figures, ACCURACY)
+    shown = _by_group((row for row in rows if row.attribute is not None), span, step, figures)
+    of_all = _by_group((row for row in rows if row.attribute is None), span, step, ACCURACY)
     before = {}
     if earlier is not None:
-        rows = _read_steps(session, deployment_no, earlier.span, step, figures)
-        before = _by_group(rows, earlier.span, step, figures)
+        earlier_rows = _read_steps(session, deployment_no, earlier.span, step, figures)
+        before = _by_group(earlier_rows, earlier.span, step, figures)
     panels = [
         TimePanel(
             attribute=key.attribute,
             group=key.group,
             scope=key.scope,
-            name=_name(key, query.words),
+            name=_name(key, words),
             steps=steps,
             earlier=before.get(key, ()),
         )
         for key, steps in shown.items()
     ]
     checks = ended_checks(session, deployment_no, span, step)
-    of_all = _by_group(_read_steps(session, deployment_no, span, step, ACCURACY), span, step, ACCURACY)
     name = "Accuracy on labelled records"
     accuracy = next(
         (
@@ -201,8 +203,8 @@ def read_timeline(session: Session, deployment_no: int, span: Span, query: Timel
         None,
     )
     return Timeline(
-        metric=query.metric,
-        data=query.data,
+        metric=figures.metric,
+        data=figures.data,
         span=span,
         step=step,
         panels=tuple(sorted(panels, key=_order)),
@@ -210,9 +212,9 @@ def read_timeline(session: Session, deployment_no: int, span: Span, query: Timel
         checks=tuple(join_steps(checks, step)),
         changes=tuple(version_changes(checks)),
         alerts=tuple(
-            alert
-            for alert in reversed(alerts_between(session, deployment_no, span))
-            if span.start <= alert.opened_at <= span.end
+            sorted(
+                (alert for alert in alerts if span.start <= alert.opened_at < span.end), key=attrgetter("no")
+            )
         ),
         earlier=earlier,
         no_earlier=no_earlier,
@@ -299,23 +301,17 @@ def _find_earlier(
 
 
 def _read_steps(
-    session: Session, deployment_no: int, span: Span, step: timedelta, query: FiguresWanted
+    session: Session, deployment_no: int, span: Span, step: timedelta, *wanted: FiguresWanted
 ) -> Sequence[FigureStep]:
     """Rows by step, or from a day on by day, of which the ends of the span may be parts."""
     if step < DAY:
-        return figure_steps(session, deployment_no, span, step, query)
+        return figure_steps(session, deployment_no, span, step, *wanted)
     days = whole_days(span)
-    head = (
-        figure_steps(session, deployment_no, Span(start=span.start, end=days.start), DAY, query)
-        if span.start < days.start
-        else []
+    head, tail = (
+        figure_steps(session, deployment_no, part, DAY, *wanted) if part.start < part.end else []
+        for part in (Span(start=span.start, end=days.start), Span(start=days.end, end=span.end))
     )
-    tail = (
-        figure_steps(session, deployment_no, Span(start=days.end, end=span.end), DAY, query)
-        if days.end < span.end
-        else []
-    )
-    return [*head, *figure_days(session, deployment_no, days, query), *tail]
+    return [*head, *figure_days(session, deployment_no, days, *wanted), *tail]
 
 
 def _by_group(

@@ -3,7 +3,7 @@
 import uuid
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, and_, case, func, insert, literal, or_, select, text, update
+from sqlalchemy import ColumnElement, Select, and_, case, func, insert, literal, or_, select, text, update
 from sqlalchemy.orm import Session
 
 from ..base.clock import floor_to_hour
@@ -170,6 +170,11 @@ def _find(session: Session, *conditions: ColumnElement[bool]) -> CheckRun | None
 
 def under_way(session: Session, deployment_no: int) -> CheckRun | None:
     """Returns the running check, else the one that a worker would take next."""
+    no = select_under_way(deployment_no).scalar_subquery()
+    return _find(session, CheckRow.no == no)
+
+
+def select_under_way(deployment_no: int) -> Select[int]:
     waits = or_(
         CheckRow.state == CheckState.RUNNING,
         and_(CheckRow.state == CheckState.QUEUED, CheckRow.claimable_at.is_not(None)),
@@ -181,11 +186,8 @@ def under_way(session: Session, deployment_no: int) -> CheckRun | None:
         else_=3,
     )
     hour = case((CheckRow.trigger.in_((Trigger.SCHEDULE, Trigger.FILES)), CheckRow.span_start))
-    statement = SELECT_RUNS.where(CheckRow.deployment_no == deployment_no, waits)
-    row = session.execute(
-        statement.order_by(CheckRow.state != CheckState.RUNNING, order, hour, CheckRow.no).limit(1)
-    ).one_or_none()
-    return None if row is None else to_run(*row)
+    statement = select(CheckRow.no).where(CheckRow.deployment_no == deployment_no, waits)
+    return statement.order_by(CheckRow.state != CheckState.RUNNING, order, hour, CheckRow.no).limit(1)
 
 
 def request_cancel(session: Session, check: CheckRun) -> CheckRun:

@@ -158,11 +158,6 @@ def read_stored_tables(
     ]
 
 
-def list_data_sets(session: Session, check_no: int) -> set[DataSet]:
-    stored = select(CheckTableRow.data).where(CheckTableRow.check_no == check_no).distinct()
-    return set(map(DataSet, session.scalars(stored)))
-
-
 def read_measurements(
     session: Session, check_no: int, *, metrics: Collection[str] | None = None
 ) -> list[Measurement]:
@@ -279,11 +274,20 @@ class RecentFigure:
     definition: int
 
 
-# Checks of longer ranges are no part of the hourly series; one hour fills in history.
-_CHECKS = text("""
-    SELECT n.no, n.id, n.at, coalesce(o.span_end, n.at) AS measured_at, n.origin IS NOT NULL
-        AS carried_forward, n.monitor_version,
-           n.unseen, n.is_topped_up
+@frozen
+class RecentFigures:
+    """Checks are newest first, their figures oldest first."""
+
+    checks: Sequence[RecentCheck]
+    figures: Sequence[RecentFigure]
+
+
+# Checks of longer ranges are no part of the hourly series; one hour fills in history. Figures are found by the
+# index of series: by check_no every other metric would be read, too.
+_RECENT = text("""
+    SELECT n.no, n.id, n.at, coalesce(o.span_end, n.at) AS measured_at, n.origin IS NOT NULL AS carried_forward,
+           n.monitor_version, n.unseen, n.is_topped_up, m.check_no, m.data, m.attribute, m."group", m.value,
+           m.verdict, m.definition, m.carried_forward AS is_figure_carried
     FROM (
         SELECT DISTINCT ON (c.span_end) c.no, c.id, c.span_end AS at, c."window"->>'carried_from' AS origin,
             c.monitor_version,
@@ -296,37 +300,29 @@ _CHECKS = text("""
             'infinity'::timestamptz)
           AND (c.trigger <> 'range' OR c.span_end <= c.span_start + interval '1 hour')
         ORDER BY c.span_end DESC, c.no DESC LIMIT :most
-    ) n LEFT JOIN checks o ON o.id = n.origin
-    ORDER BY n.at DESC
+    ) n
+    LEFT JOIN checks o ON o.id = n.origin
+    LEFT JOIN measurements m ON m.deployment_no = :deployment_no AND m.metric = :metric AND m.at = n.at
+        AND m.check_no = n.no AND m.scope = 'group' AND m.attribute IS NOT NULL AND m."group" IS NOT NULL
+    ORDER BY n.at, m.no
 """)
-
-# The index of series: by check_no every other metric would be read, too.
-_FIGURES = text("""
-    SELECT m.check_no, m.data, m.attribute, m."group", m.value, m.verdict, m.carried_forward, m.definition
-    FROM measurements m
-    WHERE m.deployment_no = :deployment_no AND m.metric = :metric AND m.at >= :since AND m.scope = 'group'
-      AND m.attribute IS NOT NULL AND m."group" IS NOT NULL AND m.check_no = ANY(CAST(:check_nos AS bigint[]))
-    ORDER BY m.at, m.no
-""")
-
-
-def recent_checks(
-    session: Session, deployment_no: int, *, most: int, until: datetime | None = None
-) -> list[RecentCheck]:
-    """Returns at most `most` newest checks with figures, newest first, one for each end, up to `until`."""
-    rows = session.execute(_CHECKS, {"deployment_no": deployment_no, "most": most, "until": until})
-    return [RecentCheck(**row) for row in rows.mappings()]
 
 
 def recent_figures(
-    session: Session, deployment_no: int, metric: str, checks: Sequence[RecentCheck]
-) -> list[RecentFigure]:
-    if not checks:
-        return []
-    parameters = {
-        "deployment_no": deployment_no,
-        "metric": metric,
-        "since": min(check.at for check in checks),
-        "check_nos": [check.no for check in checks],
-    }
-    return [read_row(RecentFigure, row) for row in session.execute(_FIGURES, parameters)]
+    session: Session, deployment_no: int, metric: str, *, most: int, until: datetime | None = None
+) -> RecentFigures:
+    """Returns at most `most` newest checks with figures, one for each end, up to `until`, and their figures of
+    the metric.
+    """
+    rows = session.execute(
+        _RECENT, {"deployment_no": deployment_no, "metric": metric, "most": most, "until": until}
+    ).all()
+    oldest_first = {row.no: row for row in rows}.values()
+    return RecentFigures(
+        [read_row(RecentCheck, row) for row in reversed(oldest_first)],
+        [
+            read_row(RecentFigure, row, carried_forward=row.is_figure_carried)
+            for row in rows
+            if row.check_no is not None
+        ],
+    )

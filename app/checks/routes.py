@@ -28,7 +28,7 @@ from .views.bodies import CheckViewOut, ViewStateOut, ViewStatesOut
 from .views.build_views import check_view, list_views
 from .views.headlines import headlines
 from .views.view_shapes import ViewKind
-from .views.view_source import counted_check, read_left_out
+from .views.view_source import count_lost, counted_check, read_left_out
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/checks", tags=["checks"])
 
@@ -92,7 +92,7 @@ def read_check(
         check,
         read_outlook(session, deployment.no),
         headlines=shown,
-        records=read_left_out(session, counted),
+        records=read_left_out(counted, count_lost(session, counted)),
         corrected_since=count_corrected(session, counted.origin.no),
         model_answer=read_model_answer(session, check.no) if principal.may_read_records else None,
     )

@@ -105,6 +105,12 @@ class Details:
     def counts_of(self, side: Side) -> Counts:
         return self.monitored_counts if side == "monitored" else self.reference_counts
 
+    def records_of(self, side: Side) -> int | None:
+        """Records with an outcome, without copies; None if that is not stored."""
+        counts = self.counts_of(side)
+        numbers = (counts.get(name) for name in ("own_n", "original_n", "n"))
+        return next((round(number) for number in numbers if number is not None), None)
+
 
 _NAMES = tuple(field.name for field in fields(Details))
 _READ_ALL = attrgetter(*_NAMES)

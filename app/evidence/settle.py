@@ -26,7 +26,7 @@ from .figure_state import (
     number_hour,
     read_series,
 )
-from .queries.eras import note_progress
+from .queries.eras import Era, note_progress
 from .queries.figure_states import (
     EndedFigure,
     KnownFigure,
@@ -247,11 +247,16 @@ def _find_late(session: Session, followed: FollowedEra, figures: Sequence[KnownF
 
 
 def find_counted_end(session: Session, followed: FollowedEra, place: CountedPlace) -> datetime | None:
-    if place.data is DataSet.AS_LOGGED:
-        return followed.era.counted_until
-    if place.data is DataSet.LABELLED:
-        return followed.era.labels_until
-    last = last_hour(session, followed.era.no, place)
+    last = last_hour(session, followed.era.no, place) if place.data is DataSet.COUNTERFACTUAL else None
+    return choose_counted_end(followed.era, place.data, last)
+
+
+def choose_counted_end(era: Era, data: DataSet, last: datetime | None) -> datetime | None:
+    """End of the counted hours; of counterfactual data that of the `last` one with counts."""
+    if data is DataSet.AS_LOGGED:
+        return era.counted_until
+    if data is DataSet.LABELLED:
+        return era.labels_until
     return None if last is None else last + HOUR
 
 

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from ..access.gate.caller import NowIn, Reader, SessionIn
+from ..alerts.queries import present_alerts
 from ..base.errors import NotFound
 from ..base.values import MAX_TEXT
 from ..charts.forest import build_past_forest
@@ -36,7 +37,6 @@ from ..domain.check import CheckRun, CheckState, DataSet, FigureKey, Measurement
 from ..domain.deployment import Deployment
 from ..domain.group_words import GroupWords
 from ..domain.paging import Paging
-from ..evidence.attribution.attribution import AttributionState
 from ..evidence.attribution.queries import newest_of_gaps
 from ..evidence.present_state import look_at_evidence
 from ..overview.queries import RankedKey, ranked_figures
@@ -47,8 +47,7 @@ from ..web.paging import NumberCursor, cut
 from . import check_words
 from .author_names import people
 from .check_words import format_measurement, format_share, round_change
-from .deployment.figure_addresses import figure_query
-from .deployment.forest_rows import ChosenRow, live_alerts, show_forest
+from .deployment.forest_rows import ChosenRow, figure_query, live_alerts, show_forest
 from .prepare_reports import OFFERS_REPORTS
 from .range_bar import KEEPS_RANGE, RangeIn, build_bar, chosen_span
 from .render import page
@@ -199,10 +198,10 @@ def check_page(
         forest = build_past_forest(
             session, look_at_evidence(session, deployment.no), check, measurements, end=check.span.end
         )
-        alerts = live_alerts(session, deployment.no)
-        newest = newest_of_gaps(session, deployment.no, state=AttributionState.DONE)
+        alerts = live_alerts(present_alerts(session, deployment.no))
+        done = newest_of_gaps(session, deployment.no).done
         values |= show_forest(
-            forest, chosen, alerts, newest if newest is not None and newest.span == check.span else None
+            forest, chosen, alerts, done if done is not None and done.span == check.span else None
         )
         values |= {"newest": check, "metrics": {forest.metric: CATALOGUE[forest.metric].title}}
     names = people(session, [check.created_by, *(alert.acknowledged_by for alert in alerts)])

@@ -31,13 +31,13 @@ from ..checks.result_queries import read_measurements
 from ..checks.views.build_views import check_view
 from ..checks.views.headlines import DATA_NAMES, IMPACT, VERDICT_WORDS
 from ..checks.views.view_shapes import ViewKind
-from ..checks.views.view_source import notes_of_check
+from ..checks.views.view_source import counted_check, notes_of_check
 from ..domain.alert import Alert
 from ..domain.check import CheckRun, CheckState, DataSet, Measurement, Scope, Span
 from ..domain.deployment import Deployment
 from ..domain.group_words import GroupWords
 from ..domain.monitor import Monitor, list_comparisons
-from ..evidence.attribution.attribution import AttributionRun, AttributionState
+from ..evidence.attribution.attribution import AttributionRun
 from ..evidence.attribution.queries import newest_of_gaps
 from ..evidence.present_state import DeploymentEvidence, look_at_evidence
 from ..statistics.catalogue import CATALOGUE
@@ -175,8 +175,10 @@ def read_source(session: Session, deployment: Deployment, of: CheckRun | Span) -
         alerts=alerts_between(session, no, alerted, checks=ends),
         waiting=checks_waiting_for_alerts(session, no, ends),
         absent=None if view is None else view.reason,
-        missing=() if check is None else notes_of_check(session, check, forest.attribute),
-        attribution=newest_of_gaps(session, no, state=AttributionState.DONE, before=span.end),
+        missing=()
+        if check is None
+        else notes_of_check(session, counted_check(session, check), forest.attribute),
+        attribution=newest_of_gaps(session, no, before=span.end).done,
     )
 
 

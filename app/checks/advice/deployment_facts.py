@@ -59,7 +59,8 @@ class Unacknowledged:
 class OverviewEntry(msgspec.Struct, frozen=True, kw_only=True):
     """The state of one deployment. `picked` are its monitor's metrics, None = the usual.
 
-    `under_way` is the state of the running or else queued check.
+    `under_way` is the state of the running or else queued check, `first_start` the start of the first check,
+    where one deployment alone is asked for.
     """
 
     no: int
@@ -76,6 +77,7 @@ class OverviewEntry(msgspec.Struct, frozen=True, kw_only=True):
     owner: str | None = None
     unacknowledged: Unacknowledged | None = None
     names: DisplayNames = msgspec.field(default_factory=DisplayNames)
+    first_start: datetime | None = None
 
 
 class Compared(msgspec.Struct, frozen=True, kw_only=True):

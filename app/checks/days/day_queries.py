@@ -21,6 +21,7 @@ ORIGIN = datetime(1970, 1, 5, tzinfo=UTC)
 
 DRAWN_SCOPES = (Scope.GROUP, Scope.REFERENCE, Scope.ATTRIBUTE, Scope.OVERALL)
 """Scopes whose figures are joined; others are chosen from these."""
+_SCOPES = [scope.value for scope in DRAWN_SCOPES]
 
 
 @frozen(kw_only=True)
@@ -30,15 +31,6 @@ class FiguresWanted:
     metric: str
     data: DataSet
     of_all: bool = False
-
-    def values(self, deployment_no: int) -> dict[str, object]:
-        scopes = [scope.value for scope in DRAWN_SCOPES]
-        return {
-            "deployment_no": deployment_no,
-            "metric": self.metric,
-            "data": self.data.value,
-            "scopes": scopes,
-        }
 
 
 class FigureStep(NamedTuple):
@@ -110,11 +102,13 @@ JOINED = """
     CASE WHEN NOT bool_or(value IS NOT NULL AND upper IS NULL) THEN max(upper) END,
     max(n), min(lower_limit), max(upper_limit), min(m.reason) FILTER (WHERE value IS NULL)
 """
+# IS NOT DISTINCT FROM could not use the index.
 _OF = """
-    deployment_no = %(deployment_no)s AND metric = %(metric)s AND data = %(data)s AND attribute IS {attribute}
+    deployment_no = %(deployment_no)s AND metric = %(metric{no})s AND data = %(data{no})s
+    AND attribute IS {attribute}
 """
+_WITH_SUPERSEDED = f"WITH superseded AS MATERIALIZED ({SUPERSEDED})"
 _FIGURES = f"""
-    WITH superseded AS MATERIALIZED ({SUPERSEDED})
     SELECT attribute, scope, "group", definition, date_bin(%(step)s, m.at - interval '1 microsecond',
         %(origin)s), {JOINED}
     FROM measurements m, superseded
@@ -129,8 +123,6 @@ _DAYS = f"""
     WHERE {_OF} AND day >= %(first)s AND day < %(last)s
 """  # noqa: S608 - of constants only
 
-_OLDEST = "SELECT min(span_start) FROM checks WHERE deployment_no = %(deployment_no)s"
-
 # The index is read from the newest on, up to another revision.
 _REVISION_BEFORE = """
     SELECT model_revision, span_end FROM checks
@@ -144,26 +136,18 @@ _REVISION_BEFORE = """
 
 
 def figure_steps(
-    session: Session, deployment_no: int, span: Span, step: timedelta, filters: FiguresWanted
+    session: Session, deployment_no: int, span: Span, step: timedelta, *wanted: FiguresWanted
 ) -> list[FigureStep]:
     """Returns the figures of every group and step, in no order; reads every figure."""
-    values = filters.values(deployment_no) | {
-        "first": span.start,
-        "last": span.end,
-        "step": step,
-        "origin": ORIGIN,
-    }
-    return [FigureStep._make(row) for row in read_rows(session, _fill_attribute(_FIGURES, filters), values)]
+    values = _list_values(deployment_no, span, wanted) | {"step": step, "origin": ORIGIN}
+    rows = read_rows(session, _WITH_SUPERSEDED + _unite(_FIGURES, wanted), values)
+    return [FigureStep._make(row) for row in rows]
 
 
-def figure_days(session: Session, deployment_no: int, span: Span, filters: FiguresWanted) -> list[FigureStep]:
+def figure_days(session: Session, deployment_no: int, span: Span, *wanted: FiguresWanted) -> list[FigureStep]:
     """Returns the same of days (UTC) that begin in the span, half-open, from stored sums."""
-    values = filters.values(deployment_no) | {"first": span.start, "last": span.end}
-    return [FigureStep._make(row) for row in read_rows(session, _fill_attribute(_DAYS, filters), values)]
-
-
-def oldest_check_start(session: Session, deployment_no: int) -> datetime | None:
-    return cast("datetime | None", read_rows(session, _OLDEST, {"deployment_no": deployment_no})[0][0])
+    rows = read_rows(session, _unite(_DAYS, wanted), _list_values(deployment_no, span, wanted))
+    return [FigureStep._make(row) for row in rows]
 
 
 def revision_before(
@@ -174,9 +158,18 @@ def revision_before(
     return None if row is None else (cast("str | None", row[0]), cast("datetime", row[1]))
 
 
-def _fill_attribute(statement: str, filters: FiguresWanted) -> str:
-    # IS NOT DISTINCT FROM could not use the index.
-    return statement.replace("{attribute}", "NULL" if filters.of_all else "NOT NULL")
+def _unite(select: str, wanted: Sequence[FiguresWanted]) -> str:
+    return " UNION ALL ".join(
+        select.format(no=no, attribute="NULL" if figures.of_all else "NOT NULL")
+        for no, figures in enumerate(wanted)
+    )
+
+
+def _list_values(deployment_no: int, span: Span, wanted: Sequence[FiguresWanted]) -> dict[str, object]:
+    values = {"deployment_no": deployment_no, "first": span.start, "last": span.end, "scopes": _SCOPES}
+    for no, figures in enumerate(wanted):
+        values |= {f"metric{no}": figures.metric, f"data{no}": figures.data.value}
+    return values
 
 
 DAY = timedelta(days=1)

@@ -46,6 +46,7 @@ from .view_source import (
     CheckSource,
     CountedCheck,
     StoredParts,
+    count_lost,
     counted_check,
     notes_on_records,
     read_check_source,
@@ -191,7 +192,7 @@ def check_view(session: Session, deployment: Deployment, check: CheckRun, kind: 
         logged_in_span=window.get("logged_in_span"),
         oldest=oldest,
         newest=newest,
-        notes=notes_on_records(session, counted),
+        notes=notes_on_records(session, counted, count_lost(session, counted)),
     )
     reason = _why_not(counted, kind, deployment)
     if reason is not None:

@@ -5,17 +5,18 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Literal, TypeAlias
 
+from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session
 
 from ...base.clock import HOUR, floor_to_hour
-from ...base.errors import InvalidInput
+from ...base.errors import InvalidInput, require_present
 from ...base.frozen import frozen
+from ...database.tables import CheckRow, CheckTableRow
 from ...deployments.monitor.queries import find_monitor
-from ...domain.check import CheckRun, DataSet, Measurement, Span
+from ...domain.check import CheckRun, CheckState, DataSet, Measurement, Span
 from ...domain.groups import NEAR_TWINS
 from ...domain.monitor import Comparison, Monitor, OutcomeRule
-from ...intake.volume.arrival_queries import missing_in
-from ...sources.stored.period_counts import count_not_stored
+from ...sources.stored.period_counts import NotStored, count_not_stored
 from ...sources.stored.record_conditions import RecordPlace
 from ...sources.stored.record_queries import StoredRecord, nth_newest
 from ...statistics.catalogue import CATALOGUE
@@ -25,8 +26,8 @@ from ..correction import count_corrected, describe_corrected
 from ..counting.left_out_of_check import LEFT_OUT
 from ..counting.tabulate import ADDITIONAL, TABLE_TYPES, Table, merge_revisions, merged, table_data
 from ..measure import measure_table
-from ..queries import get
-from ..result_queries import list_data_sets, read_measurements, read_stored_tables
+from ..queries import SELECT_RUNS, get, select_under_way, to_run
+from ..result_queries import read_measurements, read_stored_tables
 from ..window.window_records import ERASED_RECORDS, LABELS_OF_SOME, SAMPLING
 
 _NOBODY = OutcomeRule(favourable=(), unfavourable=())
@@ -146,16 +147,55 @@ class CheckSource:
         ]
 
 
+_DATA_SETS = (
+    select(func.array_agg(CheckTableRow.data.distinct()))
+    .where(CheckTableRow.check_no == CheckRow.no)
+    .scalar_subquery()
+)
+
+
 def counted_check(session: Session, check: CheckRun) -> CountedCheck:
-    origin = check if check.carried_from is None else get(session, check.deployment_no, check.carried_from)
-    return CountedCheck(check, origin, frozenset(list_data_sets(session, origin.no)))
+    origin_id = check.carried_from or check.id
+    row = session.execute(SELECT_RUNS.add_columns(_DATA_SETS).where(CheckRow.id == origin_id)).one_or_none()
+    run, deployment_id, data_sets = require_present(row, "check", origin_id)
+    return CountedCheck(check, to_run(run, deployment_id), frozenset(map(DataSet, data_sets or ())))
 
 
-def read_left_out(session: Session, counted: CountedCheck) -> CheckRecords:
+@frozen
+class PresentChecks:
+    """The newest check with figures, and the one that runs or is next."""
+
+    newest: CountedCheck | None
+    under_way: CheckRun | None
+
+
+def read_present(session: Session, deployment_no: int, newest_no: int | None) -> PresentChecks:
+    """One statement; `newest_no` is the number of the newest check with figures."""
+    carried_from = select(CheckRow.window["carried_from"].astext).where(CheckRow.no == newest_no)
+    shown = or_(
+        CheckRow.no.in_((newest_no, select_under_way(deployment_no).scalar_subquery())),
+        CheckRow.id == carried_from.scalar_subquery(),
+    )
+    statement = SELECT_RUNS.add_columns(_DATA_SETS).where(CheckRow.deployment_no == deployment_no, shown)
+    runs, data_sets = {}, {}
+    for row, deployment_id, stored in session.execute(statement):
+        runs[row.no] = to_run(row, deployment_id)
+        data_sets[row.id] = frozenset(map(DataSet, stored or ()))
+    is_open = {CheckState.QUEUED, CheckState.RUNNING}
+    under_way = next((run for run in runs.values() if run.state in is_open), None)
+    newest = None if newest_no is None else runs[newest_no]
+    if newest is None:
+        return PresentChecks(None, under_way)
+    origin_id = newest.carried_from or newest.id
+    origin = next((run for run in runs.values() if run.id == origin_id), None)
+    origin = require_present(origin, "check", origin_id)
+    return PresentChecks(CountedCheck(newest, origin, data_sets[origin_id]), under_way)
+
+
+def read_left_out(counted: CountedCheck, lost: NotStored) -> CheckRecords:
     """Counted records of the check's figures, with those that never were records in the hours of its
     window.
     """
-    lost = count_not_stored(session, counted.check.deployment_no, counted.hours)
     counts = {
         "rejected": lost.rejected,
         "dropped": lost.not_received,
@@ -165,6 +205,11 @@ def read_left_out(session: Session, counted: CountedCheck) -> CheckRecords:
         data: {label: name_lost(records, **counts) for label, records in several.items()}
         for data, several in counted.window.get(LEFT_OUT, {}).items()
     }
+
+
+def count_lost(session: Session, counted: CountedCheck) -> NotStored:
+    """Counts what never was a record in the hours of the check's window."""
+    return count_not_stored(session, counted.check.deployment_no, counted.hours)
 
 
 def read_check_source(
@@ -190,7 +235,7 @@ def read_check_source(
         tables,
         figures,
         monitor or Monitor(outcomes=_NOBODY, attributes=()),
-        read_left_out(session, counted),
+        read_left_out(counted, count_lost(session, counted)),
     )
 
 
@@ -265,21 +310,20 @@ UNEQUALLY = (
 )
 
 
-def notes_of_check(session: Session, check: CheckRun, attribute: str | None) -> tuple[str, ...]:
+def notes_of_check(session: Session, counted: CountedCheck, attribute: str | None) -> tuple[str, ...]:
     """Records that the headline, of this attribute, counts, and the notes on them."""
-    counted = counted_check(session, check)
-    logged = read_left_out(session, counted).get(DataSet.AS_LOGGED.value, {})
+    lost = count_lost(session, counted)
+    logged = read_left_out(counted, lost).get(DataSet.AS_LOGGED.value, {})
     lines = []
     if (records := logged.get(attribute or "")) is not None:
         lines = [f"{attribute}: {line}" for line in list_lines(records)]
     labels = counted.window.get(LABELS_OF_SOME)
-    return (*lines, *([] if labels is None else [labels]), *notes_on_records(session, counted))
+    return (*lines, *([] if labels is None else [labels]), *notes_on_records(session, counted, lost))
 
 
-def notes_on_records(session: Session, counted: CountedCheck) -> tuple[str, ...]:
+def notes_on_records(session: Session, counted: CountedCheck, lost: NotStored) -> tuple[str, ...]:
     """How the records were sampled, and how many of their values were corrected since."""
     sampling, hours = counted.window.get(SAMPLING), counted.hours
-    missing = missing_in(session, counted.check.deployment_no, hours)
     start, end = (f"{moment:%Y-%m-%d %H:%M}" for moment in (hours.start, hours.end))
     notes = []
     if sampling is not None:
@@ -290,11 +334,11 @@ def notes_on_records(session: Session, counted: CountedCheck) -> tuple[str, ...]
             effective=sampling["effective"],
         )
         notes.append(note + UNDECIDED if sampling["is_unequal"] else note)
-    elif missing.left_out and missing.lowest_rate is not None and missing.highest_rate is not None:
-        is_one = missing.lowest_rate == missing.highest_rate
+    elif lost.sampled_out and lost.lowest_rate is not None and lost.highest_rate is not None:
+        is_one = lost.lowest_rate == lost.highest_rate
         note = SAMPLED.format(
-            rate=_rates(missing.lowest_rate, missing.highest_rate),
-            records=_records(missing.left_out),
+            rate=_rates(lost.lowest_rate, lost.highest_rate),
+            records=_records(lost.sampled_out),
             start=start,
             end=end,
         )

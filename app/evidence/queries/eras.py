@@ -12,7 +12,7 @@ from ...database.binary_rows import read_row
 from ...database.tables import EvidenceEraRow
 from ...deployments.listed_file_queries import read_tables
 from ...domain.check import Span
-from ...domain.deployment import FeedbackTable, PayloadTable, ProblemType, RecordSchema
+from ...domain.deployment import Deployment, FeedbackTable, PayloadTable, ProblemType, RecordSchema
 
 _LOCK = 0x65766964
 """First key of the advisory locks on the evidence of a deployment."""
@@ -50,6 +50,12 @@ class FollowedDeployment:
     has_endpoint: bool
     payload: PayloadTable | None = None
     feedback: FeedbackTable | None = None
+
+    @classmethod
+    def of(cls, deployment: Deployment) -> "FollowedDeployment":
+        """With its present schema alone: enough to look at what is counted."""
+        has_endpoint = deployment.endpoint is not None
+        return read_row(cls, deployment, schemas=[deployment.schema], has_endpoint=has_endpoint)
 
     @property
     def schema(self) -> RecordSchema:

@@ -12,8 +12,8 @@ from sqlalchemy.orm import Session
 from ...alerts.queries import find_counterparts
 from ...base.errors import Conflict, InvalidInput, NotFound
 from ...base.frozen import frozen
-from ...charts.forest import ForestSource, StripPoint, collect_strips
-from ...checks.result_queries import recent_checks, recent_figures
+from ...charts.forest import StripPoint, collect_strips
+from ...checks.result_queries import RecentFigures, recent_figures
 from ...checks.views.headlines import DATA_NAMES
 from ...domain.alert import Alert, AlertState, AlertSubject, RuleKind
 from ...domain.check import DataSet
@@ -227,17 +227,18 @@ def read_trend(session: Session, alert: Alert) -> AlertTrend | None:
     about, since = alert.subject, start_of_alert(alert)
     if about.data is None or about.metric is None or about.group is None:
         return None
-    latest = recent_checks(session, alert.deployment_no, most=_MOST_CHECKS, until=since + AROUND)
-    checks = [check for check in latest if check.at >= since - AROUND]
+    latest = recent_figures(
+        session, alert.deployment_no, about.metric, most=_MOST_CHECKS, until=since + AROUND
+    )
+    checks = [check for check in latest.checks if check.at >= since - AROUND]
+    numbers = {check.no for check in checks}
     recent = [
         figure
-        for figure in recent_figures(session, alert.deployment_no, about.metric, checks)
-        if figure.data is about.data and figure.attribute == about.attribute and figure.group == about.group
+        for figure in latest.figures
+        if figure.check_no in numbers
+        and (figure.data, figure.attribute, figure.group) == (about.data, about.attribute, about.group)
     ]
-    strips = collect_strips(
-        ForestSource(monitor=None, evidence=None, checks=checks, measured=(), recent=recent), about.metric
-    )
-    points = next(iter(strips.values()), ())
+    points = next(iter(collect_strips(RecentFigures(checks, recent), about.metric).values()), ())
     if not any(point.value is not None for point in points):
         return None
     return AlertTrend(

@@ -30,12 +30,17 @@ class RevisionCount:
 
 @frozen(kw_only=True)
 class NotStored:
-    """Records that were rejected, not received from a sender, left out by its sample, or erased."""
+    """Records that were rejected, not received from a sender, left out by its sample, or erased.
+
+    The rates are those of senders that left records out.
+    """
 
     rejected: int
     not_received: int
     sampled_out: int
     erased: int
+    lowest_rate: float | None
+    highest_rate: float | None
 
 
 def count_combinations(reader: ArrowReader, query: WindowQuery, span: Span) -> pa.Table:
@@ -112,7 +117,9 @@ def count_not_stored(session: Session, deployment_no: int, span: Span) -> NotSto
                       (SELECT coalesce(sum(records), 0) FROM erased_hours WHERE deployment_no = :no
                          AND hour >= :start AND hour < :end)::bigint AS erased,
                       coalesce(sum(not_received), 0)::bigint AS not_received, coalesce(sum(left_out),
-                          0)::bigint AS sampled_out
+                          0)::bigint AS sampled_out,
+                      min(sample_rate) FILTER (WHERE left_out > 0) AS lowest_rate,
+                      max(sample_rate) FILTER (WHERE left_out > 0) AS highest_rate
                FROM missing_records WHERE deployment_no = :no AND hour >= :start AND hour < :end"""
         ),
         {"no": deployment_no, "start": span.start, "end": span.end},
