@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy.orm import Session
 
-from ..base.frozen import frozen
+from ..base.frozen import frozen, frozen_by_name
 from ..checks.advice.advice import STALE_AFTER
 from ..checks.recent_queries import RecentCheck, RecentFigure, recent_checks, recent_figures
 from ..checks.views.headlines import IMPACT
@@ -31,7 +31,7 @@ LOGGED = (DataSet.AS_LOGGED, DataSet.LABELLED)
 SHOWN = (*LOGGED, DataSet.COUNTERFACTUAL)
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class StripPoint:
     """`value` and `verdict` are None where the check has no figure of the group."""
 
@@ -66,7 +66,7 @@ class ForestFigure:
         return GRAVEST.index(self.verdict), -beyond
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class ForestRow:
     """One group compared with its reference. At least one figure is there.
 
@@ -130,7 +130,7 @@ class ForestRow:
         return None
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Forest:
     """Forest of one metric. `check` is the newest with figures; `checks` are newest first.
 
@@ -168,7 +168,7 @@ class Forest:
         return sum(figure.verdict not in few for row in self.rows for figure in row.figures)
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class ForestSource:
     """`measured` are of the newest check, `recent` of the last checks."""
 

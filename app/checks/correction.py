@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 
-from ..base.frozen import frozen
+from ..base.frozen import frozen, frozen_by_name
 from ..base.values import Scalar
 
 
@@ -15,7 +15,7 @@ class Corrected(StrEnum):
     PREDICTION = "prediction"
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Correction:
     """One correction. Without `old` any stored value is replaced; a `new` of None takes the value away."""
 

@@ -7,12 +7,12 @@ from typing import Any
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from ..base.frozen import frozen
+from ..base.frozen import frozen_by_name
 from ..database.binary_rows import read_row
 from ..domain.check import DataSet
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class RecentCheck:
     """A check with figures. `measured_at` is the end of the measured span.
 
@@ -29,7 +29,7 @@ class RecentCheck:
     is_topped_up: bool = False
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class RecentFigure:
     check_no: int
     data: DataSet

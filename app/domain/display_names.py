@@ -3,21 +3,21 @@
 from collections.abc import Collection, Iterator, Mapping
 
 from ..base.errors import FieldProblem
-from ..base.frozen import frozen
+from ..base.frozen import frozen_by_name
 from ..base.values import name_problem, quote_names
 
 MAX_DISPLAY_NAME = 60
 MAX_NAMED_GROUPS = 1_000
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class GroupName:
     feature: str
     group: str
     name: str
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class DisplayNames:
     """Names of a monitor. `favourable` continues "they are": `rated No Risk`."""
 

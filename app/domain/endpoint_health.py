@@ -5,7 +5,7 @@ record.
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from ..base.frozen import frozen
+from ..base.frozen import frozen_by_name
 
 OPENS_AFTER = 3
 
@@ -23,7 +23,7 @@ class BreakerState(StrEnum):
     HALF_OPEN = "half_open"
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class EndpointHealth:
     state: BreakerState = BreakerState.CLOSED
     failures: int = 0

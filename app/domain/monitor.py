@@ -6,7 +6,7 @@ from enum import IntEnum, StrEnum
 from itertools import combinations, pairwise
 from typing import Any
 
-from ..base.frozen import frozen
+from ..base.frozen import frozen, frozen_by_name
 from ..base.values import (
     BOOLEANS,
     TOGETHER,
@@ -162,7 +162,7 @@ class Schedule(StrEnum):
     OFF = "off"
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Limits:
     """The range in which a metric counts as fair: `lower <= value <= upper`; an absent side is open."""
 
@@ -170,7 +170,7 @@ class Limits:
     upper: float | None = None
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class MonitoredAttribute:
     """One watched attribute. `reference` None = every other value seen; `metric_limits` overrides per metric
     key.
@@ -223,7 +223,7 @@ LABEL_HORIZON_HOURS = 720
 FALSE_ALARM_HOURS = 8760
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class EvidenceSettings:
     """Settings of the evidence over time.
 
@@ -239,7 +239,7 @@ class EvidenceSettings:
 MAX_NIGHTLY_ROWS = 50_000
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class AttributionSettings:
     """Whether the gaps of each day are attributed in the night after it, and for about how many rows at
     most.
@@ -249,7 +249,7 @@ class AttributionSettings:
     max_rows: int = MAX_NIGHTLY_ROWS
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Monitor:
     """A deployment's fairness monitor. `version` grows with every change but one of `attribution` or `names`;
     each check records it.

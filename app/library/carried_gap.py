@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen
+from ..base.frozen import frozen, frozen_arrays, frozen_by_name
 from ..statistics.attribution.cell_parts import divide_difference, resample_parts
 from ..statistics.attribution.divided_gap import CarriedGap, carry_gap
 from ..statistics.attribution.feature_bins import MIN_BINS, count_cells
@@ -32,7 +32,7 @@ ROWS_OF_A_CALL = 10_000
 """Max rows of one call of the model."""
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Questions:
     """A monitored group's pairs, their hybrids, and records asked about as they are, by position in the
     frame.
@@ -54,7 +54,7 @@ class PlayerShare:
     interval: Interval
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class CarriedByFeatures:
     """Gap of the sampled pairs: `players`' shares sum to `gap_of_pairs`, which with `sampling` is the group's
     gap.
@@ -78,7 +78,7 @@ class PartIntervals:
     no_counterpart: Interval
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class FeatureParts:
     """Parts of the gap by the cells of one feature. They sum to the gap; parts of different features must not
     be added.
@@ -94,7 +94,7 @@ class FeatureParts:
     intervals: PartIntervals
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class ExplainedGap:
     """Favourable rate minus that of the reference, -1 to 1; None where either has no record.
 
@@ -108,7 +108,7 @@ class ExplainedGap:
     parts: tuple[FeatureParts, ...]
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class GapExplanation:
     """Explanation of each monitored group's gap, for which the model was asked about so many `rows`."""
 
@@ -118,7 +118,7 @@ class GapExplanation:
     warnings: tuple[str, ...]
 
 
-@frozen(eq=False)
+@frozen_arrays
 class GapPlan:
     """Questions to a model that will explain the gaps. `players` are the features that move together."""
 

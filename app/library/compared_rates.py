@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen
+from ..base.frozen import frozen_arrays
 from ..sources.arrays.strengths import measure_strengths
 from ..statistics.attribution.feature_bins import MIN_BINS
 from ..statistics.attribution.hybrid_values import MAX_PLAYERS
@@ -30,7 +30,7 @@ MAX_CELLS = 1_000
 """Max cells of a feature; with more, hardly any has records of both groups."""
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Feature:
     """One feature by its distinct values, or as numbers [records]."""
 
@@ -114,7 +114,7 @@ def list_players(
     return join_players(strengths)
 
 
-@frozen(eq=False)
+@frozen_arrays
 class ComparedRecords:
     """A frame with the group, the outcome and the features of each record."""
 

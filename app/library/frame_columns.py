@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen
+from ..base.frozen import frozen_arrays
 from ..base.values import (
     BOOLEANS,
     Range,
@@ -40,7 +40,7 @@ MOST_DISTINCT = 10_000
 """Max distinct values of a column of categories."""
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Encoded:
     """A column by its distinct values: `codes` [records] are positions in `texts`, or MISSING.
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen
+from ..base.frozen import frozen_arrays
 from ..base.values import TOGETHER, Range, Scalar, canonical, quote_names
 from ..domain.groups import (
     EVERYBODY_ELSE,
@@ -43,7 +43,7 @@ Listing: TypeAlias = tuple[Scalar | Range, ...] | None
 """Values or ranges of one side; None if left out."""
 
 
-@frozen(eq=False)
+@frozen_arrays
 class FrameGrouping:
     """Groups, monitored ones first, and per record the position of its group or NEITHER.
 
@@ -69,7 +69,7 @@ class FrameGrouping:
         return ", ".join(group.label for group in self.groups if group.role == "reference")
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Crossing:
     """Records divided by several attributes at once into cells, combinations of groups or of none.
 
@@ -82,7 +82,7 @@ class Crossing:
     groupings: tuple[FrameGrouping, ...]
 
 
-@frozen(eq=False)
+@frozen_arrays
 class _Part:
     """One attribute: labels, roles (None where neither side was given), and the records' codes.
 

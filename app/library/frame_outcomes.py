@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen
+from ..base.frozen import frozen, frozen_arrays
 from ..base.values import Range, Scalar, canonical, name_value, quote_names
 from ..domain.monitor import Outcome, OutcomeTests, ValueTest, is_numeric, outcome_test
 from ..sources.arrays.column_cells import in_ranges
@@ -91,7 +91,7 @@ class OutcomeLists:
         return isinstance(self.favourable[0], Range)
 
 
-@frozen(eq=False)
+@frozen_arrays
 class FrameOutcomes:
     """Each record's outcome, whether it has a value, and the class of each of the column's distinct values,
     unless the outcomes are ranges.
@@ -105,7 +105,7 @@ class FrameOutcomes:
     classes: tuple[str, ...] = ()
 
 
-@frozen(eq=False)
+@frozen_arrays
 class KnownOutcomes:
     """Outcomes of labels and of predictions; one of them may be None."""
 

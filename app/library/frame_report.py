@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 import pandas as pd
 
-from ..base.frozen import frozen
+from ..base.frozen import frozen, frozen_by_name
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.figure_values import Measured, Undefined, Value
 from ..statistics.group_labels import Role
@@ -28,7 +28,7 @@ class GroupSize:
     records: int
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Report:
     """Everything measured of one frame. `data` is labelled (labels and predictions), as_logged, or training
     (labels).

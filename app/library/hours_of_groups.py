@@ -14,7 +14,7 @@ import pandas as pd
 from scipy.special import chdtri, xlogy
 
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen
+from ..base.frozen import frozen_arrays, frozen_by_name
 from ..base.values import is_number, name_value
 from ..domain.record_times import LeftOutTimes
 from ..statistics.catalogue import CATALOGUE
@@ -137,7 +137,7 @@ def _likelihood(count: FloatArray, total: FloatArray) -> FloatArray:
     return likelihood
 
 
-@frozen(eq=False)
+@frozen_arrays
 class ComparisonEvidence:
     """Evidence of one group, metric and direction, after the last hour.
 
@@ -182,7 +182,7 @@ class ComparisonEvidence:
         return None if time is None else time.strftime("%Y-%m-%d" if self.is_daily else "%Y-%m-%dT%H:%M:%SZ")
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Evidence:
     """Evidence of all comparisons. `labels` says which records are old enough for figures of labels."""
 
@@ -308,7 +308,7 @@ def check_arguments(
         )
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Figure:
     """Share of the records in `total` that are in `part`. A reversed one is reference - monitored."""
 
@@ -396,7 +396,7 @@ def count_group_hours(
     return Hours(*sides)
 
 
-@frozen(eq=False)
+@frozen_arrays
 class _Compared:
     """One figure of the monitored group at `place`, hour by hour."""
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen
+from ..base.frozen import frozen, frozen_arrays
 from ..base.values import TOGETHER, canonical
 from ..domain.monitor import Comparison
 from ..statistics.group_labels import NEITHER, ComparedGroup, IntArray, cross
@@ -103,7 +103,7 @@ def count_scored(frame: pd.DataFrame, *, attributes: Sequence[str], score: str) 
     )
 
 
-@frozen(eq=False)
+@frozen_arrays
 class PersonAnswers:
     """Per record, whether the tool assessed the person, and selected it; `kind` are the answers of
     `count_records`.

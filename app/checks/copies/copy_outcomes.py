@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...base.errors import InvalidInput
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_arrays
 from ...base.values import Range, Scalar, canonical
 from ...deployments.training.donor_values import GroupDonors, require_donors
 from ...domain.deployment import Column, FieldType
@@ -109,7 +109,7 @@ def uniform(key: str) -> float:
     return (int.from_bytes(digest, "big") >> 11) / 2**53
 
 
-@frozen(eq=False)
+@frozen_arrays
 class TargetAnswers:
     """Answers to copies into one target: positions of the records, and outcomes and probabilities as JSON
     texts.

@@ -8,7 +8,7 @@ from psycopg.types.json import Jsonb
 from sqlalchemy import delete, insert, select, tuple_
 from sqlalchemy.orm import Session
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_by_name
 from ...database.binary_rows import read_rows
 from ...database.paging import equal, within
 from ...database.tables import CheckRow, MeasurementRow, TableDayRow
@@ -19,7 +19,7 @@ from ..result_queries import is_of_scope, measurement_from, name_columns, omit_c
 from .day_queries import DAY, Stretch, stretches_between
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class SeriesFilter:
     """Filter of measurements; an absent or empty member lets all through. Times are half-open."""
 

@@ -6,12 +6,12 @@ from typing import NamedTuple, TypeAlias, cast
 from sqlalchemy.orm import Session
 
 from ...base.clock import HOUR
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...database.binary_rows import read_rows
 from ...domain.check import DataSet, Scope
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class SeriesKey:
     """One metric on one data set of one attribute (None: all records), half-open. `worst` is asked for
     alone.

@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 
 from sqlalchemy.orm import Session
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...database.binary_rows import read_rows
 from ...domain.check import DataSet, Scope, Span
 
@@ -19,7 +19,7 @@ DRAWN_SCOPES = (Scope.GROUP, Scope.REFERENCE, Scope.ATTRIBUTE, Scope.OVERALL)
 """Scopes whose figures are joined; others are chosen from these."""
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class FiguresWanted:
     """One metric on one data set, of every group, or of all records (`of_all`)."""
 

@@ -2,11 +2,11 @@
 
 from datetime import timedelta
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...domain.check import PRESENT_TRIGGERS, CheckRun, CheckState, Trigger
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class CheckPolicy:
     """Rules for checks that do not succeed at once.
 

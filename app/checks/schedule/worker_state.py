@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 
 BEAT_SECONDS = 10
 
@@ -22,7 +22,7 @@ class WorkerState(StrEnum):
     NEVER_SEEN = "never_seen"
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class WorkersSeen:
     """Number of workers that answer, and their newest heartbeat; None where there never was one. On the
     database's clock.

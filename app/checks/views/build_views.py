@@ -7,7 +7,7 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from ...base.errors import NotFound
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...database.binary_rows import read_row
 from ...deployments.monitor.queries import find_monitor
 from ...deployments.training.queries import find_training_summary, read_distributions, read_label_tables
@@ -233,7 +233,7 @@ def _fill_view(view: CheckView, source: CheckSource) -> CheckView:
             return replace(view, attributes=tuple(payload_attributes(source)), notes=notes)
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class MeasurementKey:
     """Identifies a measurement of a check, under REST's names.
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...base.errors import InvalidInput
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_arrays
 from ...calls.scoring.refused_records import Refusal
 from ...database.engine import Database
 from ...deployments.monitor.picked_metrics import is_needed, picked_on
@@ -43,7 +43,7 @@ LabelPredictions = dict[str, Prediction]
 """Predictions for labels with features of their own, by feedback id."""
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Predicted:
     """Labels with a prediction, newly scored ones, and records that the model did not take."""
 
@@ -133,7 +133,7 @@ def compare_texts(
     return ComparedLabels(actual, predicted, correct.astype(np.int64))
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Labelled:
     window: Window
     comparison: ComparedLabels

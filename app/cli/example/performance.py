@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ...base.clock import utc_now
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from .applicants import applicants
 from .client import Evenhand, Http, Stopped, score
 from .console import Steps
@@ -153,7 +153,7 @@ class Stream:
 TURN_SECONDS = 0.2
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Performance:
     console: Console
     stop: threading.Event

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ...base.errors import InvalidInput
-from ...base.frozen import frozen
+from ...base.frozen import frozen_arrays
 from ...base.values import Scalar, canonical, read_number
 from ...database.engine import ArrowReader
 from ...domain.deployment import Column, FieldKind
@@ -37,7 +37,7 @@ MAX_COMPARED = 100
 """Max records of each gap asked about as they are, to see whether the model still answers as logged."""
 
 
-@frozen(eq=False)
+@frozen_arrays
 class GapQuestions:
     """One gap, its pairs by positions in the window, and their hybrids; `own` are asked about as they are."""
 
@@ -64,7 +64,7 @@ class GapQuestions:
             yield slice(start, min(start + PART, self.rows))
 
 
-@frozen(eq=False)
+@frozen_arrays
 class AttributionPlan:
     """Questions of an attribution. `players` are features that move together, by place in the schema."""
 

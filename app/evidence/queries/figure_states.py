@@ -10,7 +10,7 @@ from sqlalchemy import delete, insert, select, text, update
 from sqlalchemy.orm import Session
 
 from ...base.errors import require_present
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...database.binary_rows import list_column_values, read_row
 from ...database.tables import EvidenceClosureRow, EvidenceEraRow, EvidenceFigureRow
 from ...domain.check import DataSet
@@ -19,7 +19,7 @@ from .hour_counts import CountedPlace
 from .summaries import LimitSummary
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class FigureKey:
     place: CountedPlace
     group: str
@@ -30,7 +30,7 @@ Definitions: TypeAlias = Mapping[tuple[CountedPlace, str], Mapping[str, Any]]
 """Definitions of figures, by place and metric."""
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class KnownFigure:
     """A figure, counted from its first hour to `until`. A stale one is to be computed again.
 
@@ -52,14 +52,14 @@ class KnownFigure:
         return self.key.place, self.key.metric
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class StoredFigure(KnownFigure):
     """A figure and its `state`, empty before the first hour."""
 
     state: bytes
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class ReachedState:
     no: int
     state: bytes
@@ -67,7 +67,7 @@ class ReachedState:
     until: datetime
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class EndedFigure:
     data: DataSet
     first_hour: datetime
@@ -208,7 +208,7 @@ def _list_key_values(key: FigureKey) -> dict[str, object]:
     return {**list_column_values(key.place), "group": key.group, "metric": key.metric}
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Closure:
     """The figure, the side of the metric's own limit, and the first hour that counts after it."""
 

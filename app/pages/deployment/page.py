@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from ...access.gate.caller import NowIn, SessionIn
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...charts.forest import STRIP_CHECKS, Forest, ForestSource, build_forest, choose_metric
 from ...charts.named_groups import rename_gap
 from ...charts.time_ranges import RangeChoice
@@ -74,7 +74,7 @@ NO_WORKER = (
 )
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class _ShownGroup:
     scan: SubgroupScan
     result: SearchResult

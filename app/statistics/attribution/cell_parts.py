@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_arrays
 from ..group_labels import FloatArray, divide_or
 from .pair_intervals import TAILS, Ends
 
 
-@frozen(eq=False)
+@frozen_arrays
 class CellCounts:
     """Records of one population by cell: `favourable` [..., cells] of `records` [..., cells]."""
 

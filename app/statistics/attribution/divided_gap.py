@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_arrays
 from ..group_labels import FloatArray
 from .hybrid_values import Answered, HybridPlan
 from .pair_intervals import Ends, resample_means
@@ -12,7 +12,7 @@ SUM_TOLERANCE = 1e-12
 """Max difference between the sum of all shares and the gap of the pairs."""
 
 
-@frozen(eq=False)
+@frozen_arrays
 class CarriedGap:
     """Gap of the favourable rates, monitored - reference, and each player's share in it.
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_arrays
 from ..group_labels import FloatArray, IntArray
 
 MIN_UNITS = 20
@@ -15,7 +15,7 @@ _AT_ONCE = 200
 """Resamples drawn at a time, for memory."""
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Ends:
     """Ends of 95 % intervals [players]; NaN where there are too few units."""
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_arrays
 from ..group_labels import IntArray
 
 
-@frozen(eq=False)
+@frozen_arrays
 class RecordPairs:
     """Pairs by the positions of their records, `monitored` [pairs] and `reference` [pairs].
 

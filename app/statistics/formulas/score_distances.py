@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_arrays
 from ..group_labels import FloatArray, IntArray
 from ..intervals.intervals import Interval, log_ratio
 from ..tables.score_bins import MOST, decode_keys
@@ -37,7 +37,7 @@ TOO_CLOSE = (
 _NARROWEST = 0.5
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Gaps:
     """One figure of each set [S] against the reference. `points` are NaN where `lacking` says why, a format
     with names and details.

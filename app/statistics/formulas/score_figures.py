@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_arrays
 from ..group_labels import FloatArray, IntArray
 from ..tables.score_bins import MOST, ScoreBins
 from ..tables.score_sums import LARGEST_LOSS, QUANTITIES, ScoreSums, measure_losses
@@ -153,7 +153,7 @@ def ranking_limits(measured: Ranking, sizes: FloatArray) -> IntervalEnds:
     return _widen(limits, measured.error)
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Figures:
     """One figure of each set [S]. `points` are NaN where `lacking`, a format with the set's name ({of}), says
     why.

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chndtr, chndtrinc
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ..catalogue.metric import Over
 from ..group_labels import FloatArray, Groups, IntArray, divide_or
 from ..measures.paired_rates import Paired
@@ -230,7 +230,7 @@ def _stretch(points: FloatArray, low: FloatArray, high: FloatArray) -> list[Inte
     ]
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class TableEvidence:
     """One table, ready to be measured. `unclassified` [groups] are in no rate; `labels` is the table of
     figures of labels.

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_arrays
 from ..group_labels import FloatArray, IntArray, divide
 from .intervals import Interval, Z, log_ratio, newcombe, paired_difference, paired_ratio, proportion
 
@@ -163,7 +163,7 @@ class ComparedShares:
     pairs: Pairs | None = None
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Counted:
     """Rate that counts each record once, independently. `count` and `total` [columns]: groups, perhaps
     ungrouped records last.
@@ -229,7 +229,7 @@ class Counted:
         return Share(count, total, total, weight, total_weight, effective)
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Resampled:
     """Rate whose groups may count a record several times, through its counterfactuals.
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.special import binom
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_arrays
 from ..group_labels import FloatArray, IntArray
 from ..intervals.intervals import Interval, Z
 from .neighbours import TIE, Points, neighbour_shares
@@ -30,7 +30,7 @@ FEW_REFERENCE_RECORDS = 9
 METHOD = "adjusted_wald_with_neighbours"
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Flips:
     """Treatment of the reference neighbours of each monitored record [monitored], compared with its own.
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_arrays
 from ...domain.figure_details import Details
 from ..catalogue import CATALOGUE, Data
 from ..figure_values import Measured, Undefined, Value
@@ -34,7 +34,7 @@ NEIGHBOURS = 5
 METHOD = "wilson_of_effective_size"
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Neighbourhood:
     """Positions of records, and the share of each position's records in the neighbours of each position
     [points, points].
@@ -54,7 +54,7 @@ class Neighbourhood:
         return cls(points, neighbour_shares(points.places, points, NEIGHBOURS))
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Agreement:
     """Agreement [records] with the neighbours' outcomes, in [0, 1], 1 where all have the same."""
 
@@ -163,7 +163,7 @@ def _find_needed(key: str) -> set[Outcome]:
     raise ValueError(f"expected a metric of the records themselves, found {key}")
 
 
-@frozen(eq=False)
+@frozen_arrays
 class _Rows:
     rows: RowData
     records: int

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.sparse import csr_array
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_arrays
 from ..group_labels import FloatArray, IntArray
 
 TIE = 1e-9
@@ -18,7 +18,7 @@ CHUNK = 1 << 21
 """Max distances held at once."""
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Points:
     """Distinct positions [points, features], records at each, and each record's position."""
 

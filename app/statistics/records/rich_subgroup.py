@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_arrays
 from ..group_labels import FloatArray, IntArray
 from ..intervals.intervals import Interval, Z
 from .neighbours import TIE, Points, standardise
@@ -31,7 +31,7 @@ PAIRED = 8
 Kind: TypeAlias = Literal["false_positive", "false_negative"]
 
 
-@frozen(eq=False)
+@frozen_arrays
 class RichSubgroup:
     """Subgroup on the smaller side of its line.
 

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_by_name
 from ...base.values import Scalar, canonical, is_number
 from ...domain.group_rules import Condition, GroupRule, NumberInterval
 from ..e_values.nulls import UnfairSide
@@ -174,7 +174,7 @@ _DOES = {
 }
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class FoundGroup:
     rule: GroupRule
     records: int
@@ -191,7 +191,7 @@ class FoundGroup:
         return self.others_favourable / self.others_records
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class SearchResult:
     """Answer of a scan that searched `subsets` groups over `features`.
 

@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_arrays
 from ..group_labels import FloatArray
 
 IntArray = npt.NDArray[np.signedinteger]
@@ -19,7 +19,7 @@ MAX_FEATURES = 8
 """Max features of a scan."""
 
 
-@frozen(eq=False)
+@frozen_arrays
 class CellTable:
     """Counts of the combinations that occur.
 
@@ -167,7 +167,7 @@ MAX_CELLS = 4_000_000
 """Max elements of one array."""
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Best:
     """Best subgroup of each table: `scores` [T], and for each feature its values [T, V]."""
 

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_arrays
 from ...domain.monitor import Outcome
 from ..group_labels import MISSING, Codes, FloatArray, IntArray, cross
 from .selection_categories import Category
@@ -23,7 +23,7 @@ MOST_CONTROL_VALUES = 20
 FIFTHS = 5
 
 
-@frozen(eq=False)
+@frozen_arrays
 class AttributeCategories:
     """Categories of one attribute; `codes` per row are positions or MISSING, `roles` those of each in the
     monitor.
@@ -38,7 +38,7 @@ class AttributeCategories:
     values: tuple[str, ...]
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Control:
     """Values of a control; `codes` per row are positions or MISSING. `note` says how a numeric one was
     divided.

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ...base.errors import FieldProblem, InvalidInput, refuse
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 
 SCHEMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -45,7 +45,7 @@ MAX_MAPPING_LENGTH = 6_000
 EXAMPLE_MAPPING = '{"sex": {"scheme": "sex", "values": {"f": "Female", "m": "Male"}}}'
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class CategoryMapping:
     """Categories of one attribute, by its values or by weights.
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 
 NOTICE = (
     "This report says what was counted, and by which rule. It is not legal advice, and does not say "
@@ -32,7 +32,7 @@ class PresetName(StrEnum):
     INSURANCE_CO = "insurance-co"
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Preset:
     """One rule: its source, its dated state, its sheets, and what must accompany them that no file of
     decisions holds.

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...domain.figure_details import SIDES, Counts, Details, Side
 from ..catalogue import CATALOGUE, Metric
 from ..catalogue.metric import ComparedRate, CountOf, RateOf
@@ -59,7 +59,7 @@ FEW = 0.1
 """Shares below this get a decimal: of every 100 records 0.4, not 0."""
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class FigureText:
     """A figure and its interval's ends with equally many decimals; an unbounded end is `open`."""
 

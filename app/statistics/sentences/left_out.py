@@ -7,7 +7,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ..group_labels import NEITHER, ComparedGroup, Groups, IntArray, as_groups, of_role
 from ..intervals.rate_estimates import Share
 from ..measures.measure_rates import significance
@@ -64,7 +64,7 @@ MAX_P_VALUE = 0.01
 """Max p value of a caution, divided by the number of groups that are compared."""
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class CountedRecords:
     """Records of a range by group and outcome [groups + 1, 3], the last row of no known group: counted ones,
     and others by reason.

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Hashable, Sequence
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...domain.figure_details import Details, Side
 from ..catalogue import CATALOGUE
 from ..catalogue.metric import ComparedRate, Metric, OfPair, OverStrata
@@ -46,7 +46,7 @@ _FAVOURED = frozenset(
 """Rates whose ratio says how many times as often a group gets the favourable outcome."""
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class JudgedFigure:
     """One figure with its 95 % interval (an end of None is unbounded), limits and verdict.
 

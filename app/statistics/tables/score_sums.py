@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_arrays
 from ..group_labels import FloatArray, IntArray, check_counts
 from .score_bins import ScoreBins
 
@@ -37,7 +37,7 @@ _SHAPES: Mapping[str, tuple[int, ...]] = {
 """Axes of each array after that of the columns."""
 
 
-@frozen(eq=False)
+@frozen_arrays
 class ScoreSums:
     """Sums by column and actual outcome (unfavourable, favourable), over records with a score and a known
     outcome.

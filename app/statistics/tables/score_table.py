@@ -6,13 +6,13 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_arrays
 from ..group_labels import NEITHER, ComparedGroup, Groups, IntArray, as_groups, check_codes, check_counts
 from .score_sums import ScoreSums
 from .strata_counts import check_weights
 
 
-@frozen(eq=False)
+@frozen_arrays
 class ScoreTable:
     """Sums by group, ungrouped records last. `unscored` [groups + 1] have no score in [0, 1], or a label of
     neither outcome.

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_arrays
 from ..group_labels import NEITHER, FloatArray, IntArray, check_codes, check_counts
 
 MOST_STRATA = 1000
@@ -18,7 +18,7 @@ MOST_PLACES = 100_000
 """Max strata times groups that are compared."""
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Weighting:
     """Sums of the weights w and of w² in cells of any shape.
 
@@ -148,7 +148,7 @@ class RecordStrata(NamedTuple):
     codes: npt.ArrayLike
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Strata:
     """Counts [S strata, groups, 2] by outcome, or [S, groups, 2, 2] by actual and predicted outcome, and
     their weighting.
