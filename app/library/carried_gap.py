@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from ..base.errors import InvalidInput
@@ -15,7 +14,7 @@ from ..statistics.attribution.divided_gap import CarriedGap, carry_gap
 from ..statistics.attribution.feature_bins import MIN_BINS, count_cells
 from ..statistics.attribution.hybrid_values import Answered, HybridPlan, plan_hybrids, usual_pairs
 from ..statistics.attribution.sampled_pairs import RecordPairs, draw_pairs
-from ..statistics.group_labels import IntArray
+from ..statistics.group_labels import AnyArray, IntArray
 from .compared_rates import ComparedRecords, as_rates, check_bins, list_players, read_compared
 from .frame_outcomes import OutcomeLists, classify_outcomes
 
@@ -205,7 +204,7 @@ class GapPlan:
         predictions: list[Any] = []
         for rows in self._build_rows(questions):
             # A DataFrame of probabilities would pass as a list of its columns' names.
-            array: npt.NDArray[Any] = np.asarray(model(rows))
+            array: AnyArray = np.asarray(model(rows))
             if array.shape != (len(rows),):
                 raise InvalidInput.of(
                     "model",

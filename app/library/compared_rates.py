@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from ..base.errors import InvalidInput
@@ -13,7 +12,7 @@ from ..sources.arrays.strengths import measure_strengths
 from ..statistics.attribution.feature_bins import MIN_BINS
 from ..statistics.attribution.hybrid_values import MAX_PLAYERS
 from ..statistics.attribution.players import join_players
-from ..statistics.group_labels import FloatArray, IntArray, of_role
+from ..statistics.group_labels import BoolArray, FloatArray, IntArray, of_role
 from .frame_columns import (
     Encoded,
     check_frame,
@@ -125,9 +124,9 @@ class ComparedRecords:
     features: tuple[Feature, ...]
 
     @property
-    def favourable(self) -> npt.NDArray[np.bool_]:
+    def favourable(self) -> BoolArray:
         """Per record, whether its outcome is favourable."""
-        return np.asarray(self.outcomes.codes == FAVOURABLE, dtype=np.bool_)
+        return np.asarray(self.outcomes.codes == FAVOURABLE, np.bool_)
 
     @property
     def monitored(self) -> tuple[int, ...]:
@@ -167,6 +166,6 @@ def read_compared(
     )
 
 
-def as_rates(outcomes: FrameOutcomes) -> npt.NDArray[np.float64]:
+def as_rates(outcomes: FrameOutcomes) -> FloatArray:
     """1 for a favourable outcome, 0 for an unfavourable one, NaN for neither."""
     return np.select([outcomes.codes == FAVOURABLE, outcomes.codes == UNCLASSIFIED], [1.0, np.nan], 0.0)

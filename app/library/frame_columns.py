@@ -5,8 +5,8 @@ from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
+from numpy.typing import DTypeLike, NDArray
 
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen_arrays
@@ -30,7 +30,7 @@ Listed: TypeAlias = Scalar | tuple[float, float]
 
 Column: TypeAlias = "pd.Series[Any]"
 
-Codes: TypeAlias = npt.NDArray[np.signedinteger[Any]]
+Codes: TypeAlias = NDArray[np.signedinteger[Any]]
 """One small number per record, in the narrowest type that holds them all."""
 
 MISSING = -1
@@ -154,7 +154,7 @@ def encode(column: Column, option: str, *, keeps_types: bool = False, limit: int
 
 def _factorize(column: Column, option: str, limit: int) -> tuple[Codes, list[Any]]:
     positions: dict[tuple[bool, Any], int] = {}
-    codes = np.empty(len(column), dtype=np.int8)
+    codes = np.empty(len(column), np.int8)
     for rows in slices(len(column)):
         records = column.iloc[rows]
         try:
@@ -187,19 +187,19 @@ def _factorize(column: Column, option: str, limit: int) -> tuple[Codes, list[Any
                 "divide it into ranges",
             )
         codes = codes.astype(narrowest(len(positions)), copy=False)
-        codes[rows] = np.array([*of_own, MISSING], dtype=codes.dtype)[local]
+        codes[rows] = np.array([*of_own, MISSING], codes.dtype)[local]
     return codes, [value for _, value in positions]
 
 
-def narrowest(beyond: int) -> npt.DTypeLike:
+def narrowest(beyond: int) -> DTypeLike:
     """Narrowest type of integers for every code below `beyond`, and MISSING."""
     return np.min_scalar_type(-max(beyond, 1))
 
 
 def looked_up(of_code: Sequence[int] | IntArray, codes: Codes, *, missing: int) -> Codes:
     """Each record's value of its code."""
-    table = np.array([*of_code, missing], dtype=narrowest(max([*of_code, missing]) + 1))
-    values = np.empty(codes.shape, dtype=table.dtype)
+    table = np.array([*of_code, missing], narrowest(max([*of_code, missing]) + 1))
+    values = np.empty(codes.shape, table.dtype)
     # The code -1 is the last place. A slice at a time, because numpy widens indices.
     for rows in slices(codes.size):
         values[rows] = table[codes[rows]]
@@ -268,7 +268,7 @@ def _read_numbers(column: Column) -> "tuple[FloatArray, np.ndarray[tuple[int], n
         return (np.where(infinite, np.nan, numbers) if infinite.any() else numbers), infinite
     cells = [_plain(value) for value in column]
     numbers = np.array(
-        [float(cell) if isinstance(cell, bool) else read_number(cell) for cell in cells], dtype=np.float64
+        [float(cell) if isinstance(cell, bool) else read_number(cell) for cell in cells], np.float64
     )
     return numbers, np.isnan(numbers) & column.notna().to_numpy()
 

@@ -219,7 +219,7 @@ def _build_grouping(divisions: Sequence[_Part], codes: Codes, counted: IntArray)
         for cell in monitored + reference
     }
 
-    renumbered = np.full(sizes.size, NEITHER, dtype=np.int64)
+    renumbered = np.full(sizes.size, NEITHER, np.int64)
     renumbered[list(groups)] = np.arange(len(groups))
     return FrameGrouping(
         names=tuple(division.name for division in divisions),
@@ -322,7 +322,7 @@ def _divide_by_ranges(column: Column, name: str, monitored: Listing, reference: 
             )
     unseen: list[str] = []
     numbers = convert_some_numbers(column, "attribute", unseen)
-    codes = np.full(numbers.size, NEITHER, dtype=narrowest(len(ranges)))
+    codes = np.full(numbers.size, NEITHER, narrowest(len(ranges)))
     for position, bounds in enumerate(ranges):
         inside = in_ranges(numbers, ValueTest(ranges=(bounds,)))
         codes[inside] = position
@@ -381,7 +381,7 @@ def _divide_by_values(column: Column, monitored: Listing, reference: Listing) ->
     roles |= dict.fromkeys(compared, "reference")
     roles |= dict.fromkeys(unlisted, left_out)
     order = list(roles)
-    renumbered = np.full(len(texts), NEITHER, dtype=np.int64)
+    renumbered = np.full(len(texts), NEITHER, np.int64)
     renumbered[order] = np.arange(len(order))
     labels = [texts[code] for code in order]
     if has_rest:

@@ -5,14 +5,13 @@ from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from ..base.clock import utc_now
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen
 from ..domain.record_times import EPOCH, Impossible, LeftOutTimes, TimeRule, TimeTally
-from ..statistics.group_labels import IntArray
+from ..statistics.group_labels import BoolArray, IntArray
 from .frame_columns import Column, require_column
 
 DAY_HOURS = 24
@@ -30,7 +29,7 @@ class HourNumbers:
     hours: int
     numbers: IntArray
     seconds: IntArray
-    usable: npt.NDArray[np.bool_]
+    usable: BoolArray
     left_out: tuple[LeftOutTimes, ...]
     block_hours: int
 
@@ -105,11 +104,11 @@ def read_hours(
     )
 
 
-def first_of_each(persons: Column, seconds: IntArray) -> npt.NDArray[np.bool_]:
+def first_of_each(persons: Column, seconds: IntArray) -> BoolArray:
     """Per record, whether it is the first of its person or without a person's id."""
     # Stable: of two records in one second the first in the file counts.
     order = np.argsort(seconds, kind="stable")
     repeated = persons.iloc[order].duplicated().to_numpy() & persons.iloc[order].notna().to_numpy()
-    firsts = np.empty(len(persons), dtype=np.bool_)
+    firsts = np.empty(len(persons), np.bool_)
     firsts[order] = ~repeated
     return firsts

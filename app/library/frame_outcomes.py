@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from ..base.errors import InvalidInput
@@ -12,7 +11,7 @@ from ..base.frozen import frozen, frozen_arrays
 from ..base.values import Range, Scalar, canonical, name_value, quote_names
 from ..domain.monitor import Outcome, OutcomeTests, ValueTest, is_numeric, outcome_test
 from ..sources.arrays.column_cells import in_ranges
-from ..statistics.group_labels import FloatArray
+from ..statistics.group_labels import BoolArray, FloatArray
 from ..statistics.sentences.left_out import CountedRecords, Marks, count_records
 from . import frame_columns as columns
 from .frame_columns import (
@@ -100,7 +99,7 @@ class FrameOutcomes:
     """
 
     codes: Codes
-    is_missing: npt.NDArray[np.bool_]
+    is_missing: BoolArray
     encoded: Encoded | None
     classes: tuple[str, ...] = ()
 
@@ -144,9 +143,7 @@ def classify_outcomes(column: Column, rule: OutcomeLists, option: str) -> FrameO
     """
     if rule.has_ranges:
         numbers = _read_numbers(column, option)
-        codes = np.full(
-            numbers.size, UNFAVOURABLE if rule.unfavourable is None else UNCLASSIFIED, dtype=np.int8
-        )
+        codes = np.full(numbers.size, UNFAVOURABLE if rule.unfavourable is None else UNCLASSIFIED, np.int8)
         codes[np.isnan(numbers)] = UNCLASSIFIED
         for outcome, listed in ((UNFAVOURABLE, rule.unfavourable or ()), (FAVOURABLE, rule.favourable)):
             codes[in_ranges(numbers, outcome_test(listed))] = outcome
@@ -191,10 +188,10 @@ def classify_outcomes(column: Column, rule: OutcomeLists, option: str) -> FrameO
     )
 
 
-def same_label(actual: FrameOutcomes, predicted: FrameOutcomes) -> npt.NDArray[np.bool_]:
+def same_label(actual: FrameOutcomes, predicted: FrameOutcomes) -> BoolArray:
     """Per record, whether the prediction is the label or, of ranges, has its outcome."""
     if actual.encoded is None or predicted.encoded is None:
-        return np.asarray((actual.codes == predicted.codes) & (actual.codes != UNCLASSIFIED), dtype=np.bool_)
+        return np.asarray((actual.codes == predicted.codes) & (actual.codes != UNCLASSIFIED), np.bool_)
     position_of = {text: position for position, text in enumerate(dict.fromkeys(actual.classes))}
     of_label = looked_up(
         [position_of[text] for text in actual.classes], actual.encoded.codes, missing=MISSING
@@ -204,7 +201,7 @@ def same_label(actual: FrameOutcomes, predicted: FrameOutcomes) -> npt.NDArray[n
     right = looked_up(of_text, predicted.encoded.codes, missing=len(position_of)) == of_label
     # The text "1" is not the number 1 where numbers are the outcomes.
     right &= actual.codes == predicted.codes
-    return np.asarray(right & (actual.encoded.codes != MISSING), dtype=np.bool_)
+    return np.asarray(right & (actual.encoded.codes != MISSING), np.bool_)
 
 
 def _test(encoded: Encoded, rule: OutcomeLists, listed: _Listed, opposite: _Listed) -> ValueTest:
@@ -244,7 +241,7 @@ def count_left_out(
     """Counts records by group and outcome, and those left out; `reasons` are further reasons with the
     records that each marks.
     """
-    lacks_value, is_no_number = np.zeros((2, len(frame)), dtype=np.bool_)
+    lacks_value, is_no_number = np.zeros((2, len(frame)), np.bool_)
     for name in grouping.names:
         is_other = frame.attrs.get(NOT_NUMBERS, {}).get(name, np.False_)
         lacks_value |= frame[name].isna().to_numpy() & ~is_other

@@ -52,7 +52,7 @@ class Report:
     def labels(self) -> str | None:
         """Sentence on labels that only some records have."""
         cohorts = [table.cohort for table in self.tables if isinstance(table, LabelledCells)]
-        return LabelCounts.of(cohorts[0].sum(axis=0)).headline if cohorts and cohorts[0] is not None else None
+        return LabelCounts.of(cohorts[0].sum(0)).headline if cohorts and cohorts[0] is not None else None
 
     def to_frame(self) -> pd.DataFrame:
         """One row per measurement, in catalogue order; missing numbers and open ends are NaN.

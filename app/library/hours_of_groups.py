@@ -9,7 +9,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from scipy.special import chdtri, xlogy
 
@@ -24,7 +23,7 @@ from ..statistics.e_values.expected_hours import EvidenceProgress, expect_more_h
 from ..statistics.e_values.follow import Episode, follow
 from ..statistics.e_values.nulls import Hours, Limit, Scale, Side, UnfairSide
 from ..statistics.e_values.state_words import State
-from ..statistics.group_labels import FloatArray, IntArray, of_role
+from ..statistics.group_labels import BoolArray, FloatArray, IntArray, of_role
 from ..statistics.measures.labelled_figures import LabelCounts
 from ..statistics.sentences.left_out import CountedRecords
 from .frame_columns import check_frame, require_column
@@ -40,8 +39,6 @@ from .frame_outcomes import (
     read_outcomes,
     same_label,
 )
-
-BoolArray = npt.NDArray[np.bool_]
 
 HOUR_SECONDS = 3_600
 DAY_SECONDS = DAY_HOURS * HOUR_SECONDS
@@ -113,20 +110,20 @@ def find_late_days(ages: IntArray, grouping: FrameGrouping, counted: BoolArray, 
     cells = grouping.codes[grouped].astype(np.int64) * days + ages[grouped]
     total, having = (
         np.bincount(cells[which], minlength=size * days).reshape(size, days).astype(np.float64)
-        for which in (np.ones(cells.size, dtype=np.bool_), labelled[grouped])
+        for which in (np.ones(cells.size, np.bool_), labelled[grouped])
     )
-    last, last_having = (counts.cumsum(axis=1)[:, : days // 2] for counts in (total, having))
+    last, last_having = (counts.cumsum(1)[:, : days // 2] for counts in (total, having))
     if not last.size:
         return 0
     before, before_having = (
-        counts.sum(axis=1, keepdims=True) - tail for counts, tail in ((total, last), (having, last_having))
+        counts.sum(1, keepdims=True) - tail for counts, tail in ((total, last), (having, last_having))
     )
     gains = (
         _likelihood(last_having, last)
         + _likelihood(before_having, before)
         - _likelihood(last_having + before_having, last + before)
     )
-    gain = np.where(last_having * before < before_having * last, gains, 0.0).sum(axis=0)
+    gain = np.where(last_having * before < before_having * last, gains, 0.0).sum(0)
     return int(gain.argmax()) + 1 if 2 * gain.max() > chdtri(size, UNLIKELY / gain.size) else 0
 
 

@@ -168,9 +168,7 @@ def _tabulate(columns: Sequence[Encoded], answers: PersonAnswers) -> tuple[Categ
     codes[is_known] = np.argsort(order)[cell_of]
     groups = [ComparedGroup(TOGETHER.join(names[no]), "monitored") for no in order]
     records = _count_people(comparison.label, groups, codes, answers, ~is_known)
-    counts = zip(
-        order, records.counts.sum(axis=1).tolist(), records.counts[:, FAVOURABLE].tolist(), strict=False
-    )
+    counts = zip(order, records.counts.sum(1).tolist(), records.counts[:, FAVOURABLE].tolist(), strict=False)
     categories = tuple(Category(names[no], people, selected) for no, people, selected in counts if people)
     return CategoryTable(comparison, categories, int((answers.are_assessed & ~is_known).sum())), records
 
@@ -428,7 +426,7 @@ def _bound_categories(
         [convert_numbers(require_column(frame, name, "categories"), "categories") for name in mapping.weights]
     )
     assessed = answers.are_assessed
-    records = np.ones(int(assessed.sum()), dtype=np.int64)
+    records = np.ones(int(assessed.sum()), np.int64)
     return bound_categories(mapping, weights[:, assessed], records, answers.are_selected[assessed])
 
 
@@ -478,12 +476,12 @@ def people_of_frame(
         encoded = encode_known(frame, name)
         order = sorted(range(len(encoded.texts)), key=encoded.texts.__getitem__)
         labels = tuple(encoded.texts[code] for code in order)
-        positions = np.array([*np.argsort(order).tolist(), MISSING], dtype=np.int64)
+        positions = np.array([*np.argsort(order).tolist(), MISSING], np.int64)
         roles = tuple("reference" if label in reference else None for label in labels)
         # MISSING is -1, and so the place at the end.
         attributes.append(AttributeCategories(name, labels, roles, positions[encoded.codes], labels))
     scores = None if score is None else convert_numbers(require_column(frame, score, "score"), "score")
-    records, read = np.ones(len(frame), dtype=np.int64), []
+    records, read = np.ones(len(frame), np.int64), []
     for name in controls:
         column = require_column(frame, name, "control")
         if is_numeric(column) and has_many_numbers(numbers := convert_numbers(column, "control")):

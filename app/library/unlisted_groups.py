@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from datetime import date
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen
 from ..statistics.e_values.nulls import UnfairSide
-from ..statistics.group_labels import NEITHER, Codes
+from ..statistics.group_labels import NEITHER, BoolArray, Codes
 from ..statistics.scan.scan_results import MAX_VALUES, Bins, SearchResult, search_groups
 from ..statistics.scan.search_subgroup import MAX_FEATURES, MIN_RECORDS
 from ..statistics.sentences.left_out import CountedRecords, count_records
@@ -117,7 +116,7 @@ def find_groups(
     return GroupSearch(result, records)
 
 
-def bin_feature(column: Column, counted: npt.NDArray[np.bool_]) -> tuple[Bins, Codes]:
+def bin_feature(column: Column, counted: BoolArray) -> tuple[Bins, Codes]:
     """Division of a column by the records that are `counted` [N], and each record's position [N].
 
     Raises:

@@ -31,7 +31,7 @@ class CellCounts:
     @property
     def rate(self) -> FloatArray:
         """Share of favourable records in all cells [...]; NaN without a record."""
-        return divide_or(self.favourable.sum(axis=-1), self.records.sum(axis=-1), np.nan)
+        return divide_or(self.favourable.sum(-1), self.records.sum(-1), np.nan)
 
 
 class DifferenceParts(NamedTuple):
@@ -47,7 +47,7 @@ class DifferenceParts(NamedTuple):
 
     def stacked(self) -> FloatArray:
         """The three parts [..., 3]."""
-        return np.stack(self[1:], axis=-1)
+        return np.stack(self[1:], -1)
 
 
 def divide_difference(first: CellCounts, second: CellCounts) -> DifferenceParts:
@@ -58,10 +58,10 @@ def divide_difference(first: CellCounts, second: CellCounts) -> DifferenceParts:
     for side in (first, second):
         # Shares of all records would leave a part where all rates are equal.
         within = np.where(common, side.records, 0.0)
-        shares.append(divide_or(within, within.sum(axis=-1, keepdims=True), 0.0))
+        shares.append(divide_or(within, within.sum(-1, keepdims=True), 0.0))
         rates.append(np.where(common, divide_or(side.favourable, side.records, 0.0), 0.0))
-    who = ((shares[0] - shares[1]) * (rates[0] + rates[1]) / 2).sum(axis=-1)
-    how = ((rates[0] - rates[1]) * (shares[0] + shares[1]) / 2).sum(axis=-1)
+    who = ((shares[0] - shares[1]) * (rates[0] + rates[1]) / 2).sum(-1)
+    how = ((rates[0] - rates[1]) * (shares[0] + shares[1]) / 2).sum(-1)
     # Without a common cell both would be 0 even where a side has no record.
     who, how = np.where(np.isnan(difference), np.nan, [who, how])
     return DifferenceParts(difference, who, how, no_counterpart=difference - who - how)

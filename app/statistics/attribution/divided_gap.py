@@ -48,11 +48,11 @@ def carry_gap(
         ArithmeticError: the shares do not sum to the gap of the pairs, a fault of Evenhand.
     """
     contributions = plan.attribute(answered)
-    is_complete = np.isfinite(contributions).all(axis=1)
+    is_complete = np.isfinite(contributions).all(1)
     if not is_complete.any():
         return None
     used = contributions[is_complete]
-    shares = used.mean(axis=0)
+    shares = used.mean(0)
     # From the outcomes, not the contributions, which would compare a sum with itself.
     gap = float(answered.monitored[is_complete].mean() - answered.reference[is_complete].mean())
     if abs(shares.sum() - gap) > SUM_TOLERANCE:

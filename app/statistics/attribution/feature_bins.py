@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from ..group_labels import FloatArray, IntArray
+from ..group_labels import BoolArray, FloatArray, IntArray
 from .cell_parts import CellCounts
 
 MIN_BINS = 10
@@ -35,7 +34,7 @@ def bin_numbers(numbers: FloatArray, bins: int = MIN_BINS) -> IntArray:
 
 def count_cells(
     content: IntArray | FloatArray,
-    favourable: npt.NDArray[np.bool_],
+    favourable: BoolArray,
     populations: Sequence[IntArray],
     bins: int = MIN_BINS,
 ) -> tuple[CellCounts, ...]:

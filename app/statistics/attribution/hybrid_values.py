@@ -115,9 +115,7 @@ class OrderedHybrids:
     @property
     def masks(self) -> IntArray:
         """Masks from the reference record to the monitored one [pairs, 2 · (players - 1)]."""
-        return np.concatenate(
-            [np.cumsum(np.int64(1) << order, axis=1)[:, :-1] for order in self._both()], axis=1
-        )
+        return np.concatenate([np.cumsum(np.int64(1) << order, 1)[:, :-1] for order in self._both()], 1)
 
     def attribute(self, answered: Answered) -> FloatArray:
         """Contributions [pairs, players]; they sum to monitored - reference."""

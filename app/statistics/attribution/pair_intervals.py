@@ -41,5 +41,5 @@ def resample_means(values: FloatArray, units: IntArray, rng: np.random.Generator
         size = min(_AT_ONCE, draws - start)
         drawn = rng.multinomial(count, np.full(count, 1 / count), size).astype(np.float64)
         means[start : start + size] = (drawn @ sums) / (drawn @ sizes)[:, None]
-    centre = values.mean(axis=0)
+    centre = values.mean(0)
     return Ends(*(centre + (np.quantile(means, TAILS, axis=0) - centre) * np.sqrt(count / (count - 1))))

@@ -4,15 +4,14 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY
 from enum import StrEnum
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from ...base.frozen import frozen
 from ..figure_values import Scope
 from ..formulas.conditional_disparity import StrataOutcomes
-from ..group_labels import FloatArray
+from ..group_labels import AnyArray, FloatArray
 from ..intervals.confusion_cells import PARTS
 from ..intervals.rate_estimates import ShareComparison
 
@@ -53,7 +52,7 @@ class Need:
     `is_outcome`: a number that the figure itself judges, as that of the false positives in FN / FP.
     """
 
-    of: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
+    of: Callable[[AnyArray], AnyArray]
     empty: str
     is_outcome: bool = False
 
@@ -231,8 +230,8 @@ def judged(name: str) -> tuple[Need, ...]:
     return (Need(PARTS[name].of, PARTS[name].empty, is_outcome=True),)
 
 
-def _all(outcomes: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    total: npt.NDArray[Any] = outcomes.sum(axis=-1)
+def _all(outcomes: AnyArray) -> AnyArray:
+    total: AnyArray = outcomes.sum(-1)
     return total
 
 

@@ -1,13 +1,11 @@
 """Outcomes of mitigation: fairness and accuracy before and after, of the same records."""
 
 from functools import partial
-from typing import Any
-
-import numpy.typing as npt
 
 from ..figure_values import Scope
 from ..formulas import mitigation_change as changes
 from ..formulas import paired_cells as pairs
+from ..group_labels import AnyArray
 from ..intervals.confusion_cells import LABELLED, PARTS
 from ..intervals.rate_estimates import RATIO
 from .metric import (
@@ -45,7 +43,7 @@ _ENDLESS = "the reference rate is zero, before mitigation or after it, so nothin
 _DIRECT = "flipping removes direct bias only, so read the figures as logged and counterfactual together"
 
 
-def _with_label(cells: npt.NDArray[Any], label: int) -> npt.NDArray[Any]:
+def _with_label(cells: AnyArray, label: int) -> AnyArray:
     return PARTS["records"].of(cells[..., label, :, :])
 
 

@@ -25,19 +25,19 @@ def js_divergence(monitored: FloatArray, reference: FloatArray) -> FloatArray:
 
 def lp_norm(monitored: FloatArray, reference: FloatArray) -> FloatArray:
     """Euclidean distance of the shares, within [0, √2]."""
-    distance: FloatArray = np.sqrt(((_shares(monitored) - _shares(reference)) ** 2).sum(axis=-1))
+    distance: FloatArray = np.sqrt(((_shares(monitored) - _shares(reference)) ** 2).sum(-1))
     return distance
 
 
 def total_variation_distance(monitored: FloatArray, reference: FloatArray) -> FloatArray:
     """½ Σ |r - m|, within [0, 1]."""
-    distance: FloatArray = np.abs(_shares(monitored) - _shares(reference)).sum(axis=-1) / 2
+    distance: FloatArray = np.abs(_shares(monitored) - _shares(reference)).sum(-1) / 2
     return distance
 
 
 def kolmogorov_smirnov(monitored: FloatArray, reference: FloatArray) -> FloatArray:
     """Largest |r - m| of one outcome (of shares, as in Clarify, not of their sums), within [0, 1]."""
-    distance: FloatArray = np.abs(_shares(monitored) - _shares(reference)).max(axis=-1)
+    distance: FloatArray = np.abs(_shares(monitored) - _shares(reference)).max(-1)
     return distance
 
 
@@ -50,17 +50,17 @@ def class_imbalance(monitored: FloatArray, reference: FloatArray) -> FloatArray:
     """(n_r - n_m) / (n_r + n_m), within [-1, 1]; above 0 the monitored group has fewer records. Source:
     Clarify CI.
     """
-    monitored_records, reference_records = monitored.sum(axis=-1), reference.sum(axis=-1)
+    monitored_records, reference_records = monitored.sum(-1), reference.sum(-1)
     return divide(reference_records - monitored_records, reference_records + monitored_records)
 
 
 def _shares(outcomes: FloatArray) -> FloatArray:
-    return divide(outcomes, outcomes.sum(axis=-1, keepdims=True))
+    return divide(outcomes, outcomes.sum(-1, keepdims=True))
 
 
 def _relative_entropy(of: FloatArray, against: FloatArray) -> FloatArray:
     """Σ p ln(p / q) with 0 ln 0 = 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.where(of > 0, of * np.log(of / against), 0.0)
-    divergence: FloatArray = terms.sum(axis=-1)
+    divergence: FloatArray = terms.sum(-1)
     return divergence

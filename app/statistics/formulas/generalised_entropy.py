@@ -24,7 +24,7 @@ def generalized_entropy(cells: FloatArray, alpha: float) -> FloatArray:
         PARTS[name].of(cells) for name in ("false_negative", "false_positive", "records")
     )
     right = records - wrong_out - wrong_in
-    sizes = np.stack([wrong_out, right, wrong_in], axis=-1)
+    sizes = np.stack([wrong_out, right, wrong_in], -1)
     return _index(np.broadcast_to(np.array(_BENEFITS), sizes.shape), sizes, alpha)
 
 
@@ -47,9 +47,9 @@ def coefficient_of_variation(index: FloatArray) -> FloatArray:
 
 
 def _index(benefits: FloatArray, sizes: FloatArray, alpha: float) -> FloatArray:
-    total = sizes.sum(axis=-1)
+    total = sizes.sum(-1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        mean = (sizes * benefits).sum(axis=-1) / total
+        mean = (sizes * benefits).sum(-1) / total
         ratio = benefits / mean[..., None]
         if alpha == 1:
             entropies = np.where(ratio == 0, 0.0, ratio * np.log(ratio))
@@ -58,6 +58,6 @@ def _index(benefits: FloatArray, sizes: FloatArray, alpha: float) -> FloatArray:
         else:
             entropies = (ratio**alpha - 1) / (alpha * (alpha - 1))
         terms = np.where(sizes > 0, sizes * entropies, 0.0)
-        index: FloatArray = terms.sum(axis=-1) / total
+        index: FloatArray = terms.sum(-1) / total
     # A sum of terms near one is no more exact than this, and the index is never negative.
     return np.where(index < ROUNDING, 0.0, index)

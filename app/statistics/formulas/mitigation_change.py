@@ -9,7 +9,7 @@ from ..group_labels import FloatArray
 
 def rate_change(cells: FloatArray) -> FloatArray:
     """Share [...] of the favourable, or right, after - before, of cells [..., 2, 2]; within [-1, 1]."""
-    change: FloatArray = (cells[..., 0, 1] - cells[..., 1, 0]) / cells.sum(axis=(-2, -1))
+    change: FloatArray = (cells[..., 0, 1] - cells[..., 1, 0]) / cells.sum((-2, -1))
     return change
 
 
@@ -26,5 +26,5 @@ def disparate_impact_change(monitored: FloatArray, reference: FloatArray) -> Flo
 
 def _favourable(cells: FloatArray, axis: int) -> FloatArray:
     """One side summed: -1 after, -2 before."""
-    rate: FloatArray = cells.sum(axis=axis)[..., 1] / cells.sum(axis=(-2, -1))
+    rate: FloatArray = cells.sum(axis)[..., 1] / cells.sum((-2, -1))
     return rate

@@ -7,10 +7,9 @@ Strata without both groups and both outcomes drop out by themselves.
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import chdtrc
 
-from ..group_labels import FloatArray, divide, divide_or
+from ..group_labels import FloatArray, IntArray, divide, divide_or
 from ..intervals.intervals import Z
 from .conditional_disparity import StrataOutcomes
 
@@ -37,7 +36,7 @@ def common_odds_ratio(monitored: FloatArray, reference: FloatArray) -> FloatArra
     it.
     """
     above, below = _products(monitored, reference)
-    return divide(above.sum(axis=-1), below.sum(axis=-1))
+    return divide(above.sum(-1), below.sum(-1))
 
 
 def common_odds_limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> tuple[FloatArray, FloatArray]:
@@ -49,18 +48,18 @@ def common_odds_limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> 
     """
     (of_monitored, of_reference), scale = _level(monitored, reference)
     above, below = _products(of_monitored, of_reference)
-    size = np.maximum((of_monitored + of_reference).sum(axis=-1), 1e-300)
+    size = np.maximum((of_monitored + of_reference).sum(-1), 1e-300)
     p, q = (
         (of_monitored[..., 1] + of_reference[..., 0]) / size,
         (of_monitored[..., 0] + of_reference[..., 1]) / size,
     )
-    total, total_below = (scale * above).sum(axis=-1), (scale * below).sum(axis=-1)
+    total, total_below = (scale * above).sum(-1), (scale * below).sum(-1)
     with np.errstate(all="ignore"):
         squared = scale**2
         variance = (
-            (squared * p * above).sum(axis=-1) / (2 * total**2)
-            + (squared * (p * below + q * above)).sum(axis=-1) / (2 * total * total_below)
-            + (squared * q * below).sum(axis=-1) / (2 * total_below**2)
+            (squared * p * above).sum(-1) / (2 * total**2)
+            + (squared * (p * below + q * above)).sum(-1) / (2 * total * total_below)
+            + (squared * q * below).sum(-1) / (2 * total_below**2)
         )
         return _spread(total / total_below, np.sqrt(variance))
 
@@ -88,7 +87,7 @@ def adjusted_odds_limits(
         sides = _variances(value, monitored.weights, reference.weights)
         share = divide_or(sides[0], sides[0] + sides[1], 0.0)
         heavy = [1 / outcomes.density[..., 0] for outcomes in (monitored, reference)]
-        of_scores = ((1 - share) ** 2 * sides[0] * heavy[0] + share**2 * sides[1] * heavy[1]).sum(axis=-1)
+        of_scores = ((1 - share) ** 2 * sides[0] * heavy[0] + share**2 * sides[1] * heavy[1]).sum(-1)
         return _spread(value, np.sqrt(of_scores) / _information(*sides))
 
 
@@ -100,7 +99,7 @@ class Homogeneity(NamedTuple):
     p-values (Cochran 1954).
     """
 
-    strata: npt.NDArray[np.int64]
+    strata: IntArray
     statistic: float
     p_value: float
     tarone_p_value: float
@@ -120,7 +119,7 @@ def measure_homogeneity(monitored: FloatArray, reference: FloatArray) -> Homogen
     row, column, size = (margin[strata] for margin in margins)
     first = expected_favourable(value, row, column, size)
     expected = np.stack([first, row - first, column - first, size - row - column + first])
-    variance, short = 1 / (1 / expected).sum(axis=0), monitored[strata, 1] - first
+    variance, short = 1 / (1 / expected).sum(0), monitored[strata, 1] - first
     statistic, degrees = float((short**2 / variance).sum()), len(strata) - 1
     corrected = max(0.0, statistic - float(short.sum() ** 2 / variance.sum()))
     has_enough = expected.min() >= _LEAST_EXPECTED and np.mean(expected >= _MOSTLY_EXPECTED) >= _MOSTLY
@@ -147,12 +146,12 @@ def _fit(monitored: FloatArray, reference: FloatArray, start: FloatArray) -> Flo
 
     The strata's terms are solved for, which leaves one number to search for.
     """
-    favourable, weight = monitored[..., 1].sum(axis=-1), start
+    favourable, weight = monitored[..., 1].sum(-1), start
     low, high = np.full_like(start, -_FURTHEST), np.full_like(start, _FURTHEST)
     margins = _margins(monitored, reference)
     for _ in range(_ROUNDS):
         value = np.exp(weight)
-        short = favourable - expected_favourable(value[..., None], *margins).sum(axis=-1)
+        short = favourable - expected_favourable(value[..., None], *margins).sum(-1)
         low, high = np.where(short > 0, weight, low), np.where(short < 0, weight, high)
         tried = weight + short / _information(*_variances(value, monitored, reference))
         # A step of Newton's that leaves the bracket would not return.
@@ -165,7 +164,7 @@ def _fit(monitored: FloatArray, reference: FloatArray, start: FloatArray) -> Flo
 
 
 def _margins(monitored: FloatArray, reference: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    return monitored.sum(axis=-1), monitored[..., 1] + reference[..., 1], (monitored + reference).sum(axis=-1)
+    return monitored.sum(-1), monitored[..., 1] + reference[..., 1], (monitored + reference).sum(-1)
 
 
 def _variances(
@@ -181,13 +180,13 @@ def _variances(
 
 
 def _information(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    information: FloatArray = divide_or(monitored * reference, monitored + reference, 0.0).sum(axis=-1)
+    information: FloatArray = divide_or(monitored * reference, monitored + reference, 0.0).sum(-1)
     return information
 
 
 def _products(monitored: FloatArray, reference: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Diagonals of each stratum [..., S], multiplied, over its records."""
-    size = (monitored + reference).sum(axis=-1)
+    size = (monitored + reference).sum(-1)
     return divide_or(monitored[..., 1] * reference[..., 0], size, 0.0), divide_or(
         monitored[..., 0] * reference[..., 1], size, 0.0
     )
@@ -200,8 +199,8 @@ def _level(
     weighted ones.
     """
     of_monitored, of_reference = (outcomes.weights * outcomes.density for outcomes in (monitored, reference))
-    total = (monitored.weights + reference.weights).sum(axis=-1)
-    scale = divide_or((of_monitored + of_reference).sum(axis=-1), total, 0.0) / (
+    total = (monitored.weights + reference.weights).sum(-1)
+    scale = divide_or((of_monitored + of_reference).sum(-1), total, 0.0) / (
         monitored.density[..., 0] * reference.density[..., 0]
     )
     return (of_monitored, of_reference), scale

@@ -5,12 +5,9 @@ right.
 """
 
 from collections.abc import Mapping
-from typing import Any
-
-import numpy.typing as npt
 
 from ...base.frozen import frozen
-from ..group_labels import FloatArray, divide
+from ..group_labels import AnyArray, FloatArray, divide
 from .rate_estimates import Words
 
 LABELLED = "no record{of} has a label and a prediction that are both among the outcomes"
@@ -24,10 +21,10 @@ class CellPart:
     among: str
     empty: str
 
-    def of(self, cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def of(self, cells: AnyArray) -> AnyArray:
         """Sum of the cells [...] of an array [..., 2, 2]."""
         if len(self.cells) == len(_ALL):
-            total: npt.NDArray[Any] = cells.sum(axis=(-2, -1))
+            total: AnyArray = cells.sum((-2, -1))
             return total
         first, *further = (cells[..., actual, predicted] for actual, predicted in self.cells)
         return sum(further, start=first)

@@ -9,15 +9,14 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import chndtr, chndtrinc
 
 from ...base.frozen import frozen_by_name
 from ..catalogue.metric import Over
-from ..group_labels import FloatArray, Groups, IntArray, divide_or
+from ..group_labels import AnyArray, BoolArray, FloatArray, Groups, IntArray, divide_or
 from ..measures.paired_rates import Paired
 from ..measures.worst_group import AllLimits
 from ..tables.count_table import LabelledCells
@@ -75,16 +74,16 @@ class DrawnCells:
         key = tuple(sets)
         if key not in self._together:
             counts, weights, squares = (
-                np.stack([stored[list(columns)].sum(axis=0) for columns in sets])
+                np.stack([stored[list(columns)].sum(0) for columns in sets])
                 for stored in (self.counts, self.weights, self.squares)
             )
             prior = self.prior
             if isinstance(prior, np.ndarray):
-                prior = np.stack([prior[list(columns)].max(axis=0, initial=0.0) for columns in sets])
+                prior = np.stack([prior[list(columns)].max(0, initial=0.0) for columns in sets])
             self._together[key] = replace(self, counts=counts, weights=weights, squares=squares, prior=prior)
         return self._together[key]
 
-    def certain(self, of: Callable[[NDArray[Any]], NDArray[Any]]) -> IntArray:
+    def certain(self, of: Callable[[AnyArray], AnyArray]) -> IntArray:
         """Records [C] of a part of the cells, or the effective number where smaller."""
         return certain_records(of(self.counts), of(self.weights), of(self.squares))
 
@@ -117,7 +116,7 @@ class DrawnCells:
         other_weights, other_squares = total - self.weights, _sum_each(self.squares) - self.squares
         spread = (self.squares * other_weights**2 + other_squares * self.weights**2).clip(min=0.0)
         effective = divide_or(self.weights * other_weights * total, spread, np.inf)
-        scale = np.minimum(self._scale, effective.min(axis=tuple(range(1, effective.ndim)), keepdims=True))
+        scale = np.minimum(self._scale, effective.min(tuple(range(1, effective.ndim)), keepdims=True))
         shapes: FloatArray = self.weights * scale + self.prior
         return shapes
 
@@ -127,8 +126,8 @@ class DrawnCells:
         return divide_or(_sum_each(self.weights), _sum_each(self.squares), 1.0)
 
 
-def _sum_each(cells: NDArray[Any]) -> NDArray[Any]:
-    total: NDArray[Any] = cells.sum(axis=tuple(range(1, cells.ndim)), keepdims=True)
+def _sum_each(cells: AnyArray) -> AnyArray:
+    total: AnyArray = cells.sum(tuple(range(1, cells.ndim)), keepdims=True)
     return total
 
 
@@ -150,7 +149,7 @@ def build_intervals(
     """
     low, high = take_middle(drawn, BEYOND)
     if vanishing is not None and ideal is not None:
-        undecided = _may_be_zero(vanishing).all(axis=-1)
+        undecided = _may_be_zero(vanishing).all(-1)
         low, high = (
             np.where(undecided, np.fmin(low, ideal), low),
             np.where(undecided, np.fmax(high, ideal), high),
@@ -177,8 +176,8 @@ def intervals_of_parts(
     undecided = _may_be_zero(vanishing)
     if reduce is np.mean:
         low, high = (
-            take_middle(np.where(undecided, ideal, drawn).mean(axis=-1), BEYOND)[0],
-            take_middle(drawn.mean(axis=-1), BEYOND)[1],
+            take_middle(np.where(undecided, ideal, drawn).mean(-1), BEYOND)[0],
+            take_middle(drawn.mean(-1), BEYOND)[1],
         )
         return _stretch(points, low, high)
     low, high = take_middle(drawn, BEYOND)
@@ -216,7 +215,7 @@ def limits_around(point: float, lower: float, upper: float, *, method: str) -> I
     return _stretch(np.array([point]), np.array([lower]), np.array([upper]))[0]._replace(method=method)
 
 
-def _may_be_zero(signed: FloatArray) -> NDArray[np.bool_]:
+def _may_be_zero(signed: FloatArray) -> BoolArray:
     """Whether each signed difference may be zero, at 95 % for all of one figure at once."""
     low, high = take_middle(signed, BEYOND / signed.shape[-1])
     return (low <= 0) & (high >= 0)
@@ -246,7 +245,7 @@ class TableEvidence:
     limits: AllLimits
 
 
-PartOf: TypeAlias = Callable[[NDArray[Any]], NDArray[Any]]
+PartOf: TypeAlias = Callable[[AnyArray], AnyArray]
 """Sums some of the cells [columns, …] to [columns]."""
 
 
@@ -262,7 +261,7 @@ def build_counted(
         sum_part(weighting.squares),
         sum_whole(weighting.squares),
     )
-    return Counted(phrases, sum_part(counts), sum_whole(counts), np.stack(columns, axis=-1))
+    return Counted(phrases, sum_part(counts), sum_whole(counts), np.stack(columns, -1))
 
 
 def build_cells(

@@ -215,7 +215,7 @@ class Counted:
         if self.weighting is None:
             return Share(count, total, total)
         weight, total_weight, squares_counted, squares = (
-            float(summed) for summed in self.weighting[columns].sum(axis=0)
+            float(summed) for summed in self.weighting[columns].sum(0)
         )
         effective = total_weight * total_weight / squares if squares > 0 else 0.0
         if 0 < weight < total_weight:
@@ -259,7 +259,7 @@ class Resampled:
     def records(self, *several: Sequence[int]) -> int:
         """Records, not counterfactuals, that add to any of the groups."""
         columns = [column for of in several for column in of]
-        return int(self.weights[self.total[:, columns].any(axis=1)].sum())
+        return int(self.weights[self.total[:, columns].any(1)].sum())
 
     def counts(self, share: Share) -> dict[str, float]:
         """Counts by name; `n` includes counterfactuals, `original_n` does not."""
@@ -286,9 +286,7 @@ class Resampled:
 
     def _rates(self, of: Sequence[int]) -> FloatArray:
         columns = list(of)
-        return divide(
-            self.drawn_count[..., columns].sum(axis=-1), self.drawn_total[..., columns].sum(axis=-1)
-        )
+        return divide(self.drawn_count[..., columns].sum(-1), self.drawn_total[..., columns].sum(-1))
 
 
 def resample(
@@ -331,8 +329,8 @@ def _span_worlds(worlds: FloatArray, value: float, *, highest: float) -> Interva
 
 def take_middle(drawn: FloatArray, beyond: float) -> tuple[FloatArray, FloatArray]:
     """Draws [draws, …] that leave the share `beyond` below, and above; NaN is no draw."""
-    ordered = np.sort(drawn, axis=0)  # NaN last
-    usable = np.maximum((~np.isnan(ordered)).sum(axis=0) - 1, 0)
+    ordered = np.sort(drawn, 0)  # NaN last
+    usable = np.maximum((~np.isnan(ordered)).sum(0) - 1, 0)
     # Without interpolation, which would spread an infinite draw.
     ranks = np.floor(beyond * usable).astype(np.int64), np.ceil((1 - beyond) * usable).astype(np.int64)
     low, high = (np.take_along_axis(ordered, rank[None], axis=0)[0] for rank in ranks)

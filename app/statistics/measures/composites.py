@@ -12,7 +12,7 @@ from ..catalogue.metric import Across, Metric, Need, OfPair, OfSet, Over, OverSt
 from ..figure_values import Measured, Undefined, Value
 from ..formulas.conditional_disparity import StrataOutcomes
 from ..formulas.strata_odds import measure_homogeneity, odds_ratio
-from ..group_labels import FloatArray, IntArray
+from ..group_labels import AnyArray, FloatArray, IntArray
 from ..intervals.draws import (
     LIMITS,
     DrawnCells,
@@ -66,7 +66,7 @@ def measure_cells(metric: Metric, how: OfSet | OfPair, evidence: TableEvidence) 
         return []
     compared = (*subjects, reference_member) if is_compared else subjects
     cells = evidence.cells[how.over].together([member.columns for member in compared])
-    sizes: IntArray = np.min([cells.certain(need.of) for need in how.needs], axis=0)
+    sizes: IntArray = np.min([cells.certain(need.of) for need in how.needs], 0)
     # Of figures that judge their own denominators.
     cautious = cells.certain(_sum_cells) if any(need.is_outcome for need in how.needs) else None
     # Empty denominators give NaN or infinity, which `_build_number` turns into a reason.
@@ -115,10 +115,10 @@ def _compute(
     points = how.function(point[:, :-1], point[:, -1:])[0]
     if not how.vanishing or metric.ideal is None:
         return points, build_intervals(points, over(how.function))
-    signed = np.stack([over(function) for function in how.vanishing], axis=-1)
+    signed = np.stack([over(function) for function in how.vanishing], -1)
     if not how.parts:
         return points, build_intervals(points, over(how.function), metric.ideal, vanishing=signed)
-    of_parts = np.stack([over(function) for function in how.parts], axis=-1)
+    of_parts = np.stack([over(function) for function in how.parts], -1)
     return points, intervals_of_parts(points, of_parts, metric.ideal, vanishing=signed, reduce=how.whole)
 
 
@@ -159,8 +159,8 @@ def measure_across(metric: Metric, how: Across, evidence: TableEvidence) -> list
     return [build_result(metric.key, member, number, int(sizes[present].min()), details)]
 
 
-def _sum_cells(cells: NDArray[Any]) -> NDArray[Any]:
-    total: NDArray[Any] = cells.reshape(len(cells), -1).sum(axis=1)
+def _sum_cells(cells: AnyArray) -> AnyArray:
+    total: AnyArray = cells.reshape(len(cells), -1).sum(1)
     return total
 
 
@@ -198,7 +198,7 @@ def measure_strata(metric: Metric, how: OverStrata, evidence: TableEvidence) -> 
             of_sides = cells.counts[[index, -1]]
             number: Value | Undefined = Undefined(strata.reason if strata else NO_STRATA, int(of_sides.sum()))
             details = _trace_pair(metric, how.over, member, reference_member, of_sides)
-            results.append(build_result(metric.key, member, number, int(of_sides.sum(axis=1).min()), details))
+            results.append(build_result(metric.key, member, number, int(of_sides.sum(1).min()), details))
         return results
 
     of_each, of_other = _stack_outcomes(strata, subjects), _stack_outcomes(strata, [reference_member])
@@ -210,7 +210,7 @@ def measure_strata(metric: Metric, how: OverStrata, evidence: TableEvidence) -> 
         )
         ends = how.limits(of_each, of_other)
     names, groups = (
-        np.array(strata.labels)[strata.counts.any(axis=(1, 2))],
+        np.array(strata.labels)[strata.counts.any((1, 2))],
         sum(member.scope == "group" for member in subjects),
     )
     for index, member in enumerate(subjects):
@@ -220,10 +220,10 @@ def measure_strata(metric: Metric, how: OverStrata, evidence: TableEvidence) -> 
                 for of_member, of_reference in zip(of_each, of_other, strict=True)
             )
         )
-        records, rows = pair.counts.sum(axis=1), [index, -1]
+        records, rows = pair.counts.sum(1), [index, -1]
         n, smallest = (
             int(records.sum()),
-            int(certain_records(*(counts.sum(axis=(1, 2)) for counts in pair)).min()),
+            int(certain_records(*(counts.sum((1, 2)) for counts in pair)).min()),
         )
         missing = _explain_missing_strata(pair, cells.weights[rows], member, reference_member)
         interval = limits_around(points[index], *(end[index] for end in ends), method=how.method)
@@ -264,11 +264,11 @@ def _trace_homogeneity(pair: StrataOutcomes, names: NDArray[np.str_], groups: in
 
 
 def _stack_outcomes(strata: Strata, subjects: Sequence[Member]) -> StrataOutcomes:
-    filled, weighting = strata.counts.any(axis=(1, 2)), strata.known
+    filled, weighting = strata.counts.any((1, 2)), strata.known
     filled_cells = (stored[filled] for stored in (strata.counts, weighting.weights, weighting.squares))
     return StrataOutcomes(
         *(
-            np.stack([stored[:, list(member.columns)].sum(axis=1) for member in subjects])
+            np.stack([stored[:, list(member.columns)].sum(1) for member in subjects])
             for stored in filled_cells
         )
     )
@@ -279,9 +279,7 @@ def _explain_missing_strata(
 ) -> str:
     """Empty if the pair has a disparity; `everything` [2, 2] includes records without a stratum."""
     counts, weights, _ = outcomes
-    sides = zip(
-        weights.sum(axis=(1, 2)), counts.sum(axis=(1, 2)), everything, (member, reference_member), strict=True
-    )
+    sides = zip(weights.sum((1, 2)), counts.sum((1, 2)), everything, (member, reference_member), strict=True)
     for weight, count, total, side in sides:
         if weight <= 0:
             return (
@@ -290,11 +288,11 @@ def _explain_missing_strata(
                 else f"no record{side.of} has a stratum and an outcome"
             )
     names = ("an unfavourable", "a favourable")
-    for weight, count, outcome in zip(weights.sum(axis=(0, 1)), counts.sum(axis=(0, 1)), names, strict=True):
+    for weight, count, outcome in zip(weights.sum((0, 1)), counts.sum((0, 1)), names, strict=True):
         if weight <= 0:
             empty = f"no record of either group has {outcome} outcome"
             return f"the records of both groups with {outcome} outcome weigh nothing" if count else empty
-    if not (weights.sum(axis=2) > 0).all(axis=0).any():
+    if not (weights.sum(2) > 0).all(0).any():
         return (
             f"no stratum holds records{member.of} and{reference_member.of}, so like is nowhere compared "
             "with like"

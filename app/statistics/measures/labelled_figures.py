@@ -189,11 +189,11 @@ def _judge(result: Measured, table: LabelledCells) -> Measured:
     mark = {"of": "labelled", "labelled": int(table.confusion[columns].sum())}
     if table.cohort is None:
         return replace(result, details=result.details.changed(labels=mark))
-    counted = [LabelCounts.of(table.cohort[list(side)].sum(axis=0)) for side in sides]
+    counted = [LabelCounts.of(table.cohort[list(side)].sum(0)) for side in sides]
     worst = min((side.state for side in counted), key=list(LabelState).index)
     if worst is LabelState.ALL:
         return result
-    together = LabelCounts.of(table.cohort[columns].sum(axis=0))
+    together = LabelCounts.of(table.cohort[columns].sum(0))
     details = result.details.changed(labels=mark | {"state": worst.value} | together.to_json())
     forbidding = next((side for side in counted if not side.allows(metric)), None)
     if forbidding is None:

@@ -135,7 +135,7 @@ def _build_evidence(
         groups=table.groups,
         estimates={
             rate: build_counted(
-                words, counts, weighting, lambda cells: cells[:, 1], lambda cells: cells.sum(axis=1)
+                words, counts, weighting, lambda cells: cells[:, 1], lambda cells: cells.sum(1)
             )
         },
         cells={over: build_cells(counts, weighting, seed=seed, draws=draws, tag=1)},
@@ -173,13 +173,13 @@ def measure_labelled(
         CORRECT,
         table.cells,
         table.weighting,
-        lambda cells: cells[:, :2, :2].sum(axis=(1, 2))[:, 1],
-        lambda cells: cells[:, :2, :2].sum(axis=(1, 2)).sum(axis=1),
+        lambda cells: cells[:, :2, :2].sum((1, 2))[:, 1],
+        lambda cells: cells[:, :2, :2].sum((1, 2)).sum(1),
     )
-    of_labels = weighting and weighting.changed(lambda cells: cells.sum(axis=-1))
+    of_labels = weighting and weighting.changed(lambda cells: cells.sum(-1))
     cells: dict[Over, DrawnCells] = {
         "confusion": build_cells(counts, weighting, seed=seed, draws=draws, tag=0),
-        "labels": build_cells(counts.sum(axis=-1), of_labels, seed=seed, draws=draws, tag=1),
+        "labels": build_cells(counts.sum(-1), of_labels, seed=seed, draws=draws, tag=1),
     }
     evidence = TableEvidence(
         groups=table.groups,

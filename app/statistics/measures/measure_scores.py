@@ -2,17 +2,15 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...domain.figure_details import Details
 from ..figure_values import Measured, Undefined, Value
 from ..formulas.mean_limits import IntervalEnds
 from ..formulas.score_distances import EQUALIZED_ODDS, GAPS
 from ..formulas.score_figures import COUNTS, FIGURES, MOST_ERROR, TOO_CLOSE, Figures
-from ..group_labels import Groups
+from ..group_labels import AnyArray, Groups
 from ..intervals.intervals import Interval
 from ..tables.score_sums import ScoreSums
 from ..tables.score_table import ScoreTable
@@ -92,7 +90,7 @@ def _measure_gap(
     return results
 
 
-def _trace(columns: Mapping[str, NDArray[Any]], row: int) -> dict[str, float | None]:
+def _trace(columns: Mapping[str, AnyArray], row: int) -> dict[str, float | None]:
     values = {name: column[row].item() for name, column in columns.items()}
     return {name: value if np.isfinite(value) else None for name, value in values.items()}
 

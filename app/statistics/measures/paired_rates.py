@@ -12,10 +12,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ..formulas.mean_limits import likened_limits
-from ..group_labels import FloatArray, IntArray, divide_or, of_role
+from ..group_labels import BoolArray, FloatArray, IntArray, divide_or, of_role
 from ..intervals.intervals import Interval
 from ..intervals.rate_estimates import ComparedShares, Pairs, Share, ShareComparison, Words
 from ..tables.record_kinds import CounterfactualCells
@@ -150,7 +149,7 @@ class Paired:
         if unpaired_variance > 0:
             most_copies = 1.0
             for source, into in ((of, against), (against, of)):
-                copies = self.table.copies_classified[:, list(into)].sum(axis=1)
+                copies = self.table.copies_classified[:, list(into)].sum(1)
                 most_copies = max(
                     most_copies,
                     float(copies[has_figures & np.isin(self.table.group, list(source))].max(initial=1)),
@@ -213,23 +212,23 @@ class Paired:
         of its value.
         """
         copies, sizes = self._masses[:, None] * crossed, self._sizes[columns]
-        of_value = divide_or((copies * shares).sum(axis=0), copies.sum(axis=0), 0.0)
+        of_value = divide_or((copies * shares).sum(0), copies.sum(0), 0.0)
         if sizes.sum() <= 0:
             return np.zeros(len(self.table.group))
         apart = of_value - float(sizes @ of_value) / sizes.sum()
-        classified_mass = self._masses[crossed.any(axis=1)].sum()
+        classified_mass = self._masses[crossed.any(1)].sum()
         pulls = np.zeros(len(self.table.groups))
         pulls[columns] = apart * classified_mass / sizes.sum()
         return pulls[self.table.group]
 
-    def _effective(self, is_compared: npt.NDArray[np.bool_]) -> float:
+    def _effective(self, is_compared: BoolArray) -> float:
         counts, masses = self.table.count[is_compared], self._masses[is_compared]
         if self.table.weight is None:
             return float(counts.sum())
         squares = float(masses @ self.table.weight[is_compared])
         return float(masses.sum()) ** 2 / squares if squares > 0 else 0.0
 
-    def _variance(self, is_compared: npt.NDArray[np.bool_], numbers: FloatArray) -> float:
+    def _variance(self, is_compared: BoolArray, numbers: FloatArray) -> float:
         """Variance of one of `_effective` records, which gives that of the weighted mean."""
         masses = self._masses[is_compared]
         mean = float(masses @ numbers) / masses.sum()

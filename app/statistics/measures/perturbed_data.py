@@ -13,10 +13,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..figure_values import Measured, Undefined
-from ..group_labels import IntArray, of_role
+from ..group_labels import BoolArray, IntArray, of_role
 from ..intervals.draws import PRIOR, Estimate, TableEvidence, build_cells
 from ..intervals.rate_estimates import DRAWS, Counted, Resampled, Words, resample
 from ..tables.count_table import MitigatedLabelledCells
@@ -146,9 +145,9 @@ def _unseen_kinds(
     mine = (table.group == group) & (table.count > 0)
     if not mine.any():
         return
-    copies = table.copies_classified[mine].max(axis=0)
+    copies = table.copies_classified[mine].max(0)
     keeps = table.copies_favourable == table.copies_classified * table.outcome[:, None]
-    keeps_all = keeps.all(axis=1)
+    keeps_all = keeps.all(1)
     for outcome in (0, 1):
         having = mine & (table.outcome == outcome)
         if not (having & keeps_all).any():
@@ -166,8 +165,8 @@ def measure_counterfactual(
     has no counterfactual rate.
     """
     crossing = table.crossing()
-    to_favourable = (crossing * table.copies_favourable).sum(axis=1) > 0
-    to_unfavourable = (crossing * (table.copies_classified - table.copies_favourable)).sum(axis=1) > 0
+    to_favourable = (crossing * table.copies_favourable).sum(1) > 0
+    to_unfavourable = (crossing * (table.copies_classified - table.copies_favourable)).sum(1) > 0
     gained, lost = to_favourable & (table.outcome == 0), to_unfavourable & (table.outcome == 1)
     compared = to_favourable | to_unfavourable
     estimates: dict[str, Estimate] = {"favourable": counterfactual_rate(table)}
@@ -186,7 +185,7 @@ def counterfactual_rate(table: CounterfactualCells) -> Estimate:
 
 
 def _count_share(
-    phrases: Words, table: CounterfactualCells, kinds: npt.NDArray[np.bool_], of_kinds: npt.NDArray[np.bool_]
+    phrases: Words, table: CounterfactualCells, kinds: BoolArray, of_kinds: BoolArray
 ) -> Counted:
     selections = (kinds, of_kinds)
     count, total = (
@@ -201,7 +200,7 @@ def _count_share(
         for power in powers
         for selected in selections
     ]
-    return Counted(phrases, count, total, np.stack(sums, axis=-1))
+    return Counted(phrases, count, total, np.stack(sums, -1))
 
 
 def measure_mitigated(
@@ -219,7 +218,7 @@ def measure_mitigated(
     """
     outcomes, reference = table.outcomes, list(of_role(table.groups, "reference"))
     total, lifted, lowered, unchanged = (
-        outcomes.sum(axis=(1, 2)),
+        outcomes.sum((1, 2)),
         outcomes[:, 0, 1],
         outcomes[:, 1, 0],
         outcomes[:, 1, 1],
@@ -258,16 +257,16 @@ def measure_mitigated_labelled(
     `metrics` picks by key (None: all). The same table and `seed` (not negative) give the same intervals.
     """
     corrections, labels = table.corrections, table.label_changes
-    total, build = corrections.sum(axis=(1, 2)), partial(build_cells, weighting=None, seed=seed, draws=draws)
+    total, build = corrections.sum((1, 2)), partial(build_cells, weighting=None, seed=seed, draws=draws)
     evidence = TableEvidence(
         groups=table.groups,
         estimates={
-            "correct_before": Counted(CORRECT, corrections[:, 1].sum(axis=-1), total),
-            "correct_after": Counted(CORRECT, corrections[..., 1].sum(axis=-1), total),
+            "correct_before": Counted(CORRECT, corrections[:, 1].sum(-1), total),
+            "correct_after": Counted(CORRECT, corrections[..., 1].sum(-1), total),
         },
         cells={
-            "confusion": build(labels.sum(axis=3), tag=0),
-            "confusion_after": build(labels.sum(axis=2), tag=4),
+            "confusion": build(labels.sum(3), tag=0),
+            "confusion_after": build(labels.sum(2), tag=4),
             "corrections": build(corrections, tag=5, prior=np.broadcast_to(PAIRED, corrections.shape)),
             "label_changes": build(labels, tag=6, prior=np.broadcast_to(PAIRED, labels.shape)),
         },

@@ -5,14 +5,13 @@ from dataclasses import field, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from ...base.frozen import frozen_arrays
 from ...domain.figure_details import Details
 from ..catalogue import CATALOGUE, Data
 from ..figure_values import Measured, Undefined, Value
-from ..group_labels import FloatArray, IntArray
+from ..group_labels import BoolArray, FloatArray, IntArray
 from ..intervals.intervals import Interval, wilson_limits
 from ..measures.figure_members import (
     Member,
@@ -63,11 +62,11 @@ class Agreement:
     _means: FloatArray
     _near: Neighbourhood
 
-    def value(self, of: npt.NDArray[np.bool_]) -> float:
+    def value(self, of: BoolArray) -> float:
         """Consistency of the selected records, at least one."""
         return float(np.clip(self.agreements[of].mean(), 0.0, 1.0))
 
-    def interval(self, of: npt.NDArray[np.bool_]) -> Interval:
+    def interval(self, of: BoolArray) -> Interval:
         """95 % interval of the consistency of the selected records, within [0, 1].
 
         Score interval (Wilson) of the number of records with the same variance, that of the infinitesimal
@@ -103,7 +102,6 @@ def agreement(near: Neighbourhood, favoured: IntArray) -> Agreement:
     return Agreement(1.0 - np.abs(favoured - means), favoured, means, near)
 
 
-BoolArray: TypeAlias = npt.NDArray[np.bool_]
 Outcome: TypeAlias = Literal["label", "prediction"]
 
 NO_FEATURES = "the records have no numeric feature by which to tell which of them are alike"
@@ -172,7 +170,7 @@ class _Rows:
     def outcomes(self, which: Outcome) -> IntArray:
         """Outcome of each record; unclassified where there is none."""
         outcomes = self.rows.actual if which == "label" else self.rows.predicted
-        return np.full(len(self.rows.codes), UNCLASSIFIED, dtype=np.int64) if outcomes is None else outcomes
+        return np.full(len(self.rows.codes), UNCLASSIFIED, np.int64) if outcomes is None else outcomes
 
     def neighbourhood(self, among: BoolArray) -> Neighbourhood:
         """Neighbours of those records among themselves; the same are searched once."""

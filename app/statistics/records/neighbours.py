@@ -43,10 +43,10 @@ def standardise(features: FloatArray) -> FloatArray:
     if not len(features):
         return features
     # By the largest first: sums and squares of raw numbers could overflow.
-    largest = np.abs(features).max(axis=0)
+    largest = np.abs(features).max(0)
     relative = features / np.where(largest > 0, largest, 1.0)
-    centred = relative - relative.mean(axis=0)
-    spread = centred.std(axis=0)
+    centred = relative - relative.mean(0)
+    spread = centred.std(0)
     # The mean of equal numbers can be off by rounding, which must not be magnified.
     constant = spread <= TIE
     return np.where(constant, 0.0, centred / np.where(constant, 1.0, spread))
@@ -78,7 +78,7 @@ def _find_neighbours(
     from scipy.spatial import cKDTree  # noqa: PLC0415 - a tenth of a second to load, and few metrics look at neighbours
 
     tree, width, pending = cKDTree(among.places), k + 1, np.arange(len(queried))
-    yield np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)
+    yield np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
     while pending.size:
         width = min(width, len(among.places))
         unsettled = []
@@ -86,12 +86,12 @@ def _find_neighbours(
         for rows in (pending[start : start + size] for start in range(0, len(pending), size)):
             distances, points = tree.query(queried[rows], k=np.arange(1, width + 1))
             held = among.counts[points]
-            kth = np.take_along_axis(distances, (held.cumsum(axis=1) >= k).argmax(axis=1)[:, None], axis=1)
+            kth = np.take_along_axis(distances, (held.cumsum(1) >= k).argmax(1)[:, None], axis=1)
             settled = (distances[:, -1] > kth[:, 0] * (1 + TIE)) | (width == len(among.places))
             nearer = np.where(distances < kth * (1 - TIE), held, 0)
             tied = np.where((distances <= kth * (1 + TIE)) & (nearer == 0), held, 0)
-            missing = k - nearer.sum(axis=1, keepdims=True)
-            shares = (nearer + tied * (missing / tied.sum(axis=1, keepdims=True))) / k
+            missing = k - nearer.sum(1, keepdims=True)
+            shares = (nearer + tied * (missing / tied.sum(1, keepdims=True))) / k
             row, column = np.nonzero((shares > 0) & settled[:, None])
             yield rows[row], points[row, column].astype(np.int64), shares[row, column]
             unsettled.append(rows[~settled])

@@ -98,7 +98,7 @@ class Bins:
     def encode_texts(self, texts: Sequence[str]) -> Codes:
         """Position [N] of each canonical text among the kept values."""
         positions = {text: position for position, text in enumerate(self.kept)}
-        return np.array([positions.get(text, len(self.kept)) for text in texts], dtype=np.int64)
+        return np.array([positions.get(text, len(self.kept)) for text in texts], np.int64)
 
 
 BOOTSTRAPS = 199

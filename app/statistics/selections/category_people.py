@@ -7,15 +7,14 @@ from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from ...base.frozen import frozen_arrays
 from ...domain.monitor import Outcome
-from ..group_labels import MISSING, Codes, FloatArray, IntArray, cross
+from ..group_labels import MISSING, BoolArray, Codes, FloatArray, IntArray, cross
 from .selection_categories import Category
 
 Json: TypeAlias = dict[str, Any]
-Rows: TypeAlias = npt.NDArray[np.bool_]
+Rows: TypeAlias = BoolArray
 
 MOST_CONTROL_VALUES = 20
 """Max different values of a numeric control that is not divided into fifths."""
@@ -138,5 +137,5 @@ def combine_controls(people: CountedPeople) -> Codes:
             [control.codes for control in people.controls],
             [len(control.labels) for control in people.controls],
         ),
-        dtype=np.int64,
+        np.int64,
     )

@@ -65,7 +65,7 @@ def adjusted_odds(category: Category, reference: Category, counts: Sequence[Cont
     if not used:
         return AdjustedOdds(OddsRatio(reason=NOBODY), 0, everybody)
     design = design_terms(used)
-    selected, rejected = np.array([(count.selected, count.rejected) for count in used], dtype=np.float64).T
+    selected, rejected = np.array([(count.selected, count.rejected) for count in used], np.float64).T
     if is_separated(design, selected, rejected):
         return AdjustedOdds(
             OddsRatio(reason=f"{SEPARATED} ({category.label}, {reference.label})"), people, everybody - people
@@ -80,7 +80,7 @@ def drop_uninformative(counts: Sequence[ControlledCount]) -> list[ControlledCoun
     """Counts without values of a control that hold one outcome or one side only; leaving some out may
     empty others.
     """
-    held: defaultdict[tuple[int, str], IntArray] = defaultdict(lambda: np.zeros(4, dtype=np.int64))
+    held: defaultdict[tuple[int, str], IntArray] = defaultdict(lambda: np.zeros(4, np.int64))
     for count in counts:
         people = count.selected + count.rejected
         for control in enumerate(count.controls):
@@ -138,7 +138,7 @@ def is_separated(design: FloatArray, selected: FloatArray, rejected: FloatArray)
 
     signed = np.vstack([design[selected > 0], -design[rejected > 0]])
     solution = linprog(
-        -signed.sum(axis=0),
+        -signed.sum(0),
         A_ub=-signed,
         b_ub=np.zeros(len(signed)),
         bounds=[(-1, 1)] * design.shape[1],
@@ -197,7 +197,7 @@ def stratified_odds(category: Category, reference: Category, cells: IntArray) ->
     Strata without both categories and both outcomes say nothing.
     """
     tables = cells.reshape(-1, 2, 2)
-    used = tables[tables.sum(axis=1).all(axis=1) & tables.sum(axis=2).all(axis=1)].astype(np.float64)
+    used = tables[tables.sum(1).all(1) & tables.sum(2).all(1)].astype(np.float64)
     left_out = int(cells.sum() - used.sum())
     if not len(used):
         absent = StratumTest(reason=NO_STRATUM)
@@ -223,7 +223,7 @@ def stratified_odds(category: Category, reference: Category, cells: IntArray) ->
 def association_test(tables: FloatArray) -> StratumTest:
     """Test of Cochran, Mantel and Haenszel of an odds ratio of 1 in every stratum."""
     a, b, c, d = cells = tables.reshape(-1, 4).T
-    n = cells.sum(axis=0)
+    n = cells.sum(0)
     spread = float(((a + b) * (c + d) * (a + c) * (b + d) / (n**2 * (n - 1))).sum())
     statistic = float((a - (a + b) * (a + c) / n).sum()) ** 2 / spread
     return StratumTest(statistic, 1, float(chdtrc(1, statistic)))
@@ -255,7 +255,7 @@ def _controlled_row(
     used = compared & (strata != MISSING)
     # Only combinations that occur: the product of controls may be far larger than the log.
     present, stratum_of = np.unique(strata[used], return_inverse=True)
-    cells = np.zeros((present.size, 4), dtype=np.int64)
+    cells = np.zeros((present.size, 4), np.int64)
     side = np.where(mine[used], 0, 2) + np.where(people.is_selected[used], 0, 1)
     np.add.at(cells, (stratum_of, side), people.records[used])
     sizes = [len(control.labels) for control in people.controls]

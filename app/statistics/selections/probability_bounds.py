@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtr
 
 from ...base.errors import InvalidInput
-from ..group_labels import FloatArray, IntArray
+from ..group_labels import BoolArray, FloatArray, IntArray
 from ..intervals.intervals import Z
 from .category_schemes import CategoryMapping
 
@@ -51,7 +50,7 @@ def bounds_sheet(tables: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def bound_categories(
-    mapping: CategoryMapping, weights: FloatArray, records: IntArray, selected: npt.NDArray[np.bool_]
+    mapping: CategoryMapping, weights: FloatArray, records: IntArray, selected: BoolArray
 ) -> dict[str, Any]:
     """Table of the bounds, with the 95 % limits of those of the ratio. Entry i counts `records[i]` alike
     people.
@@ -62,10 +61,10 @@ def bound_categories(
     Raises:
         InvalidInput: weights are no probabilities.
     """
-    has_weights = ~np.isnan(weights).any(axis=0)
+    has_weights = ~np.isnan(weights).any(0)
     unknown = int(records[~has_weights].sum())
     weights, records, selected = weights[:, has_weights], records[has_weights], selected[has_weights]
-    totals, field = weights.sum(axis=0), f"categories.{mapping.attribute}"
+    totals, field = weights.sum(0), f"categories.{mapping.attribute}"
     if (weights < 0).any() or (totals > 1 + ROUNDING).any():
         raise InvalidInput.of(
             field, "weights must be between 0 and 1 and add up to at most 1 for each person"
@@ -110,7 +109,7 @@ def _join_small(cells: FloatArray) -> FloatArray:
 
 def _bound(cells: FloatArray, *, is_compared: bool) -> dict[str, Any]:
     records, favourable, sums = cells[0], cells[1], cells[2:]
-    totals = sums.sum(axis=1)
+    totals = sums.sum(1)
     row: dict[str, Any] = {"people": float(totals[0]), **dict.fromkeys(BOUNDS)}
     if not totals.all():
         return row | {
@@ -119,8 +118,8 @@ def _bound(cells: FloatArray, *, is_compared: bool) -> dict[str, Any]:
         }
     excess = favourable + sums - records
     # A hair above 0 is rounding, and would be an upper end of many millions.
-    low = np.where(excess > 1e-12 * records, excess, 0).sum(axis=1) / totals
-    high = np.minimum(favourable, sums).sum(axis=1) / totals
+    low = np.where(excess > 1e-12 * records, excess, 0).sum(1) / totals
+    high = np.minimum(favourable, sums).sum(1) / totals
     row |= {"rate_low": float(low[0]), "rate_high": float(high[0])}
     if not is_compared:
         return row
@@ -139,7 +138,7 @@ def _limit(records: FloatArray, favourable: FloatArray, sums: FloatArray) -> flo
     """Upper 95 % limit of the largest ratio of the first rate to the second, by Fieller's theorem; None
     without one.
     """
-    rates, shares, weights = favourable / records, sums / records, records / sums.sum(axis=1, keepdims=True)
+    rates, shares, weights = favourable / records, sums / records, records / sums.sum(1, keepdims=True)
     variances = (favourable * (1 - rates) + 0.25) / (records * (records + 1))
     deviations = np.sqrt(variances)
     above, below = (rates - shares[0]) / deviations, (rates + shares[1] - 1) / deviations

@@ -5,16 +5,15 @@ from dataclasses import field, replace
 from typing import Any, Self, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from ...base.frozen import frozen_by_name
-from ..group_labels import NEITHER, ComparedGroup, Groups, IntArray, as_groups, of_role
+from ..group_labels import NEITHER, AnyArray, BoolArray, ComparedGroup, Groups, IntArray, as_groups, of_role
 from ..intervals.rate_estimates import Share
 from ..measures.measure_rates import significance
 from ..tables.count_table import OUTCOMES, GroupCounts, LabelledCells
 from ..tables.strata_counts import count_keys, slices
 
-Marks: TypeAlias = npt.NDArray[np.bool_]
+Marks: TypeAlias = BoolArray
 
 REASONS: Mapping[str, str] = {
     "time_impossible": "time that cannot be",
@@ -125,10 +124,10 @@ class CountedRecords:
         monitored, reference = of_role(self.groups, "monitored"), of_role(self.groups, "reference")
         for position in monitored:
             sides = [
-                np.array([cells[list(side)].sum(axis=0) for side in ((position,), reference)])
+                np.array([cells[list(side)].sum(0) for side in ((position,), reference)])
                 for cells in (lacking, self.counts)
             ]
-            left_out, counted = (side.sum(axis=1) for side in sides)
+            left_out, counted = (side.sum(1) for side in sides)
             compared = _compare_shares(left_out, left_out + counted, len(monitored))
             if compared is not None:
                 group, *reference_groups = (self.groups[row].label for row in (position, *reference))
@@ -146,9 +145,9 @@ class CountedRecords:
                     | compared
                     | {"ratio_low": low, "ratio_high": high, "text": f"Caution: {shares}{text}"}
                 )
-        unknown = self._sum(WITHOUT_GROUP).sum(axis=0)[[1, 0]]
+        unknown = self._sum(WITHOUT_GROUP).sum(0)[[1, 0]]
         compared = (
-            _compare_shares(unknown, unknown + self.counts.sum(axis=0)[[1, 0]], 1) if self.has_rates else None
+            _compare_shares(unknown, unknown + self.counts.sum(0)[[1, 0]], 1) if self.has_rates else None
         )
         if compared is not None:
             shares = (
@@ -198,8 +197,8 @@ class CountedRecords:
         cells = {name: np.zeros((len(table.groups) + 1, OUTCOMES), np.int64) for name in names}
         outcomes = table.cells
         if isinstance(table, LabelledCells):
-            labelled = table.cells.sum(axis=-1)  # by label, then by prediction
-            outcomes = labelled[:, :UNCLASSIFIED].sum(axis=1)
+            labelled = table.cells.sum(-1)  # by label, then by prediction
+            outcomes = labelled[:, :UNCLASSIFIED].sum(1)
             cells["label_unlisted"][:-1] = labelled[:-1, UNCLASSIFIED]
             cells["no_group"][-1] = labelled[-1, UNCLASSIFIED]
         cells["counts"][:-1, :UNCLASSIFIED] = outcomes[:-1, :UNCLASSIFIED]
@@ -259,7 +258,7 @@ class CountedRecords:
     def _spread(self, cells: IntArray) -> Iterator[tuple[str | None, int]]:
         """Yields the groups with records in the cells, and how many."""
         names = [*(group.label for group in self.groups), None]
-        return ((name, count) for name, count in zip(names, cells.sum(axis=1).tolist(), strict=True) if count)
+        return ((name, count) for name, count in zip(names, cells.sum(1).tolist(), strict=True) if count)
 
     def _sum(self, reasons: Collection[str]) -> IntArray:
         return sum(
@@ -285,8 +284,8 @@ class CountedRecords:
 def count_records(
     attribute: str,
     groups: Sequence[ComparedGroup],
-    codes: npt.NDArray[Any],
-    outcomes: npt.NDArray[Any],
+    codes: AnyArray,
+    outcomes: AnyArray,
     *,
     answers: str | None,
     lacks_answer: Marks,

@@ -6,10 +6,11 @@ from functools import reduce
 from typing import Any, ClassVar, Self, TypedDict, Unpack, cast
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from ..group_labels import (
     NEITHER,
+    AnyArray,
     ComparedGroup,
     Groups,
     IntArray,
@@ -42,10 +43,10 @@ class RecordParts(TypedDict, total=False):
     probabilities.
     """
 
-    weights: npt.ArrayLike | None
+    weights: ArrayLike | None
     strata: RecordStrata | None
     repeats: IntArray | None
-    scores: npt.ArrayLike | None
+    scores: ArrayLike | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +102,7 @@ class CountTable:
     def unclassified(self) -> IntArray:
         """Records in each row that are in none of the `counts`."""
         axes = tuple(range(1, self.cells.ndim))
-        uncounted: IntArray = self.cells[self.STORED[0]].sum(axis=axes) - self.counts.sum(axis=axes)
+        uncounted: IntArray = self.cells[self.STORED[0]].sum(axes) - self.counts.sum(axes)
         return uncounted
 
     @classmethod
@@ -109,7 +110,7 @@ class CountTable:
         groups, rows = align([table.groups for table in tables])
         return cls._place(tables, rows, groups)
 
-    def regrouped(self, groups: Iterable[ComparedGroup], positions: npt.ArrayLike) -> Self:
+    def regrouped(self, groups: Iterable[ComparedGroup], positions: ArrayLike) -> Self:
         """Same records in other groups, as if counted again: `positions` holds each group's new position, or
         -1.
 
@@ -128,7 +129,7 @@ class CountTable:
 
     def unscored(self) -> ScoreTable:
         return ScoreTable(
-            self.groups, ScoreSums.empty(len(self.cells)), self.cells.reshape(len(self.cells), -1).sum(axis=1)
+            self.groups, ScoreSums.empty(len(self.cells)), self.cells.reshape(len(self.cells), -1).sum(1)
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -154,7 +155,7 @@ class CountTable:
             last[cls.STORED[0]] = check_counts(stored["unclassified"], len(counts))
         last[-1] += stored.get("other", 0)
 
-        def spread(stored_cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        def spread(stored_cells: AnyArray) -> AnyArray:
             of_cells = np.zeros(cells.shape)
             of_cells[cls.STORED] = stored_cells
             return of_cells
@@ -193,13 +194,13 @@ class CountTable:
     def _count(
         cls,
         groups: Iterable[ComparedGroup],
-        codes: npt.ArrayLike,
-        columns: Sequence[npt.ArrayLike],
+        codes: ArrayLike,
+        columns: Sequence[ArrayLike],
         *,
-        weights: npt.ArrayLike | None = None,
+        weights: ArrayLike | None = None,
         strata: RecordStrata | None = None,
         repeats: IntArray | None = None,
-        scores: npt.ArrayLike | None = None,
+        scores: ArrayLike | None = None,
     ) -> Self:
         """Counts the records: per record its group (position in `groups`, or -1) and its codes by the axes.
 
@@ -273,8 +274,8 @@ class GroupCounts(CountTable):
     def from_records(
         cls,
         groups: Iterable[ComparedGroup],
-        codes: npt.ArrayLike,
-        outcomes: npt.ArrayLike,
+        codes: ArrayLike,
+        outcomes: ArrayLike,
         **further: Unpack[RecordParts],
     ) -> Self:
         """Counts the records by their outcome (0, 1, 2); see `_count`."""
@@ -306,11 +307,11 @@ class LabelledCells(CountTable):
     def from_records(
         cls,
         groups: Iterable[ComparedGroup],
-        codes: npt.ArrayLike,
+        codes: ArrayLike,
         *,
-        actual: npt.ArrayLike,
-        predicted: npt.ArrayLike,
-        correct: npt.ArrayLike,
+        actual: ArrayLike,
+        predicted: ArrayLike,
+        correct: ArrayLike,
         **further: Unpack[RecordParts],
     ) -> Self:
         """Counts the records by both outcomes (0, 1, 2) and correct (0, 1); see `_count`."""
@@ -318,8 +319,8 @@ class LabelledCells(CountTable):
 
     def count_labels(self) -> IntArray:
         """Cohort where the table itself holds the records without a label."""
-        decided = self.cells.sum(axis=-1)[:, :, :2]
-        return np.stack([decided.sum(axis=1), decided[:, :2].sum(axis=1)], axis=-1)
+        decided = self.cells.sum(-1)[:, :, :2]
+        return np.stack([decided.sum(1), decided[:, :2].sum(1)], -1)
 
     @property
     def confusion(self) -> IntArray:
@@ -333,8 +334,8 @@ class LabelledCells(CountTable):
         return self.weighting and self.weighting.changed(_sum_confusion)
 
 
-def _sum_confusion(cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    total: npt.NDArray[Any] = cells[:, :2, :2].sum(axis=-1)
+def _sum_confusion(cells: AnyArray) -> AnyArray:
+    total: AnyArray = cells[:, :2, :2].sum(-1)
     return total
 
 
@@ -356,20 +357,18 @@ class MitigatedLabelledCells(CountTable):
     STORED = (slice(None), slice(2), slice(2), slice(2))
 
     @classmethod
-    def from_records(
-        cls, groups: Iterable[ComparedGroup], codes: npt.ArrayLike, **columns: npt.ArrayLike
-    ) -> Self:
+    def from_records(cls, groups: Iterable[ComparedGroup], codes: ArrayLike, **columns: ArrayLike) -> Self:
         """Counts the records by a column for each of the axes; see `_count`."""
         return cls._count(groups, codes, [columns[name] for name in cls.AXES])
 
     @property
     def corrections(self) -> IntArray:
         """Counts [groups + 1, correct before 2, correct after 2]."""
-        counts: IntArray = self.counts.sum(axis=(1, 2, 3))
+        counts: IntArray = self.counts.sum((1, 2, 3))
         return counts
 
     @property
     def label_changes(self) -> IntArray:
         """Counts [groups + 1, actual 2, before 2, after 2]."""
-        counts: IntArray = self.counts.sum(axis=(-2, -1))
+        counts: IntArray = self.counts.sum((-2, -1))
         return counts

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from ..group_labels import (
     NEITHER,
@@ -84,10 +84,10 @@ class RecordKinds:
     def from_records(
         cls,
         groups: Iterable[ComparedGroup],
-        codes: npt.ArrayLike,
+        codes: ArrayLike,
         *,
-        weights: npt.ArrayLike | None = None,
-        **columns: npt.ArrayLike,
+        weights: ArrayLike | None = None,
+        **columns: ArrayLike,
     ) -> Self:
         """Counts the records: per record its group (position; -1: none), its outcomes (0, 1, 2), and
         counterfactuals [records, groups].
@@ -106,7 +106,7 @@ class RecordKinds:
         copies = {name: check_counts(columns[name], group.size, len(named)) for name in cls.COPIES}
         weight = check_weights(weights, group.size)
         is_member = group != NEITHER
-        is_counted = is_member & (np.max(list(outcomes.values()), axis=0) < OUTCOMES - 1)
+        is_counted = is_member & (np.max(list(outcomes.values()), 0) < OUTCOMES - 1)
         unclassified = np.bincount(group[is_member & ~is_counted], minlength=len(named)).astype(np.int64)
         counted = {
             name: column[is_counted] for name, column in ({"group": group} | outcomes | copies).items()
@@ -190,7 +190,7 @@ class CounterfactualCells(RecordKinds):
 
     def crossing(self) -> IntArray:
         """1 [K, groups] where a counterfactual crosses from one side to the other; only such count."""
-        monitored = np.array([group.role == "monitored" for group in self.groups], dtype=np.bool_)
+        monitored = np.array([group.role == "monitored" for group in self.groups], np.bool_)
         return np.not_equal.outer(monitored[self.group], monitored).astype(np.int64)
 
 

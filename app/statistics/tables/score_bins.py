@@ -6,9 +6,8 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from ..group_labels import FloatArray, IntArray
+from ..group_labels import BoolArray, FloatArray, IntArray
 
 MOST = 4096
 """Max bins of a table; up to so many distinct scores each has its own."""
@@ -157,7 +156,7 @@ class ScoreBins:
         return cell, self.places - cell * len(self.lows)
 
     @property
-    def is_wide(self) -> npt.NDArray[np.bool_]:
+    def is_wide(self) -> BoolArray:
         """Whether distinct scores share the bin."""
         return self.highs > self.lows
 
@@ -187,13 +186,11 @@ class ScoreBins:
         Raises:
             ValueError: they do not fit.
         """
-        lows = encode_scores(np.asarray(stored["scores"], dtype=np.float64))
+        lows = encode_scores(np.asarray(stored["scores"], np.float64))
         highs = lows.copy()
-        highs[np.asarray(stored["wide"], dtype=np.int64)] = encode_scores(
-            np.asarray(stored["up_to"], dtype=np.float64)
-        )
-        positions = np.cumsum(np.asarray(stored["steps"], dtype=np.int64))
-        weights = np.asarray(stored["weights"], dtype=np.float64).reshape(positions.shape)
+        highs[np.asarray(stored["wide"], np.int64)] = encode_scores(np.asarray(stored["up_to"], np.float64))
+        positions = np.cumsum(np.asarray(stored["steps"], np.int64))
+        weights = np.asarray(stored["weights"], np.float64).reshape(positions.shape)
         if (lows[1:] <= highs[:-1]).any() or (highs < lows).any():
             raise ValueError("expected rising scores")
         if positions.size and not (
@@ -232,7 +229,7 @@ def _find_shift(apart: IntArray) -> int:
     return int(np.partition(apart, len(apart) - MOST)[len(apart) - MOST]).bit_length()
 
 
-def _find_starts(differ: npt.NDArray[np.bool_]) -> IntArray:
+def _find_starts(differ: BoolArray) -> IntArray:
     """Starts of runs of equal neighbours; `differ` compares each but the first with the one before."""
     return np.append(0, np.flatnonzero(differ) + 1)
 

@@ -68,7 +68,7 @@ class ScoreSums:
     @property
     def size(self) -> FloatArray:
         """Records of equal weight of each column [C]; NaN without records."""
-        size: FloatArray = self.weights.sum(axis=-1) ** 2 / self.squares.sum(axis=-1)
+        size: FloatArray = self.weights.sum(-1) ** 2 / self.squares.sum(-1)
         return size
 
     @classmethod
@@ -96,9 +96,9 @@ class ScoreSums:
             np.bincount(key, minlength=cells).reshape(size, 2),
             summed(None).reshape(size, 2),
             summed(weights).reshape(size, 2),
-            np.stack([summed(quantity) for quantity in rounded], axis=-1).reshape(size, 2, -1),
-            np.stack([summed(quantity) for quantity in squared], axis=-1).reshape(size, 2, -1),
-            np.stack(list(by_tenth), axis=-1).reshape(size, DECILES, -1),
+            np.stack([summed(quantity) for quantity in rounded], -1).reshape(size, 2, -1),
+            np.stack([summed(quantity) for quantity in squared], -1).reshape(size, 2, -1),
+            np.stack(list(by_tenth), -1).reshape(size, DECILES, -1),
             ScoreBins.from_records(key, cells, scores, weights),
         )
 
@@ -119,7 +119,7 @@ class ScoreSums:
 
     def together(self, sets: Sequence[Sequence[int]]) -> "ScoreSums":
         sums: dict[str, Any] = {
-            name: np.stack([array[list(columns)].sum(axis=0) for columns in sets])
+            name: np.stack([array[list(columns)].sum(0) for columns in sets])
             for name, array in self.arrays.items()
         }
         return ScoreSums(bins=self.bins.together(sets), **sums)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from ...base.frozen import frozen_arrays
 from ..group_labels import NEITHER, ComparedGroup, Groups, IntArray, as_groups, check_codes, check_counts
@@ -37,10 +37,10 @@ class ScoreTable:
     def from_records(
         cls,
         groups: Iterable[ComparedGroup],
-        codes: npt.ArrayLike,
-        actual: npt.ArrayLike,
-        scores: npt.ArrayLike,
-        weights: npt.ArrayLike | None = None,
+        codes: ArrayLike,
+        actual: ArrayLike,
+        scores: ArrayLike,
+        weights: ArrayLike | None = None,
     ) -> Self:
         """Sums the records: group (position, or -1), actual outcome (0, 1, 2), and score or NaN.
 
@@ -49,7 +49,7 @@ class ScoreTable:
         """
         named = as_groups(groups)
         columns = check_codes(codes, NEITHER, len(named)) % (len(named) + 1)
-        labels, probabilities = check_codes(actual, 0, 3), np.asarray(scores, dtype=np.float64)
+        labels, probabilities = check_codes(actual, 0, 3), np.asarray(scores, np.float64)
         if not columns.shape == labels.shape == probabilities.shape:
             raise ValueError(
                 f"expected one label and one score per record, found {labels.size} and {probabilities.size} "

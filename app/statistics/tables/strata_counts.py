@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from ...base.frozen import frozen_arrays
-from ..group_labels import NEITHER, FloatArray, IntArray, check_codes, check_counts
+from ..group_labels import NEITHER, AnyArray, FloatArray, IntArray, check_codes, check_counts
 
 MOST_STRATA = 1000
 """Max distinct values of a stratum column."""
@@ -33,7 +33,7 @@ class Weighting:
 
     def __post_init__(self) -> None:
         for name in ("weights", "squares"):
-            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64))
+            object.__setattr__(self, name, np.asarray(getattr(self, name), np.float64))
         if self.weights.shape != self.squares.shape:
             raise ValueError(f"expected equal shapes, found {self.weights.shape} and {self.squares.shape}")
         if not all(np.isfinite(array).all() and (array >= 0).all() for array in (self.weights, self.squares)):
@@ -63,7 +63,7 @@ class Weighting:
             return None
         # JSON cannot distinguish an empty matrix from an empty list.
         weights, squares = (
-            np.asarray(stored[name], dtype=np.float64).reshape(shape) for name in ("weights", "squares")
+            np.asarray(stored[name], np.float64).reshape(shape) for name in ("weights", "squares")
         )
         return cls(weights, squares)
 
@@ -94,7 +94,7 @@ def count_keys(
     return counts, Weighting(sums.reshape(shape), squares.reshape(shape))
 
 
-def check_each(values: npt.ArrayLike, records: int, noun: str) -> npt.NDArray[Any]:
+def check_each(values: ArrayLike, records: int, noun: str) -> AnyArray:
     """One value per record, as an array.
 
     Raises:
@@ -106,7 +106,7 @@ def check_each(values: npt.ArrayLike, records: int, noun: str) -> npt.NDArray[An
     return array
 
 
-def check_weights(weights: npt.ArrayLike | None, records: int) -> FloatArray | None:
+def check_weights(weights: ArrayLike | None, records: int) -> FloatArray | None:
     """One weight per record as float64.
 
     Raises:
@@ -114,7 +114,7 @@ def check_weights(weights: npt.ArrayLike | None, records: int) -> FloatArray | N
     """
     if weights is None:
         return None
-    array = check_each(np.asarray(weights, dtype=np.float64), records, "weight")
+    array = check_each(np.asarray(weights, np.float64), records, "weight")
     if array.size and not (np.isfinite(array).all() and array.min() >= 0):
         raise ValueError("expected finite weights, none negative")
     return array
@@ -145,7 +145,7 @@ class RecordStrata(NamedTuple):
     """Labels of the strata, and each record's position among them (-1: none)."""
 
     labels: Sequence[str]
-    codes: npt.ArrayLike
+    codes: ArrayLike
 
 
 @frozen_arrays
@@ -190,7 +190,7 @@ class Strata:
     def from_records(
         cls,
         labels: Sequence[str],
-        codes: npt.ArrayLike,
+        codes: ArrayLike,
         group_codes: IntArray,
         outcomes: Sequence[IntArray],
         *,
@@ -225,8 +225,8 @@ class Strata:
 
     def of_labels(self) -> "Strata":
         """Cells summed over the predicted outcome."""
-        weighting = self.weighting and self.weighting.changed(lambda cells: cells.sum(axis=-1))
-        return Strata(self.labels, self.counts.sum(axis=-1), weighting, self.reason)
+        weighting = self.weighting and self.weighting.changed(lambda cells: cells.sum(-1))
+        return Strata(self.labels, self.counts.sum(-1), weighting, self.reason)
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values: only the cells that hold records, by their place in the flat table."""
@@ -253,10 +253,10 @@ class Strata:
         if stored is None:
             return None
         labels, shape = tuple(stored["labels"]), (len(stored["labels"]), *of_table)
-        positions = check_codes(np.asarray(stored["places"], dtype=np.int64), 0, int(np.prod(shape)))
+        positions = check_codes(np.asarray(stored["places"], np.int64), 0, int(np.prod(shape)))
 
-        def spread(name: str, kind: type[np.generic]) -> npt.NDArray[Any]:
-            cells: npt.NDArray[Any] = np.zeros(int(np.prod(shape)), kind)
+        def spread(name: str, kind: type[np.generic]) -> AnyArray:
+            cells: AnyArray = np.zeros(int(np.prod(shape)), kind)
             cells[positions] = stored[name]
             return cells.reshape(shape)
 
