@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Exit, Option, Typer, echo
 
 from ..access.audit.audit_chain import AuditEvent, ChainHead, audit_line, check_chain
 from ..access.audit.event_queries import AuditFilter, sealed_events, unsealed_since
 from ..base.errors import InvalidInput, SetupError
 from .database import ready_session
 
-command = typer.Typer(no_args_is_help=True, add_completion=False, help="Verify and export the audit.")
+command = Typer(no_args_is_help=True, add_completion=False, help="Verify and export the audit.")
 
 _HEAD = re.compile(r"(\d{1,18}):([0-9a-f]{64})", re.ASCII)
 
@@ -22,11 +22,10 @@ _HEAD = re.compile(r"(\d{1,18}):([0-9a-f]{64})", re.ASCII)
 @command.command()
 def verify(
     head: Annotated[
-        str,
-        typer.Option(help="POSITION:HASH that an earlier run printed, or of a line that a worker printed."),
+        str, Option(help="POSITION:HASH that an earlier run printed, or of a line that a worker printed.")
     ] = "",
     file: Annotated[
-        Path | None, typer.Option(help="A whole export to verify instead of the database.", dir_okay=False)
+        Path | None, Option(help="A whole export to verify instead of the database.", dir_okay=False)
     ] = None,
 ) -> None:
     """Say whether audit events were deleted, changed or re-ordered since they were sealed. Ends with 1 if so.
@@ -47,12 +46,12 @@ def verify(
                     f"{oldest.astimezone(UTC):%Y-%m-%d %H:%M} UTC."
                 )
     if report.fault is not None:
-        typer.echo(
+        echo(
             f"The audit was tampered with, or is incomplete. {report.fault} The {report.head.position:,} "
             "events before are intact."
         )
-        raise typer.Exit(1)
-    typer.echo(
+        raise Exit(1)
+    echo(
         f"{report.head.position:,} events are intact.{waiting} Head: "
         f"{report.head.position}:{report.head.hash.hex()}"
     )
@@ -60,11 +59,11 @@ def verify(
 
 @command.command()
 def export(
-    file: Annotated[Path, typer.Argument(help="File to write; it must not exist.", dir_okay=False)],
-    since: Annotated[datetime | None, typer.Option(help="Only events from this time on, in UTC.")] = None,
-    until: Annotated[datetime | None, typer.Option(help="Only events before this time, in UTC.")] = None,
+    file: Annotated[Path, Argument(help="File to write; it must not exist.", dir_okay=False)],
+    since: Annotated[datetime | None, Option(help="Only events from this time on, in UTC.")] = None,
+    until: Annotated[datetime | None, Option(help="Only events before this time, in UTC.")] = None,
     first: Annotated[
-        int, typer.Option("--from", min=1, help="Only events from this position of the chain on.")
+        int, Option("--from", min=1, help="Only events from this position of the chain on.")
     ] = 1,
 ) -> None:
     """Write the sealed events as JSON lines, in the order of the chain. A whole export can be verified
@@ -84,7 +83,7 @@ def export(
             raise SetupError(
                 f"The file {file} cannot be written: {error.strerror}. Name a file that does not exist yet."
             ) from error
-    typer.echo(f"{written:,} events were written to {file}.")
+    echo(f"{written:,} events were written to {file}.")
 
 
 def _read_head(text: str) -> ChainHead | None:

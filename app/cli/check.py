@@ -3,12 +3,12 @@
 import time
 from typing import Annotated
 
-import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Table
 from sqlalchemy import select
+from typer import Argument, Exit, Option, Typer, echo
 
 from ..base.errors import InvalidInput, NotFound
 from ..checks.advice.advice import Advice
@@ -27,22 +27,19 @@ from .database import command_settings, ready_database
 
 POLL_SECONDS = 0.5
 
-command = typer.Typer(add_completion=False)
+command = Typer(add_completion=False)
 
 
 @command.command()
 def check(
-    deployment: Annotated[str, typer.Argument(help="Id of the deployment.")],
+    deployment: Annotated[str, Argument(help="Id of the deployment.")],
     start: Annotated[
-        str | None,
-        typer.Option("--from", help="Start of a range of logging times, such as 2026-03-01T09:00Z."),
+        str | None, Option("--from", help="Start of a range of logging times, such as 2026-03-01T09:00Z.")
     ] = None,
-    end: Annotated[str | None, typer.Option("--to", help="End of the range, exclusive.")] = None,
+    end: Annotated[str | None, Option("--to", help="End of the range, exclusive.")] = None,
     wait: Annotated[  # noqa: FBT002 - typer's way to declare a flag
         bool,
-        typer.Option(
-            "--wait", help="Show the progress, then the figures. Status 1 unless the check succeeds."
-        ),
+        Option("--wait", help="Show the progress, then the figures. Status 1 unless the check succeeds."),
     ] = False,
 ) -> None:
     """Check a deployment's fairness: of the current hour up to now, or of the range from --from to --to."""
@@ -66,11 +63,11 @@ def check(
             else:
                 run = request_span_check(session, no, span, requested_by="evenhand check")
         if not wait:
-            typer.echo(f"Check {run.id} is queued. {_explain_wait(_read_advice(database, run))}")
+            echo(f"Check {run.id} is queued. {_explain_wait(_read_advice(database, run))}")
             return
         ended = _follow(database, run)
         succeeded = _print_results(database, ended)
-    raise typer.Exit(0 if succeeded else 1)
+    raise Exit(0 if succeeded else 1)
 
 
 def _follow(database: Database, run: CheckRun) -> CheckRun:

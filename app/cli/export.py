@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option, Typer, echo
 
 from ..access.audit.activity_queries import record_activity
 from ..access.secret_box import open_secret_box
@@ -20,19 +20,19 @@ from ..sources.stored.record_queries import read_schemas
 from .database import command_settings, lower_priority, ready_database
 from .keys import COMMAND_LINE
 
-command = typer.Typer(
+command = Typer(
     no_args_is_help=True,
     add_completion=False,
     help="Write a month of records to a file that evenhand import reads.",
 )
 
 _Deployment = Annotated[
-    str, typer.Option("--deployment", envvar="EVENHAND_DEPLOYMENT", help="Id of the deployment.")
+    str, Option("--deployment", envvar="EVENHAND_DEPLOYMENT", help="Id of the deployment.")
 ]
-_Month = Annotated[str, typer.Option(help="The month in UTC, such as 2026-03.")]
-_Output = Annotated[Path, typer.Option(help="Parquet file to write; it must not exist.", dir_okay=False)]
+_Month = Annotated[str, Option(help="The month in UTC, such as 2026-03.")]
+_Output = Annotated[Path, Option(help="Parquet file to write; it must not exist.", dir_okay=False)]
 _Version = Annotated[
-    int | None, typer.Option(help="Version of the schema; needed if the month has records of several.")
+    int | None, Option(help="Version of the schema; needed if the month has records of several.")
 ]
 
 
@@ -84,7 +84,7 @@ def _export(kind: LogKind, deployment_id: str, month: str, output: Path, version
         )
         with rows_of_month(reader, kind, deployment.no, span, schema) as rows:
             written = write_export(output, head, rows)
-    typer.echo(f"{written:,} {kind.value} records of {month} of {deployment_id} were written to {output}.")
+    echo(f"{written:,} {kind.value} records of {month} of {deployment_id} were written to {output}.")
 
 
 def _choose_version(kind: LogKind, records: Mapping[int, int], version: int | None, source: str) -> int:

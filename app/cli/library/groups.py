@@ -3,9 +3,9 @@
 from typing import Annotated, Any
 
 import msgspec
-import typer
 from rich.console import Console
 from rich.markup import escape
+from typer import Option, Typer, echo
 
 from ...library.unlisted_groups import GroupSearch, find_groups
 from ...statistics.e_values.nulls import UnfairSide
@@ -29,7 +29,7 @@ from .metrics_files import (
     refuse_errors,
 )
 
-command = typer.Typer(add_completion=False)
+command = Typer(add_completion=False)
 
 
 @command.command()
@@ -37,16 +37,14 @@ def groups(
     *,
     file: MeasuredFile,
     feature: Annotated[
-        list[str],
-        typer.Option(help="Column whose values may describe a subgroup. Repeatable, up to 8 times."),
+        list[str], Option(help="Column whose values may describe a subgroup. Repeatable, up to 8 times.")
     ],
     prediction: PredictionColumn = None,
     label: Annotated[
-        str | None,
-        typer.Option(help="Column of the ground-truth labels, used where there are no predictions."),
+        str | None, Option(help="Column of the ground-truth labels, used where there are no predictions.")
     ] = None,
     strata: Annotated[
-        str | None, typer.Option(help="Column within each of whose values records are compared.")
+        str | None, Option(help="Column within each of whose values records are compared.")
     ] = None,
     favourable: Favourable = None,
     unfavourable: Unfavourable = None,
@@ -56,7 +54,7 @@ def groups(
     person: PersonColumn = None,
     time: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="Column of the times: they say which record of a person is the first, else the file does."
         ),
     ] = None,
@@ -64,28 +62,20 @@ def groups(
     earliest: Earliest = None,
     direction: Annotated[
         UnfairSide,
-        typer.Option(
-            help="below: the subgroup that gets the favourable outcome too rarely. above: more often."
-        ),
+        Option(help="below: the subgroup that gets the favourable outcome too rarely. above: more often."),
     ] = UnfairSide.BELOW,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random starts and tables.")] = 0,
+    seed: Annotated[int, Option(min=0, help="Seed of the random starts and tables.")] = 0,
     watch: Annotated[
         str | None,
-        typer.Option(
-            metavar="DEPLOYMENT", help="Watch the group that is found in this deployment from now on."
-        ),
+        Option(metavar="DEPLOYMENT", help="Watch the group that is found in this deployment from now on."),
     ] = None,
-    name: Annotated[
-        str | None, typer.Option(help="Name of the watched group; by default its columns.")
-    ] = None,
+    name: Annotated[str | None, Option(help="Name of the watched group; by default its columns.")] = None,
     key: Annotated[
         str,
-        typer.Option(
-            envvar="EVENHAND_KEY", help="API key with the role manage, for --watch.", show_default=False
-        ),
+        Option(envvar="EVENHAND_KEY", help="API key with the role manage, for --watch.", show_default=False),
     ] = "",
     url: Annotated[
-        str, typer.Option(envvar="EVENHAND_URL", help="Address of the service, for --watch.")
+        str, Option(envvar="EVENHAND_URL", help="Address of the service, for --watch.")
     ] = "http://127.0.0.1:8000",
 ) -> None:
     """Look for the subgroup that nobody listed, at a disadvantage or favoured, and print it or watch it
@@ -113,7 +103,7 @@ def groups(
         )
     print_notes([*records.notes, *name_twins(records.frame, feature)])
     result = search.result
-    typer.echo(render_groups(search, file.name, open_console()))
+    echo(render_groups(search, file.name, open_console()))
     if watch is not None and result.group is not None:
         from ..import_service import ImportService, open_client  # noqa: PLC0415 - the command asks no service otherwise
 
@@ -126,7 +116,7 @@ def groups(
             for attribute in monitor["attributes"]
             if attribute["rule"] and attribute["monitored"] == [result.group.rule.label]
         )
-        typer.echo(
+        echo(
             f"\nWatched from now on: {watched_as}, in version {monitor['version']} of the monitor of {watch}."
         )
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option, Typer, echo
 
 from ...library.measurements import DEFAULT, measure_attributes, measure_frame
 from .metrics_files import (
@@ -28,7 +28,7 @@ from .metrics_files import (
 )
 from .metrics_report import render_report
 
-command = typer.Typer(add_completion=False)
+command = Typer(add_completion=False)
 
 
 @command.command()
@@ -45,31 +45,28 @@ def metrics(
     number: Numbers = None,
     missing: MissingTexts = None,
     encoding: Encoding = "utf-8",
-    score: Annotated[
-        str | None, typer.Option(help="Column of the probability of the favourable outcome.")
-    ] = None,
-    weight: Annotated[str | None, typer.Option(help="Column of the records' weights.")] = None,
+    score: Annotated[str | None, Option(help="Column of the probability of the favourable outcome.")] = None,
+    weight: Annotated[str | None, Option(help="Column of the records' weights.")] = None,
     strata: Annotated[
-        str | None, typer.Option(help="Column within each of whose values the conditional metrics compare.")
+        str | None, Option(help="Column within each of whose values the conditional metrics compare.")
     ] = None,
     feature: Annotated[
-        Texts, typer.Option(help="Column of numbers by which similar records are found. Repeatable.")
+        Texts, Option(help="Column of numbers by which similar records are found. Repeatable.")
     ] = None,
     metric: Annotated[
-        Texts,
-        typer.Option(help="Key of a metric in the catalogue; by default the most common ones. Repeatable."),
+        Texts, Option(help="Key of a metric in the catalogue; by default the most common ones. Repeatable.")
     ] = None,
     every: Annotated[
-        bool, typer.Option("--all", help="Measure every metric that the given columns allow.")
+        bool, Option("--all", help="Measure every metric that the given columns allow.")
     ] = False,
     each: Annotated[
-        bool, typer.Option("--each", help="Also measure each of several attributes by itself.")
+        bool, Option("--each", help="Also measure each of several attributes by itself.")
     ] = False,
     output: Annotated[
         Path | None,
-        typer.Option(help="File to write the measurements to. Its ending decides the format: .json or .csv."),
+        Option(help="File to write the measurements to. Its ending decides the format: .json or .csv."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random draws for the intervals.")] = 0,
+    seed: Annotated[int, Option(min=0, help="Seed of the random draws for the intervals.")] = 0,
 ) -> None:
     """Measure the fairness of predictions, labels or both in a file. Each figure has an interval, a
     verdict and an explanation.
@@ -101,4 +98,4 @@ def metrics(
         if output is not None:
             write(reports if each else reports[0], output)
     print_notes(notes)
-    typer.echo(printed)
+    echo(printed)

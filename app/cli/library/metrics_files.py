@@ -17,9 +17,9 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-import typer
 from pandas.io.common import get_handle  # type: ignore[import-not-found]  # the stubs leave it out
 from rich.console import Console
+from typer import Argument, BadParameter, Option, echo
 
 from ...base.encodings import UTF_8, decode_parts, find_encoding
 from ...base.errors import InvalidInput
@@ -41,21 +41,21 @@ WIDTH = 100
 
 Texts = list[str] | None
 Favourable = Annotated[
-    Texts, typer.Option(help="A favourable value, or range lo-hi of numbers; by default 1. Repeatable.")
+    Texts, Option(help="A favourable value, or range lo-hi of numbers; by default 1. Repeatable.")
 ]
 Unfavourable = Annotated[
-    Texts, typer.Option(help="An unfavourable value or range; by default every other value. Repeatable.")
+    Texts, Option(help="An unfavourable value or range; by default every other value. Repeatable.")
 ]
 Monitored = Annotated[
     Texts,
-    typer.Option(
+    Option(
         help="A value or range lo-hi to watch; by default every value but the reference. With several "
         "attributes, NAME=VALUE. Repeatable."
     ),
 ]
 Reference = Annotated[
     Texts,
-    typer.Option(
+    Option(
         help="A value or range to compare with; by default every other value or, without --monitored, the "
         "largest group. Repeatable."
     ),
@@ -63,14 +63,13 @@ Reference = Annotated[
 
 Numbers = Annotated[
     Texts,
-    typer.Option(
+    Option(
         help="Column that holds numbers: 1 and 1.0 are one value there. A column with a range is one. "
         "Repeatable."
     ),
 ]
 MissingTexts = Annotated[
-    Texts,
-    typer.Option(help="Text that means a missing value, such as NA; an empty cell always does. Repeatable."),
+    Texts, Option(help="Text that means a missing value, such as NA; an empty cell always does. Repeatable.")
 ]
 
 FORMATS = (".json", ".csv")
@@ -96,46 +95,41 @@ _UNREADABLE = (
 def _read_encoding(name: str) -> str:
     encoding = find_encoding(name)
     if encoding is None:
-        raise typer.BadParameter(
+        raise BadParameter(
             f"must be an encoding of text, such as latin-1, cp1252 or utf-16; found {name!r:.50}"
         )
     return encoding
 
 
 Encoding = Annotated[
-    str, typer.Option(callback=_read_encoding, help="Encoding of a file of text, such as latin-1 or utf-16.")
+    str, Option(callback=_read_encoding, help="Encoding of a file of text, such as latin-1 or utf-16.")
 ]
 
 MeasuredFile = Annotated[
     Path,
-    typer.Argument(
-        metavar="FILE", exists=True, dir_okay=False, readable=True, help="A CSV file with a header."
-    ),
+    Argument(metavar="FILE", exists=True, dir_okay=False, readable=True, help="A CSV file with a header."),
 ]
-PredictionColumn = Annotated[str | None, typer.Option(help="Column of the model's predictions.")]
+PredictionColumn = Annotated[str | None, Option(help="Column of the model's predictions.")]
 Attributes = Annotated[
-    list[str],
-    typer.Option(help="Column whose groups are compared. With two or three, their combinations are."),
+    list[str], Option(help="Column whose groups are compared. With two or three, their combinations are.")
 ]
-LabelColumn = Annotated[str | None, typer.Option(help="Column of the ground-truth labels.")]
+LabelColumn = Annotated[str | None, Option(help="Column of the ground-truth labels.")]
 TimeColumn = Annotated[
-    str, typer.Option(help="Column of the times or dates: ISO 8601 or digits, UTC unless it says otherwise.")
+    str, Option(help="Column of the times or dates: ISO 8601 or digits, UTC unless it says otherwise.")
 ]
 TimeFormat = Annotated[
     str | None,
-    typer.Option(
+    Option(
         help="How times are written: a pattern such as %d.%m.%Y_%H:%M, or s, ms, us, ns, dotnet, filetime "
         "or excel."
     ),
 ]
-Earliest = Annotated[
-    str | None, typer.Option(help="First possible day; by default 1 January 20 years before now.")
-]
+Earliest = Annotated[str | None, Option(help="First possible day; by default 1 January 20 years before now.")]
 PersonColumn = Annotated[
-    str | None, typer.Option(help="Column of person ids. Only the first record of each person counts.")
+    str | None, Option(help="Column of person ids. Only the first record of each person counts.")
 ]
 LowerLimit = Annotated[
-    float, typer.Option(help="Lower limit of the ratio of favourable rates; the upper one is 1 / limit.")
+    float, Option(help="Lower limit of the ratio of favourable rates; the upper one is 1 / limit.")
 ]
 
 RANGE = re.compile(r"(-?\d+(?:\.\d+)?)-(-?\d+(?:\.\d+)?)")
@@ -200,7 +194,7 @@ def parse_side(
 def print_notes(notes: Sequence[str]) -> None:
     """Prints what was left out of a file to standard error: programs read the results."""
     for note in notes:
-        typer.echo(printable(f"{note.rstrip('.')}."), err=True)
+        echo(printable(f"{note.rstrip('.')}."), err=True)
 
 
 @contextmanager
@@ -211,7 +205,7 @@ def refuse_errors() -> Iterator[None]:
     except InvalidInput as error:
         argument = error.problems[0].field
         message = "; ".join(problem.message for problem in error.problems)
-        raise typer.BadParameter(
+        raise BadParameter(
             printable(message), param_hint=_OPTIONS.get(argument, f"--{argument.replace('_', '-')}")
         ) from None
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-import typer
+from typer import echo
 
 from ...access.secret_box import open_secret_box
 from ...base.clock import utc_now
@@ -55,15 +55,13 @@ def verify_report(file: Path, *, is_offline: bool) -> bool:
     if not differences:
         checks = sum(link.part.startswith("check ") for link in report.chain)
         counted = "1 check" if checks == 1 else f"{checks:,} checks"
-        typer.echo(
+        echo(
             f"Unchanged: {looked_at}; {counted} and the configuration, chain {report.content['chain_head']}."
         )
         return True
-    typer.echo(
-        f"Changed: {'1 part differs' if len(differences) == 1 else f'{len(differences):,} parts differ'}."
-    )
+    echo(f"Changed: {'1 part differs' if len(differences) == 1 else f'{len(differences):,} parts differ'}.")
     for difference in differences[:MOST_LINES]:
-        typer.echo(f"{difference.part}: {difference.message}")
+        echo(f"{difference.part}: {difference.message}")
     if len(differences) > MOST_LINES:
-        typer.echo(f"{len(differences) - MOST_LINES:,} more.")
+        echo(f"{len(differences) - MOST_LINES:,} more.")
     return False
