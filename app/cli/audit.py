@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from typer import Argument, Exit, Option, Typer, echo
 
@@ -102,7 +102,7 @@ def _read_file(file: Path) -> Iterator[AuditEvent]:
         with file.open(encoding="ascii") as lines:
             for number, line in enumerate(lines, start=1):
                 try:
-                    document: dict[str, Any] = json.loads(line)
+                    document = json.loads(line)
                     at, hashed = (
                         datetime.fromisoformat(document.pop("at")),
                         bytes.fromhex(document.pop("hash")),

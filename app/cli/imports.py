@@ -298,7 +298,7 @@ def check_span(service: ImportService, earliest: str, latest: str) -> list[dict[
             f"The check of {span['from']} to {span['to']} ended {check['state']}: "
             f"{check.get('reason') or 'see its page'}."
         )
-    measurements: list[dict[str, Any]] = []
+    measurements = list[dict[str, Any]]()
     query: dict[str, str] | None = None
     while True:
         page = service.ask("GET", f"/checks/{check['id']}/measurements", query=query)

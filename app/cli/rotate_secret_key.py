@@ -77,7 +77,7 @@ def _reseal(database: Database, box: SecretBox) -> str:
     with database.transaction() as session:
         total = count_sealed(session)
     read = resealed = 0
-    unreadable: list[str] = []
+    unreadable = list[str]()
     for kind in SealedColumn:
         after: str | None = ""
         while after is not None:

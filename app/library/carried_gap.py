@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,14 +14,14 @@ from ..statistics.attribution.divided_gap import CarriedGap, carry_gap
 from ..statistics.attribution.feature_bins import MIN_BINS, count_cells
 from ..statistics.attribution.hybrid_values import Answered, HybridPlan, plan_hybrids, usual_pairs
 from ..statistics.attribution.sampled_pairs import RecordPairs, draw_pairs
-from ..statistics.group_labels import AnyArray, IntArray
+from ..statistics.group_labels import IntArray
 from .compared_rates import ComparedRecords, as_rates, check_bins, list_players, read_compared
 from .frame_outcomes import OutcomeLists, classify_outcomes
 
-Interval: TypeAlias = tuple[float, float] | None
+Interval = tuple[float, float] | None
 """Ends of a 95 % interval; None with too few records."""
 
-Model: TypeAlias = Callable[[pd.DataFrame], Any]
+Model = Callable[[pd.DataFrame], Any]
 """Takes rows of the feature columns, with the frame's types; one value of the prediction column for each."""
 
 MAX_COMPARED = 100
@@ -201,10 +201,10 @@ class GapPlan:
         """Outcomes of the pairs and hybrids, and how many records asked about as they are differ from the
         log.
         """
-        predictions: list[Any] = []
+        predictions = list[Any]()
         for rows in self._build_rows(questions):
             # A DataFrame of probabilities would pass as a list of its columns' names.
-            array: AnyArray = np.asarray(model(rows))
+            array = np.asarray(model(rows))
             if array.shape != (len(rows),):
                 raise InvalidInput.of(
                     "model",

@@ -25,12 +25,12 @@ from ..base.values import (
 from ..statistics.group_labels import FloatArray, IntArray
 from ..statistics.tables.strata_counts import slices
 
-Listed: TypeAlias = Scalar | tuple[float, float]
+Listed = Scalar | tuple[float, float]
 """One value, or a closed range of a numeric column."""
 
 Column: TypeAlias = "pd.Series[Any]"
 
-Codes: TypeAlias = NDArray[np.signedinteger[Any]]
+Codes = NDArray[np.signedinteger[Any]]
 """One small number per record, in the narrowest type that holds them all."""
 
 MISSING = -1
@@ -153,7 +153,7 @@ def encode(column: Column, option: str, *, keeps_types: bool = False, limit: int
 
 
 def _factorize(column: Column, option: str, limit: int) -> tuple[Codes, list[Any]]:
-    positions: dict[tuple[bool, Any], int] = {}
+    positions = dict[tuple[bool, Any], int]()
     codes = np.empty(len(column), np.int8)
     for rows in slices(len(column)):
         records = column.iloc[rows]

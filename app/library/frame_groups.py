@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, product
 from math import prod
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -39,7 +39,7 @@ from .frame_columns import (
     require_column,
 )
 
-Listing: TypeAlias = tuple[Scalar | Range, ...] | None
+Listing = tuple[Scalar | Range, ...] | None
 """Values or ranges of one side; None if left out."""
 
 
@@ -135,7 +135,7 @@ def cross_records(
         InvalidInput: names the argument that is wrong, or none can be made.
     """
     names = attribute_names(attributes)
-    refused: dict[str, InvalidInput] = {}
+    refused = dict[str, InvalidInput]()
     divisions = _read_parts(frame, names, monitored, reference, refused)
     # A missing value is one more group: the record counts for other attributes.
     completed = [
@@ -320,7 +320,7 @@ def _divide_by_ranges(column: Column, name: str, monitored: Listing, reference: 
                 f"{later.label} overlaps {earlier.label}, which is listed as monitored (both ends belong to "
                 "a range)",
             )
-    unseen: list[str] = []
+    unseen = list[str]()
     numbers = convert_some_numbers(column, "attribute", unseen)
     codes = np.full(numbers.size, NEITHER, narrowest(len(ranges)))
     for position, bounds in enumerate(ranges):

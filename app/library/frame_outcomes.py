@@ -1,7 +1,6 @@
 """Outcome of each label and prediction of a frame, and the records that are left out of its figures."""
 
 from collections.abc import Mapping
-from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -32,7 +31,7 @@ UNFAVOURABLE, FAVOURABLE, UNCLASSIFIED = map(
     int, (Outcome.UNFAVOURABLE, Outcome.FAVOURABLE, Outcome.UNCLASSIFIED)
 )
 
-_Listed: TypeAlias = tuple[Scalar | Range, ...]
+_Listed = tuple[Scalar | Range, ...]
 
 NOT_NUMBERS = "not_numbers"
 """Member of a frame's `attrs`: by column of numbers, which of its missing cells hold another text."""

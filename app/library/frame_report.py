@@ -1,7 +1,7 @@
 """Report on a frame: groups, figures, intervals, verdicts and sentences."""
 
 from dataclasses import asdict
-from typing import Any, TypeAlias
+from typing import Any
 
 import pandas as pd
 
@@ -16,7 +16,7 @@ from ..statistics.sentences.sides import judge
 from ..statistics.sentences.statements import JudgedFigure, figure_sentence, gap_statement, limit_statement
 from ..statistics.tables.count_table import GroupCounts, LabelledCells
 
-Table: TypeAlias = GroupCounts | LabelledCells
+Table = GroupCounts | LabelledCells
 
 
 @frozen

@@ -348,7 +348,7 @@ def report_selections(
         for name, labels in chosen.items()
     }
     references = choose_references(selection.tables, chosen)
-    people_sheets: dict[SheetName, Mapping[str, Any]] = {}
+    people_sheets = dict[SheetName, Mapping[str, Any]]()
     if attributes and (control or has_lending):
         people = people_of_frame(frame, references, control, answers=selection.answers, score=score)
         people_sheets = {SheetName.LENDING: lending_sheet(people)} if has_lending else {}
@@ -356,7 +356,7 @@ def report_selections(
     if weighted or SheetName.PROBABILISTIC in rule.sheets:
         tables = [_bound_categories(frame, mapping, selection.answers) for mapping in weighted]
         people_sheets[SheetName.PROBABILISTIC] = bounds_sheet(tables)
-    sheets: list[Sheet] = []
+    sheets = list[Sheet]()
     for sheet in rule.sheets if attributes else ():
         if sheet is SheetName.LL144:
             counts = audit_tables(

@@ -1,16 +1,16 @@
 """Groups of one attribute, and the alignment of tables with different groups."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-Role: TypeAlias = Literal["monitored", "reference"]
-IntArray: TypeAlias = NDArray[np.int64]
-FloatArray: TypeAlias = NDArray[np.float64]
-BoolArray: TypeAlias = NDArray[np.bool_]
-AnyArray: TypeAlias = NDArray[Any]
+Role = Literal["monitored", "reference"]
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+AnyArray = NDArray[Any]
 
 NEITHER = -1
 """Group code of a record that is in no group, or whose value is missing."""
@@ -21,7 +21,7 @@ class ComparedGroup(NamedTuple):
     role: Role
 
 
-Groups: TypeAlias = tuple[ComparedGroup, ...]
+Groups = tuple[ComparedGroup, ...]
 
 
 def as_groups(pairs: Iterable[Sequence[str]]) -> Groups:
@@ -104,7 +104,7 @@ def divide_or(numerator: AnyArray, denominator: AnyArray, otherwise: float) -> F
     return quotients
 
 
-Codes: TypeAlias = IntArray
+Codes = IntArray
 
 MISSING = -1
 """Code of a record without a value."""

@@ -5,12 +5,11 @@ under 26; the model learns both. *The outcome*, whether the loan was paid back, 
 """
 
 from collections.abc import Mapping
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-Applicant: TypeAlias = dict[str, str | int]
+Applicant = dict[str, str | int]
 
 FEATURES = {
     "checking_status": "string",

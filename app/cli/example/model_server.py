@@ -67,9 +67,7 @@ def _fit(terms: NDArray[np.float64], is_risk: NDArray[np.bool_]) -> NDArray[np.f
     for _ in range(_MOST_ROUNDS):
         risks = expit(terms @ weights)
         curvature = terms.T @ (terms * (risks * (1 - risks))[:, None]) + penalty
-        step: NDArray[np.float64] = np.linalg.solve(
-            curvature, terms.T @ (is_risk - risks) - penalty @ weights
-        )
+        step = np.linalg.solve(curvature, terms.T @ (is_risk - risks) - penalty @ weights)
         weights += step
         if np.abs(step).max() < _TOLERANCE:
             break

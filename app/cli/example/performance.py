@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from rich.console import Console, JustifyMethod
@@ -24,7 +24,7 @@ from .console import Steps
 from .story import DEPLOYMENT_ID, Scene, catch_up, check_now, read_measurements, register
 from .traffic import Label, Visit, draw_labels, payload_records
 
-Point: TypeAlias = Mapping[str, Any]
+Point = Mapping[str, Any]
 
 COLUMNS: tuple[tuple[str, JustifyMethod], ...] = (
     ("Group", "left"),
@@ -120,8 +120,8 @@ class Stream:
         self._evenhand = evenhand
         self._model = model
         self._random = np.random.default_rng()
-        self._expected: queue.SimpleQueue[Label] = queue.SimpleQueue()
-        self._due: list[Label] = []
+        self._expected = queue.SimpleQueue[Label]()
+        self._due = list[Label]()
         self.logged = 0
         self.labelled = 0
 

@@ -160,7 +160,7 @@ def parse_values(frame: pd.DataFrame, columns: Sequence[str | None], texts: Sequ
 def list_side(attributes: Sequence[str], texts: Texts, option: str) -> dict[str, list[str]]:
     if texts and len(attributes) == 1:
         return {attributes[0]: texts}
-    listed: dict[str, list[str]] = {}
+    listed = dict[str, list[str]]()
     for text in texts or []:
         name, equals, value = text.partition("=")
         if not equals or name not in attributes:
@@ -173,7 +173,7 @@ def list_side(attributes: Sequence[str], texts: Texts, option: str) -> dict[str,
 
 def list_values(*listings: Mapping[str | None, Texts] | Mapping[str, list[str]]) -> dict[str, list[str]]:
     """All texts that options list of each column."""
-    listed: dict[str, list[str]] = {}
+    listed = dict[str, list[str]]()
     for listing in listings:
         for name, texts in listing.items():
             if name is not None:
@@ -309,7 +309,7 @@ def read(
     for number in declared.numbers:
         if number is not None and number not in cells:
             raise InvalidInput.of("number", f"{number!r} is not a column that another option names")
-    notes: list[str] = []
+    notes = list[str]()
     for name in cells:
         ranges = [text for text in declared.listed.get(name, ()) if RANGE.fullmatch(text)]
         if name not in declared.numbers and (not ranges or frame[name].isin(ranges).any()):
@@ -328,7 +328,7 @@ def read(
 
 def name_twins(frame: pd.DataFrame, columns: Sequence[str]) -> list[str]:
     """Returns a sentence on each text that looks like a more frequent one of its column."""
-    notes: list[str] = []
+    notes = list[str]()
     for name in columns:
         records = frame[name].value_counts().to_dict()
         notes += describe_twins(count_twins(name, records, drop_twins(records)), "and is a value of its own")

@@ -113,7 +113,7 @@ def _notes(shown: Sequence[Measured]) -> Iterator[str]:
     if not verdicts:
         yield ""
         return
-    limits: dict[str, list[str]] = {}
+    limits = dict[str, list[str]]()
     for key in dict.fromkeys(measured.metric for measured in shown):
         row = CATALOGUE[key]
         match row.limits:

@@ -68,8 +68,8 @@ class Supervisor:
         self._specs = {spec.name: spec for spec in specs}
         self._foundation = foundation
         self._clock = clock
-        self._children: dict[str, Child] = {}
-        self._done: set[str] = set()
+        self._children = dict[str, Child]()
+        self._done = set[str]()
         self._backoffs = {name: Backoff() for name in ["", *self._specs]}
 
     def run(self, stop: threading.Event) -> None:

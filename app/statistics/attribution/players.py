@@ -30,7 +30,7 @@ def join_players(strengths: FloatArray) -> tuple[tuple[int, ...], ...]:
 
 
 def as_players(player_of: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-    players: dict[int, list[int]] = {}
+    players = dict[int, list[int]]()
     for feature, player in enumerate(player_of):
         players.setdefault(player, []).append(feature)
     return tuple(map(tuple, players.values()))

@@ -1,6 +1,5 @@
 """Metrics, one row each, in a file for each family."""
 
-from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 
@@ -40,9 +39,7 @@ _FAMILIES = (
     mitigation_metrics,
 )
 
-CATALOGUE: Mapping[str, Metric] = MappingProxyType(
-    {row.key: row for family in _FAMILIES for row in family.ROWS}
-)
+CATALOGUE = MappingProxyType({row.key: row for family in _FAMILIES for row in family.ROWS})
 """Metrics by key, in display order."""
 
 DEFAULT_METRICS = frozenset(row.key for row in CATALOGUE.values() if row.is_default)

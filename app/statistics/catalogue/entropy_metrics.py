@@ -33,7 +33,7 @@ def _benefit_difference(monitored: FloatArray, reference: FloatArray) -> FloatAr
     return entropy.mean_benefit(monitored) - entropy.mean_benefit(reference)
 
 
-_INDEXES: tuple[tuple[str, str, str, SetFunction, SetFunction], ...] = (
+_INDEXES = (
     (
         "generalized_entropy_index",
         "Generalized entropy index (GE)",

@@ -14,7 +14,6 @@ from .metric import (
     Direction,
     Metric,
     OfPair,
-    PairFunction,
     Side,
     difference_row,
     judged,
@@ -24,12 +23,9 @@ from .metric import (
 )
 from .selection_metrics import AGAINST_REFERENCE, PAIRS
 
-TPR_DIFFERENCE: PairFunction = partial(pairs.rate_difference, "true_positive")
-FPR_DIFFERENCE: PairFunction = partial(pairs.rate_difference, "false_positive")
-_DISTANCES: tuple[PairFunction, ...] = (
-    partial(pairs.rate_distance, "true_positive"),
-    partial(pairs.rate_distance, "false_positive"),
-)
+TPR_DIFFERENCE = partial(pairs.rate_difference, "true_positive")
+FPR_DIFFERENCE = partial(pairs.rate_difference, "false_positive")
+_DISTANCES = (partial(pairs.rate_distance, "true_positive"), partial(pairs.rate_distance, "false_positive"))
 _DIFFERENCE_LIMITS = (-0.1, 0.1)
 _RATIO_LIMITS = (0.8, 1.25)
 _ODDS = parts("actual_favourable", "actual_unfavourable")

@@ -31,8 +31,8 @@ def gap_limits(weights: FloatArray, sums: FloatArray, squares: FloatArray, size:
     unseen = (total / weight, square / weight), (1 - total / weight, 1 - 2 * total / weight + square / weight)
     much = sums[..., 0], squares[..., 0]
     little = weights[..., 1] - sums[..., 1], weights[..., 1] - 2 * sums[..., 1] + squares[..., 1]
-    sides: list[Bounded] = []
-    scatters: list[FloatArray] = []
+    sides = list[Bounded]()
+    scatters = list[FloatArray]()
     for observed, added in zip((much, little), unseen, strict=True):
         mean, mean_square = (
             (figure / weight * size + UNSEEN * addition) / (size + 2 * UNSEEN)

@@ -174,7 +174,7 @@ def _trace_sides(sets: ScoreSums, **figures: FloatArray) -> tuple[dict[str, AnyA
 
 EQUALIZED_ODDS = "generalized_equalized_odds_difference"
 
-QUANTILES: Mapping[str, float] = {
+QUANTILES = {
     "adverse_impact_ratio_above_q20": 0.2,
     "adverse_impact_ratio_above_q50": 0.5,
     "adverse_impact_ratio_above_q80": 0.8,

@@ -322,14 +322,14 @@ def expected_error(sums: ScoreSums) -> Figures:
     )
 
 
-COUNTS: Mapping[str, Count] = {
+COUNTS = {
     "generalized_true_positive_count": count(FAVOURABLE, of_favourable=True),
     "generalized_false_negative_count": count(FAVOURABLE, of_favourable=False),
     "generalized_false_positive_count": count(UNFAVOURABLE, of_favourable=True),
     "generalized_true_negative_count": count(UNFAVOURABLE, of_favourable=False),
 }
 
-FIGURES: Mapping[str, Figure] = {
+FIGURES = {
     "generalized_true_positive_rate": rate(FAVOURABLE, of_favourable=True),
     "generalized_false_negative_rate": rate(FAVOURABLE, of_favourable=False),
     "generalized_false_positive_rate": rate(UNFAVOURABLE, of_favourable=True),

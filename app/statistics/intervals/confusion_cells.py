@@ -4,8 +4,6 @@ Arrays end in [actual, predicted] with 0 unfavourable and 1 favourable: [1, 1] w
 right.
 """
 
-from collections.abc import Mapping
-
 from ...base.frozen import frozen
 from ..group_labels import AnyArray, FloatArray, divide
 from .rate_estimates import Words
@@ -32,7 +30,7 @@ class CellPart:
 
 _ALL = _TN, _FP, _FN, _TP = (0, 0), (0, 1), (1, 0), (1, 1)
 
-PARTS: Mapping[str, CellPart] = {
+PARTS = {
     "records": CellPart(_ALL, "labelled records{of}", LABELLED),
     "actual_favourable": CellPart(
         (_FN, _TP), "records{of} with a favourable label", "no labelled record{of} has a favourable label"
@@ -105,7 +103,7 @@ class Rate:
         return Words(self.counted, counted_part.empty, zero)
 
 
-RATES: Mapping[str, Rate] = {
+RATES = {
     "base": Rate("actual_favourable", "records", "have a favourable label"),
     "true_positive": Rate("true_positive", "actual_favourable", "were predicted favourable"),
     "false_negative": Rate(

@@ -9,7 +9,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
 from scipy.special import chndtr, chndtrinc
@@ -47,7 +46,7 @@ ROUNDING = 1e-9
 LARGE = 100.0
 """Multiple of its unit above which a sum of squares is treated as normal."""
 
-Estimate: TypeAlias = Counted | Resampled | Paired
+Estimate = Counted | Resampled | Paired
 """A rate as the measures use it."""
 
 
@@ -245,7 +244,7 @@ class TableEvidence:
     limits: AllLimits
 
 
-PartOf: TypeAlias = Callable[[AnyArray], AnyArray]
+PartOf = Callable[[AnyArray], AnyArray]
 """Sums some of the cells [columns, …] to [columns]."""
 
 

@@ -2,7 +2,6 @@
 
 import math
 from enum import StrEnum
-from typing import TypeAlias
 
 from ..figure_values import Undefined, Value
 
@@ -12,10 +11,10 @@ MINIMUM_GROUP_SIZE = 10
 TOLERANCE = 1e-9
 """Max rounding error of a limit, relative to it: 0.56 / 0.7 is 0.8."""
 
-Limits: TypeAlias = tuple[float | None, float | None]
+Limits = tuple[float | None, float | None]
 """Lowest and highest fair number; None leaves a side open."""
 
-OPEN: Limits = (None, None)
+OPEN = (None, None)
 
 
 class Verdict(StrEnum):
@@ -37,7 +36,7 @@ class Verdict(StrEnum):
 ON_FAIRNESS = (Verdict.UNFAIR, Verdict.SUSPECTED, Verdict.UNWATCHED, Verdict.UNDECIDED, Verdict.FAIR)
 """Verdicts that say how fair a number is, most serious first."""
 
-GRAVEST: tuple[Verdict | None, ...] = (*ON_FAIRNESS, Verdict.INSUFFICIENT_DATA, Verdict.NOT_COMPUTABLE, None)
+GRAVEST = (*ON_FAIRNESS, Verdict.INSUFFICIENT_DATA, Verdict.NOT_COMPUTABLE, None)
 """Verdicts, most serious first; None without a limit."""
 
 

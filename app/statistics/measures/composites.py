@@ -1,6 +1,6 @@
 """Figures of more than one rate, with drawn intervals."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -44,7 +44,7 @@ FEW_GROUPS = "fewer than two groups have labelled records"
 FEW_WEIGHING = "fewer than two groups have labelled records that weigh anything"
 _CONFUSION = ("true_negative", "false_positive", "false_negative", "true_positive")
 _CHANGES = ("unfavourable_kept", "lifted", "lowered", "favourable_kept")
-_NAMES: Mapping[Over, tuple[str, ...]] = {
+_NAMES = {
     "confusion": _CONFUSION,
     "confusion_after": _CONFUSION,
     "labels": ("unfavourable_labels", "favourable_labels"),
@@ -66,7 +66,7 @@ def measure_cells(metric: Metric, how: OfSet | OfPair, evidence: TableEvidence) 
         return []
     compared = (*subjects, reference_member) if is_compared else subjects
     cells = evidence.cells[how.over].together([member.columns for member in compared])
-    sizes: IntArray = np.min([cells.certain(need.of) for need in how.needs], 0)
+    sizes = np.min([cells.certain(need.of) for need in how.needs], 0)
     # Of figures that judge their own denominators.
     cautious = cells.certain(_sum_cells) if any(need.is_outcome for need in how.needs) else None
     # Empty denominators give NaN or infinity, which `_build_number` turns into a reason.

@@ -10,7 +10,7 @@ from ..catalogue import Data, FromScores, Metric, metrics_on
 from ..catalogue.metric import Across, ComparedRate, CountOf, OfPair, OfSet, Over, OverStrata, RateOf
 from ..figure_values import Measured
 from ..intervals.confusion_cells import LABELLED, PARTS, RATES
-from ..intervals.draws import DrawnCells, Estimate, TableEvidence, build_cells, build_counted
+from ..intervals.draws import TableEvidence, build_cells, build_counted
 from ..intervals.rate_estimates import DRAWS, Words
 from ..tables.count_table import GroupCounts, LabelledCells
 from ..tables.score_table import ScoreTable
@@ -46,7 +46,7 @@ def measure_all(
         if formulas and evidence.scores is not None
         else []
     )
-    results: list[Measured] = []
+    results = list[Measured]()
     for metric in chosen:
         match how := metric.measure:
             case FromScores():
@@ -160,7 +160,7 @@ def measure_labelled(
     """
     counts, weighting, strata = table.confusion, table.confusion_weighting, table.strata
     everything = PARTS["records"]
-    estimates: dict[str, Estimate] = {
+    estimates = {
         name: build_counted(rate.words, counts, weighting, PARTS[rate.counted].of, PARTS[rate.of_part].of)
         for name, rate in RATES.items()
     }
@@ -177,14 +177,13 @@ def measure_labelled(
         lambda cells: cells[:, :2, :2].sum((1, 2)).sum(1),
     )
     of_labels = weighting and weighting.changed(lambda cells: cells.sum(-1))
-    cells: dict[Over, DrawnCells] = {
-        "confusion": build_cells(counts, weighting, seed=seed, draws=draws, tag=0),
-        "labels": build_cells(counts.sum(-1), of_labels, seed=seed, draws=draws, tag=1),
-    }
     evidence = TableEvidence(
         groups=table.groups,
         estimates=estimates,
-        cells=cells,
+        cells={
+            "confusion": build_cells(counts, weighting, seed=seed, draws=draws, tag=0),
+            "labels": build_cells(counts.sum(-1), of_labels, seed=seed, draws=draws, tag=1),
+        },
         strata={} if strata is None else {"labels": strata.of_labels()},
         scores=_choose_scores(table, metrics),
         labels=table,

@@ -30,7 +30,7 @@ def measure_scores(table: ScoreTable, groups: Groups, formulas: Mapping[str, str
         table.sums.together([member.columns for member in subjects]),
         table.sums.together([range(len(table.unscored))]),
     )
-    results: list[Measured] = []
+    results = list[Measured]()
     with np.errstate(all="ignore"):
         for key, formula in formulas.items():
             if key in GAPS:

@@ -89,7 +89,7 @@ def measure_openscale(
         drawn_count=drawn_count,
         drawn_total=drawn_total,
     )
-    estimates: dict[str, Estimate] = {
+    estimates = {
         "favourable": favourable,
         "perfect_equality": favourable.only(PERFECT_EQUALITY, of_role(table.groups, "reference")),
     }
@@ -169,7 +169,7 @@ def measure_counterfactual(
     to_unfavourable = (crossing * (table.copies_classified - table.copies_favourable)).sum(1) > 0
     gained, lost = to_favourable & (table.outcome == 0), to_unfavourable & (table.outcome == 1)
     compared = to_favourable | to_unfavourable
-    estimates: dict[str, Estimate] = {"favourable": counterfactual_rate(table)}
+    estimates = {"favourable": counterfactual_rate(table)}
     for name, kinds in (("flipped", gained | lost), ("gained", gained), ("lost", lost)):
         estimates[name] = _count_share(Words(name, UNCOPIED), table, kinds, compared)
     return measure_all(
@@ -223,7 +223,7 @@ def measure_mitigated(
         outcomes[:, 1, 0],
         outcomes[:, 1, 1],
     )
-    estimates: dict[str, Estimate] = {
+    estimates = {
         "favourable_before": Counted(FAVOURABLE, lowered + unchanged, total),
         "favourable_after": Counted(FAVOURABLE, lifted + unchanged, total),
         "counterfactual_before": counterfactual_rate(table.counterfactual_before),

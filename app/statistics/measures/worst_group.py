@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
 
 from scipy.special import ndtri
 
@@ -13,7 +12,7 @@ from ..intervals.intervals import LARGEST, Z
 from ..intervals.verdicts import MINIMUM_GROUP_SIZE, Limits, is_inside
 from ..sentences.sides import both_sides, is_ratio
 
-AllLimits: TypeAlias = Mapping[str, Limits]
+AllLimits = Mapping[str, Limits]
 """Limits by metric key; others use those of the catalogue."""
 
 DIGITS = 12

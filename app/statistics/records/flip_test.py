@@ -83,9 +83,7 @@ class Flips:
         chances = (voters * self._votes + 2 * self._reference[:, 1].sum() / records.sum()) / (voters + 2)
         pull = queries * 30 * chances**2 * (1 - chances) ** 2 * np.sqrt(voters / (voters - 1))
         pulled, expected = self._shares.T @ pull / records, self._shares.T @ (pull * self._votes) / records
-        squares: FloatArray = (
-            self._reference[:, 0] * expected**2 + self._reference[:, 1] * (pulled - expected) ** 2
-        )
+        squares = self._reference[:, 0] * expected**2 + self._reference[:, 1] * (pulled - expected) ** 2
         return float(squares.sum())
 
 
@@ -103,7 +101,7 @@ def flips(
     shares = neighbour_shares(points.places, among, k)
     favourable = np.bincount(among.of_record, weights=reference_favoured, minlength=len(among.counts))
     outcomes = np.stack([among.counts - favourable, favourable], -1)
-    votes: FloatArray = np.clip(shares @ (favourable / among.counts), 0.0, 1.0)
+    votes = np.clip(shares @ (favourable / among.counts), 0.0, 1.0)
     chances = _favourable_majority(shares, outcomes, k)
     return Flips(chances[points.of_record] - favoured, k, shares, points.of_record, votes, outcomes)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import field, replace
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -102,7 +102,7 @@ def agreement(near: Neighbourhood, favoured: IntArray) -> Agreement:
     return Agreement(1.0 - np.abs(favoured - means), favoured, means, near)
 
 
-Outcome: TypeAlias = Literal["label", "prediction"]
+Outcome = Literal["label", "prediction"]
 
 NO_FEATURES = "the records have no numeric feature by which to tell which of them are alike"
 
@@ -134,7 +134,7 @@ def measure_rows(
         _Rows(rows.sampled(most_records(rows.features.shape[1])), len(rows.codes)),
         _Rows(rows, len(rows.codes)),
     )
-    results: list[Measured] = []
+    results = list[Measured]()
     for key, formula in formulas.items():
         if missing := _find_needed(key) - set(_OUTCOMES.get(data, ())):
             raise ValueError(

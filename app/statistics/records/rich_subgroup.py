@@ -11,7 +11,7 @@ on the line and not followed.
 
 import math
 from itertools import combinations
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
 
@@ -27,7 +27,7 @@ CHUNK = 1 << 21
 PAIRED = 8
 """Max attributes for searching pairs of them."""
 
-Kind: TypeAlias = Literal["false_positive", "false_negative"]
+Kind = Literal["false_positive", "false_negative"]
 
 
 @frozen_arrays

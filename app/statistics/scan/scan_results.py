@@ -58,7 +58,7 @@ class Bins:
             if not len(edges):  # most records have the largest number
                 edges = values_of_records[values_of_records < values_of_records.max()].max(keepdims=True)
             return cls(feature, edges=tuple(edges.tolist()))
-        texts: Counter[str] = Counter()
+        texts = Counter[str]()
         for value, count in counts.items():
             texts[canonical(value)] += count
         # Of equally frequent values the first in the alphabet, whatever the order of the records.
@@ -76,7 +76,7 @@ class Bins:
         if len(chosen) == self.missing:
             return form(excluded=())
         if self.edges:
-            intervals: list[NumberInterval] = []
+            intervals = list[NumberInterval]()
             for position in chosen:
                 above, up_to = (None, *self.edges)[position], (*self.edges, None)[position]
                 if intervals and intervals[-1].up_to == above:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -13,8 +13,8 @@ from ...domain.monitor import Outcome
 from ..group_labels import MISSING, BoolArray, Codes, FloatArray, IntArray, cross
 from .selection_categories import Category
 
-Json: TypeAlias = dict[str, Any]
-Rows: TypeAlias = BoolArray
+Json = dict[str, Any]
+Rows = BoolArray
 
 MOST_CONTROL_VALUES = 20
 """Max different values of a numeric control that is not divided into fifths."""

@@ -9,7 +9,7 @@ from typing import Any
 from ...base.errors import FieldProblem, InvalidInput, refuse
 from ...base.frozen import frozen_by_name
 
-SCHEMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+SCHEMES = MappingProxyType(
     {
         "sex": ("Female", "Male"),
         "eeo-1": (

@@ -1,6 +1,6 @@
 """Sheets of a report on selections as JSON, without rounding."""
 
-from typing import Any, TypeAlias
+from typing import Any
 
 from ...base.frozen import frozen
 from .four_fifths import ImpactRow, ImpactTable, OddsRatio
@@ -17,7 +17,7 @@ class ImpactSheet:
     unknown: int
 
 
-Sheet: TypeAlias = AuditSheet | ImpactSheet
+Sheet = AuditSheet | ImpactSheet
 
 
 def name_sheet(sheet: Sheet) -> SheetName:

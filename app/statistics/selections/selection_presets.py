@@ -1,6 +1,5 @@
 """Presets: sheets that a rule asks for, as read in November 2026; not legal advice."""
 
-from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
 
@@ -52,7 +51,7 @@ _FROM_A_LOG = (
 )
 _OF_RACE = "the source of each probability, if categories are not known"
 
-PRESETS: Mapping[PresetName, Preset] = MappingProxyType(
+PRESETS = MappingProxyType(
     {
         PresetName.LL144: Preset(
             title="Bias audit tables for New York City's Local Law 144",

@@ -1,7 +1,7 @@
 """A plain sentence for each measurement, and numbers in sentences."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from ...base.frozen import frozen_by_name
 from ...domain.figure_details import SIDES, Counts, Details, Side
@@ -20,7 +20,7 @@ _MORE_DECIMALS = 3
 """Decimals that an end may add to the figure's, to be on its own side of 0 and 1."""
 _MARKS = (-1.0, 0.0, 1.0)
 
-_PHRASES: Mapping[str, tuple[str, str]] = {
+_PHRASES = {
     **{name: (PARTS[rate.of_part].among, rate.are) for name, rate in RATES.items()},
     "favourable": ("records{of}", "were predicted favourable"),
     "correct": ("labelled records{of}", "were predicted right"),
@@ -40,7 +40,7 @@ _PHRASES: Mapping[str, tuple[str, str]] = {
 }
 """Per rate, the records counted out of a hundred, and the verb phrase of the counted."""
 
-_COUNTED_AS: Mapping[str, str] = {
+_COUNTED_AS = {
     **{name: rate.counted for name, rate in RATES.items()},
     **dict.fromkeys(
         ("favourable_before", "favourable_after", "counterfactual_before", "counterfactual_after"),

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 import numpy as np
 
@@ -13,9 +13,9 @@ from ..measures.measure_rates import significance
 from ..tables.count_table import OUTCOMES, GroupCounts, LabelledCells
 from ..tables.strata_counts import count_keys, slices
 
-Marks: TypeAlias = BoolArray
+Marks = BoolArray
 
-REASONS: Mapping[str, str] = {
+REASONS = {
     "time_impossible": "time that cannot be",
     "outside_period": "outside the period",
     "beyond_newest": "beyond the newest {newest}",

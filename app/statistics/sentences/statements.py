@@ -194,7 +194,7 @@ def find_unbadged(figures: Sequence[JudgedFigure]) -> set[int]:
     """Places of figures that compare the same two rates as another metric, earlier in the catalogue, which
     judges in a table of both.
     """
-    judging: dict[Hashable, str] = {}
+    judging = dict[Hashable, str]()
     unbadged = set()
     for index, judged in sorted(enumerate(figures), key=lambda numbered: _PLACES[numbered[1].metric]):
         how, sides = judged.row.measure, judged.details

@@ -26,7 +26,7 @@ LARGEST_LOSS = -float(np.log(SMALLEST))
 """Log loss of a probability of zero for the actual outcome."""
 
 
-_SHAPES: Mapping[str, tuple[int, ...]] = {
+_SHAPES = {
     "counts": (2,),
     "weights": (2,),
     "squares": (2,),

@@ -42,7 +42,7 @@ class Weighting:
     @classmethod
     def of_counts(cls, counts: IntArray) -> Self:
         """Weighting of records that all weigh 1."""
-        weights: FloatArray = counts.astype(np.float64)
+        weights = counts.astype(np.float64)
         return cls(weights, weights)
 
     def changed(self, change: Callable[[FloatArray], FloatArray]) -> "Weighting":
