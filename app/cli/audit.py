@@ -103,10 +103,8 @@ def _read_file(file: Path) -> Iterator[AuditEvent]:
             for number, line in enumerate(lines, start=1):
                 try:
                     document = json.loads(line)
-                    at, hashed = (
-                        datetime.fromisoformat(document.pop("at")),
-                        bytes.fromhex(document.pop("hash")),
-                    )
+                    at = datetime.fromisoformat(document.pop("at"))
+                    hashed = bytes.fromhex(document.pop("hash"))
                     yield AuditEvent(**document, at=at, hash=hashed)
                 except (ValueError, KeyError, TypeError, AttributeError) as error:
                     raise InvalidInput.of(

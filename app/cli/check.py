@@ -127,10 +127,8 @@ def _print_results(database: Database, run: CheckRun) -> bool:
         interval = (
             "" if measurement.lower is None and measurement.upper is None else f"{ends[0]} to {ends[1]}"
         )
-        side, verdict = (
-            figure.disadvantaged_group or figure.disadvantaged,
-            "" if position in unbadged else measurement.verdict,
-        )
+        side = figure.disadvantaged_group or figure.disadvantaged
+        verdict = "" if position in unbadged else measurement.verdict
         texts = (
             measurement.attribute,
             _name_group(measurement),
@@ -150,7 +148,8 @@ def _print_results(database: Database, run: CheckRun) -> bool:
 
 def _name_group(measurement: Measurement) -> str:
     if measurement.scope is Scope.WORST_PAIR:
-        monitored, reference = measurement.details.monitored, measurement.details.reference
+        monitored = measurement.details.monitored
+        reference = measurement.details.reference
         return f"{measurement.scope if monitored is None else monitored} / {reference or ''}"
     name = measurement.group or measurement.scope
     return f"{name} (furthest out of {measurement.worst_of})" if (measurement.worst_of or 0) > 1 else name

@@ -118,7 +118,8 @@ def look_at_secrets(settings: Settings) -> Finding:
 
 
 def look_at_schema(session: Session) -> Finding:
-    revision, head = read_revision(session.connection()), newest_revision()
+    revision = read_revision(session.connection())
+    head = newest_revision()
     if revision is None:
         return Finding(
             "schema", FAULT, "The database holds no Evenhand. Run evenhand migrate, or correct DATABASE_URL."

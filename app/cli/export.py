@@ -55,7 +55,8 @@ def feedback(
 
 
 def _export(kind: LogKind, deployment_id: str, month: str, output: Path, version: int | None) -> None:
-    span, settings = _read_month(month), command_settings()
+    span = _read_month(month)
+    settings = command_settings()
     with ready_database(settings) as database, arrow_reader(database) as reader:
         lower_priority()
         with database.transaction() as session:

@@ -267,10 +267,8 @@ def sagemaker(
         reports = [report]
         if ground_truth:
             labels = ImportService(client, deployment, LogKind.FEEDBACK)
-            files, subject = (
-                list_files("ground-truth", ground_truth, encoding),
-                _subject(labels, ColumnNames(), at),
-            )
+            files = list_files("ground-truth", ground_truth, encoding)
+            subject = _subject(labels, ColumnNames(), at)
             # With one file of rejected rows for two imports, a stopped one would cut the other's off.
             reports.append(import_into(labels, files, ImportLayout.SAGEMAKER, subject, state, None))
         if violations and report.earliest and report.latest:

@@ -83,7 +83,9 @@ def _reseal(database: Database, box: SecretBox) -> str:
         while after is not None:
             with database.transaction() as session:
                 batch = reseal_batch(session, kind, box, after_id=after)
-            after, read, resealed = batch.last_id, read + batch.seen, resealed + batch.resealed
+            after = batch.last_id
+            read += batch.seen
+            resealed += batch.resealed
             unreadable += [f"{kind.value} {name}" for name in batch.unreadable]
             if batch.seen:
                 echo(f"{read:,} of {total:,} secrets read, {resealed:,} encrypted with the new key", err=True)

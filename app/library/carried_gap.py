@@ -141,7 +141,8 @@ class GapPlan:
             InvalidInput: the model did not return exactly one prediction for each row, or none is an outcome.
         """
         rng = np.random.default_rng([self._seed, 1])
-        explained, warnings = [], list(self._records.grouping.warnings)
+        explained = []
+        warnings = list(self._records.grouping.warnings)
         for position, questions in zip(self._records.monitored, self._questions, strict=True):
             decomposed = self._decompose(position, rng)
             if model is not None and decomposed.gap is not None:
@@ -171,7 +172,8 @@ class GapPlan:
         )
 
     def _decompose(self, position: int, rng: np.random.Generator) -> ExplainedGap:
-        records, favourable = self._records, self._records.favourable
+        records = self._records
+        favourable = self._records.favourable
         sides = records.sides(position)
         is_known = all(map(len, sides))
         parts = []

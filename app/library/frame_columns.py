@@ -340,7 +340,8 @@ def _read_listed(listed: object, option: str) -> Scalar | Range:
 
 def where(marked: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> str:
     """Marked records by number from 1, as an error names them."""
-    first, count = int(np.argmax(marked)) + 1, int(marked.sum())
+    first = int(np.argmax(marked)) + 1
+    count = int(marked.sum())
     return f"record {first:,}" if count == 1 else f"{count:,} records, the first of them {first:,}"
 
 

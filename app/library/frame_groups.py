@@ -194,7 +194,8 @@ def _build_grouping(divisions: Sequence[_Part], codes: Codes, counted: IntArray)
         ]
         _refuse_many(divisions, len(cells))
 
-    named, chosen = _join_names(divisions), None
+    named = _join_names(divisions)
+    chosen = None
     reference = [cell for cell in cells if cell.may_be_reference]
     if any(None in division.roles for division in divisions):
         if not reference:
@@ -241,10 +242,12 @@ def _read_parts(
     """Attributes whose values cannot be divided are added to `refused`, if it is given and another one
     can.
     """
-    watched, compared = _read_sides(names, monitored, "monitored"), _read_sides(names, reference, "reference")
+    watched = _read_sides(names, monitored, "monitored")
+    compared = _read_sides(names, reference, "reference")
     divisions = []
     for name in names:
-        column, sides = require_column(frame, name, "attribute"), (watched.get(name), compared.get(name))
+        column = require_column(frame, name, "attribute")
+        sides = (watched.get(name), compared.get(name))
         forms = {isinstance(value, Range) for side in sides for value in side or ()}
         if len(forms) > 1:
             raise InvalidInput.of(
@@ -345,10 +348,8 @@ def _divide_by_values(column: Column, monitored: Listing, reference: Listing) ->
     if not encoded.texts and monitored is None and reference is None:
         raise InvalidInput.of("attribute", f"{encoded.name!r} holds no value")
     positions = {text: position for position, text in enumerate(encoded.texts)}
-    watched, compared = (
-        _places(encoded, positions, monitored, "monitored"),
-        _places(encoded, positions, reference, "reference"),
-    )
+    watched = _places(encoded, positions, monitored, "monitored")
+    compared = _places(encoded, positions, reference, "reference")
     texts = list(positions)
     for code in compared:
         if code in watched:
@@ -436,7 +437,9 @@ def _join_names(divisions: Sequence[_Part]) -> str:
 
 
 def _cell(divisions: Sequence[_Part], position: int) -> _Cell:
-    labels, roles, remainder = [], set(), position
+    labels = []
+    roles = set()
+    remainder = position
     for division in reversed(divisions):
         remainder, code = divmod(remainder, len(division.labels))
         labels.append(division.labels[code])

@@ -91,7 +91,8 @@ def read_hours(
     seconds = np.array([(reading.at - EPOCH) // timedelta(seconds=1) for reading in readings])[codes]
     block_hours = DAY_HOURS if is_daily else 1
     numbers = seconds // (3600 * block_hours) * block_hours
-    start, last = int(numbers[is_usable].min()), int(numbers[is_usable].max())
+    start = int(numbers[is_usable].min())
+    last = int(numbers[is_usable].max())
     return HourNumbers(
         first=datetime.fromtimestamp(start * 3600, UTC),
         hours=last - start + block_hours,

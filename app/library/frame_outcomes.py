@@ -149,7 +149,8 @@ def classify_outcomes(column: Column, rule: OutcomeLists, option: str) -> FrameO
         return FrameOutcomes(codes, column.isna().to_numpy(), None)
 
     encoded = encode(column, option, keeps_types=True)
-    favourable, unfavourable = rule.favourable, rule.unfavourable or ()
+    favourable = rule.favourable
+    unfavourable = rule.unfavourable or ()
     tests = OutcomeTests(
         _test(encoded, rule, favourable, unfavourable), _test(encoded, rule, unfavourable, favourable)
     )

@@ -89,7 +89,8 @@ def judged(measured: Measured) -> Verdict | None:
 
 def judged_figure(measured: Measured) -> JudgedFigure:
     """Measurement under the catalogue's limits, as its statements are made from."""
-    number, choice = measured.number if isinstance(measured.number, Value) else None, measured.for_choice
+    number = measured.number if isinstance(measured.number, Value) else None
+    choice = measured.for_choice
     return JudgedFigure(
         metric=measured.metric,
         scope=measured.scope,

@@ -106,7 +106,8 @@ def find_late_days(ages: IntArray, grouping: FrameGrouping, counted: BoolArray, 
     chance explains it.
     """
     grouped = counted & (grouping.codes >= 0)
-    days, size = int(ages[grouped].max(initial=0)) + 1, len(grouping.groups)
+    days = int(ages[grouped].max(initial=0)) + 1
+    size = len(grouping.groups)
     cells = grouping.codes[grouped].astype(np.int64) * days + ages[grouped]
     total, having = (
         np.bincount(cells[which], minlength=size * days).reshape(size, days).astype(np.float64)
@@ -249,7 +250,8 @@ def follow_frame(
     settled, labels = counted, None
     if outcomes.actual is not None:
         settled, labels = settle_labels(grouping, hours, counted, ~outcomes.actual.is_missing, horizon)
-    compared, unknown = [], []
+    compared = []
+    unknown = []
     for position, figure in product(of_role(grouping.groups, "monitored"), list_figures(outcomes, limit)):
         needs_labels = outcomes.predicted is None or "labels" in CATALOGUE[figure.metric].needs
         used = counted & settled if needs_labels else counted
@@ -319,7 +321,9 @@ class Figure:
 
 def list_figures(outcomes: KnownOutcomes, limit: float) -> Iterator[Figure]:
     """Yields the metrics that the columns suffice for."""
-    predicted, actual, outcome = outcomes.predicted, outcomes.actual, outcomes.rated
+    predicted = outcomes.predicted
+    actual = outcomes.actual
+    outcome = outcomes.rated
     ratios = (
         Limit(Scale.RATIO, UnfairSide.BELOW, limit, 1 / limit),
         Limit(Scale.RATIO, UnfairSide.ABOVE, 1 / limit, limit),
@@ -405,7 +409,8 @@ class _Compared:
 def _look_at(
     compared: _Compared, grouping: FrameGrouping, hours: HourNumbers, comparisons: int, budget_hours: float
 ) -> Iterator[ComparisonEvidence]:
-    figure, series = compared.figure, compared.series
+    figure = compared.figure
+    series = compared.series
     followed = [
         follow(series, limit, comparisons=comparisons, months=hours.months, budget_hours=budget_hours)
         for limit in figure.limits

@@ -423,7 +423,8 @@ def convert_scores(column: Column, predicted: FrameOutcomes) -> FloatArray:
             f"{column.name!r} must hold probabilities between 0 and 1, found {scores[outside][0]:g} in "
             f"{where(outside)}",
         )
-    highest, lowest = -np.inf, np.inf
+    highest = -np.inf
+    lowest = np.inf
     for chunk in slices(scores.size):
         # Unlike max and min these skip NaN.
         highest = np.fmax.reduce(scores[chunk][predicted.codes[chunk] == FAVOURABLE], initial=highest)

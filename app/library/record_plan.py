@@ -88,7 +88,8 @@ def plan_frame(
     counted = count_left_out(
         frame, grouping, outcomes, {"time_impossible": ~hours.usable, "outside_period": ~recent}
     )
-    lower, span = Limit(Scale.RATIO, UnfairSide.BELOW, limit, 1 / limit), min(hours.hours, RECENT_HOURS)
+    lower = Limit(Scale.RATIO, UnfairSide.BELOW, limit, 1 / limit)
+    span = min(hours.hours, RECENT_HOURS)
     plans = []
     for position in watched:
         series = count_group_hours(hours, grouping, position, figures[0], recent)

@@ -252,10 +252,8 @@ class SelectionReport:
             # Of attributes together none is chosen: their label is no attribute.
             names = self.references[table.comparison.label] if table.comparison.label in self.chosen else ()
             members = [category for category in table.categories if category.label in names]
-            people, selected = (
-                sum(member.applicants for member in members),
-                sum(member.selected for member in members),
-            )
+            people = sum(member.applicants for member in members)
+            selected = sum(member.selected for member in members)
             compare_with_reference(
                 written, table, Category((", ".join(names),), people, selected) if members else None
             )
@@ -481,7 +479,8 @@ def people_of_frame(
         # MISSING is -1, and so the place at the end.
         attributes.append(AttributeCategories(name, labels, roles, positions[encoded.codes], labels))
     scores = None if score is None else convert_numbers(require_column(frame, score, "score"), "score")
-    records, read = np.ones(len(frame), np.int64), []
+    records = np.ones(len(frame), np.int64)
+    read = []
     for name in controls:
         column = require_column(frame, name, "control")
         if is_numeric(column) and has_many_numbers(numbers := convert_numbers(column, "control")):

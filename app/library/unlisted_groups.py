@@ -103,7 +103,8 @@ def find_groups(
         direction=UnfairSide(direction),
         seed=seed,
     )
-    no_group, lacks_answer = np.full(len(frame), NEITHER), outcomes.is_missing
+    no_group = np.full(len(frame), NEITHER)
+    lacks_answer = outcomes.is_missing
     records = count_records(
         "",
         (),

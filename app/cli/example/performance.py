@@ -89,7 +89,8 @@ def results_table(check: Mapping[str, Any], measurements: Sequence[Point]) -> Ta
             if impact is not None:
                 shown_equality = equality if name == "counterfactual" and attribute != last else ""
                 table.add_row(*about, name, *_format_impact(impact), shown_equality, accuracy)
-                about, accuracy = ["", ""], ""
+                about = ["", ""]
+                accuracy = ""
         last = attribute
     table.add_row()
     return table

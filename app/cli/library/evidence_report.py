@@ -114,7 +114,8 @@ def _build_table(evidence: Evidence) -> Table:
         figure = (comparison.metric, comparison.group)
         title = group = interval = since = ""
         if figure != before:
-            title, group = escape(FIGURES[comparison.metric][0]), escape(printable(comparison.group))
+            title = escape(FIGURES[comparison.metric][0])
+            group = escape(printable(comparison.group))
             interval = " to ".join("open" if end is None else _format(end) for end in comparison.interval)
         before = figure
         limit = f"{'≥' if comparison.direction is UnfairSide.BELOW else '≤'} {_format(comparison.limit)}"

@@ -361,7 +361,8 @@ def read_measured(
 ) -> MeasuredRecords:
     """Reads the `columns` of a file and the values that options list; raises as `read`."""
     outcomes = [*(favourable or ["1"]), *(unfavourable or [])]
-    prediction, label = columns["prediction"], columns["label"]
+    prediction = columns["prediction"]
+    label = columns["label"]
     listed = list_values(
         list_side(attribute, monitored, "monitored"),
         list_side(attribute, reference, "reference"),
@@ -394,7 +395,8 @@ def check_target(output: Path, file: Path) -> None:
     try:
         target = output.resolve()
         is_there = target.exists()
-        is_measured, is_file = is_there and target.samefile(file), target.is_file()
+        is_measured = is_there and target.samefile(file)
+        is_file = target.is_file()
     except OSError as error:
         raise InvalidInput.of("output", f"{output} cannot be written: {error.strerror}") from error
     except RuntimeError as error:

@@ -97,7 +97,8 @@ def _sentences(shown: Sequence[Measured], *, groups: int) -> list[str]:
                 else ""
             )
             sentence = f"{lead}{describe_measured(measured)}"
-            chosen, p_value = measured.for_choice, measured.details.chosen_p_value
+            chosen = measured.for_choice
+            p_value = measured.details.chosen_p_value
             if chosen is not None and measured.worst_of is not None:
                 together = "" if p_value is None else f", and {format_p(p_value)}"
                 interval = format_figure(chosen.value, chosen.lower, chosen.upper).interval
@@ -154,7 +155,8 @@ def _table(shown: Sequence[Measured]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("metric", "group", "value", "95 % interval", "n", "verdict"):
         table.add_column(heading, justify="right" if heading in ("value", "95 % interval", "n") else "left")
-    before, marked = None, any(_is_cautioned(measured) for measured in shown)
+    before = None
+    marked = any(_is_cautioned(measured) for measured in shown)
     unbadged = find_unbadged([judged_figure(measured) for measured in shown])
     for position, measured in enumerate(shown):
         title = CATALOGUE[measured.metric].title if measured.metric != before else ""

@@ -29,7 +29,8 @@ def list_kept(deployment_id: str) -> Iterator[str]:
     with _opened(deployment_id) as (session, deployment):
         for schedule in schedules_page(session, deployment.no, Paging(MAX_SCHEDULES)):
             content = schedule.content
-            state, channels = "on" if content.enabled else "off", ", ".join(content.channels) or "none"
+            state = "on" if content.enabled else "off"
+            channels = ", ".join(content.channels) or "none"
             yield f"schedule {schedule.id}: {content.name}; {content.rhythm.value}, {state}; channels: {channels}"
         for report in kept_page(session, deployment.no, Paging(MOST_LINES)):
             by = f"schedule {report.schedule_id}" if report.schedule_id else report.created_by

@@ -137,7 +137,9 @@ def report(
             if preset not in list(PresetName):
                 stated = "it is left out" if preset is None else f"found {preset!r:.100}"
                 raise InvalidInput.of("preset", f"must be one of {', '.join(PresetName)}; {stated}")
-            attribute, control, favourable = attribute or [], control or [], favourable or ["1"]
+            attribute = attribute or []
+            control = control or []
+            favourable = favourable or ["1"]
             weights = [name for mapping in mappings for name in mapping.weights]
             listed = list_values({prediction: [*favourable, *(unfavourable or [])]})
             frame, notes = read(

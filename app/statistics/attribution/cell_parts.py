@@ -54,7 +54,8 @@ def divide_difference(first: CellCounts, second: CellCounts) -> DifferenceParts:
     """Parts of the first rate - the second. Without a common cell all has no counterpart."""
     common = (first.records > 0) & (second.records > 0)
     difference = first.rate - second.rate
-    shares, rates = [], []
+    shares = []
+    rates = []
     for side in (first, second):
         # Shares of all records would leave a part where all rates are equal.
         within = np.where(common, side.records, 0.0)

@@ -31,7 +31,8 @@ def resample_means(values: FloatArray, units: IntArray, rng: np.random.Generator
     stretched by the root of n / (n - 1) for n units, because resamples vary less than samples.
     """
     distinct, positions = np.unique(units, return_inverse=True)
-    count, players = len(distinct), values.shape[1]
+    count = len(distinct)
+    players = values.shape[1]
     if count < MIN_UNITS:
         return Ends(*np.full((2, players), np.nan))
     sizes = np.bincount(positions, minlength=count).astype(np.float64)

@@ -63,13 +63,15 @@ def error_limits(bins: FloatArray, size: FloatArray) -> IntervalEnds:
     correction for chance, and with unseen records as a loss has, each as wrong as can be.
     """
     tenths = _Bins(bins, size)
-    low, high = np.zeros_like(tenths.error), np.ones_like(tenths.error)
+    low = np.zeros_like(tenths.error)
+    high = np.ones_like(tenths.error)
     # The largest factor at which an error as large as observed has at most the probability `BEYOND`; zero
     # where it has more.
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         unlikely = tenths.chance_of_smaller(middle) > 1 - BEYOND
-        low, high = np.where(unlikely, middle, low), np.where(unlikely, high, middle)
+        low = np.where(unlikely, middle, low)
+        high = np.where(unlikely, high, middle)
     # If the sign of each gap were certain.
     variance = (tenths.share**2 * tenths.deviation(np.ones_like(tenths.error)) ** 2).sum(-1) + tenths.among
     upper = tenths.error - ndtri(BEYOND) * np.sqrt(variance)
@@ -102,7 +104,8 @@ class _Bins:
         return np.sqrt(divide_or(variance, self.records, 0.0))
 
     def chance_of_smaller(self, factor: FloatArray) -> FloatArray:
-        gap, deviation = factor[..., None] * self.gap, self.deviation(factor)
+        gap = factor[..., None] * self.gap
+        deviation = self.deviation(factor)
         # Mean and variance of the absolute value of a normal variable (Leone et al. 1961).
         z = divide_or(gap, deviation, 0.0)
         folded = np.sqrt(2 / np.pi) * deviation * np.exp(-z * z / 2) + gap * (1 - 2 * ndtr(-z))

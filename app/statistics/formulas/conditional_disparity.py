@@ -38,7 +38,8 @@ def conditional_demographic_disparity(monitored: FloatArray, reference: FloatArr
     outcomes minus that of the favourable ones; a share of nothing is 0. Source: SageMaker Clarify CDD.
     """
     total = monitored + reference
-    shares, size = divide_or(monitored, total, 0.0), total.sum(-1)
+    shares = divide_or(monitored, total, 0.0)
+    size = total.sum(-1)
     return divide((size * (shares[..., 0] - shares[..., 1])).sum(-1), size.sum(-1))
 
 
@@ -64,7 +65,8 @@ def limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> tuple[FloatA
     # Variance and third moment of each share are those of a beta variate.
     overall = ((share * alike).sum(-2, keepdims=True) + PRIOR) / (alike.sum(-2, keepdims=True) + 2 * PRIOR)
     counts = monitored.counts + reference.counts
-    spread, beyond_two = prior * counts, np.maximum(counts - 2, 0)
+    spread = prior * counts
+    beyond_two = np.maximum(counts - 2, 0)
     likely = (beyond_two * share + overall + spread) / (beyond_two + 1 + 2 * spread)
     records = alike * (1 + 2 * prior)
     scatter = divide_or(likely * (1 - likely), records, 0.0)

@@ -33,7 +33,8 @@ def bias_amplification(cells: FloatArray, concentration: float = CONCENTRATION) 
     """ε of the predictions minus ε of the labels, [...] of cells [..., G, actual 2, predicted 2]; above 0
     the model adds to it.
     """
-    predictions, labels = cells.sum(-2), cells.sum(-1)
+    predictions = cells.sum(-2)
+    labels = cells.sum(-1)
     return smoothed_empirical_differential_fairness(
         predictions, concentration
     ) - smoothed_empirical_differential_fairness(labels, concentration)

@@ -18,7 +18,8 @@ def kl_divergence(monitored: FloatArray, reference: FloatArray) -> FloatArray:
 
 def js_divergence(monitored: FloatArray, reference: FloatArray) -> FloatArray:
     """½ [KL(r, p) + KL(m, p)] with p the mean of both, in nats, within [0, ln 2]."""
-    monitored_shares, reference_shares = _shares(monitored), _shares(reference)
+    monitored_shares = _shares(monitored)
+    reference_shares = _shares(reference)
     middle = (monitored_shares + reference_shares) / 2
     return (_relative_entropy(reference_shares, middle) + _relative_entropy(monitored_shares, middle)) / 2
 
@@ -50,7 +51,8 @@ def class_imbalance(monitored: FloatArray, reference: FloatArray) -> FloatArray:
     """(n_r - n_m) / (n_r + n_m), within [-1, 1]; above 0 the monitored group has fewer records. Source:
     Clarify CI.
     """
-    monitored_records, reference_records = monitored.sum(-1), reference.sum(-1)
+    monitored_records = monitored.sum(-1)
+    reference_records = reference.sum(-1)
     return divide(reference_records - monitored_records, reference_records + monitored_records)
 
 

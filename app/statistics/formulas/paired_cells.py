@@ -47,7 +47,8 @@ def rate_distance(name: str, monitored: FloatArray, reference: FloatArray) -> Fl
 
 def rate_evenness(name: str, monitored: FloatArray, reference: FloatArray) -> FloatArray:
     """Smaller rate over the larger one, within [0, 1]."""
-    monitored_rate, reference_rate = rate(name, monitored), rate(name, reference)
+    monitored_rate = rate(name, monitored)
+    reference_rate = rate(name, reference)
     return divide(np.minimum(monitored_rate, reference_rate), np.maximum(monitored_rate, reference_rate))
 
 
@@ -84,7 +85,8 @@ def treatment_ratio(cells: FloatArray) -> FloatArray:
 
 def f1(cells: FloatArray) -> FloatArray:
     """2 TP / (2 TP + FP + FN), within [0, 1]."""
-    true, wrong = PARTS["true_positive"].of(cells), PARTS["wrong"].of(cells)
+    true = PARTS["true_positive"].of(cells)
+    wrong = PARTS["wrong"].of(cells)
     return divide(2 * true, 2 * true + wrong)
 
 

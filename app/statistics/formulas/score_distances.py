@@ -66,7 +66,8 @@ def standardized_mean_difference(sets: ScoreSums, everybody: ScoreSums) -> Gaps:
     whole records as have the variance), scaled for the estimated standard deviation (delta method, third
     and fourth moments).
     """
-    weight, size = sets.weights.sum(-1), sets.size
+    weight = sets.weights.sum(-1)
+    size = sets.size
     mean = sets.sums[..., SCORE].sum(-1) / weight
     centre, deviation = _spread(everybody)
     square = sets.sums_of_squares[..., SCORE].sum(-1) / weight
@@ -107,8 +108,10 @@ def ratio_above(quantile: float, sets: ScoreSums, everybody: ScoreSums) -> Gaps:
         else 0.0
     )
     inside = inside if is_wide else np.zeros_like(inside)
-    weight, size = sets.weights.sum(-1), sets.size
-    least, greatest = above / weight, (above + inside) / weight
+    weight = sets.weights.sum(-1)
+    size = sets.size
+    least = above / weight
+    greatest = (above + inside) / weight
     shares = least + share_above * (greatest - least)
     points = np.where(shares[-1] > 0, shares[:-1] / shares[-1], np.nan)
     ends = [
@@ -190,7 +193,8 @@ GAPS: Mapping[str, Gap] = {
 
 
 def _spread(everybody: ScoreSums) -> tuple[float, float]:
-    weight, bins = float(everybody.weights.sum()), everybody.bins
+    weight = float(everybody.weights.sum())
+    bins = everybody.bins
     if bins.is_wide.any():
         # Middles of bins are not the scores; the sums have these, in steps.
         mean = float(everybody.sums[..., SCORE].sum()) / weight
@@ -214,8 +218,10 @@ def _widening(sets: ScoreSums, everybody: ScoreSums, centre: float, deviation: f
     weight = sets.weights.sum(-1)
     first, second, third = (sets.bins.summed(standard**power) / weight for power in (1, 2, 3))
     fourth = float((everybody.bins.summed(standard**4) / everybody.weights.sum())[0])
-    size, records = sets.size, float(everybody.size[0])
-    variances, together = (second - first**2) / size, third - first * second
+    size = sets.size
+    records = float(everybody.size[0])
+    variances = (second - first**2) / size
+    together = third - first * second
     plain = variances[:-1] + variances[-1]
     per_square = (first[:-1] - first[-1]) / (2 * records)
     added = records * per_square**2 * (fourth - 1) - 2 * per_square * (together[:-1] - together[-1])

@@ -65,7 +65,8 @@ def _rank(histogram: FloatArray, is_wide: BoolArray) -> Ranking:
     is_known = (totals > 0).all((-2, -1))
     before = np.cumsum(histogram, -1) - histogram / 2
     with np.errstate(divide="ignore", invalid="ignore"):
-        shares, ranks = histogram / totals, before / totals
+        shares = histogram / totals
+        ranks = before / totals
         # Whole numbers up to here, so that a perfect order gives 1.
         area = (histogram[..., 1, :] * before[..., 0, :]).sum(-1) / totals.prod((-2, -1))
     area = np.where(is_known, np.clip(area, 0, 1), np.nan)
@@ -91,7 +92,8 @@ def _retrieve(histogram: FloatArray, is_wide: BoolArray) -> Ranking:
     unfavourable, favourable = (
         np.moveaxis(histogram[..., ::-1], -2, 0) / np.maximum(histogram.sum((-2, -1)), 1e-300)[..., None]
     )
-    false, true = np.cumsum(unfavourable, -1), np.cumsum(favourable, -1)
+    false = np.cumsum(unfavourable, -1)
+    true = np.cumsum(favourable, -1)
     total = favourable.sum(-1, keepdims=True)
     ranked = true + false
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -214,7 +216,8 @@ def count(label: int, *, of_favourable: bool) -> Count:
         weight, total, square = _moments(sums, label)
         if not of_favourable:
             total, square = weight - total, weight - 2 * total + square
-        whole, counted = everybody.weights.sum(), sums.counts[:, label]
+        whole = everybody.weights.sum()
+        counted = sums.counts[:, label]
         size = whole * whole / everybody.squares.sum()
         mean = np.maximum(total, 0) / whole
         freedom = np.where(counted > 0, np.fmin(sums.sizes[:, label] + 1, size), size)
@@ -256,7 +259,8 @@ def _mean_loss(
 ) -> Figures:
     """Mean loss; `costs` are of a record of each bin with a favourable label, and with another."""
     weight = sums.weights.sum(-1)
-    size, n = sums.size, sums.counts.sum(-1)
+    size = sums.size
+    n = sums.counts.sum(-1)
     total, square = (array[..., quantity].sum(-1) for array in (sums.sums, sums.sums_of_squares))
     first, second = (
         sums.bins.summed(costs[0] ** power + costs[1] ** power) / weight * UNSEEN for power in (1, 2)
@@ -269,7 +273,8 @@ def _mean_loss(
 
 def roc_auc(sums: ScoreSums) -> Figures:
     """Probability that a favourable label has a higher score than an unfavourable one."""
-    measured, counts = ranking(sums.bins), sums.counts
+    measured = ranking(sums.bins)
+    counts = sums.counts
     return Figures(
         measured.area,
         ranking_limits(measured, sums.sizes),
@@ -287,7 +292,8 @@ def roc_auc(sums: ScoreSums) -> Figures:
 
 def average_precision(sums: ScoreSums) -> Figures:
     """Mean precision over the favourable labels, from the highest score down."""
-    measured, counts = retrieval(sums.bins), sums.counts
+    measured = retrieval(sums.bins)
+    counts = sums.counts
     return Figures(
         measured.area,
         retrieval_limits(measured, sums.size, sums.sizes[:, FAVOURABLE]),
@@ -315,7 +321,8 @@ def gap(sums: ScoreSums) -> Figures:
 
 def expected_error(sums: ScoreSums) -> Figures:
     """Distance of probability and share of favourable labels, averaged over ten bins."""
-    bins, n = sums.calibration, sums.counts.sum(-1)
+    bins = sums.calibration
+    n = sums.counts.sum(-1)
     details = {"bins": (bins[..., 0] > 0).sum(-1), "n": n}
     return Figures(
         calibration_error(bins), error_limits(bins, sums.size), "folded_normal", n, n, NO_SCORES, details

@@ -49,11 +49,10 @@ def common_odds_limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> 
     (of_monitored, of_reference), scale = _level(monitored, reference)
     above, below = _products(of_monitored, of_reference)
     size = np.maximum((of_monitored + of_reference).sum(-1), 1e-300)
-    p, q = (
-        (of_monitored[..., 1] + of_reference[..., 0]) / size,
-        (of_monitored[..., 0] + of_reference[..., 1]) / size,
-    )
-    total, total_below = (scale * above).sum(-1), (scale * below).sum(-1)
+    p = (of_monitored[..., 1] + of_reference[..., 0]) / size
+    q = (of_monitored[..., 0] + of_reference[..., 1]) / size
+    total = (scale * above).sum(-1)
+    total_below = (scale * below).sum(-1)
     with np.errstate(all="ignore"):
         squared = scale**2
         variance = (
@@ -119,8 +118,10 @@ def measure_homogeneity(monitored: FloatArray, reference: FloatArray) -> Homogen
     row, column, size = (margin[strata] for margin in margins)
     first = expected_favourable(value, row, column, size)
     expected = np.stack([first, row - first, column - first, size - row - column + first])
-    variance, short = 1 / (1 / expected).sum(0), monitored[strata, 1] - first
-    statistic, degrees = float((short**2 / variance).sum()), len(strata) - 1
+    variance = 1 / (1 / expected).sum(0)
+    short = monitored[strata, 1] - first
+    statistic = float((short**2 / variance).sum())
+    degrees = len(strata) - 1
     corrected = max(0.0, statistic - float(short.sum() ** 2 / variance.sum()))
     has_enough = expected.min() >= _LEAST_EXPECTED and np.mean(expected >= _MOSTLY_EXPECTED) >= _MOSTLY
     p_value, tarone = (float(chdtrc(degrees, test)) for test in (statistic, corrected))
@@ -146,13 +147,16 @@ def _fit(monitored: FloatArray, reference: FloatArray, start: FloatArray) -> Flo
 
     The strata's terms are solved for, which leaves one number to search for.
     """
-    favourable, weight = monitored[..., 1].sum(-1), start
-    low, high = np.full_like(start, -_FURTHEST), np.full_like(start, _FURTHEST)
+    favourable = monitored[..., 1].sum(-1)
+    weight = start
+    low = np.full_like(start, -_FURTHEST)
+    high = np.full_like(start, _FURTHEST)
     margins = _margins(monitored, reference)
     for _ in range(_ROUNDS):
         value = np.exp(weight)
         short = favourable - expected_favourable(value[..., None], *margins).sum(-1)
-        low, high = np.where(short > 0, weight, low), np.where(short < 0, weight, high)
+        low = np.where(short > 0, weight, low)
+        high = np.where(short < 0, weight, high)
         tried = weight + short / _information(*_variances(value, monitored, reference))
         # A step of Newton's that leaves the bracket would not return.
         following = np.where((tried >= low) & (tried <= high), tried, (low + high) / 2)

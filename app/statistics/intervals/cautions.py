@@ -47,7 +47,8 @@ def caution_of_strata(pair: StrataOutcomes) -> str | None:
 def caution_of_terms(pair: StrataOutcomes) -> str | None:
     """Caution on few records for each stratum: a fit with a term for each then lies too far from 1."""
     informative = (pair.weights.sum(0) > 0).all(1) & (pair.weights.sum(2) > 0).all(0)
-    strata, records = int(informative.sum()), int(pair.counts[:, informative].sum())
+    strata = int(informative.sum())
+    records = int(pair.counts[:, informative].sum())
     if records >= FEWEST_OF_STRATUM * strata:
         return None
     return (

@@ -112,7 +112,8 @@ class DrawnCells:
         As many records as give each cell's share its variance (linearised), at most Kish's number.
         """
         total = _sum_each(self.weights)
-        other_weights, other_squares = total - self.weights, _sum_each(self.squares) - self.squares
+        other_weights = total - self.weights
+        other_squares = _sum_each(self.squares) - self.squares
         spread = (self.squares * other_weights**2 + other_squares * self.weights**2).clip(min=0.0)
         effective = divide_or(self.weights * other_weights * total, spread, np.inf)
         scale = np.minimum(self._scale, effective.min(tuple(range(1, effective.ndim)), keepdims=True))
@@ -149,10 +150,8 @@ def build_intervals(
     low, high = take_middle(drawn, BEYOND)
     if vanishing is not None and ideal is not None:
         undecided = _may_be_zero(vanishing).all(-1)
-        low, high = (
-            np.where(undecided, np.fmin(low, ideal), low),
-            np.where(undecided, np.fmax(high, ideal), high),
-        )
+        low = np.where(undecided, np.fmin(low, ideal), low)
+        high = np.where(undecided, np.fmax(high, ideal), high)
     return _stretch(points, low, high)
 
 
@@ -174,13 +173,12 @@ def intervals_of_parts(
     """
     undecided = _may_be_zero(vanishing)
     if reduce is np.mean:
-        low, high = (
-            take_middle(np.where(undecided, ideal, drawn).mean(-1), BEYOND)[0],
-            take_middle(drawn.mean(-1), BEYOND)[1],
-        )
+        low = take_middle(np.where(undecided, ideal, drawn).mean(-1), BEYOND)[0]
+        high = take_middle(drawn.mean(-1), BEYOND)[1]
         return _stretch(points, low, high)
     low, high = take_middle(drawn, BEYOND)
-    low, high = np.where(undecided, np.fmin(low, ideal), low), np.where(undecided, np.fmax(high, ideal), high)
+    low = np.where(undecided, np.fmin(low, ideal), low)
+    high = np.where(undecided, np.fmax(high, ideal), high)
     return _stretch(points, reduce(low, axis=-1), reduce(high, axis=-1))
 
 
@@ -193,12 +191,14 @@ def sum_of_squares_interval(point: float, drawn: FloatArray, degrees: int, power
     large the draws are moved back. A figure that chance makes larger in over 97.5 of 100 windows has the
     draws' upper limit.
     """
-    square, draws = point**power, drawn[np.isfinite(drawn)] ** power
+    square = point**power
+    draws = drawn[np.isfinite(drawn)] ** power
     unit = (math.sqrt(square**2 + degrees * float(draws.var()) / 2) - square) / degrees if draws.size else 0.0
     if not np.isfinite(square) or unit <= 0:
         return build_intervals(np.array([point]), drawn[:, None])[0]
     if square < LARGE * unit:
-        value, chances = square / unit, (1 - BEYOND, BEYOND)
+        value = square / unit
+        chances = (1 - BEYOND, BEYOND)
         lower, upper = (
             chndtrinc(value, degrees, end) * unit if chndtr(value, degrees, 0.0) > end else 0.0
             for end in chances
@@ -221,7 +221,8 @@ def _may_be_zero(signed: FloatArray) -> BoolArray:
 
 
 def _stretch(points: FloatArray, low: FloatArray, high: FloatArray) -> list[Interval]:
-    lower, upper = np.fmin(points, low), np.fmax(points, high)
+    lower = np.fmin(points, low)
+    upper = np.fmax(points, high)
     return [
         Interval(float(start), float(end) if np.isfinite(end) else None, METHOD)
         for start, end in zip(np.nan_to_num(lower, nan=0.0, neginf=-np.inf), upper, strict=True)

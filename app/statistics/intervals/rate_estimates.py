@@ -299,7 +299,8 @@ def resample(
     """
     generator = np.random.default_rng(seed)
     # Weights of unseen kinds in other worlds add no records.
-    records, kinds = int(worlds[0].sum()), max(1, len(count))
+    records = int(worlds[0].sum())
+    kinds = max(1, len(count))
     drawn_count, drawn_total = (
         np.zeros((len(worlds), draws, counted.shape[1])) for counted in (count, total)
     )
@@ -320,10 +321,8 @@ def _span_worlds(worlds: FloatArray, value: float, *, highest: float) -> Interva
     where every draw is NaN.
     """
     low, high = take_middle(worlds.T, 0.025)
-    lower, upper = (
-        np.where(np.isnan(low), 0.0, low).min(initial=value),
-        np.where(np.isnan(high), highest, high).max(initial=value),
-    )
+    lower = np.where(np.isnan(low), 0.0, low).min(initial=value)
+    upper = np.where(np.isnan(high), highest, high).max(initial=value)
     return Interval(float(lower), float(upper) if np.isfinite(upper) else None, RESAMPLING)
 
 

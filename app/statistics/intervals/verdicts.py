@@ -61,10 +61,8 @@ def verdict(
     if smallest_group is not None and smallest_group < MINIMUM_GROUP_SIZE:
         return Verdict.INSUFFICIENT_DATA
     limits = lower_limit, upper_limit
-    low, high = (
-        -math.inf if number.lower is None else number.lower,
-        math.inf if number.upper is None else number.upper,
-    )
+    low = -math.inf if number.lower is None else number.lower
+    high = math.inf if number.upper is None else number.upper
     if not is_inside(number.value, limits):
         return (
             Verdict.SUSPECTED if reaches(high, lower_limit) and keeps_to(low, upper_limit) else Verdict.UNFAIR

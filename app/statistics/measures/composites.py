@@ -60,7 +60,8 @@ _NAMES = {
 
 def measure_cells(metric: Metric, how: OfSet | OfPair, evidence: TableEvidence) -> list[Measured]:
     """Figures of each set's cells, or of a monitored set's and the reference's."""
-    is_compared, reference_member = isinstance(how, OfPair), reference(evidence.groups)
+    is_compared = isinstance(how, OfPair)
+    reference_member = reference(evidence.groups)
     subjects = monitored(evidence.groups) if is_compared else members(metric.scopes, evidence.groups)
     if not subjects:
         return []
@@ -130,7 +131,8 @@ def measure_across(metric: Metric, how: Across, evidence: TableEvidence) -> list
         return []
     cells = evidence.cells[how.over]
     singles = cells.together([(position,) for position in range(len(evidence.groups))])
-    records, sizes = _sum_cells(singles.counts), singles.certain(_sum_cells)
+    records = _sum_cells(singles.counts)
+    sizes = singles.certain(_sum_cells)
     present = np.flatnonzero(_sum_cells(singles.weights) > 0)
     n = int(records[present].sum())
     details = Details(formula=metric.formula, groups=len(present), counts={"n": n})
@@ -140,7 +142,8 @@ def measure_across(metric: Metric, how: Across, evidence: TableEvidence) -> list
         return [build_result(metric.key, member, Undefined(reason, n), 0, details)]
 
     is_large = sizes[present] >= MINIMUM_GROUP_SIZE
-    large, small = present[is_large], present[~is_large]
+    large = present[is_large]
+    small = present[~is_large]
     filled = cells.together([(position,) for position in present.tolist()])
     with np.errstate(all="ignore"):
         point = float(how.function(filled.weights[None])[0])
@@ -180,19 +183,15 @@ def _interval_across(how: Across, point: float, cells: DrawnCells) -> Interval:
 
 
 def measure_strata(metric: Metric, how: OverStrata, evidence: TableEvidence) -> list[Measured]:
-    subjects, reference_member, strata = (
-        monitored(evidence.groups),
-        reference(evidence.groups),
-        evidence.strata.get(how.over),
-    )
+    subjects = monitored(evidence.groups)
+    reference_member = reference(evidence.groups)
+    strata = evidence.strata.get(how.over)
     if not subjects:
         return []
-    cells, results = (
-        evidence.cells[how.over].together(
-            [*(member.columns for member in subjects), reference_member.columns]
-        ),
-        [],
+    cells = evidence.cells[how.over].together(
+        [*(member.columns for member in subjects), reference_member.columns]
     )
+    results = []
     if strata is None or strata.reason:
         for index, member in enumerate(subjects):
             of_sides = cells.counts[[index, -1]]
@@ -201,7 +200,8 @@ def measure_strata(metric: Metric, how: OverStrata, evidence: TableEvidence) -> 
             results.append(build_result(metric.key, member, number, int(of_sides.sum(1).min()), details))
         return results
 
-    of_each, of_other = _stack_outcomes(strata, subjects), _stack_outcomes(strata, [reference_member])
+    of_each = _stack_outcomes(strata, subjects)
+    of_other = _stack_outcomes(strata, [reference_member])
     with np.errstate(all="ignore"):
         points = how.function(of_each.weights, of_other.weights)
         # What rounding leaves of equality is equality.
@@ -209,10 +209,8 @@ def measure_strata(metric: Metric, how: OverStrata, evidence: TableEvidence) -> 
             np.isclose(points, metric.ideal or 0.0, rtol=0, atol=_ROUNDING), metric.ideal or 0.0, points
         )
         ends = how.limits(of_each, of_other)
-    names, groups = (
-        np.array(strata.labels)[strata.counts.any((1, 2))],
-        sum(member.scope == "group" for member in subjects),
-    )
+    names = np.array(strata.labels)[strata.counts.any((1, 2))]
+    groups = sum(member.scope == "group" for member in subjects)
     for index, member in enumerate(subjects):
         pair = StrataOutcomes(
             *(
@@ -220,11 +218,10 @@ def measure_strata(metric: Metric, how: OverStrata, evidence: TableEvidence) -> 
                 for of_member, of_reference in zip(of_each, of_other, strict=True)
             )
         )
-        records, rows = pair.counts.sum(1), [index, -1]
-        n, smallest = (
-            int(records.sum()),
-            int(certain_records(*(counts.sum((1, 2)) for counts in pair)).min()),
-        )
+        records = pair.counts.sum(1)
+        rows = [index, -1]
+        n = int(records.sum())
+        smallest = int(certain_records(*(counts.sum((1, 2)) for counts in pair)).min())
         missing = _explain_missing_strata(pair, cells.weights[rows], member, reference_member)
         interval = limits_around(points[index], *(end[index] for end in ends), method=how.method)
         number = _build_number(float(points[index]), interval, n, missing, how.endless.format(of=member.of))
@@ -264,7 +261,8 @@ def _trace_homogeneity(pair: StrataOutcomes, names: NDArray[np.str_], groups: in
 
 
 def _stack_outcomes(strata: Strata, subjects: Sequence[Member]) -> StrataOutcomes:
-    filled, weighting = strata.counts.any((1, 2)), strata.known
+    filled = strata.counts.any((1, 2))
+    weighting = strata.known
     filled_cells = (stored[filled] for stored in (strata.counts, weighting.weights, weighting.squares))
     return StrataOutcomes(
         *(

@@ -96,7 +96,8 @@ class LabelCounts:
             return LabelState.ALL
         if self.lacking:
             return LabelState.ONE_DECISION
-        low, high = self.decided[0], self.decided[-1]
+        low = self.decided[0]
+        high = self.decided[-1]
         is_uneven = low.share < LEAST_OF_EVEN * high.share and self.p_value < CERTAIN
         return LabelState.UNEVEN if is_uneven else LabelState.EVEN
 
@@ -184,7 +185,8 @@ def judge_labels(results: Iterable[Measured], table: LabelledCells) -> list[Meas
 
 
 def _judge(result: Measured, table: LabelledCells) -> Measured:
-    metric, sides = CATALOGUE[result.metric], _find_sides(result, table.groups)
+    metric = CATALOGUE[result.metric]
+    sides = _find_sides(result, table.groups)
     columns = sorted({column for side in sides for column in side})
     mark = {"of": "labelled", "labelled": int(table.confusion[columns].sum())}
     if table.cohort is None:

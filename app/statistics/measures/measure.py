@@ -130,7 +130,8 @@ def measure_training(
 def _build_evidence(
     table: GroupCounts, over: Over, rate: str, words: Words, limits: AllLimits, *, seed: int, draws: int
 ) -> TableEvidence:
-    counts, weighting = table.counts, table.counts_weighting
+    counts = table.counts
+    weighting = table.counts_weighting
     return TableEvidence(
         groups=table.groups,
         estimates={
@@ -158,7 +159,9 @@ def measure_labelled(
     Arguments are as in `measure_as_logged`. Overall includes ungrouped records: it is the same for every
     attribute.
     """
-    counts, weighting, strata = table.confusion, table.confusion_weighting, table.strata
+    counts = table.confusion
+    weighting = table.confusion_weighting
+    strata = table.strata
     everything = PARTS["records"]
     estimates = {
         name: build_counted(rate.words, counts, weighting, PARTS[rate.counted].of, PARTS[rate.of_part].of)

@@ -88,7 +88,8 @@ def _interval_of_count(share: Share, everybody: Share, squares: float) -> Interv
     variance.
     """
     unit = squares / share.mass if share.mass > 0 else everybody.mass_total / everybody.total
-    effective, total = share.mass / unit, everybody.total
+    effective = share.mass / unit
+    total = everybody.total
     lower, upper, method = proportion(min(effective, total), total)
     return Interval(lower * total * unit, None if upper is None else upper * total * unit, method)
 
@@ -111,7 +112,9 @@ def measure_comparison(metric: Metric, how: ComparedRate, evidence: TableEvidenc
 def _measure_pair(
     metric: Metric, how: ComparedRate, evidence: TableEvidence, member: Member, reference_member: Member
 ) -> Measured:
-    estimate, of, against = evidence.estimates[how.rate], member.columns, reference_member.columns
+    estimate = evidence.estimates[how.rate]
+    of = member.columns
+    against = reference_member.columns
     sides = [
         _Side(compared, share)
         for compared, share in zip((member, reference_member), estimate.pair(of, against), strict=True)
@@ -142,7 +145,8 @@ def _measure_worst_pair(metric: Metric, how: ComparedRate, evidence: TableEviden
     None without two groups of records; those below `MINIMUM_GROUP_SIZE` are left out while there are two
     others. Interval and p-value are those of all pairs together (Bonferroni).
     """
-    estimate, groups = evidence.estimates[how.rate], evidence.groups
+    estimate = evidence.estimates[how.rate]
+    groups = evidence.groups
     if "worst_pair" not in metric.scopes or not groups:
         return []
     sides = [_Side(member, estimate.share(member.columns)) for member in members(("group",), groups)]
@@ -153,7 +157,8 @@ def _measure_worst_pair(metric: Metric, how: ComparedRate, evidence: TableEviden
         return []
     is_error = how.rate in RATES and RATES[how.rate].is_error
     worst, best = (candidates[-1], candidates[0]) if is_error else (candidates[0], candidates[-1])
-    pairs, n = math.comb(len(candidates), 2), worst.share.total + best.share.total
+    pairs = math.comb(len(candidates), 2)
+    n = worst.share.total + best.share.total
     number: Value | Undefined
     if how.by.divides and best.share.mass == 0:
         number = Undefined(f"the rate{best.member.of} is zero, so nothing can be divided by it", n)
@@ -203,7 +208,8 @@ def _trace_pair(
 
 
 def _explain_empty(evidence: TableEvidence, estimate: Estimate, side: _Side) -> str:
-    share, member = side.share, side.member
+    share = side.share
+    member = side.member
     if not share.original:
         if share.left_out:
             return estimate.words.no_counterfactual.format(of=member.of)

@@ -26,10 +26,8 @@ def measure_scores(table: ScoreTable, groups: Groups, formulas: Mapping[str, str
         KeyError: a metric is not one of scores.
     """
     subjects = members(("overall", "group", "pooled", "reference"), groups)
-    sums, everybody = (
-        table.sums.together([member.columns for member in subjects]),
-        table.sums.together([range(len(table.unscored))]),
-    )
+    sums = table.sums.together([member.columns for member in subjects])
+    everybody = table.sums.together([range(len(table.unscored))])
     results = list[Measured]()
     with np.errstate(all="ignore"):
         for key, formula in formulas.items():
@@ -60,7 +58,8 @@ def _measure_sets(
 def _measure_gap(
     key: str, table: ScoreTable, everybody: ScoreSums, groups: Groups, formula: str
 ) -> list[Measured]:
-    subjects, reference_member = monitored(groups), reference(groups)
+    subjects = monitored(groups)
+    reference_member = reference(groups)
     if not subjects:
         return []
     sums = table.sums.together([member.columns for member in (*subjects, reference_member)])
@@ -72,10 +71,8 @@ def _measure_gap(
         sides = (member, gaps.missing[index]), (reference_member, gaps.missing[-1])
         missing = next((text.format(of=side.of) for side, text in sides if text), "")
         lacking = missing or gaps.lacking.format(reference=reference_member.name, **gaps.details)
-        n, unscored = (
-            int(sums.counts[[index, -1]].sum()),
-            int(table.unscored[[*member.columns, *reference_member.columns]].sum()),
-        )
+        n = int(sums.counts[[index, -1]].sum())
+        unscored = int(table.unscored[[*member.columns, *reference_member.columns]].sum())
         details = Details(
             formula=formula,
             monitored=member.name,

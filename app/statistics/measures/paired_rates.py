@@ -85,11 +85,9 @@ class Paired:
         """Wilson's interval for as many whole records as have the variance of the figures."""
         towards = self._find_figures(of, self._other_role(of))
         has_figure = ~np.isnan(towards.figures)
-        weights, figures, influence = (
-            self._masses[has_figure],
-            towards.figures[has_figure],
-            towards.influence[has_figure],
-        )
+        weights = self._masses[has_figure]
+        figures = towards.figures[has_figure]
+        influence = towards.influence[has_figure]
         total = self._effective(has_figure)
         mean = np.array([float(weights @ figures) / weights.sum()])
         variance = np.array([self._variance(has_figure, influence)])
@@ -118,11 +116,9 @@ class Paired:
         """
         first, second = self._both_figures(of, against)
         has_figures = ~np.isnan(first.figures)
-        weights, a, b = (
-            self._masses[has_figures].astype(np.float64),
-            first.figures[has_figures],
-            second.figures[has_figures],
-        )
+        weights = self._masses[has_figures].astype(np.float64)
+        a = first.figures[has_figures]
+        b = second.figures[has_figures]
         total = self._effective(has_figures)
         if self.table.weight is not None:
             weights *= total / weights.sum()
@@ -163,8 +159,10 @@ class Paired:
         return ComparedShares(comparison.paired(*pairs), pairs)
 
     def _build_share(self, of: Sequence[int], figures: FloatArray) -> Share:
-        has_figure, is_own = ~np.isnan(figures), np.isin(self.table.group, list(of))
-        counts, masses = self.table.count[has_figure], self._masses[has_figure]
+        has_figure = ~np.isnan(figures)
+        is_own = np.isin(self.table.group, list(of))
+        counts = self.table.count[has_figure]
+        masses = self._masses[has_figure]
         return Share(
             count=round(float(counts @ figures[has_figure])),
             total=int(counts.sum()),
@@ -182,7 +180,8 @@ class Paired:
         return of_role(self.table.groups, "reference" if roles == {"monitored"} else "monitored")
 
     def _both_figures(self, of: Sequence[int], against: Sequence[int]) -> tuple[_Figures, _Figures]:
-        first, second = self._find_figures(of, against), self._find_figures(against, of)
+        first = self._find_figures(of, against)
+        second = self._find_figures(against, of)
         unknown = np.isnan(first.figures) | np.isnan(second.figures)
         return (
             _Figures(np.where(unknown, np.nan, first.figures), first.influence),
@@ -191,8 +190,10 @@ class Paired:
 
     def _find_figures(self, into: Sequence[int], opposite: Sequence[int]) -> _Figures:
         """Figures towards `into` of the records in both sets; NaN for any other."""
-        table, columns = self.table, list(into)
-        is_own, crossing = np.isin(table.group, columns), np.isin(table.group, list(opposite))
+        table = self.table
+        columns = list(into)
+        is_own = np.isin(table.group, columns)
+        crossing = np.isin(table.group, list(opposite))
         classified = table.copies_classified[:, columns]
         crossed = ((classified > 0) & crossing[:, None]).astype(np.float64)
         shares = np.divide(
@@ -200,7 +201,8 @@ class Paired:
         )
         sizes = self._sizes[columns]
         # By the same product: if all outcomes are alike, the quotient is exactly 0 or 1.
-        weighed, total_size = shares @ sizes, crossed @ sizes
+        weighed = shares @ sizes
+        total_size = crossed @ sizes
         copied = divide_or(weighed, total_size, np.nan)
         figures = np.where(is_own, table.outcome, copied)
         if len(columns) == 1:
@@ -211,7 +213,8 @@ class Paired:
         """Effect [K] of a record with one of the values on the other records' figures, through the weight
         of its value.
         """
-        copies, sizes = self._masses[:, None] * crossed, self._sizes[columns]
+        copies = self._masses[:, None] * crossed
+        sizes = self._sizes[columns]
         of_value = divide_or((copies * shares).sum(0), copies.sum(0), 0.0)
         if sizes.sum() <= 0:
             return np.zeros(len(self.table.group))
@@ -222,7 +225,8 @@ class Paired:
         return pulls[self.table.group]
 
     def _effective(self, is_compared: BoolArray) -> float:
-        counts, masses = self.table.count[is_compared], self._masses[is_compared]
+        counts = self.table.count[is_compared]
+        masses = self._masses[is_compared]
         if self.table.weight is None:
             return float(counts.sum())
         squares = float(masses @ self.table.weight[is_compared])

@@ -167,7 +167,8 @@ def measure_counterfactual(
     crossing = table.crossing()
     to_favourable = (crossing * table.copies_favourable).sum(1) > 0
     to_unfavourable = (crossing * (table.copies_classified - table.copies_favourable)).sum(1) > 0
-    gained, lost = to_favourable & (table.outcome == 0), to_unfavourable & (table.outcome == 1)
+    gained = to_favourable & (table.outcome == 0)
+    lost = to_unfavourable & (table.outcome == 1)
     compared = to_favourable | to_unfavourable
     estimates = {"favourable": counterfactual_rate(table)}
     for name, kinds in (("flipped", gained | lost), ("gained", gained), ("lost", lost)):
@@ -216,13 +217,12 @@ def measure_mitigated(
     Keys and limits are as in `measure_as_logged`. The same table and `seed` (not negative) give the same
     intervals; those before mitigation equal the logged and counterfactual ones.
     """
-    outcomes, reference = table.outcomes, list(of_role(table.groups, "reference"))
-    total, lifted, lowered, unchanged = (
-        outcomes.sum((1, 2)),
-        outcomes[:, 0, 1],
-        outcomes[:, 1, 0],
-        outcomes[:, 1, 1],
-    )
+    outcomes = table.outcomes
+    reference = list(of_role(table.groups, "reference"))
+    total = outcomes.sum((1, 2))
+    lifted = outcomes[:, 0, 1]
+    lowered = outcomes[:, 1, 0]
+    unchanged = outcomes[:, 1, 1]
     estimates = {
         "favourable_before": Counted(FAVOURABLE, lowered + unchanged, total),
         "favourable_after": Counted(FAVOURABLE, lifted + unchanged, total),
@@ -256,8 +256,10 @@ def measure_mitigated_labelled(
 
     `metrics` picks by key (None: all). The same table and `seed` (not negative) give the same intervals.
     """
-    corrections, labels = table.corrections, table.label_changes
-    total, build = corrections.sum((1, 2)), partial(build_cells, weighting=None, seed=seed, draws=draws)
+    corrections = table.corrections
+    labels = table.label_changes
+    total = corrections.sum((1, 2))
+    build = partial(build_cells, weighting=None, seed=seed, draws=draws)
     evidence = TableEvidence(
         groups=table.groups,
         estimates={

@@ -67,7 +67,8 @@ def distance_under(metric: Metric, limits: Limits) -> Callable[[float], float]:
         )
         return lower, upper
 
-    marks, marks_inside = scale_limits(limits), scale_limits(both_sides(metric, limits))
+    marks = scale_limits(limits)
+    marks_inside = scale_limits(both_sides(metric, limits))
 
     def measure(value: float) -> float:
         number = _scale(value, is_ratio=of_ratio)
@@ -95,7 +96,8 @@ def allow_for_choice(result: Measured, metric: Metric, chosen_from: int) -> Meas
     """Result with an interval and a p-value that hold for so many figures at once (Bonferroni), and so for
     a chosen one.
     """
-    number, p_value = result.number, result.details.p_value
+    number = result.number
+    p_value = result.details.p_value
     if chosen_from <= 1 or not isinstance(number, Value):
         return result
     together = None if p_value is None else min(1.0, chosen_from * p_value)

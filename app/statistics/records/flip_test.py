@@ -70,7 +70,8 @@ class Flips:
         variance = (
             (float(np.square(self.flips[of]).sum()) + 2) / size - centre**2
         ) / size + self._variance_of_reference(of)
-        value, half = self.value(of), Z * math.sqrt(variance)
+        value = self.value(of)
+        half = Z * math.sqrt(variance)
         return Interval(max(-1.0, min(value, centre - half)), min(1.0, max(value, centre + half)), METHOD)
 
     def _variance_of_reference(self, of: BoolArray) -> float:
@@ -82,7 +83,8 @@ class Flips:
         voters = 1 / (self._shares.multiply(self._shares) @ (1 / records))
         chances = (voters * self._votes + 2 * self._reference[:, 1].sum() / records.sum()) / (voters + 2)
         pull = queries * 30 * chances**2 * (1 - chances) ** 2 * np.sqrt(voters / (voters - 1))
-        pulled, expected = self._shares.T @ pull / records, self._shares.T @ (pull * self._votes) / records
+        pulled = self._shares.T @ pull / records
+        expected = self._shares.T @ (pull * self._votes) / records
         squares = self._reference[:, 0] * expected**2 + self._reference[:, 1] * (pulled - expected) ** 2
         return float(squares.sum())
 
@@ -97,7 +99,8 @@ def flips(
         ValueError: there is no reference record.
     """
     k = NEIGHBOURS if len(reference) > FEW_REFERENCE_RECORDS else 1
-    points, among = Points.of(monitored), Points.of(reference)
+    points = Points.of(monitored)
+    among = Points.of(reference)
     shares = neighbour_shares(points.places, among, k)
     favourable = np.bincount(among.of_record, weights=reference_favoured, minlength=len(among.counts))
     outcomes = np.stack([among.counts - favourable, favourable], -1)
@@ -111,7 +114,8 @@ def _favourable_majority(shares: csr_array, outcomes: FloatArray, k: int) -> Flo
     counts = outcomes.sum(1)
     entries = shares.tocoo()
     by_lot = entries.data * k < counts[entries.col] * (1 - TIE)
-    rows, held = entries.row, outcomes[entries.col]
+    rows = entries.row
+    held = outcomes[entries.col]
     settled, drawn = (
         np.stack(
             [
@@ -121,7 +125,8 @@ def _favourable_majority(shares: csr_array, outcomes: FloatArray, k: int) -> Flo
         )
         for which in (~by_lot, by_lot)
     )
-    open_votes, needed = k - settled.sum(0), k // 2 + 1 - settled[1]
+    open_votes = k - settled.sum(0)
+    needed = k // 2 + 1 - settled[1]
     chance = np.zeros(shares.shape[0])
     for favourable in range(k + 1):
         draws = binom(drawn[1], favourable) * binom(drawn[0], np.maximum(open_votes - favourable, 0))

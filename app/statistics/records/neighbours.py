@@ -77,7 +77,9 @@ def _find_neighbours(
     """Rows whose ties may extend past the searched neighbours are searched further."""
     from scipy.spatial import cKDTree  # noqa: PLC0415 - a tenth of a second to load, and few metrics look at neighbours
 
-    tree, width, pending = cKDTree(among.places), k + 1, np.arange(len(queried))
+    tree = cKDTree(among.places)
+    width = k + 1
+    pending = np.arange(len(queried))
     yield np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
     while pending.size:
         width = min(width, len(among.places))
@@ -95,4 +97,5 @@ def _find_neighbours(
             row, column = np.nonzero((shares > 0) & settled[:, None])
             yield rows[row], points[row, column].astype(np.int64), shares[row, column]
             unsettled.append(rows[~settled])
-        pending, width = np.concatenate(unsettled), width * 4
+        pending = np.concatenate(unsettled)
+        width *= 4

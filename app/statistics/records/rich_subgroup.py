@@ -87,13 +87,15 @@ class _Search:
 
     def found(self, deviations: FloatArray) -> tuple[float, BoolArray]:
         """Largest deviation, and the positions on the smaller side of its line."""
-        best, inside = 0.0, np.arange(len(self._counts)) == 0
+        best = 0.0
+        inside = np.arange(len(self._counts)) == 0
         for along in self._directions(deviations[None]):
             sums, order = _sums(deviations[None], along)
             largest = int(np.abs(sums[0]).argmax())
             # A later direction must be better by more than rounding.
             if abs(sums[0, largest]) > best * (1 + TIE) + TIE:
-                best, inside = float(abs(sums[0, largest])), np.zeros(len(self._counts), np.bool_)
+                best = float(abs(sums[0, largest]))
+                inside = np.zeros(len(self._counts), np.bool_)
                 inside[order[0, : largest + 1]] = True
         return best, inside if 2 * self._counts[inside].sum() <= self._counts.sum() else ~inside
 

@@ -78,7 +78,8 @@ class Bins:
         if self.edges:
             intervals = list[NumberInterval]()
             for position in chosen:
-                above, up_to = (None, *self.edges)[position], (*self.edges, None)[position]
+                above = (None, *self.edges)[position]
+                up_to = (*self.edges, None)[position]
                 if intervals and intervals[-1].up_to == above:
                     above = intervals.pop().above
                 intervals.append(NumberInterval(above=above, up_to=up_to))
@@ -153,7 +154,8 @@ def scan_cells(
     chosen = [included[0] for included in best.included]
     subgroup = tuple(None if values.all() else tuple(np.flatnonzero(values).tolist()) for values in chosen)
     inside = np.all([values[codes] for values, codes in zip(chosen, cells.codes.T, strict=True)], axis=0)
-    records, favourable = int(cells.records[inside].sum()), int(cells.favourable[inside].sum())
+    records = int(cells.records[inside].sum())
+    favourable = int(cells.favourable[inside].sum())
     may_be_shown = MIN_RECORDS <= records <= int(cells.records.sum()) - MIN_RECORDS
     return Scan(
         subgroup if may_be_shown and score > 0 else None,
@@ -226,7 +228,8 @@ def search_groups(
     )
     cells = count_cells(dense, tuple(len(values) for values in used), favourable, strata)
     scan = scan_cells(cells, direction=direction, seed=seed)
-    records, of_all = len(favourable), int(favourable.sum())
+    records = len(favourable)
+    of_all = int(favourable.sum())
     group = None
     if scan.subgroup is not None and scan.p_value <= MAX_P_VALUE:
         chosen = zip(bins, used, scan.subgroup, strict=True)
@@ -262,7 +265,8 @@ def say_search(result: SearchResult, *, left_out: Sequence[str] = ()) -> str:
     )
     if left_out:
         searched += f" (too many combinations of values: left out {', '.join(left_out)})"
-    p_value, group = f"p = {result.p_value:.3f}", result.group
+    p_value = f"p = {result.p_value:.3f}"
+    group = result.group
     if group is not None:
         rates = (
             f"{group.rate:.1%} of its {group.records:,} records are favourable, of all others "

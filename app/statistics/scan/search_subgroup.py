@@ -91,7 +91,8 @@ def log_likelihood(
 
 def fit_multiplier(favourable: FloatArray, records: FloatArray, expected: FloatArray) -> FloatArray:
     """Ln q between LOWEST and 0 with the largest likelihood."""
-    low, high = np.full(favourable.shape, LOWEST), np.zeros(favourable.shape)
+    low = np.full(favourable.shape, LOWEST)
+    high = np.zeros(favourable.shape)
     total = records.sum(-1)
     pooled = (records * expected).sum(-1) / np.maximum(total, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -102,11 +103,13 @@ def fit_multiplier(favourable: FloatArray, records: FloatArray, expected: FloatA
         return np.asarray(at)
     for _ in range(MAX_STEPS):
         slope, curve = _derivatives(favourable, records, expected, at)
-        low, high = np.where(slope > 0, at, low), np.where(slope < 0, at, high)
+        low = np.where(slope > 0, at, low)
+        high = np.where(slope < 0, at, high)
         with np.errstate(divide="ignore", invalid="ignore"):
             newton = at + slope / curve
         # A step out of the bracket is replaced by halving; NaN is never inside.
-        before, at = at, np.where((newton >= low) & (newton <= high), newton, (low + high) / 2)
+        before = at
+        at = np.where((newton >= low) & (newton <= high), newton, (low + high) / 2)
         if np.all(np.abs(at - before) < PRECISION):
             break
     return np.asarray(at)
@@ -120,7 +123,8 @@ def find_range(
     """
     peak = log_likelihood(favourable, records, expected, fit_multiplier(favourable, records, expected))
     exceeds = peak > penalty + 1e-12
-    left, right = np.full(favourable.shape, LOWEST), np.zeros(favourable.shape)
+    left = np.full(favourable.shape, LOWEST)
+    right = np.zeros(favourable.shape)
     exceeding = (favourable[exceeds], records[exceeds], np.broadcast_to(expected, records.shape)[exceeds])
     # From outside: a tangent lies above a concave function, so no step passes the end of the range.
     for ends in (left, right):
@@ -288,10 +292,8 @@ class _Search:
         alone = np.broadcast_to(np.eye(at_ends.shape[2], dtype=np.bool_), (len(rows), *at_ends.shape[2:] * 2))
         sets = np.concatenate([np.ones_like(at_ends[:, :1]), alone, at_ends], 1)
         weights = sets.astype(np.float64)
-        of_favourable, of_records = (
-            np.einsum("mjv,mv->mj", weights, favourable),
-            np.einsum("mjv,mvs->mjs", weights, records),
-        )
+        of_favourable = np.einsum("mjv,mv->mj", weights, favourable)
+        of_records = np.einsum("mjv,mvs->mjs", weights, records)
         log_odds = fit_multiplier(of_favourable, of_records, expected)
         named = np.where(sets.all(2), 0, sets.sum(2))
         scores = log_likelihood(of_favourable, of_records, expected, log_odds) - self._penalty * named

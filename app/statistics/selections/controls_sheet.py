@@ -113,7 +113,8 @@ def design_terms(used: Sequence[ControlledCount]) -> FloatArray:
 
 def _fit(design: FloatArray, selected: FloatArray, people: FloatArray) -> tuple[float, float]:
     """First coefficient, by Newton's method, and half the width of its interval."""
-    weights, step = np.zeros(design.shape[1]), np.full(design.shape[1], np.inf)
+    weights = np.zeros(design.shape[1])
+    step = np.full(design.shape[1], np.inf)
     for rounds_left in range(_MOST_ROUNDS, -1, -1):
         rates = expit(design @ weights)
         information = design.T @ (design * (people * rates * (1 - rates))[:, None])
@@ -251,7 +252,8 @@ def controls_sheet(people: CountedPeople) -> Json:
 def _controlled_row(
     people: CountedPeople, reference: Rows, mine: Rows, category: Category, reference_category: Category
 ) -> Json:
-    strata, compared = combine_controls(people), (mine | reference) & people.is_assessed
+    strata = combine_controls(people)
+    compared = (mine | reference) & people.is_assessed
     used = compared & (strata != MISSING)
     # Only combinations that occur: the product of controls may be far larger than the log.
     present, stratum_of = np.unique(strata[used], return_inverse=True)

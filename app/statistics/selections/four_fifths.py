@@ -124,7 +124,8 @@ class ImpactRow:
     @cached_property
     def fisher_p(self) -> float | None:
         """Two-sided p-value of Fisher's exact test."""
-        category, compared = self.category, self._other
+        category = self.category
+        compared = self._other
         if compared is None:
             return None
         from scipy.stats import fisher_exact  # noqa: PLC0415 - scipy.stats takes a second to import
@@ -141,7 +142,8 @@ class ImpactRow:
     @cached_property
     def odds_ratio(self) -> OddsRatio | None:
         """Odds ratio with its 95 % interval."""
-        category, compared = self.category, self._other
+        category = self.category
+        compared = self._other
         if compared is None:
             return None
         if not category.rejected or not compared.selected:
@@ -250,7 +252,8 @@ class ImpactTable:
 
         Those of small categories are Bonferroni's over all pairs.
         """
-        best, large = self.compared_with, self.large
+        best = self.compared_with
+        large = self.large
         pairs = sorted(
             (ImpactRow(*pair) for pair in combinations(large, 2)), key=lambda row: row.p_value or 0.0
         )
@@ -260,10 +263,8 @@ class ImpactTable:
             zip((frozenset((row.category, row.compared_with)) for row in pairs), corrected, strict=True)
         )
         for category in self.table.categories:
-            row, p_value = (
-                ImpactRow(category, best, category not in large),
-                holm.get(frozenset((category, best))),
-            )
+            row = ImpactRow(category, best, category not in large)
+            p_value = holm.get(frozenset((category, best)))
             if row.is_small and row.p_value is not None:
                 p_value = min(1.0, math.comb(len(self.table.categories), 2) * row.p_value)
             yield replace(row, corrected_p=p_value)

@@ -63,8 +63,11 @@ def bound_categories(
     """
     has_weights = ~np.isnan(weights).any(0)
     unknown = int(records[~has_weights].sum())
-    weights, records, selected = weights[:, has_weights], records[has_weights], selected[has_weights]
-    totals, field = weights.sum(0), f"categories.{mapping.attribute}"
+    weights = weights[:, has_weights]
+    records = records[has_weights]
+    selected = selected[has_weights]
+    totals = weights.sum(0)
+    field = f"categories.{mapping.attribute}"
     if (weights < 0).any() or (totals > 1 + ROUNDING).any():
         raise InvalidInput.of(
             field, "weights must be between 0 and 1 and add up to at most 1 for each person"
@@ -97,7 +100,8 @@ def bound_categories(
 def _join_small(cells: FloatArray) -> FloatArray:
     """Joins cells [records, favourable, sums of both probabilities; cells] from the lowest probability."""
     cells = cells[:, np.lexsort(cells[3:1:-1] / cells[0])]
-    starts, size = [], 0.0
+    starts = []
+    size = 0.0
     for position, records in enumerate(cells[0].tolist()):
         if size == 0:
             starts.append(position)
@@ -108,7 +112,9 @@ def _join_small(cells: FloatArray) -> FloatArray:
 
 
 def _bound(cells: FloatArray, *, is_compared: bool) -> dict[str, Any]:
-    records, favourable, sums = cells[0], cells[1], cells[2:]
+    records = cells[0]
+    favourable = cells[1]
+    sums = cells[2:]
     totals = sums.sum(1)
     row: dict[str, Any] = {"people": float(totals[0]), **dict.fromkeys(BOUNDS)}
     if not totals.all():
@@ -138,15 +144,19 @@ def _limit(records: FloatArray, favourable: FloatArray, sums: FloatArray) -> flo
     """Upper 95 % limit of the largest ratio of the first rate to the second, by Fieller's theorem; None
     without one.
     """
-    rates, shares, weights = favourable / records, sums / records, records / sums.sum(1, keepdims=True)
+    rates = favourable / records
+    shares = sums / records
+    weights = records / sums.sum(1, keepdims=True)
     variances = (favourable * (1 - rates) + 0.25) / (records * (records + 1))
     deviations = np.sqrt(variances)
-    above, below = (rates - shares[0]) / deviations, (rates + shares[1] - 1) / deviations
+    above = (rates - shares[0]) / deviations
+    below = (rates + shares[1] - 1) / deviations
     largest = weights[0] @ (np.minimum(rates, shares[0]) + deviations * _correct_kink(above))
     least = weights[1] @ (np.maximum(rates + shares[1] - 1, 0) - deviations * _correct_kink(below))
     slopes = weights * np.array([ndtr(-above), ndtr(below)])
     (square, product), (_, square_of_least) = Z * Z * (slopes * variances) @ slopes.T
-    quadratic, linear = least * least - square_of_least, largest * least - product
+    quadratic = least * least - square_of_least
+    linear = largest * least - product
     if least <= 0 or quadratic <= 0:
         return None
     return float(

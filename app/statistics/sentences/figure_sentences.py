@@ -136,7 +136,8 @@ def sentence(
     Raises:
         KeyError: no metric of that key.
     """
-    row, details = CATALOGUE[metric], details or Details()
+    row = CATALOGUE[metric]
+    details = details or Details()
     if value is None:
         return f"{row.title} cannot be computed: {reason or 'no reason is known'}."
     text = _describe(row, value, (lower, upper), details)
@@ -245,7 +246,8 @@ def find_share(rate: str, counts: Counts) -> float | None:
     """Rate of a side by its counts; None without them."""
     for noun in (_COUNTED_AS.get(rate, rate), rate):
         for counted, total_name in ((f"{noun}_weight", "weight"), (noun, "n")):
-            count, total = counts.get(counted), counts.get(total_name)
+            count = counts.get(counted)
+            total = counts.get(total_name)
             if count is not None and total is not None and total > 0:
                 return count / total
     return None

@@ -121,7 +121,8 @@ class CountedRecords:
         `left_out` and `of` count records of the group and of the reference; of outcomes, these two are None.
         """
         lacking = self._sum(REASONS.keys() - BY_DESIGN - WITHOUT_GROUP)
-        monitored, reference = of_role(self.groups, "monitored"), of_role(self.groups, "reference")
+        monitored = of_role(self.groups, "monitored")
+        reference = of_role(self.groups, "reference")
         for position in monitored:
             sides = [
                 np.array([cells[list(side)].sum(0) for side in ((position,), reference)])
@@ -132,10 +133,8 @@ class CountedRecords:
             if compared is not None:
                 group, *reference_groups = (self.groups[row].label for row in (position, *reference))
                 low, high, text = self._bound_ratio(left_out, counted, sides[1][:, 1])
-                name, reference_names = (
-                    self.names.get(group, group),
-                    ", ".join(self.names.get(label, label) for label in reference_groups),
-                )
+                name = self.names.get(group, group)
+                reference_names = ", ".join(self.names.get(label, label) for label in reference_groups)
                 shares = (
                     f"{_per_hundred(compared, 0)} of 100 {name} are left out and "
                     f"{_per_hundred(compared, 1)} of 100 {reference_names}."

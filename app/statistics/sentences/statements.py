@@ -138,12 +138,11 @@ def gap_statement(figure: JudgedFigure) -> str | None:
     pooled = " pooled" if isinstance(figure.row.measure, OverStrata) else ""
     if figure.value == figure.row.ideal:
         return f"There is no{pooled} gap in these records."
-    larger, chance = f"The{pooled} gap is larger than chance explains", f"The{pooled} gap may be chance"
-    excludes, alone, together = (
-        figure.excludes_equality,
-        figure.details.p_value,
-        figure.details.chosen_p_value,
-    )
+    larger = f"The{pooled} gap is larger than chance explains"
+    chance = f"The{pooled} gap may be chance"
+    excludes = figure.excludes_equality
+    alone = figure.details.p_value
+    together = figure.details.chosen_p_value
     of_groups = "" if figure.for_choice is None else " for all groups together"
     held = (
         f"the 95 % interval{of_groups} {'excludes' if excludes else 'includes'} {as_text(figure.row.ideal)}"
@@ -197,7 +196,8 @@ def find_unbadged(figures: Sequence[JudgedFigure]) -> set[int]:
     judging = dict[Hashable, str]()
     unbadged = set()
     for index, judged in sorted(enumerate(figures), key=lambda numbered: _PLACES[numbered[1].metric]):
-        how, sides = judged.row.measure, judged.details
+        how = judged.row.measure
+        sides = judged.details
         if isinstance(how, ComparedRate) and judged.verdict in ON_FAIRNESS:
             rates = how.rate, judged.data, judged.attribute, judged.scope, sides.monitored, sides.reference
             if judging.setdefault(rates, judged.metric) != judged.metric:

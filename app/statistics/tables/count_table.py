@@ -149,7 +149,8 @@ class CountTable:
         """
         groups = as_groups(stored["groups"])
         cells = np.zeros((len(groups) + 1, *cls.AXES.values()), np.int64)
-        counts, last = cells[cls.STORED], cells.reshape(len(groups) + 1, -1)[:, -1]
+        counts = cells[cls.STORED]
+        last = cells.reshape(len(groups) + 1, -1)[:, -1]
         counts[...] = check_counts(stored["counts"], *counts.shape)
         if len(cls.STORED) > 1:
             last[cls.STORED[0]] = check_counts(stored["unclassified"], len(counts))
@@ -161,7 +162,8 @@ class CountTable:
             return of_cells
 
         weighting = Weighting.from_json(stored.get("weighting"), *counts.shape)
-        table, scores = cls(groups, cells, weighting and weighting.changed(spread)), stored.get("scores")
+        table = cls(groups, cells, weighting and weighting.changed(spread))
+        scores = stored.get("scores")
         strata = Strata.from_json(stored.get("strata"), len(groups), *[2] * cls.DIVIDED)
         cohort = None if (counted := stored.get("cohort")) is None else np.asarray(counted, np.int64)
         return replace(
@@ -178,7 +180,8 @@ class CountTable:
             for table, rows in zip(tables, rows_of, strict=True)
         ]
         cells, weighting = sum_cells(placed, (len(groups) + 1, *cls.AXES.values()))
-        strata, scores = merge_strata([table.strata for table in tables], rows_of, len(groups)), None
+        strata = merge_strata([table.strata for table in tables], rows_of, len(groups))
+        scores = None
         if any(table.scores is not None for table in tables):
             scores = ScoreTable.placed(
                 [table.scores or table.unscored() for table in tables], rows_of, groups
@@ -210,7 +213,8 @@ class CountTable:
         Raises:
             ValueError: a code is out of range, or the arrays differ in length.
         """
-        named, of_records = as_groups(groups), np.asarray(codes)
+        named = as_groups(groups)
+        of_records = np.asarray(codes)
         size = of_records.size
         coded = [
             check_each(column, size, f"{name} code") for name, column in zip(cls.AXES, columns, strict=True)
@@ -225,10 +229,8 @@ class CountTable:
                 check_codes(column[chunk], 0, beyond)
                 for column, beyond in zip(coded, cls.AXES.values(), strict=True)
             ]
-            weight, repeated = (
-                None if weighed is None else weighed[chunk],
-                None if repeats is None else repeats[chunk],
-            )
+            weight = None if weighed is None else weighed[chunk]
+            repeated = None if repeats is None else repeats[chunk]
             # Turns -1, the code of ungrouped records, into the row after the last group.
             key = group % (len(named) + 1)
             for outcome, beyond in zip(outcomes, cls.AXES.values(), strict=True):

@@ -55,7 +55,8 @@ class RecordKinds:
     weight: FloatArray | None = None
 
     def __post_init__(self) -> None:
-        size, kinds = len(self.groups), len(self.count)
+        size = len(self.groups)
+        kinds = len(self.count)
         checked: dict[str, Any] = {
             "groups": as_groups(self.groups),
             "group": check_codes(check_each(self.group, kinds, "group"), 0, size),
@@ -224,15 +225,19 @@ def distinct_rows(columns: Sequence[IntArray], weights: IntArray) -> tuple[IntAr
 
     `columns` hold numbers >= 0, packed into one integer per row.
     """
-    key, size = np.zeros(weights.size, np.int64), 1
+    key = np.zeros(weights.size, np.int64)
+    size = 1
     for column in columns:
         base = int(column.max(initial=0)) + 1
         if size * base > KEY_SPACE:
             key, size = _renumber(key)
-        key, size = key * base + column, size * base
+        key = key * base + column
+        size *= base
     if size > DENSE:
         key, size = _renumber(key)
-    position, total, occurs = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.bool_)
+    position = np.zeros(size, np.int64)
+    total = np.zeros(size, np.int64)
+    occurs = np.zeros(size, np.bool_)
     position[key] = np.arange(key.size)
     occurs[key] = True
     np.add.at(total, key, weights)

@@ -45,7 +45,9 @@ class ScoreBins:
         """Bins the records by cell in `range(size)`; scores in [0, 1]."""
         if weights is not None:
             has_weight = weights > 0
-            cells, scores, weights = cells[has_weight], scores[has_weight], weights[has_weight]
+            cells = cells[has_weight]
+            scores = scores[has_weight]
+            weights = weights[has_weight]
         if not cells.size:
             return cls.empty(size)
         keys = encode_scores(scores)
@@ -53,12 +55,14 @@ class ScoreBins:
         apart = ordered[1:] ^ ordered[:-1]
         shift = _find_shift(apart)
         firsts = _find_starts(apart >= 1 << shift)
-        lows, highs = ordered[firsts], ordered[np.append(firsts[1:], len(ordered)) - 1]
+        lows = ordered[firsts]
+        highs = ordered[np.append(firsts[1:], len(ordered)) - 1]
         if weights is None and shift >= size.bit_length():
             packed = np.sort((cells << (KEY_BITS - shift)) | (keys >> shift))
             firsts = _find_starts(packed[1:] != packed[:-1])
             counts = np.diff(firsts, append=len(packed)).astype(np.float64)
-            cell, key = packed[firsts] >> (KEY_BITS - shift), packed[firsts] & (2 ** (KEY_BITS - shift) - 1)
+            cell = packed[firsts] >> (KEY_BITS - shift)
+            key = packed[firsts] & (2 ** (KEY_BITS - shift) - 1)
             return cls(
                 size, shift, lows, highs, cell * len(lows) + np.searchsorted(lows >> shift, key), counts
             )
@@ -82,13 +86,17 @@ class ScoreBins:
     def merged(cls, several: Sequence["ScoreBins"], cells: Sequence[IntArray], size: int) -> "ScoreBins":
         """Sum of the parts as if binned at once; `cells` hold the new positions of each part's cells."""
         identity = np.arange(size)
-        waiting, positions, entries = [cls.empty(size)], [identity], 0
+        waiting = [cls.empty(size)]
+        positions = [identity]
+        entries = 0
         for bins, position in zip(several, cells, strict=True):
             waiting.append(bins)
             positions.append(position)
             entries += len(bins.places)
             if entries > AT_ONCE:
-                waiting, positions, entries = [cls._merge(waiting, positions, size)], [identity], 0
+                waiting = [cls._merge(waiting, positions, size)]
+                positions = [identity]
+                entries = 0
         return cls._merge(waiting, positions, size)
 
     @classmethod
@@ -103,14 +111,16 @@ class ScoreBins:
         )
         # Stable, so that bins with one lower end merge in the same order on every machine.
         order = np.argsort(lows, kind="stable")
-        lows, reach = lows[order], np.maximum.accumulate(highs[order])
+        lows = lows[order]
+        reach = np.maximum.accumulate(highs[order])
         # A bin that overlaps the next one cannot be separated from it.
         apart = np.where(lows[1:] > reach[:-1], lows[1:] ^ reach[:-1], 0)
         shift = max(_find_shift(apart), *(binned.shift for binned, _ in filled))
         firsts = _find_starts(apart >= 1 << shift)
         bins = np.empty(len(lows), np.int64)
         bins[order] = np.repeat(np.arange(len(firsts)), np.diff(firsts, append=len(lows)))
-        positions, start = [], 0
+        positions = []
+        start = 0
         for binned, cells in filled:
             new_bins = bins[start : start + len(binned.lows)]
             start += len(binned.lows)
@@ -127,7 +137,9 @@ class ScoreBins:
         )
 
     def together(self, sets: Sequence[Sequence[int]]) -> "ScoreBins":
-        bins, positions, weights = len(self.lows), [np.zeros(0, np.int64)], [np.zeros(0)]
+        bins = len(self.lows)
+        positions = [np.zeros(0, np.int64)]
+        weights = [np.zeros(0)]
         for number, columns in enumerate(sets):
             dense = sum(
                 (self.dense(column, column + 1) for column in columns), np.zeros((1, 2, bins))
@@ -167,7 +179,8 @@ class ScoreBins:
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values: scores, widths of the wide bins, and steps between filled places."""
-        wide, whole_weights = np.flatnonzero(self.is_wide), self.weights.astype(np.int64)
+        wide = np.flatnonzero(self.is_wide)
+        whole_weights = self.weights.astype(np.int64)
         return {
             "shift": self.shift,
             "scores": decode_keys(self.lows).tolist(),

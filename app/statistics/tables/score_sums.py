@@ -76,7 +76,8 @@ class ScoreSums:
         cls, columns: IntArray, size: int, actual: IntArray, scores: FloatArray, weights: FloatArray | None
     ) -> Self:
         """Sums the records by column in `range(size)`; scores in [0, 1], outcomes 0 or 1."""
-        key, cells = columns * 2 + actual, size * 2
+        key = columns * 2 + actual
+        cells = size * 2
 
         def summed(quantity: FloatArray | None, of: IntArray = key, beyond: int = cells) -> FloatArray:
             weighed = weights if quantity is None else quantity if weights is None else quantity * weights

@@ -49,7 +49,8 @@ class ScoreTable:
         """
         named = as_groups(groups)
         columns = check_codes(codes, NEITHER, len(named)) % (len(named) + 1)
-        labels, probabilities = check_codes(actual, 0, 3), np.asarray(scores, np.float64)
+        labels = check_codes(actual, 0, 3)
+        probabilities = np.asarray(scores, np.float64)
         if not columns.shape == labels.shape == probabilities.shape:
             raise ValueError(
                 f"expected one label and one score per record, found {labels.size} and {probabilities.size} "
@@ -59,7 +60,9 @@ class ScoreTable:
         is_scored = (labels != 2) & (probabilities >= 0) & (probabilities <= 1)  # noqa: PLR2004 - 2 is neither outcome
         unscored = np.bincount(columns[~is_scored], minlength=len(named) + 1)
         if not is_scored.all():
-            columns, labels, probabilities = columns[is_scored], labels[is_scored], probabilities[is_scored]
+            columns = columns[is_scored]
+            labels = labels[is_scored]
+            probabilities = probabilities[is_scored]
             weighed = None if weighed is None else weighed[is_scored]
         return cls(
             named, ScoreSums.from_records(columns, len(named) + 1, labels, probabilities, weighed), unscored

@@ -252,7 +252,8 @@ class Strata:
         """
         if stored is None:
             return None
-        labels, shape = tuple(stored["labels"]), (len(stored["labels"]), *of_table)
+        labels = tuple(stored["labels"])
+        shape = (len(stored["labels"]), *of_table)
         positions = check_codes(np.asarray(stored["places"], np.int64), 0, int(np.prod(shape)))
 
         def spread(name: str, kind: type[np.generic]) -> AnyArray:
