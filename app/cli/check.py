@@ -65,8 +65,7 @@ def check(
         if not wait:
             echo(f"Check {run.id} is queued. {_explain_wait(_read_advice(database, run))}")
             return
-        ended = _follow(database, run)
-        succeeded = _print_results(database, ended)
+        succeeded = _print_results(database, _follow(database, run))
     raise Exit(0 if succeeded else 1)
 
 

@@ -65,14 +65,13 @@ def _export(kind: LogKind, deployment_id: str, month: str, output: Path, version
             schema = read_schemas(session, deployment.no)[
                 _choose_version(kind, records, version, f"{month} of {deployment_id}")
             ]
-            details = {"rows": records[schema.version], "schema_version": schema.version}
             record_activity(
                 session,
                 COMMAND_LINE,
                 f"{kind.value}_records.exported",
                 deployment,
                 subject=month,
-                details=details,
+                details={"rows": records[schema.version], "schema_version": schema.version},
             )
         head = ExportHead(
             kind=kind,

@@ -51,12 +51,11 @@ def create(
 ) -> None:
     """Create a key and print it. Only its hash is stored, so it cannot be shown again."""
     with ready_session() as session:
-        no = None if deployment is None else deployment_no(session, deployment)
         text = create_key(
             session,
             role=role,
             name=name or role.value,
-            deployment_no=no,
+            deployment_no=None if deployment is None else deployment_no(session, deployment),
             expires_at=_find_expiry(expires_in_days),
         )
         stored = ApiKeys(session).get(str(read_key_id(text)))

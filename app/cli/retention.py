@@ -70,9 +70,12 @@ def erase(
                 session, no, deployment, erasure_id=erasure_id, selector=selected, by=COMMAND_LINE
             )
             if is_new:
-                details = {"deployment": deployment, **selected.scope()}
                 record_activity(
-                    session, COMMAND_LINE, "erasure.requested", subject=erasure_id, details=details
+                    session,
+                    COMMAND_LINE,
+                    "erasure.requested",
+                    subject=erasure_id,
+                    details={"deployment": deployment, **selected.scope()},
                 )
         perform_erasures(database, OwnPlaces(settings.table_folders, settings.answers_dir))
         with database.transaction() as session:

@@ -133,14 +133,11 @@ def encode(column: Column, option: str, *, keeps_types: bool = False, limit: int
     # A canonical text, and whether it was text already.
     spelled = [(canonical(cell), keeps_types and isinstance(cell, str)) for cell in cells]
     position_of = {spelling: position for position, spelling in enumerate(dict.fromkeys(spelled))}
-    encoded = (
-        codes
-        if len(position_of) == len(spelled)
-        else looked_up([position_of[spelling] for spelling in spelled], codes, missing=MISSING)
-    )
     return Encoded(
         name=str(column.name),
-        codes=encoded,
+        codes=codes
+        if len(position_of) == len(spelled)
+        else looked_up([position_of[spelling] for spelling in spelled], codes, missing=MISSING),
         texts=tuple(text for text, _ in position_of),
         is_numeric=is_numeric(column),
         is_boolean=pd.api.types.is_bool_dtype(column.dtype),

@@ -99,8 +99,13 @@ def plan_frame(
         rate = float((series.reference.favourable.sum() + 0.5) / (series.reference.records.sum() + 1))
         delay = None
         if watched_per_hour > 0 and compared_per_hour > 0:
-            traffic = Traffic(watched_per_hour, compared_per_hour, rate)
-            delay = simulate_delay(lower, traffic, ratio * rate, threshold, probability=probability)
+            delay = simulate_delay(
+                lower,
+                Traffic(watched_per_hour, compared_per_hour, rate),
+                ratio * rate,
+                threshold,
+                probability=probability,
+            )
         plan = Plan(
             attribute=grouping.attribute,
             group=grouping.groups[position].label,

@@ -103,15 +103,13 @@ def find_groups(
         direction=UnfairSide(direction),
         seed=seed,
     )
-    no_group = np.full(len(frame), NEITHER)
-    lacks_answer = outcomes.is_missing
     records = count_records(
         "",
         (),
-        no_group,
+        np.full(len(frame), NEITHER),
         outcomes.codes,
         answers=answered.answers,
-        lacks_answer=lacks_answer,
+        lacks_answer=outcomes.is_missing,
         excluded=reasons,
     )
     return GroupSearch(result, records)

@@ -51,9 +51,12 @@ def example(
     host = reachable_host(settings.host)
     service_url = f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
     with _log_to_file(settings.data_dir) as log, model_listener(settings.data_dir) as listener:
-        model_url = f"http://{MODEL_HOST}:{listener.getsockname()[1]}"
         performance = Performance(
-            console=console, stop=stop, service_url=service_url, model_url=model_url, log=log
+            console=console,
+            stop=stop,
+            service_url=service_url,
+            model_url=f"http://{MODEL_HOST}:{listener.getsockname()[1]}",
+            log=log,
         )
         try:
             finished = _run_story(settings, stop, performance, listener, hours=hours, once=once)

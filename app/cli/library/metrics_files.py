@@ -259,8 +259,11 @@ def read(
     text = "".join(decode_parts([content], declared.encoding, "file"))
     with _report_unreadable(file):
         used_names = {name for names in columns.values() for name in names if name is not None}
-        separator = find_separator(lambda: io.StringIO(text, newline=""), used_names)
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+        reader = csv.reader(
+            io.StringIO(text, newline=""),
+            delimiter=find_separator(lambda: io.StringIO(text, newline=""), used_names),
+            strict=True,
+        )
         header = next((names for names in reader if names), [])
         if not header:
             raise InvalidInput.of("file", f"{file.name} cannot be read as CSV: it is empty")

@@ -72,9 +72,13 @@ def set_schedule(
             enabled=not is_off,
         )
         stored = put_schedule(session, deployment.no, schedule, content)
-        details = {"version": stored.version}
         record_activity(
-            session, ACTOR, "report_schedule.changed", deployment, subject=schedule, details=details
+            session,
+            ACTOR,
+            "report_schedule.changed",
+            deployment,
+            subject=schedule,
+            details={"version": stored.version},
         )
     return f"Schedule {schedule} is stored, version {stored.version}: {rhythm}, {'off' if is_off else 'on'}."
 

@@ -57,7 +57,11 @@ def carry_gap(
     gap = float(answered.monitored[is_complete].mean() - answered.reference[is_complete].mean())
     if abs(shares.sum() - gap) > SUM_TOLERANCE:
         raise ArithmeticError(f"the shares sum to {shares.sum()!r}, and the gap of the pairs is {gap!r}")
-    ends = resample_means(used, pairs.units[is_complete], rng, draws)
     return CarriedGap(
-        gap_of_window, gap, shares, ends, pairs=len(used), left_out=len(contributions) - len(used)
+        gap_of_window,
+        gap,
+        shares,
+        resample_means(used, pairs.units[is_complete], rng, draws),
+        pairs=len(used),
+        left_out=len(contributions) - len(used),
     )

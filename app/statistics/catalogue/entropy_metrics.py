@@ -25,8 +25,7 @@ def _variation(index: Callable[[FloatArray, float], FloatArray], cells: FloatArr
 
 
 def _compare_two(function: SetFunction, monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    sides = np.broadcast_arrays(monitored, reference)
-    return function(np.stack(sides, -3))
+    return function(np.stack(np.broadcast_arrays(monitored, reference), -3))
 
 
 def _benefit_difference(monitored: FloatArray, reference: FloatArray) -> FloatArray:

@@ -273,9 +273,12 @@ class Resampled:
         self, comparison: ShareComparison, of: Sequence[int], against: Sequence[int]
     ) -> ComparedShares:
         """Percentile interval over the resamples."""
-        drawn = comparison.of_rates(self._rates(of), self._rates(against))
         return ComparedShares(
-            _span_worlds(drawn, comparison.point(self.share(of), self.share(against)), highest=np.inf)
+            _span_worlds(
+                comparison.of_rates(self._rates(of), self._rates(against)),
+                comparison.point(self.share(of), self.share(against)),
+                highest=np.inf,
+            )
         )
 
     def only(self, phrases: Words, of: Sequence[int]) -> "Resampled":

@@ -147,8 +147,7 @@ def measure_across(metric: Metric, how: Across, evidence: TableEvidence) -> list
     filled = cells.together([(position,) for position in present.tolist()])
     with np.errstate(all="ignore"):
         point = float(how.function(filled.weights[None])[0])
-        interval = _interval_across(how, point, filled)
-        number = _build_number(point, interval, n, "", how.endless)
+        number = _build_number(point, _interval_across(how, point, filled), n, "", how.endless)
         details = details.changed(smallest_group=evidence.groups[int(present[sizes[present].argmin()])].label)
         if len(small) > 0 and len(large) > 1:
             point_of_large = float(how.function(singles.weights[None, large])[0])

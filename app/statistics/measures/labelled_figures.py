@@ -200,13 +200,13 @@ def _judge(result: Measured, table: LabelledCells) -> Measured:
     forbidding = next((side for side in counted if not side.allows(metric)), None)
     if forbidding is None:
         return replace(result, details=details)
-    number = (
-        Undefined(forbidding.explain(metric), result.number.n)
-        if isinstance(result.number, Value)
-        else result.number
-    )
     return replace(
-        result, number=number, for_choice=None, details=details.changed(p_value=None, chosen_p_value=None)
+        result,
+        number=Undefined(forbidding.explain(metric), result.number.n)
+        if isinstance(result.number, Value)
+        else result.number,
+        for_choice=None,
+        details=details.changed(p_value=None, chosen_p_value=None),
     )
 
 

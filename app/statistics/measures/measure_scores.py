@@ -49,8 +49,12 @@ def _measure_sets(
         lacking = (TOO_CLOSE if is_doubtful else figures.lacking).format(of=member.of, **traced)
         point = math.nan if is_doubtful else figures.points[index]
         number = _build_number(point, figures.limits, index, figures.method, int(figures.n[index]), lacking)
-        unscored = int(table.unscored[list(member.columns)].sum())
-        details = Details(formula=formula, subject=member.subject, counts=traced, unscored=unscored)
+        details = Details(
+            formula=formula,
+            subject=member.subject,
+            counts=traced,
+            unscored=int(table.unscored[list(member.columns)].sum()),
+        )
         results.append(build_result(key, member, number, int(figures.smallest[index]), details))
     return results
 

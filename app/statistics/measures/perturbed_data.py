@@ -89,14 +89,16 @@ def measure_openscale(
         drawn_count=drawn_count,
         drawn_total=drawn_total,
     )
-    estimates = {
-        "favourable": favourable,
-        "perfect_equality": favourable.only(PERFECT_EQUALITY, of_role(table.groups, "reference")),
-    }
     results = measure_all(
         "openscale",
         TableEvidence(
-            groups=table.groups, estimates=estimates, unclassified=table.unclassified, limits=limits
+            groups=table.groups,
+            estimates={
+                "favourable": favourable,
+                "perfect_equality": favourable.only(PERFECT_EQUALITY, of_role(table.groups, "reference")),
+            },
+            unclassified=table.unclassified,
+            limits=limits,
         ),
         metrics,
     )

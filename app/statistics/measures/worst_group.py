@@ -100,11 +100,12 @@ def allow_for_choice(result: Measured, metric: Metric, chosen_from: int) -> Meas
     p_value = result.details.p_value
     if chosen_from <= 1 or not isinstance(number, Value):
         return result
-    together = None if p_value is None else min(1.0, chosen_from * p_value)
     return replace(
         result,
         for_choice=widen_for_choice(metric, number, chosen_from),
-        details=result.details.changed(chosen_p_value=together),
+        details=result.details.changed(
+            chosen_p_value=None if p_value is None else min(1.0, chosen_from * p_value)
+        ),
     )
 
 

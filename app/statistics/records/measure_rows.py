@@ -228,10 +228,12 @@ def _measure_flip_test(searched: _Rows, limits: AllLimits) -> list[Measured]:
         else:
             of = chosen[everyone]
             number = build_value(tested.value(of), tested.interval(of), sum(records))
-            flips_of = dict(
-                zip(("flips_to_favourable", "flips_to_unfavourable"), tested.towards(of), strict=True)
+            details = details.changed(
+                counts=dict(
+                    zip(("flips_to_favourable", "flips_to_unfavourable"), tested.towards(of), strict=True)
+                ),
+                neighbours=tested.neighbours,
             )
-            details = details.changed(counts=flips_of, neighbours=tested.neighbours)
         results.append(build_result(_FLIP_TEST, member, number, min(records), details))
     return omit_repeats(mark_worst(CATALOGUE[_FLIP_TEST], results, limits), groups)
 

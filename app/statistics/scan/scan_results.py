@@ -147,8 +147,7 @@ def scan_cells(
     drawn = rng.binomial(
         cells.records.astype(np.int64), rates[cells.strata], (bootstraps, len(cells.records))
     )
-    tables = np.vstack([counted, drawn])
-    best = search_tables(cells, tables, penalty=penalty, seed=seed, restarts=restarts)
+    best = search_tables(cells, np.vstack([counted, drawn]), penalty=penalty, seed=seed, restarts=restarts)
     score = float(best.scores[0])
     p_value = (1 + int((best.scores[1:] >= score - GAIN).sum())) / (bootstraps + 1)
     chosen = [included[0] for included in best.included]

@@ -168,11 +168,14 @@ class CountedRecords:
         """Records of another part of the range, in the same groups."""
         nobody = np.zeros_like(self.counts)
         reasons = {**self.left_out, **added.left_out}
-        cells = {
-            reason: self.left_out.get(reason, nobody) + added.left_out.get(reason, nobody)
-            for reason in reasons
-        }
-        return replace(self, counts=self.counts + added.counts, left_out=cells)
+        return replace(
+            self,
+            counts=self.counts + added.counts,
+            left_out={
+                reason: self.left_out.get(reason, nobody) + added.left_out.get(reason, nobody)
+                for reason in reasons
+            },
+        )
 
     def leave_out(self, reason: str, counts: IntArray) -> "CountedRecords":
         """Counts only these records [groups, 2], and leaves the others out for the reason."""
@@ -218,12 +221,11 @@ class CountedRecords:
 
     @classmethod
     def unpack(cls, attribute: str, packed: Mapping[str, Any]) -> Self:
-        left_out = {reason: np.array(cells) for reason, cells in packed["left_out"].items()}
         return cls(
             attribute=attribute,
             groups=as_groups(packed["groups"]),
             counts=np.array(packed["counts"]),
-            left_out=left_out,
+            left_out={reason: np.array(cells) for reason, cells in packed["left_out"].items()},
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -44,9 +44,12 @@ def judge(result: Measured, metric: Metric, limits: Limits) -> Verdict | None:
         number = replace(number, lower=number.value, upper=number.value)
     elif result.for_choice is not None and not is_inside(number.value, limits):
         number = result.for_choice
-    mirror = mirror_limits(metric, limits)
     return verdict(
-        number, lower_limit=lower, upper_limit=upper, smallest_group=result.smallest_group, mirror=mirror
+        number,
+        lower_limit=lower,
+        upper_limit=upper,
+        smallest_group=result.smallest_group,
+        mirror=mirror_limits(metric, limits),
     )
 
 

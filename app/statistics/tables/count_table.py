@@ -164,13 +164,11 @@ class CountTable:
         weighting = Weighting.from_json(stored.get("weighting"), *counts.shape)
         table = cls(groups, cells, weighting and weighting.changed(spread))
         scores = stored.get("scores")
-        strata = Strata.from_json(stored.get("strata"), len(groups), *[2] * cls.DIVIDED)
-        cohort = None if (counted := stored.get("cohort")) is None else np.asarray(counted, np.int64)
         return replace(
             table,
-            strata=strata,
+            strata=Strata.from_json(stored.get("strata"), len(groups), *[2] * cls.DIVIDED),
             scores=None if scores is None else ScoreTable.from_json(scores),
-            cohort=cohort,
+            cohort=None if (counted := stored.get("cohort")) is None else np.asarray(counted, np.int64),
         )
 
     @classmethod
