@@ -1,7 +1,7 @@
 """Tables of records counted by group and by outcomes."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any, ClassVar, Self, TypedDict, Unpack, cast
 
@@ -162,13 +162,13 @@ class CountTable:
             return of_cells
 
         weighting = Weighting.from_json(stored.get("weighting"), *counts.shape)
-        table = cls(groups, cells, weighting and weighting.changed(spread))
-        scores = stored.get("scores")
-        return replace(
-            table,
-            strata=Strata.from_json(stored.get("strata"), len(groups), *[2] * cls.DIVIDED),
-            scores=None if scores is None else ScoreTable.from_json(scores),
-            cohort=None if (counted := stored.get("cohort")) is None else np.asarray(counted, np.int64),
+        return cls(
+            groups,
+            cells,
+            weighting and weighting.changed(spread),
+            Strata.from_json(stored.get("strata"), len(groups), *[2] * cls.DIVIDED),
+            None if (scores := stored.get("scores")) is None else ScoreTable.from_json(scores),
+            None if (cohort := stored.get("cohort")) is None else np.asarray(cohort, np.int64),
         )
 
     @classmethod
