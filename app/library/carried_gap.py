@@ -230,7 +230,7 @@ class GapPlan:
     def _build_rows(self, questions: Questions) -> Iterator[pd.DataFrame]:
         player_of = {feature: number for number, player in enumerate(self._positions) for feature in player}
         hybrids = questions.plan.masks.shape[1]
-        masks = np.concatenate([np.zeros(len(questions.own), np.int64), questions.plan.masks.ravel()])
+        masks = np.concatenate([np.zeros(len(questions.own), int), questions.plan.masks.ravel()])
         of_reference = np.concatenate([questions.own, np.repeat(questions.reference, hybrids)])
         of_monitored = np.concatenate([questions.own, np.repeat(questions.monitored, hybrids)])
         for start in range(0, len(masks), ROWS_OF_A_CALL):

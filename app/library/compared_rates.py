@@ -39,7 +39,7 @@ class Feature:
     @property
     def places(self) -> IntArray | FloatArray:
         """Place of each value, -1 without one; or the numbers, NaN without one."""
-        return self.content.codes.astype(np.int64) if isinstance(self.content, Encoded) else self.content
+        return self.content.codes.astype(int) if isinstance(self.content, Encoded) else self.content
 
 
 def read_features(frame: pd.DataFrame, features: Sequence[str] | str) -> tuple[Feature, ...]:
@@ -126,7 +126,7 @@ class ComparedRecords:
     @property
     def favourable(self) -> BoolArray:
         """Per record, whether its outcome is favourable."""
-        return np.asarray(self.outcomes.codes == FAVOURABLE, np.bool_)
+        return np.asarray(self.outcomes.codes == FAVOURABLE, bool)
 
     @property
     def monitored(self) -> tuple[int, ...]:

@@ -205,9 +205,9 @@ def looked_up(of_code: Sequence[int] | IntArray, codes: Codes, *, missing: int) 
 
 def count_codes(codes: Codes, size: int) -> IntArray:
     """Number of records with each code in `range(size)`, at the end of those with none."""
-    sizes = np.zeros(size + 1, np.int64)
+    sizes = np.zeros(size + 1, int)
     for rows in slices(codes.size):
-        sizes += np.roll(np.bincount(codes[rows].astype(np.int64) + 1, minlength=size + 1), -1)
+        sizes += np.roll(np.bincount(codes[rows].astype(int) + 1, minlength=size + 1), -1)
     return sizes
 
 
@@ -265,7 +265,7 @@ def _read_numbers(column: Column) -> "tuple[FloatArray, np.ndarray[tuple[int], n
         return (np.where(infinite, np.nan, numbers) if infinite.any() else numbers), infinite
     cells = [_plain(value) for value in column]
     numbers = np.array(
-        [float(cell) if isinstance(cell, bool) else read_number(cell) for cell in cells], np.float64
+        [float(cell) if isinstance(cell, bool) else read_number(cell) for cell in cells], float
     )
     return numbers, np.isnan(numbers) & column.notna().to_numpy()
 

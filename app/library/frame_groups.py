@@ -155,12 +155,12 @@ def cross_records(
         for division, cell_code in zip(divisions, cell_codes, strict=True)
     ]
     combinations = [[cell] for cell in cells] + ([cells] if len(cells) == len(names) > 1 else [])
-    renumbered = np.zeros(sizes.size, np.int64)
+    renumbered = np.zeros(sizes.size, int)
     renumbered[filled] = np.arange(filled.size)
     groupings = []
     for combination in combinations:
         of_cells = _codes_together(combination)
-        counts = np.zeros(_count_combinations(combination) + 1, np.int64)
+        counts = np.zeros(_count_combinations(combination) + 1, int)
         np.add.at(counts, of_cells, sizes[filled])
         try:
             groupings.append(_build_grouping(combination, of_cells, counts))
@@ -220,7 +220,7 @@ def _build_grouping(divisions: Sequence[_Part], codes: Codes, counted: IntArray)
         for cell in monitored + reference
     }
 
-    renumbered = np.full(sizes.size, NEITHER, np.int64)
+    renumbered = np.full(sizes.size, NEITHER, int)
     renumbered[list(groups)] = np.arange(len(groups))
     return FrameGrouping(
         names=tuple(division.name for division in divisions),
@@ -382,7 +382,7 @@ def _divide_by_values(column: Column, monitored: Listing, reference: Listing) ->
     roles |= dict.fromkeys(compared, "reference")
     roles |= dict.fromkeys(unlisted, left_out)
     order = list(roles)
-    renumbered = np.full(len(texts), NEITHER, np.int64)
+    renumbered = np.full(len(texts), NEITHER, int)
     renumbered[order] = np.arange(len(order))
     labels = [texts[code] for code in order]
     if has_rest:

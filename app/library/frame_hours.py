@@ -110,6 +110,6 @@ def first_of_each(persons: Column, seconds: IntArray) -> BoolArray:
     # Stable: of two records in one second the first in the file counts.
     order = np.argsort(seconds, kind="stable")
     repeated = persons.iloc[order].duplicated().to_numpy() & persons.iloc[order].notna().to_numpy()
-    firsts = np.empty(len(persons), np.bool_)
+    firsts = np.empty(len(persons), bool)
     firsts[order] = ~repeated
     return firsts

@@ -191,7 +191,7 @@ def classify_outcomes(column: Column, rule: OutcomeLists, option: str) -> FrameO
 def same_label(actual: FrameOutcomes, predicted: FrameOutcomes) -> BoolArray:
     """Per record, whether the prediction is the label or, of ranges, has its outcome."""
     if actual.encoded is None or predicted.encoded is None:
-        return np.asarray((actual.codes == predicted.codes) & (actual.codes != UNCLASSIFIED), np.bool_)
+        return np.asarray((actual.codes == predicted.codes) & (actual.codes != UNCLASSIFIED), bool)
     position_of = {text: position for position, text in enumerate(dict.fromkeys(actual.classes))}
     of_label = looked_up(
         [position_of[text] for text in actual.classes], actual.encoded.codes, missing=MISSING
@@ -201,7 +201,7 @@ def same_label(actual: FrameOutcomes, predicted: FrameOutcomes) -> BoolArray:
     right = looked_up(of_text, predicted.encoded.codes, missing=len(position_of)) == of_label
     # The text "1" is not the number 1 where numbers are the outcomes.
     right &= actual.codes == predicted.codes
-    return np.asarray(right & (actual.encoded.codes != MISSING), np.bool_)
+    return np.asarray(right & (actual.encoded.codes != MISSING), bool)
 
 
 def _test(encoded: Encoded, rule: OutcomeLists, listed: _Listed, opposite: _Listed) -> ValueTest:
@@ -241,7 +241,7 @@ def count_left_out(
     """Counts records by group and outcome, and those left out; `reasons` are further reasons with the
     records that each marks.
     """
-    lacks_value, is_no_number = np.zeros((2, len(frame)), np.bool_)
+    lacks_value, is_no_number = np.zeros((2, len(frame)), bool)
     for name in grouping.names:
         is_other = frame.attrs.get(NOT_NUMBERS, {}).get(name, np.False_)
         lacks_value |= frame[name].isna().to_numpy() & ~is_other

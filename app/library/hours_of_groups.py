@@ -108,10 +108,10 @@ def find_late_days(ages: IntArray, grouping: FrameGrouping, counted: BoolArray, 
     grouped = counted & (grouping.codes >= 0)
     days = int(ages[grouped].max(initial=0)) + 1
     size = len(grouping.groups)
-    cells = grouping.codes[grouped].astype(np.int64) * days + ages[grouped]
+    cells = grouping.codes[grouped].astype(int) * days + ages[grouped]
     total, having = (
-        np.bincount(cells[which], minlength=size * days).reshape(size, days).astype(np.float64)
-        for which in (np.ones(cells.size, np.bool_), labelled[grouped])
+        np.bincount(cells[which], minlength=size * days).reshape(size, days).astype(float)
+        for which in (np.ones(cells.size, bool), labelled[grouped])
     )
     last, last_having = (counts.cumsum(1)[:, : days // 2] for counts in (total, having))
     if not last.size:
@@ -390,7 +390,7 @@ def count_group_hours(
     for codes in ([position], of_role(grouping.groups, "reference")):
         total = counted & figure.total & np.isin(grouping.codes, codes)
         counts = (
-            np.bincount(hours.numbers[which], minlength=hours.hours).astype(np.float64)
+            np.bincount(hours.numbers[which], minlength=hours.hours).astype(float)
             for which in (total & figure.part, total)
         )
         sides.append(Side(*counts))

@@ -343,11 +343,11 @@ def _build_report(
         ]
         rows = RowData(
             groups=grouping.groups,
-            codes=grouping.codes.astype(np.int64),
+            codes=grouping.codes.astype(int),
             features=np.column_stack(columns),
             feature_names=tuple(names),
-            predicted=outcomes.predicted.codes.astype(np.int64) if outcomes.predicted else None,
-            actual=outcomes.actual.codes.astype(np.int64) if outcomes.actual else None,
+            predicted=outcomes.predicted.codes.astype(int) if outcomes.predicted else None,
+            actual=outcomes.actual.codes.astype(int) if outcomes.actual else None,
         )
         labelled = tables[-1]
         for result in measure_rows(source.data, rows, of_rows):

@@ -424,7 +424,7 @@ def _bound_categories(
         [convert_numbers(require_column(frame, name, "categories"), "categories") for name in mapping.weights]
     )
     assessed = answers.are_assessed
-    records = np.ones(int(assessed.sum()), np.int64)
+    records = np.ones(int(assessed.sum()), int)
     return bound_categories(mapping, weights[:, assessed], records, answers.are_selected[assessed])
 
 
@@ -474,12 +474,12 @@ def people_of_frame(
         encoded = encode_known(frame, name)
         order = sorted(range(len(encoded.texts)), key=encoded.texts.__getitem__)
         labels = tuple(encoded.texts[code] for code in order)
-        positions = np.array([*np.argsort(order).tolist(), MISSING], np.int64)
+        positions = np.array([*np.argsort(order).tolist(), MISSING], int)
         roles = tuple("reference" if label in reference else None for label in labels)
         # MISSING is -1, and so the place at the end.
         attributes.append(AttributeCategories(name, labels, roles, positions[encoded.codes], labels))
     scores = None if score is None else convert_numbers(require_column(frame, score, "score"), "score")
-    records = np.ones(len(frame), np.int64)
+    records = np.ones(len(frame), int)
     read = []
     for name in controls:
         column = require_column(frame, name, "control")
@@ -487,7 +487,7 @@ def people_of_frame(
             read.append(divide_numbers(name, numbers, records))
         else:
             encoded = encode(column, "control")
-            read.append(Control(name, encoded.texts, encoded.codes.astype(np.int64)))
+            read.append(Control(name, encoded.texts, encoded.codes.astype(int)))
     return CountedPeople(
         records, answers.outcomes, tuple(attributes), tuple(read), scores, NO_SCORES if scores is None else ""
     )

@@ -89,7 +89,7 @@ def find_groups(
                 f"{strata!r} holds {len(encoded.labels):,} different values where at most {MAX_STRATA} are "
                 "compared",
             )
-        of_stratum = np.unique(np.asarray(encoded.codes), return_inverse=True)[1].astype(np.int64)[counted]
+        of_stratum = np.unique(np.asarray(encoded.codes), return_inverse=True)[1].astype(int)[counted]
     if counted.sum() < 2 * MIN_RECORDS:
         raise InvalidInput.of(
             answered.answers[:-1],

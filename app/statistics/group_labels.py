@@ -55,7 +55,7 @@ def align(several: Sequence[Groups]) -> tuple[Groups, list[IntArray]]:
     groups = union(several)
     row_of = {group.label: row for row, group in enumerate(groups)}
     rows = [[*(row_of[group.label] for group in table_groups), len(groups)] for table_groups in several]
-    return groups, [np.array(of_table, np.int64) for of_table in rows]
+    return groups, [np.array(of_table, int) for of_table in rows]
 
 
 def check_codes(codes: ArrayLike, least: int, beyond: int) -> IntArray:
@@ -71,7 +71,7 @@ def check_codes(codes: ArrayLike, least: int, beyond: int) -> IntArray:
         )
     if array.size and not (least <= array.min() and array.max() < beyond):
         raise ValueError(f"expected codes from {least} to {beyond - 1}, found {array.min()} to {array.max()}")
-    return array.astype(np.int64)
+    return array.astype(int)
 
 
 def check_counts(counts: ArrayLike, *shape: int) -> IntArray:
@@ -88,13 +88,13 @@ def check_counts(counts: ArrayLike, *shape: int) -> IntArray:
         raise ValueError(
             f"expected counts of shape {shape}, none negative, found {array.dtype} of shape {array.shape}"
         )
-    return array.astype(np.int64)
+    return array.astype(int)
 
 
 def divide(numerator: AnyArray, denominator: AnyArray) -> FloatArray:
     """Quotients; NaN or infinite where the whole is zero."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(numerator / denominator, np.float64)
+        return np.asarray(numerator / denominator, float)
 
 
 def divide_or(numerator: AnyArray, denominator: AnyArray, otherwise: float) -> FloatArray:
@@ -117,7 +117,7 @@ def cross(
     must fit `kind`.
     """
     crossed = np.zeros(codes[0].size, kind)
-    neither = np.zeros(codes[0].size, np.bool_)
+    neither = np.zeros(codes[0].size, bool)
     for of_attribute, size in zip(codes, sizes, strict=True):
         neither |= of_attribute < 0
         crossed *= size

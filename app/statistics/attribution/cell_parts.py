@@ -82,6 +82,6 @@ def _resample(side: CellCounts, rng: np.random.Generator, draws: int) -> CellCou
     if total == 0:
         return CellCounts(*np.zeros((2, draws, side.records.size)))
     # Cell and outcome at once: who applies varies by chance as well.
-    drawn = rng.multinomial(int(total), counts / total, draws).astype(np.float64)
+    drawn = rng.multinomial(int(total), counts / total, draws).astype(float)
     favourable, unfavourable = np.split(drawn, 2, axis=1)
     return CellCounts(favourable, favourable + unfavourable)

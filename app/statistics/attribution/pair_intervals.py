@@ -35,12 +35,12 @@ def resample_means(values: FloatArray, units: IntArray, rng: np.random.Generator
     players = values.shape[1]
     if count < MIN_UNITS:
         return Ends(*np.full((2, players), np.nan))
-    sizes = np.bincount(positions, minlength=count).astype(np.float64)
+    sizes = np.bincount(positions, minlength=count).astype(float)
     sums = np.column_stack([np.bincount(positions, column, minlength=count) for column in values.T])
     means = np.empty((draws, players))
     for start in range(0, draws, _AT_ONCE):
         size = min(_AT_ONCE, draws - start)
-        drawn = rng.multinomial(count, np.full(count, 1 / count), size).astype(np.float64)
+        drawn = rng.multinomial(count, np.full(count, 1 / count), size).astype(float)
         means[start : start + size] = (drawn @ sums) / (drawn @ sizes)[:, None]
     centre = values.mean(0)
     return Ends(*(centre + (np.quantile(means, TAILS, axis=0) - centre) * np.sqrt(count / (count - 1))))

@@ -48,4 +48,4 @@ def draw_pairs(monitored: int, reference: int, limit: int, rng: np.random.Genera
 def _draw(group: int, size: int, rng: np.random.Generator) -> IntArray:
     # Whole shuffles, so that no record is used twice more often than another.
     shuffles = [rng.permutation(group) for _ in range(-(-size // group))] if size else []
-    return np.concatenate([np.empty(0, np.int64), *shuffles])[:size].astype(np.int64)
+    return np.concatenate([np.empty(0, int), *shuffles])[:size].astype(int)

@@ -30,7 +30,7 @@ def generalized_entropy(cells: FloatArray, alpha: float) -> FloatArray:
 
 def between_groups(cells: FloatArray, alpha: float) -> FloatArray:
     """Index [...] between groups of cells [..., G, 2, 2]: each record has its group's mean benefit."""
-    sizes = PARTS["records"].of(cells).astype(np.float64)
+    sizes = PARTS["records"].of(cells).astype(float)
     return _index(np.where(sizes > 0, mean_benefit(cells), 1.0), sizes, alpha)
 
 

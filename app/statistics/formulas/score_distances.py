@@ -100,10 +100,10 @@ def ratio_above(quantile: float, sets: ScoreSums, everybody: ScoreSums) -> Gaps:
     cut_bin = int(np.argmax(steps >= quantile * total[0] * (1 - 1e-12))) if steps.size else 0
     cut = float(decode_keys(bins.highs[[cut_bin]])[0]) if steps.size else np.nan
     at = np.arange(len(bins.lows))
-    above, inside = (sets.bins.summed(chosen.astype(np.float64)) for chosen in (at > cut_bin, at == cut_bin))
+    above, inside = (sets.bins.summed(chosen.astype(float)) for chosen in (at > cut_bin, at == cut_bin))
     is_wide = bool(steps.size) and bool(bins.is_wide[cut_bin])
     share_above = (
-        (steps[cut_bin] - quantile * total[0]) / bins.summed((at == cut_bin).astype(np.float64))[0]
+        (steps[cut_bin] - quantile * total[0]) / bins.summed((at == cut_bin).astype(float))[0]
         if is_wide
         else 0.0
     )

@@ -314,7 +314,7 @@ def resample(
             rows = slice(start, min(draws, start + max(1, CHUNK // kinds)))
             drawn = generator.multinomial(
                 records, weights / weights.sum(), size=rows.stop - rows.start
-            ).astype(np.float64)
+            ).astype(float)
             drawn_count[world, rows], drawn_total[world, rows] = drawn @ count, drawn @ total
     return drawn_count, drawn_total
 
@@ -334,6 +334,6 @@ def take_middle(drawn: FloatArray, beyond: float) -> tuple[FloatArray, FloatArra
     ordered = np.sort(drawn, 0)  # NaN last
     usable = np.maximum((~np.isnan(ordered)).sum(0) - 1, 0)
     # Without interpolation, which would spread an infinite draw.
-    ranks = np.floor(beyond * usable).astype(np.int64), np.ceil((1 - beyond) * usable).astype(np.int64)
+    ranks = np.floor(beyond * usable).astype(int), np.ceil((1 - beyond) * usable).astype(int)
     low, high = (np.take_along_axis(ordered, rank[None], axis=0)[0] for rank in ranks)
     return low, high

@@ -49,9 +49,7 @@ class Paired:
 
     @cached_property
     def _sizes(self) -> FloatArray:
-        return np.bincount(self.table.group, self._masses, minlength=len(self.table.groups)).astype(
-            np.float64
-        )
+        return np.bincount(self.table.group, self._masses, minlength=len(self.table.groups)).astype(float)
 
     def share(self, of: Sequence[int]) -> Share:
         """Rate of these groups, over their records and those of the other role."""
@@ -116,7 +114,7 @@ class Paired:
         """
         first, second = self._both_figures(of, against)
         has_figures = ~np.isnan(first.figures)
-        weights = self._masses[has_figures].astype(np.float64)
+        weights = self._masses[has_figures].astype(float)
         a = first.figures[has_figures]
         b = second.figures[has_figures]
         total = self._effective(has_figures)
@@ -195,7 +193,7 @@ class Paired:
         is_own = np.isin(table.group, columns)
         crossing = np.isin(table.group, list(opposite))
         classified = table.copies_classified[:, columns]
-        crossed = ((classified > 0) & crossing[:, None]).astype(np.float64)
+        crossed = ((classified > 0) & crossing[:, None]).astype(float)
         shares = np.divide(
             table.copies_favourable[:, columns], classified, out=np.zeros(crossed.shape), where=crossed > 0
         )

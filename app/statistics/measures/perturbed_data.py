@@ -85,7 +85,7 @@ def measure_openscale(
         weights=table.count,
         count=count,
         total=total,
-        original=np.bincount(table.group, table.count, minlength=len(table.groups)).astype(np.int64),
+        original=np.bincount(table.group, table.count, minlength=len(table.groups)).astype(int),
         drawn_count=drawn_count,
         drawn_total=drawn_total,
     )
@@ -118,7 +118,7 @@ def measure_openscale(
 
 def _sum_kinds(table: CounterfactualCells) -> tuple[IntArray, IntArray]:
     """Records that one of each kind adds to each group [K, groups]; only counterfactuals that cross count."""
-    members = np.equal.outer(table.group, np.arange(len(table.groups))).astype(np.int64)
+    members = np.equal.outer(table.group, np.arange(len(table.groups))).astype(int)
     crossing = table.crossing()
     return members * table.outcome[
         :, None
@@ -184,7 +184,7 @@ def counterfactual_rate(table: CounterfactualCells) -> Estimate:
     """Counterfactual favourable rate; that as logged where no record has a counterfactual."""
     if table.copies_classified.any():
         return Paired(COUNTERFACTUAL, table)
-    return _count_share(FAVOURABLE, table, table.outcome == 1, np.ones(len(table.count), np.bool_))
+    return _count_share(FAVOURABLE, table, table.outcome == 1, np.ones(len(table.count), bool))
 
 
 def _count_share(
@@ -192,7 +192,7 @@ def _count_share(
 ) -> Counted:
     selections = (kinds, of_kinds)
     count, total = (
-        np.bincount(table.group, table.count * selected, minlength=len(table.groups)).astype(np.int64)
+        np.bincount(table.group, table.count * selected, minlength=len(table.groups)).astype(int)
         for selected in selections
     )
     if table.weight is None:

@@ -170,7 +170,7 @@ class _Rows:
     def outcomes(self, which: Outcome) -> IntArray:
         """Outcome of each record; unclassified where there is none."""
         outcomes = self.rows.actual if which == "label" else self.rows.predicted
-        return np.full(len(self.rows.codes), UNCLASSIFIED, np.int64) if outcomes is None else outcomes
+        return np.full(len(self.rows.codes), UNCLASSIFIED, int) if outcomes is None else outcomes
 
     def neighbourhood(self, among: BoolArray) -> Neighbourhood:
         """Neighbours of those records among themselves; the same are searched once."""
@@ -280,7 +280,7 @@ def _measure_rich_subgroup(searched: _Rows, key: str) -> Measured:
     predicted = searched.outcomes("prediction")
     classified = np.flatnonzero((actual != UNCLASSIFIED) & (predicted != UNCLASSIFIED))
     protected = (
-        (rows.columns[:, None] == np.arange(len(rows.groups))).astype(np.float64)
+        (rows.columns[:, None] == np.arange(len(rows.groups))).astype(float)
         if rows.protected is None
         else rows.protected
     )

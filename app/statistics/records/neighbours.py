@@ -33,7 +33,7 @@ class Points:
         positions, of_record, counts = np.unique(
             features + 0.0, axis=0, return_inverse=True, return_counts=True
         )
-        return cls(positions, counts.astype(np.int64), of_record.reshape(-1).astype(np.int64))
+        return cls(positions, counts.astype(int), of_record.reshape(-1).astype(int))
 
 
 def standardise(features: FloatArray) -> FloatArray:
@@ -80,7 +80,7 @@ def _find_neighbours(
     tree = cKDTree(among.places)
     width = k + 1
     pending = np.arange(len(queried))
-    yield np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
+    yield np.empty(0, int), np.empty(0, int), np.empty(0)
     while pending.size:
         width = min(width, len(among.places))
         unsettled = []
@@ -95,7 +95,7 @@ def _find_neighbours(
             missing = k - nearer.sum(1, keepdims=True)
             shares = (nearer + tied * (missing / tied.sum(1, keepdims=True))) / k
             row, column = np.nonzero((shares > 0) & settled[:, None])
-            yield rows[row], points[row, column].astype(np.int64), shares[row, column]
+            yield rows[row], points[row, column].astype(int), shares[row, column]
             unsettled.append(rows[~settled])
         pending = np.concatenate(unsettled)
         width *= 4

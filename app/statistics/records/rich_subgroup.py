@@ -95,7 +95,7 @@ class _Search:
             # A later direction must be better by more than rounding.
             if abs(sums[0, largest]) > best * (1 + TIE) + TIE:
                 best = float(abs(sums[0, largest]))
-                inside = np.zeros(len(self._counts), np.bool_)
+                inside = np.zeros(len(self._counts), bool)
                 inside[order[0, : largest + 1]] = True
         return best, inside if 2 * self._counts[inside].sum() <= self._counts.sum() else ~inside
 

@@ -86,14 +86,14 @@ class RowData:
     def _draw_lots(self) -> NDArray[np.uint64]:
         """From features, group and prediction (or label)."""
         outcomes = self.actual if self.predicted is None else self.predicted
-        lots = _mix(np.zeros(len(self.codes), np.uint64), self.codes.astype(np.float64))
-        for column in (*self.features.T, *(() if outcomes is None else (outcomes.astype(np.float64),))):
+        lots = _mix(np.zeros(len(self.codes), np.uint64), self.codes.astype(float))
+        for column in (*self.features.T, *(() if outcomes is None else (outcomes.astype(float),))):
             lots = _mix(lots, column)
         # Equal records draw one by one; their order may depend on their labels alone.
         order = np.lexsort((lots,) if self.actual is None else (self.actual, lots))
         is_first = np.diff(lots[order], prepend=~lots[order[:1]]) != 0
         ranks = np.arange(len(order))
-        nth = np.empty(len(order), np.float64)
+        nth = np.empty(len(order), float)
         nth[order] = ranks - np.maximum.accumulate(np.where(is_first, ranks, 0))
         return _mix(lots, nth)
 
@@ -113,7 +113,7 @@ def most_records(features: int) -> int:
 
 
 def _check_numbers(values: ArrayLike, records: int, what: str) -> FloatArray:
-    array = np.asarray(values, np.float64)
+    array = np.asarray(values, float)
     if array.ndim != 2 or len(array) != records:  # noqa: PLR2004 - rows and columns
         raise ValueError(f"expected {what} of {records} records, found shape {array.shape}")
     if not np.isfinite(array).all():

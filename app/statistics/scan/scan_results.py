@@ -50,7 +50,7 @@ class Bins:
         """
         numbers = [value for value in counts if is_number(value)]
         if len(numbers) == len(counts) and len(counts) > MAX_VALUES:
-            values_of_records = np.repeat(np.array(numbers, np.float64), [counts[value] for value in numbers])
+            values_of_records = np.repeat(np.array(numbers, float), [counts[value] for value in numbers])
             edges = np.unique(
                 np.quantile(values_of_records, np.arange(1, BINS) / BINS, method="inverted_cdf")
             )
@@ -94,12 +94,12 @@ class Bins:
         """Position [N] of each number among the ranges; NaN is missing."""
         return np.where(
             np.isnan(numbers), self.missing, np.searchsorted(self.edges, numbers, side="left")
-        ).astype(np.int64)
+        ).astype(int)
 
     def encode_texts(self, texts: Sequence[str]) -> Codes:
         """Position [N] of each canonical text among the kept values."""
         positions = {text: position for position, text in enumerate(self.kept)}
-        return np.array([positions.get(text, len(self.kept)) for text in texts], np.int64)
+        return np.array([positions.get(text, len(self.kept)) for text in texts], int)
 
 
 BOOTSTRAPS = 199
@@ -144,9 +144,7 @@ def scan_cells(
     counted = cells.favourable if direction is UnfairSide.BELOW else cells.records - cells.favourable
     rates = (counted @ strata) / np.maximum(cells.records @ strata, 1)
     rng = np.random.default_rng([seed, 0])
-    drawn = rng.binomial(
-        cells.records.astype(np.int64), rates[cells.strata], (bootstraps, len(cells.records))
-    )
+    drawn = rng.binomial(cells.records.astype(int), rates[cells.strata], (bootstraps, len(cells.records)))
     best = search_tables(cells, np.vstack([counted, drawn]), penalty=penalty, seed=seed, restarts=restarts)
     score = float(best.scores[0])
     p_value = (1 + int((best.scores[1:] >= score - GAIN).sum())) / (bootstraps + 1)

@@ -59,11 +59,11 @@ def count_cells(
     codes: IntArray, sizes: tuple[int, ...], favourable: BoolArray, strata: IntArray | None = None
 ) -> CellTable:
     """Table of records with these `codes` [N, F], outcomes [N] and strata [N], else one stratum."""
-    keys = np.column_stack([codes, np.zeros(len(codes), np.int64) if strata is None else strata])
+    keys = np.column_stack([codes, np.zeros(len(codes), int) if strata is None else strata])
     cells, cell_of_record = np.unique(keys, axis=0, return_inverse=True)
     of_records = cell_of_record.reshape(-1)
     counts = (
-        np.bincount(of_cells, minlength=len(cells)).astype(np.float64)
+        np.bincount(of_cells, minlength=len(cells)).astype(float)
         for of_cells in (of_records[favourable], of_records)
     )
     return CellTable(cells[:, :-1], sizes, cells[:, -1], *counts)
@@ -206,7 +206,7 @@ def list_all_starts(sizes: tuple[int, ...], limit: int) -> list[BoolArray] | Non
     ]
     if prod(map(len, subsets)) > limit:
         return None
-    return [np.array(values, np.bool_) for values in zip(*product(*subsets), strict=True)]
+    return [np.array(values, bool) for values in zip(*product(*subsets), strict=True)]
 
 
 class _Search:
@@ -270,7 +270,7 @@ class _Search:
 
     def _improve(self, feature: int, rows: IntArray) -> None:
         """Chooses the best values of one feature, exactly, while the others stay."""
-        inside = np.ones((len(rows), len(self._cells.records)), np.bool_)
+        inside = np.ones((len(rows), len(self._cells.records)), bool)
         restricted = np.zeros(len(rows))
         for index, included in enumerate(self._included):
             if index != feature:
@@ -279,7 +279,7 @@ class _Search:
                 restricted += np.where(chosen.all(1), 0, chosen.sum(1))
         favourable = (self._favourable[rows] * inside) @ self._values[feature]
         expected = self._expected[rows, None]
-        records = (inside.astype(np.float64) @ self._value_records[feature]).reshape(
+        records = (inside.astype(float) @ self._value_records[feature]).reshape(
             *favourable.shape, expected.shape[2]
         )
         # For a given multiplier the best set is that of all values whose likelihood exceeds the penalty, or
@@ -291,7 +291,7 @@ class _Search:
         at_ends = exceeds[:, None, :] & (left[:, None, :] <= ends) & (ends < right[:, None, :])
         alone = np.broadcast_to(np.eye(at_ends.shape[2], dtype=np.bool_), (len(rows), *at_ends.shape[2:] * 2))
         sets = np.concatenate([np.ones_like(at_ends[:, :1]), alone, at_ends], 1)
-        weights = sets.astype(np.float64)
+        weights = sets.astype(float)
         of_favourable = np.einsum("mjv,mv->mj", weights, favourable)
         of_records = np.einsum("mjv,mvs->mjs", weights, records)
         log_odds = fit_multiplier(of_favourable, of_records, expected)

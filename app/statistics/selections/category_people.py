@@ -84,7 +84,7 @@ def divide_numbers(name: str, numbers: FloatArray, records: IntArray) -> Control
     expanded = np.repeat(numbers[is_known], records[is_known])
     cuts = np.unique(np.quantile(expanded, np.arange(1, FIFTHS) / FIFTHS))
     codes = np.where(is_known, np.searchsorted(cuts, np.nan_to_num(numbers), side="left"), MISSING).astype(
-        np.int64
+        int
     )
     ends = [f"{cut:.6g}" for cut in cuts]
     labels = (
@@ -137,5 +137,5 @@ def combine_controls(people: CountedPeople) -> Codes:
             [control.codes for control in people.controls],
             [len(control.labels) for control in people.controls],
         ),
-        np.int64,
+        int,
     )

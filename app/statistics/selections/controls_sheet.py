@@ -65,7 +65,7 @@ def adjusted_odds(category: Category, reference: Category, counts: Sequence[Cont
     if not used:
         return AdjustedOdds(OddsRatio(reason=NOBODY), 0, everybody)
     design = design_terms(used)
-    selected, rejected = np.array([(count.selected, count.rejected) for count in used], np.float64).T
+    selected, rejected = np.array([(count.selected, count.rejected) for count in used], float).T
     if is_separated(design, selected, rejected):
         return AdjustedOdds(
             OddsRatio(reason=f"{SEPARATED} ({category.label}, {reference.label})"), people, everybody - people
@@ -80,7 +80,7 @@ def drop_uninformative(counts: Sequence[ControlledCount]) -> list[ControlledCoun
     """Counts without values of a control that hold one outcome or one side only; leaving some out may
     empty others.
     """
-    held: defaultdict[tuple[int, str], IntArray] = defaultdict(lambda: np.zeros(4, np.int64))
+    held: defaultdict[tuple[int, str], IntArray] = defaultdict(lambda: np.zeros(4, int))
     for count in counts:
         people = count.selected + count.rejected
         for control in enumerate(count.controls):
@@ -198,7 +198,7 @@ def stratified_odds(category: Category, reference: Category, cells: IntArray) ->
     Strata without both categories and both outcomes say nothing.
     """
     tables = cells.reshape(-1, 2, 2)
-    used = tables[tables.sum(1).all(1) & tables.sum(2).all(1)].astype(np.float64)
+    used = tables[tables.sum(1).all(1) & tables.sum(2).all(1)].astype(float)
     left_out = int(cells.sum() - used.sum())
     if not len(used):
         absent = StratumTest(reason=NO_STRATUM)
@@ -209,7 +209,7 @@ def stratified_odds(category: Category, reference: Category, cells: IntArray) ->
     value = ratio if math.isfinite(ratio) else None
     form = NO_FINITE if value is None else "" if value else ZERO
     reason = form.format(one=category.label, other=reference.label) or None
-    limits = common_odds_limits(*(StrataOutcomes(side.astype(np.int64), side, side) for side in sides))
+    limits = common_odds_limits(*(StrataOutcomes(side.astype(int), side, side) for side in sides))
     lower, upper = (float(limit) if value else None for limit in limits)
     # Breslow and Day's test that the odds ratio is the same in every stratum.
     test = measure_homogeneity(*sides)
@@ -257,7 +257,7 @@ def _controlled_row(
     used = compared & (strata != MISSING)
     # Only combinations that occur: the product of controls may be far larger than the log.
     present, stratum_of = np.unique(strata[used], return_inverse=True)
-    cells = np.zeros((present.size, 4), np.int64)
+    cells = np.zeros((present.size, 4), int)
     side = np.where(mine[used], 0, 2) + np.where(people.is_selected[used], 0, 1)
     np.add.at(cells, (stratum_of, side), people.records[used])
     sizes = [len(control.labels) for control in people.controls]

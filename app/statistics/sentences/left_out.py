@@ -196,7 +196,7 @@ class CountedRecords:
         from those in no group.
         """
         names = ("counts", "unclassified", "label_unlisted", "no_group")
-        cells = {name: np.zeros((len(table.groups) + 1, OUTCOMES), np.int64) for name in names}
+        cells = {name: np.zeros((len(table.groups) + 1, OUTCOMES), int) for name in names}
         outcomes = table.cells
         if isinstance(table, LabelledCells):
             labelled = table.cells.sum(-1)  # by label, then by prediction
@@ -316,11 +316,11 @@ def count_records(
             marks["not_a_number"] = has_no_group & is_no_number
     reasons = [reason for reason in REASONS if reason in marks]
     shape = (len(reasons) + 1, len(groups) + 1, OUTCOMES)
-    cells = np.zeros(shape, np.int64)
+    cells = np.zeros(shape, int)
     for chunk in slices(codes.size):
         first = np.select([marks[reason][chunk] for reason in reasons], list(range(1, len(reasons) + 1)), 0)
         # Turns -1, the code of no group, into the row after the last group.
-        key = (first * shape[1] + codes[chunk].astype(np.int64) % shape[1]) * OUTCOMES + outcomes[chunk]
+        key = (first * shape[1] + codes[chunk].astype(int) % shape[1]) * OUTCOMES + outcomes[chunk]
         cells += count_keys(key, shape, None, None if repeats is None else repeats[chunk])[0]
     return CountedRecords(
         attribute=attribute,

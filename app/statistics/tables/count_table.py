@@ -148,7 +148,7 @@ class CountTable:
             ValueError: the counts do not fit the groups.
         """
         groups = as_groups(stored["groups"])
-        cells = np.zeros((len(groups) + 1, *cls.AXES.values()), np.int64)
+        cells = np.zeros((len(groups) + 1, *cls.AXES.values()), int)
         counts = cells[cls.STORED]
         last = cells.reshape(len(groups) + 1, -1)[:, -1]
         counts[...] = check_counts(stored["counts"], *counts.shape)
@@ -168,7 +168,7 @@ class CountTable:
             weighting and weighting.changed(spread),
             Strata.from_json(stored.get("strata"), len(groups), *[2] * cls.DIVIDED),
             None if (scores := stored.get("scores")) is None else ScoreTable.from_json(scores),
-            None if (cohort := stored.get("cohort")) is None else np.asarray(cohort, np.int64),
+            None if (cohort := stored.get("cohort")) is None else np.asarray(cohort, int),
         )
 
     @classmethod
@@ -187,7 +187,7 @@ class CountTable:
         cohorts = []
         for table, rows in zip(tables, rows_of, strict=True):
             if table.cohort is not None:
-                cohorts.append(np.zeros((len(groups) + 1, 2, 2), np.int64))
+                cohorts.append(np.zeros((len(groups) + 1, 2, 2), int))
                 np.add.at(cohorts[-1], rows, table.cohort)
         return cls(groups, cells, weighting, strata, scores, max(cohorts, key=np.sum, default=None))
 

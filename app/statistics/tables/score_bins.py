@@ -60,7 +60,7 @@ class ScoreBins:
         if weights is None and shift >= size.bit_length():
             packed = np.sort((cells << (KEY_BITS - shift)) | (keys >> shift))
             firsts = _find_starts(packed[1:] != packed[:-1])
-            counts = np.diff(firsts, append=len(packed)).astype(np.float64)
+            counts = np.diff(firsts, append=len(packed)).astype(float)
             cell = packed[firsts] >> (KEY_BITS - shift)
             key = packed[firsts] & (2 ** (KEY_BITS - shift) - 1)
             return cls(
@@ -79,7 +79,7 @@ class ScoreBins:
 
     @classmethod
     def empty(cls, size: int) -> Self:
-        nothing = np.zeros(0, np.int64)
+        nothing = np.zeros(0, int)
         return cls(size, 0, nothing, nothing, nothing, np.zeros(0))
 
     @classmethod
@@ -117,7 +117,7 @@ class ScoreBins:
         apart = np.where(lows[1:] > reach[:-1], lows[1:] ^ reach[:-1], 0)
         shift = max(_find_shift(apart), *(binned.shift for binned, _ in filled))
         firsts = _find_starts(apart >= 1 << shift)
-        bins = np.empty(len(lows), np.int64)
+        bins = np.empty(len(lows), int)
         bins[order] = np.repeat(np.arange(len(firsts)), np.diff(firsts, append=len(lows)))
         positions = []
         start = 0
@@ -138,7 +138,7 @@ class ScoreBins:
 
     def together(self, sets: Sequence[Sequence[int]]) -> "ScoreBins":
         bins = len(self.lows)
-        positions = [np.zeros(0, np.int64)]
+        positions = [np.zeros(0, int)]
         weights = [np.zeros(0)]
         for number, columns in enumerate(sets):
             dense = sum(
@@ -160,7 +160,7 @@ class ScoreBins:
 
     def summed(self, costs: FloatArray) -> FloatArray:
         cell, at = self.split()
-        return np.bincount(cell >> 1, self.weights * costs[at], minlength=self.size // 2).astype(np.float64)
+        return np.bincount(cell >> 1, self.weights * costs[at], minlength=self.size // 2).astype(float)
 
     def split(self) -> tuple[IntArray, IntArray]:
         """Cell and bin of each place."""
@@ -180,7 +180,7 @@ class ScoreBins:
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values: scores, widths of the wide bins, and steps between filled places."""
         wide = np.flatnonzero(self.is_wide)
-        whole_weights = self.weights.astype(np.int64)
+        whole_weights = self.weights.astype(int)
         return {
             "shift": self.shift,
             "scores": decode_keys(self.lows).tolist(),
@@ -199,11 +199,11 @@ class ScoreBins:
         Raises:
             ValueError: they do not fit.
         """
-        lows = encode_scores(np.asarray(stored["scores"], np.float64))
+        lows = encode_scores(np.asarray(stored["scores"], float))
         highs = lows.copy()
-        highs[np.asarray(stored["wide"], np.int64)] = encode_scores(np.asarray(stored["up_to"], np.float64))
-        positions = np.cumsum(np.asarray(stored["steps"], np.int64))
-        weights = np.asarray(stored["weights"], np.float64).reshape(positions.shape)
+        highs[np.asarray(stored["wide"], int)] = encode_scores(np.asarray(stored["up_to"], float))
+        positions = np.cumsum(np.asarray(stored["steps"], int))
+        weights = np.asarray(stored["weights"], float).reshape(positions.shape)
         if (lows[1:] <= highs[:-1]).any() or (highs < lows).any():
             raise ValueError("expected rising scores")
         if positions.size and not (
@@ -217,7 +217,7 @@ class ScoreBins:
 
     @cached_property
     def _starts(self) -> IntArray:
-        return np.searchsorted(self.places, np.arange(self.size + 1) * len(self.lows)).astype(np.int64)
+        return np.searchsorted(self.places, np.arange(self.size + 1) * len(self.lows)).astype(int)
 
 
 def encode_scores(scores: FloatArray) -> IntArray:
@@ -252,7 +252,7 @@ def _sum_places(positions: IntArray, weights: FloatArray, beyond: int) -> tuple[
     if beyond <= 4 * positions.size:
         dense = np.bincount(positions, weights, minlength=beyond)
         filled = np.flatnonzero(dense)
-        return filled.astype(np.int64), dense[filled].astype(np.float64)
+        return filled.astype(int), dense[filled].astype(float)
     if not positions.size:
         return positions, weights
     # A stable sort of mostly sorted numbers is nearly as fast as reading them.

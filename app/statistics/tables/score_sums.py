@@ -81,17 +81,16 @@ class ScoreSums:
 
         def summed(quantity: FloatArray | None, of: IntArray = key, beyond: int = cells) -> FloatArray:
             weighed = weights if quantity is None else quantity if weights is None else quantity * weights
-            return np.bincount(of, weighed, minlength=beyond).astype(np.float64)
+            return np.bincount(of, weighed, minlength=beyond).astype(float)
 
         clipped = np.clip(scores, SMALLEST, 1 - SMALLEST)
         loss = -np.log(np.where(actual == 1, clipped, 1 - clipped))
         quantities = [scores, (scores - actual) ** 2, loss]
         rounded = [_round(quantity, SUMS_GRAIN) for quantity in quantities]
         squared = (_round(quantity * quantity, SQUARES_GRAIN) for quantity in quantities)
-        tenth = columns * DECILES + np.minimum((scores * DECILES).astype(np.int64), DECILES - 1)
+        tenth = columns * DECILES + np.minimum((scores * DECILES).astype(int), DECILES - 1)
         by_tenth = (
-            summed(quantity, tenth, size * DECILES)
-            for quantity in (None, rounded[0], actual.astype(np.float64))
+            summed(quantity, tenth, size * DECILES) for quantity in (None, rounded[0], actual.astype(float))
         )
         return cls(
             np.bincount(key, minlength=cells).reshape(size, 2),
@@ -105,7 +104,7 @@ class ScoreSums:
 
     @classmethod
     def empty(cls, size: int) -> Self:
-        nothing = np.zeros(0, np.int64)
+        nothing = np.zeros(0, int)
         return cls.from_records(nothing, size, nothing, np.zeros(0), None)
 
     @classmethod
@@ -142,8 +141,7 @@ class ScoreSums:
         counts = check_counts(stored["counts"], size, 2)
         complete = {"weights": counts, "squares": counts} | dict(stored)
         sums: dict[str, Any] = {
-            name: np.asarray(complete[name], np.float64).reshape(size, *shape)
-            for name, shape in _SHAPES.items()
+            name: np.asarray(complete[name], float).reshape(size, *shape) for name, shape in _SHAPES.items()
         }
         return cls(bins=ScoreBins.from_json(stored["ranked"], size * 2), **sums | {"counts": counts})
 

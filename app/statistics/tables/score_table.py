@@ -50,7 +50,7 @@ class ScoreTable:
         named = as_groups(groups)
         columns = check_codes(codes, NEITHER, len(named)) % (len(named) + 1)
         labels = check_codes(actual, 0, 3)
-        probabilities = np.asarray(scores, np.float64)
+        probabilities = np.asarray(scores, float)
         if not columns.shape == labels.shape == probabilities.shape:
             raise ValueError(
                 f"expected one label and one score per record, found {labels.size} and {probabilities.size} "
@@ -71,7 +71,7 @@ class ScoreTable:
     @classmethod
     def placed(cls, tables: Sequence["ScoreTable"], rows_of: Sequence[IntArray], groups: Groups) -> Self:
         """Sum of the tables; `rows_of` hold the new position of each column, including the ungrouped one."""
-        unscored = np.zeros(len(groups) + 1, np.int64)
+        unscored = np.zeros(len(groups) + 1, int)
         for table, rows in zip(tables, rows_of, strict=True):
             np.add.at(unscored, rows, table.unscored)
         return cls(

@@ -33,7 +33,7 @@ class Weighting:
 
     def __post_init__(self) -> None:
         for name in ("weights", "squares"):
-            object.__setattr__(self, name, np.asarray(getattr(self, name), np.float64))
+            object.__setattr__(self, name, np.asarray(getattr(self, name), float))
         if self.weights.shape != self.squares.shape:
             raise ValueError(f"expected equal shapes, found {self.weights.shape} and {self.squares.shape}")
         if not all(np.isfinite(array).all() and (array >= 0).all() for array in (self.weights, self.squares)):
@@ -42,7 +42,7 @@ class Weighting:
     @classmethod
     def of_counts(cls, counts: IntArray) -> Self:
         """Weighting of records that all weigh 1."""
-        weights = counts.astype(np.float64)
+        weights = counts.astype(float)
         return cls(weights, weights)
 
     def changed(self, change: Callable[[FloatArray], FloatArray]) -> "Weighting":
@@ -62,9 +62,7 @@ class Weighting:
         if stored is None:
             return None
         # JSON cannot distinguish an empty matrix from an empty list.
-        weights, squares = (
-            np.asarray(stored[name], np.float64).reshape(shape) for name in ("weights", "squares")
-        )
+        weights, squares = (np.asarray(stored[name], float).reshape(shape) for name in ("weights", "squares"))
         return cls(weights, squares)
 
 
@@ -85,11 +83,11 @@ def count_keys(
     With `repeats`, each entry is that many equal records without weights. Sums below 2**53 are exact.
     """
     size = int(np.prod(shape))
-    counts = np.bincount(key, repeats, minlength=size).astype(np.int64).reshape(shape)
+    counts = np.bincount(key, repeats, minlength=size).astype(int).reshape(shape)
     if weights is None:
         return counts, None
     sums, squares = (
-        np.bincount(key, powers, minlength=size).astype(np.float64) for powers in (weights, weights * weights)
+        np.bincount(key, powers, minlength=size).astype(float) for powers in (weights, weights * weights)
     )
     return counts, Weighting(sums.reshape(shape), squares.reshape(shape))
 
@@ -114,7 +112,7 @@ def check_weights(weights: ArrayLike | None, records: int) -> FloatArray | None:
     """
     if weights is None:
         return None
-    array = check_each(np.asarray(weights, np.float64), records, "weight")
+    array = check_each(np.asarray(weights, float), records, "weight")
     if array.size and not (np.isfinite(array).all() and array.min() >= 0):
         raise ValueError("expected finite weights, none negative")
     return array
@@ -131,7 +129,7 @@ class PlacedCells(NamedTuple):
 def sum_cells(placed: Sequence[PlacedCells], shape: tuple[int, ...]) -> tuple[IntArray, Weighting | None]:
     """Sum of the counts and weightings; None where none has one, else unweighted records weigh 1."""
     is_weighted = any(cells.weighting is not None for cells in placed)
-    counts, weights, squares = np.zeros(shape, np.int64), *np.zeros((2, *shape) if is_weighted else (2, 0))
+    counts, weights, squares = np.zeros(shape, int), *np.zeros((2, *shape) if is_weighted else (2, 0))
     for cells in placed:
         np.add.at(counts, cells.places, cells.counts)
         if is_weighted:
@@ -184,7 +182,7 @@ class Strata:
     @classmethod
     def none(cls, reason: str, *shape: int) -> Self:
         """No strata, for cells of that shape (groups and outcomes), with the reason."""
-        return cls((), np.zeros((0, *shape), np.int64), None, reason)
+        return cls((), np.zeros((0, *shape), int), None, reason)
 
     @classmethod
     def from_records(
@@ -254,7 +252,7 @@ class Strata:
             return None
         labels = tuple(stored["labels"])
         shape = (len(stored["labels"]), *of_table)
-        positions = check_codes(np.asarray(stored["places"], np.int64), 0, int(np.prod(shape)))
+        positions = check_codes(np.asarray(stored["places"], int), 0, int(np.prod(shape)))
 
         def spread(name: str, kind: type[np.generic]) -> AnyArray:
             cells: AnyArray = np.zeros(int(np.prod(shape)), kind)
@@ -291,7 +289,7 @@ def merge_strata(several: Sequence[Strata | None], rows_of: Sequence[IntArray], 
         PlacedCells(
             strata.counts,
             strata.weighting,
-            np.ix_(np.array([position_of[label] for label in strata.labels], np.int64), rows),
+            np.ix_(np.array([position_of[label] for label in strata.labels], int), rows),
         )
         for strata, rows in present
     ]
