@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from ...base.frozen import frozen
 from ..catalogue import CATALOGUE, Metric
@@ -54,8 +54,7 @@ class DecidedLabels:
         return self.labelled < min(FEWEST, self.records)
 
 
-@frozen
-class LabelCounts:
+class LabelCounts(NamedTuple):
     favourable: DecidedLabels
     unfavourable: DecidedLabels
 
@@ -76,10 +75,7 @@ class LabelCounts:
     @property
     def decided(self) -> list[DecidedLabels]:
         """Decisions that have records, the one with the smaller share of labels first."""
-        return sorted(
-            (side for side in (self.favourable, self.unfavourable) if side.records),
-            key=lambda side: side.share,
-        )
+        return sorted((side for side in self if side.records), key=lambda side: side.share)
 
     @property
     def lacking(self) -> list[str]:
@@ -104,9 +100,7 @@ class LabelCounts:
     @property
     def p_value(self) -> float:
         """That both decisions have the same share of labels; 1 where only one has records."""
-        shares = [
-            Share(side.labelled, side.records, side.records) for side in (self.favourable, self.unfavourable)
-        ]
+        shares = [Share(side.labelled, side.records, side.records) for side in self]
         is_open = all(share.total for share in shares) and 0 < self.labelled < self.records
         return significance(*shares, pairs=1).p_value if is_open else 1.0
 
@@ -127,10 +121,7 @@ class LabelCounts:
         """Reason why the figure is not there."""
         if self.state is LabelState.NONE:
             return "no label"
-        decisions = " and ".join(
-            f"{side.labelled:,} of {side.records:,} {side.decision}"
-            for side in (self.favourable, self.unfavourable)
-        )
+        decisions = " and ".join(f"{side.labelled:,} of {side.records:,} {side.decision}" for side in self)
         name = f"{metric.title[:1].lower()}{metric.title[1:]}"
         return f"labels exist for {decisions} predictions: no {name} can be known from labels of one decision"
 
@@ -139,7 +130,7 @@ class LabelCounts:
         """First sentence of a report; None where all or no records have a label."""
         if self.state in {LabelState.NONE, LabelState.ALL}:
             return None
-        larger = max(self.favourable, self.unfavourable, key=lambda side: side.labelled)
+        larger = max(self, key=lambda side: side.labelled)
         of_these = "all of them" if larger.labelled == self.labelled else f"{larger.labelled:,} of them"
         return (
             f"Labels of some: {self.labelled:,} of {self.records:,} records have a label, {of_these} "
@@ -147,9 +138,8 @@ class LabelCounts:
         )
 
     def to_json(self) -> dict[str, int]:
-        decided = (self.favourable, self.unfavourable)
-        counts = {side.decision: side.records for side in decided} | {
-            f"labelled_{side.decision}": side.labelled for side in decided
+        counts = {side.decision: side.records for side in self} | {
+            f"labelled_{side.decision}": side.labelled for side in self
         }
         return {"records": self.records, **counts}
 

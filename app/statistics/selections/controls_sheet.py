@@ -62,18 +62,16 @@ def adjusted_odds(category: Category, reference: Category, counts: Sequence[Cont
     everybody = sum(count.selected + count.rejected for count in counts)
     used = drop_uninformative([count for count in counts if count.selected + count.rejected])
     people = sum(count.selected + count.rejected for count in used)
-    if not used:
-        return AdjustedOdds(OddsRatio(reason=NOBODY), 0, everybody)
-    design = design_terms(used)
-    selected, rejected = np.array([(count.selected, count.rejected) for count in used], float).T
-    if is_separated(design, selected, rejected):
-        return AdjustedOdds(
-            OddsRatio(reason=f"{SEPARATED} ({category.label}, {reference.label})"), people, everybody - people
-        )
-    value, half = _fit(design, selected, selected + rejected)
-    return AdjustedOdds(
-        OddsRatio(math.exp(value), math.exp(value - half), math.exp(value + half)), people, everybody - people
-    )
+    odds = OddsRatio(reason=NOBODY)
+    if used:
+        design = design_terms(used)
+        selected, rejected = np.array([(count.selected, count.rejected) for count in used], float).T
+        if is_separated(design, selected, rejected):
+            odds = OddsRatio(reason=f"{SEPARATED} ({category.label}, {reference.label})")
+        else:
+            value, half = _fit(design, selected, selected + rejected)
+            odds = OddsRatio(math.exp(value), math.exp(value - half), math.exp(value + half))
+    return AdjustedOdds(odds, people, everybody - people)
 
 
 def drop_uninformative(counts: Sequence[ControlledCount]) -> list[ControlledCount]:
