@@ -34,18 +34,18 @@ def verify(
     """
     anchor = _read_head(head)
     waiting = ""
-    if file is not None:
+    if file:
         report = check_chain(_read_file(file), anchor=anchor)
     else:
         with ready_session() as session:
             report = check_chain(sealed_events(session), anchor=anchor)
             unsealed, oldest = unsealed_since(session)
-            if oldest is not None:
+            if oldest:
                 waiting = (
                     f" Not sealed yet: {unsealed:,}, the oldest of "
                     f"{oldest.astimezone(UTC):%Y-%m-%d %H:%M} UTC."
                 )
-    if report.fault is not None:
+    if report.fault:
         echo(
             f"The audit was tampered with, or is incomplete. {report.fault} The {report.head.position:,} "
             "events before are intact."
@@ -90,7 +90,7 @@ def _read_head(text: str) -> ChainHead | None:
     if not text:
         return None
     match = _HEAD.fullmatch(text)
-    if match is None:
+    if not match:
         raise InvalidInput.of(
             "--head", f"must be POSITION:HASH with 64 hexadecimal digits, found {text!r:.100}"
         )

@@ -58,7 +58,7 @@ def check(
             )
             if no is None:
                 raise NotFound("deployment", deployment)
-            if span is None:
+            if not span:
                 run = request_check(session, no, requested_by="evenhand check")
             else:
                 run = request_span_check(session, no, span, requested_by="evenhand check")

@@ -77,11 +77,7 @@ def list_keys() -> None:
         keys = ApiKeys(session).page(Paging(PAGE))
         while keys:
             for key in keys:
-                used = (
-                    "never used"
-                    if key.last_used_at is None
-                    else f"last used {key.last_used_at:%Y-%m-%d %H:%M}"
-                )
+                used = f"last used {key.last_used_at:%Y-%m-%d %H:%M}" if key.last_used_at else "never used"
                 echo(
                     f"{key.id}  {key.role:<10}  {key.name}  {key.deployment_id or 'all deployments'}  "
                     f"{_describe_state(key, now)}  {used}"
@@ -123,9 +119,9 @@ def _find_expiry(days: int | None) -> datetime | None:
 
 
 def _describe_state(key: ApiKey, now: datetime) -> str:
-    if key.revoked_at is not None:
+    if key.revoked_at:
         return f"revoked {key.revoked_at:%Y-%m-%d %H:%M}"
-    if key.expires_at is None:
+    if not key.expires_at:
         return "in use"
     return f"{'expired' if key.expires_at <= now else 'in use until'} {key.expires_at:%Y-%m-%d %H:%M}"
 

@@ -51,9 +51,7 @@ def list_users() -> None:
         listed = users.page(session, Paging(PAGE))
         while listed:
             for user in listed:
-                state = (
-                    "in use" if user.disabled_at is None else f"disabled {user.disabled_at:%Y-%m-%d %H:%M}"
-                )
+                state = f"disabled {user.disabled_at:%Y-%m-%d %H:%M}" if user.disabled_at else "in use"
                 echo(f"{user.name}  {user.role:<6}  {user.deployment_id or 'all deployments'}  {state}")
             listed = users.page(session, Paging(PAGE, listed[-1].no))
 

@@ -86,7 +86,7 @@ def results_table(check: Mapping[str, Any], measurements: Sequence[Point]) -> Ta
             table.add_row(*about, "", "", "", Text("reference", style="dim"), "", accuracy)
         for name, impact_metric, of_data in IMPACTS:
             impact = figures.get((impact_metric, of_data, "group", attribute, group))
-            if impact is not None:
+            if impact:
                 shown_equality = equality if name == "counterfactual" and attribute != last else ""
                 table.add_row(*about, name, *_format_impact(impact), shown_equality, accuracy)
                 about = ["", ""]

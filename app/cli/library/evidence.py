@@ -39,7 +39,7 @@ _HOURS = {"h": 1, "d": 24}
 
 def _read_horizon(text: str) -> int:
     match = re.fullmatch(r"(\d+)([hd])", text)
-    if match is None:
+    if not match:
         raise BadParameter(f"must be hours or days, such as 36h or 21d, found {text!r}")
     return int(match[1]) * _HOURS[match[2]]
 

@@ -93,9 +93,9 @@ def _list_heading(evidence: Evidence, name: str) -> Iterator[str]:
     yield from say_left_out(evidence.left_out)
     yield from evidence.records.lines[1:]
     yield f"Favourable: {', '.join(evidence.favourable)}."
-    if evidence.chosen is not None:
+    if evidence.chosen:
         yield f"{evidence.chosen[:1].upper()}{evidence.chosen[1:]}."
-    if evidence.labels is not None:
+    if evidence.labels:
         yield evidence.labels
     for warning in evidence.warnings:
         yield f"Warning: {warning}."
@@ -122,7 +122,7 @@ def _build_table(evidence: Evidence) -> Table:
         state = comparison.state.value.replace("_", " ")
         if comparison.state in COLOURS:
             state = f"[{COLOURS[comparison.state]}]{state}[/]"
-        if comparison.since is not None:
+        if comparison.since:
             form = choose_form(comparison.earliest, comparison.latest, DAY if comparison.is_daily else MINUTE)
             since = f"{comparison.since:{form}}"[5:]
         table.add_row(title, group, limit, interval, state, since, _draw_bars(comparison))

@@ -104,7 +104,7 @@ def groups(
     print_notes([*records.notes, *name_twins(records.frame, feature)])
     result = search.result
     echo(render_groups(search, file.name, open_console()))
-    if watch is not None and result.group is not None:
+    if watch is not None and result.group:
         from ..import_service import ImportService, open_client  # noqa: PLC0415 - the command asks no service otherwise
 
         with open_client(url, key) as client:
@@ -126,14 +126,14 @@ def render_groups(search: GroupSearch, name: str, console: Console) -> str:
     with console.capture() as capture:
         for line in (f"{name}: {search.records.text}", say_search(result)):
             console.print(escape(fill(line, console.width)), soft_wrap=True)
-        if result.group is not None:
+        if result.group:
             console.print()
             watching = (
                 "To watch the group from now on: --watch DEPLOYMENT, or POST "
                 "…/fairness-monitor/found-groups with"
             )
             console.print(escape(fill(watching, console.width)), soft_wrap=True)
-    body = "" if result.group is None else msgspec.json.encode(request_watching(result)).decode()
+    body = msgspec.json.encode(request_watching(result)).decode() if result.group else ""
     return f"{capture.get()}{body}".rstrip()
 
 

@@ -73,7 +73,7 @@ def metrics(
     """
     names = {"label": label, "prediction": prediction, "score": score, "weight": weight, "strata": strata}
     with refuse_errors():
-        if output is not None:
+        if output:
             check_output(output, file)
         frame, notes, arguments = read_measured(
             file,
@@ -95,7 +95,7 @@ def metrics(
             reports = [measure_frame(frame, attribute=attribute, **arguments)]
         console = open_console()
         printed = "\n\n".join(render_report(report, file.name, console) for report in reports)
-        if output is not None:
+        if output:
             write(reports if each else reports[0], output)
     print_notes(notes)
     echo(printed)

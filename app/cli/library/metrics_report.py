@@ -99,7 +99,7 @@ def _sentences(shown: Sequence[Measured], *, groups: int) -> list[str]:
             sentence = f"{lead}{describe_measured(measured)}"
             chosen = measured.for_choice
             p_value = measured.details.chosen_p_value
-            if chosen is not None and measured.worst_of is not None:
+            if chosen and measured.worst_of is not None:
                 together = "" if p_value is None else f", and {format_p(p_value)}"
                 interval = format_figure(chosen.value, chosen.lower, chosen.upper).interval
                 sentence += f" Allowing for the choice among {measured.worst_of} groups, the interval is {interval}{together}."
@@ -172,7 +172,7 @@ def _table(shown: Sequence[Measured]) -> Table:
             interval = f"{lower} to {upper}"
         interval += "" if not marked else "*" if _is_cautioned(measured) else " "
         grade = None if position in unbadged else judged(measured)
-        verdict = "" if grade is None else _word(grade)
+        verdict = _word(grade) if grade else ""
         if grade in COLOURS:
             verdict = f"[{COLOURS[grade]}]{verdict}[/]"
         group = show_blanks(measured.group or "") or SCOPES.get(measured.scope, measured.scope)

@@ -133,7 +133,7 @@ def report(
                 _choose_content(sheets, preset, attribute, control, tool, mappings),
                 form.value,
             )
-        elif file is not None:
+        elif file:
             if preset not in list(PresetName):
                 stated = "it is left out" if preset is None else f"found {preset!r:.100}"
                 raise InvalidInput.of("preset", f"must be one of {', '.join(PresetName)}; {stated}")
@@ -178,12 +178,12 @@ def report(
 
 
 def _require_output(output: Path | None, form: Format) -> None:
-    if output is None and form is Format.PDF and sys.stdout.isatty():
+    if not output and form is Format.PDF and sys.stdout.isatty():
         raise InvalidInput.of("output", "must name a file for a PDF, which a terminal cannot show")
 
 
 def _write(content: bytes, output: Path | None) -> None:
-    if output is not None:
+    if output:
         write_bytes(content, output)
     else:
         sys.stdout.buffer.write(content)

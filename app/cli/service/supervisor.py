@@ -95,7 +95,7 @@ class Supervisor:
             return
         for name, spec in self._specs.items():
             child = self._children.get(name)
-            if child is None:
+            if not child:
                 if name not in self._done and self._backoffs[name].is_due(self._clock()):
                     self._start(spec)
                 continue

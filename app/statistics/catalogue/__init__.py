@@ -1,5 +1,6 @@
 """Metrics, one row each, in a file for each family."""
 
+from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 
@@ -39,7 +40,9 @@ _FAMILIES = (
     mitigation_metrics,
 )
 
-CATALOGUE = MappingProxyType({row.key: row for family in _FAMILIES for row in family.ROWS})
+CATALOGUE: Mapping[str, Metric] = MappingProxyType(
+    {row.key: row for family in _FAMILIES for row in family.ROWS}
+)
 """Metrics by key, in display order."""
 
 DEFAULT_METRICS = frozenset(row.key for row in CATALOGUE.values() if row.is_default)

@@ -134,7 +134,7 @@ def _sum_each(cells: AnyArray) -> AnyArray:
 def certain_records(counts: IntArray, weights: FloatArray, squares: FloatArray) -> IntArray:
     """Counts, or the effective number (Σw)²/Σw² where smaller."""
     alike = divide_or(weights**2, squares, 0.0)
-    return np.minimum(counts, (alike + ROUNDING).astype(int))
+    return np.minimum(counts, (alike + ROUNDING).astype(np.int64))
 
 
 def build_intervals(

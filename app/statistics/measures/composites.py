@@ -191,7 +191,7 @@ def measure_strata(metric: Metric, how: OverStrata, evidence: TableEvidence) -> 
         [*(member.columns for member in subjects), reference_member.columns]
     )
     results = []
-    if strata is None or strata.reason:
+    if not strata or strata.reason:
         for index, member in enumerate(subjects):
             of_sides = cells.counts[[index, -1]]
             number: Value | Undefined = Undefined(strata.reason if strata else NO_STRATA, int(of_sides.sum()))
@@ -240,7 +240,7 @@ def _trace_homogeneity(pair: StrataOutcomes, names: NDArray[np.str_], groups: in
     """
     of_monitored, of_reference = pair.weights * pair.density
     homogeneity = measure_homogeneity(of_monitored, of_reference)
-    if homogeneity is None or not homogeneity.has_enough:
+    if not (homogeneity and homogeneity.has_enough):
         return {}
     odds = odds_ratio(of_monitored, of_reference)[homogeneity.strata]
     finite = np.flatnonzero(np.isfinite(odds))

@@ -42,9 +42,7 @@ def measure_all(
     chosen = [metric for metric in _narrow_metrics(data, scopes) if picked is None or metric.key in picked]
     formulas = {metric.key: metric.formula for metric in chosen if isinstance(metric.measure, FromScores)}
     of_scores = (
-        measure_scores(evidence.scores, evidence.groups, formulas)
-        if formulas and evidence.scores is not None
-        else []
+        measure_scores(evidence.scores, evidence.groups, formulas) if formulas and evidence.scores else []
     )
     results = list[Measured]()
     for metric in chosen:
@@ -83,7 +81,7 @@ def _narrow_metrics(data: Data, scopes: frozenset[str] | None) -> tuple[Metric, 
 
 
 def _judge(metric: Metric, measured: Sequence[Measured], evidence: TableEvidence) -> list[Measured]:
-    results = measured if evidence.labels is None else judge_labels(measured, evidence.labels)
+    results = judge_labels(measured, evidence.labels) if evidence.labels else measured
     if "worst" in metric.scopes:
         results = mark_worst(metric, results, evidence.limits)
     return omit_repeats(results, evidence.groups)
@@ -140,7 +138,7 @@ def _build_evidence(
             )
         },
         cells={over: build_cells(counts, weighting, seed=seed, draws=draws, tag=1)},
-        strata={} if table.strata is None else {over: table.strata},
+        strata={over: table.strata} if table.strata else {},
         unclassified=table.unclassified,
         limits=limits,
     )
@@ -187,7 +185,7 @@ def measure_labelled(
             "confusion": build_cells(counts, weighting, seed=seed, draws=draws, tag=0),
             "labels": build_cells(counts.sum(-1), of_labels, seed=seed, draws=draws, tag=1),
         },
-        strata={} if strata is None else {"labels": strata.of_labels()},
+        strata={"labels": strata.of_labels()} if strata else {},
         scores=_choose_scores(table, metrics),
         labels=table,
         limits=limits,

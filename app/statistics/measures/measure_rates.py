@@ -123,7 +123,7 @@ def _measure_pair(
     empty = next((side for side in sides if side.share.is_empty), None)
     number: Value | Undefined
     details = _trace_pair(metric, how, estimate, *sides)
-    if empty is not None:
+    if empty:
         number = Undefined(_explain_empty(evidence, estimate, empty), estimate.records(of, against))
     elif how.by.divides and other_share.mass == 0:
         number = Undefined(
@@ -134,7 +134,7 @@ def _measure_pair(
         number = build_value(
             how.by.point(share, other_share), comparison.interval, estimate.records(of, against)
         )
-        details = details.changed(counts={} if comparison.pairs is None else comparison.pairs.to_counts())
+        details = details.changed(counts=comparison.pairs.to_counts() if comparison.pairs else {})
     return build_result(metric.key, member, number, min(share.certain, other_share.certain), details)
 
 

@@ -221,7 +221,7 @@ def _measure_flip_test(searched: _Rows, limits: AllLimits) -> list[Measured]:
             monitored_counts=_count_favourable(predicted[chosen]),
             reference_counts=_count_favourable(predicted[of_reference]),
         )
-        if tested is None or not chosen.any():
+        if not (tested and chosen.any()):
             number: Value | Undefined = Undefined(
                 reason or f"no record{member.of} has a classified prediction", sum(records)
             )
@@ -263,7 +263,7 @@ def _measure_consistency(searched: _Rows, key: str) -> list[Measured]:
         details = Details(
             subject=member.name, counts=_count_favourable(outcomes[classified][of]), neighbours=NEIGHBOURS
         )
-        if agreed is None or not of.any():
+        if not (agreed and of.any()):
             number: Value | Undefined = Undefined(
                 reason or f"no record{member.of} has a classified {which}", int(of.sum())
             )
@@ -289,7 +289,7 @@ def _measure_rich_subgroup(searched: _Rows, key: str) -> Measured:
     outcome = "unfavourable" if kind == "false_positive" else "favourable"
     judged = int((actual[classified] == (kind == "false_negative")).sum())
     details = Details(subject=member.name, counts={"n": len(classified), f"actual_{outcome}": judged})
-    if subgroup is None:
+    if not subgroup:
         alike = f"the records that are actually {outcome} are alike in every protected attribute"
         reason = alike if judged else f"no record with a classified prediction is actually {outcome}"
         return build_result(key, member, Undefined(reason, len(classified)), 0, details)

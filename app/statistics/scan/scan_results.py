@@ -10,12 +10,11 @@ from ...base.frozen import frozen, frozen_by_name
 from ...base.values import Scalar, canonical, is_number
 from ...domain.group_rules import Condition, GroupRule, NumberInterval
 from ..e_values.nulls import UnfairSide
-from ..group_labels import Codes, FloatArray
+from ..group_labels import BoolArray, Codes, FloatArray
 from .search_subgroup import (
     GAIN,
     MIN_RECORDS,
     RESTARTS,
-    BoolArray,
     CellTable,
     IntArray,
     count_cells,
@@ -264,7 +263,7 @@ def say_search(result: SearchResult, *, left_out: Sequence[str] = ()) -> str:
         searched += f" (too many combinations of values: left out {', '.join(left_out)})"
     p_value = f"p = {result.p_value:.3f}"
     group = result.group
-    if group is not None:
+    if group:
         rates = (
             f"{group.rate:.1%} of its {group.records:,} records are favourable, of all others "
             f"{group.others_rate:.1%}"

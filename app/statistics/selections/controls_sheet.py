@@ -212,7 +212,7 @@ def stratified_odds(category: Category, reference: Category, cells: IntArray) ->
     # Breslow and Day's test that the odds ratio is the same in every stratum.
     test = measure_homogeneity(*sides)
     homogeneity = StratumTest(reason=ONE_STRATUM if len(used) == 1 else reason)
-    if test is not None:
+    if test:
         homogeneity = StratumTest(test.statistic, len(test.strata) - 1, test.p_value)
     return StratifiedOdds(
         value, lower, upper, reason, association_test(used), homogeneity, len(used), left_out

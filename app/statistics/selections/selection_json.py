@@ -41,7 +41,7 @@ def as_json(sheet: Sheet) -> dict[str, Any]:
         {
             "attribute": impact_table.table.comparison.label,
             "unknown": impact_table.table.unknown,
-            "compared_with": None if impact_table.compared_with is None else impact_table.compared_with.label,
+            "compared_with": impact_table.compared_with.label if impact_table.compared_with else None,
             "rows": [_impact_row(row) for row in impact_table.rows],
         }
         for impact_table in sheet.tables
@@ -51,7 +51,7 @@ def as_json(sheet: Sheet) -> dict[str, Any]:
 
 def compare_with_reference(written: dict[str, Any], table: CategoryTable, reference: Category | None) -> None:
     """Adds to each row the ratio to a chosen reference; None without one, or of the reference."""
-    written["reference"] = None if reference is None else reference.label
+    written["reference"] = reference.label if reference else None
     for category, row in zip(table.categories, written["rows"], strict=True):
         against = ImpactRow(category, reference)
         low, high = against.ends

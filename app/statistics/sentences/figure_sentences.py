@@ -193,9 +193,7 @@ def _describe_comparison(
     # Whatever the sign convention, the sentence is about the monitored group.
     turned = -1 if how.by is REVERSED_DIFFERENCE else 1
     gap = None if how.by.divides else _round_gap(turned * value, shares)
-    counts = (
-        _format_hundreds(*shares) if gap is None else [_format_hundred(share, gap.digits) for share in shares]
-    )
+    counts = [_format_hundred(share, gap.digits) for share in shares] if gap else _format_hundreds(*shares)
     names = [_name_side(side, details) for side in SIDES]
     lead = ""
     if len(counts) > 1 and "own_n" in details.monitored_counts:
@@ -212,9 +210,9 @@ def _describe_comparison(
         text = format_figure(value, *ends)
         return f"{lead}a ratio of {text.value} (95 %: {text.interval})."
     low, high = (None if end is None else turned * end for end in ends[::turned])
-    shown = turned * value if gap is None or gap.digits < MOST_OF_GAP else gap.gap / 100
+    shown = gap.gap / 100 if gap and gap.digits >= MOST_OF_GAP else turned * value
     points, *reach = (
-        _format_points(points_shown, 1 if gap is None else gap.digits) for points_shown in (shown, low, high)
+        _format_points(points_shown, gap.digits if gap else 1) for points_shown in (shown, low, high)
     )
     return f"{lead}{points} (95 %: {reach[0]} to {reach[1]})."
 
@@ -278,8 +276,8 @@ def _fill_in(row: Metric, value: float, text: FigureText, details: Details) -> s
         widens="widens" if value > 0 else "narrows",
         monitored=_name_side("monitored", details),
         reference=_name_side("reference", details),
-        all_groups="all groups" if across is None else f"all {across}",
-        any_two="any two groups" if across is None else f"any two of the {across}",
+        all_groups=f"all {across}" if across else "all groups",
+        any_two=f"any two of the {across}" if across else "any two groups",
         Subject=f"For {details.subject}" if details.subject else "Overall",
     )
 

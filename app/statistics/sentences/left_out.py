@@ -130,7 +130,7 @@ class CountedRecords:
             ]
             left_out, counted = (side.sum(1) for side in sides)
             compared = _compare_shares(left_out, left_out + counted, len(monitored))
-            if compared is not None:
+            if compared:
                 group, *reference_groups = (self.groups[row].label for row in (position, *reference))
                 low, high, text = self._bound_ratio(left_out, counted, sides[1][:, 1])
                 name = self.names.get(group, group)
@@ -148,7 +148,7 @@ class CountedRecords:
         compared = (
             _compare_shares(unknown, unknown + self.counts.sum(0)[[1, 0]], 1) if self.has_rates else None
         )
-        if compared is not None:
+        if compared:
             shares = (
                 f"{_per_hundred(compared, 0)} of 100 favourable and {_per_hundred(compared, 1)} of 100 "
                 "unfavourable"

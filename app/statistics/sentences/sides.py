@@ -42,7 +42,7 @@ def judge(result: Measured, metric: Metric, limits: Limits) -> Verdict | None:
         return None
     if metric.is_judged_by_value:
         number = replace(number, lower=number.value, upper=number.value)
-    elif result.for_choice is not None and not is_inside(number.value, limits):
+    elif result.for_choice and not is_inside(number.value, limits):
         number = result.for_choice
     return verdict(
         number,

@@ -97,7 +97,7 @@ class JudgedFigure:
     def disadvantaged_group(self) -> str | None:
         """Name of the group at a disadvantage, if the figure says so."""
         role = self.disadvantaged
-        if role is None or role is Disadvantaged.NOBODY:
+        if role in (None, Disadvantaged.NOBODY):
             return None
         return self.named("monitored" if role is Disadvantaged.MONITORED else "reference")
 
@@ -133,7 +133,7 @@ def gap_statement(figure: JudgedFigure) -> str | None:
     )
     is_asked = figure.verdict != Verdict.INSUFFICIENT_DATA and figure.method not in (None, _EXACT)
     is_chosen = (figure.worst_of or 1) > 1
-    if figure.value is None or not is_asked or not compares or (is_chosen and figure.for_choice is None):
+    if figure.value is None or not is_asked or not compares or (is_chosen and not figure.for_choice):
         return None
     pooled = " pooled" if isinstance(figure.row.measure, OverStrata) else ""
     if figure.value == figure.row.ideal:
@@ -143,7 +143,7 @@ def gap_statement(figure: JudgedFigure) -> str | None:
     excludes = figure.excludes_equality
     alone = figure.details.p_value
     together = figure.details.chosen_p_value
-    of_groups = "" if figure.for_choice is None else " for all groups together"
+    of_groups = " for all groups together" if figure.for_choice else ""
     held = (
         f"the 95 % interval{of_groups} {'excludes' if excludes else 'includes'} {as_text(figure.row.ideal)}"
     )
@@ -222,7 +222,7 @@ def choice_statement(figure: JudgedFigure) -> str | None:
         position = "nearest to a limit"
     few = f"groups of fewer than {MINIMUM_GROUP_SIZE} records count only if there are no larger ones"
     lead = f"Of {groups} monitored groups it lies {position}; {few}."
-    if figure.for_choice is None:
+    if not figure.for_choice:
         return lead
     return (
         f"{lead} Allowing for the choice, its interval is "
@@ -237,7 +237,7 @@ def figure_sentence(figure: JudgedFigure, reason: str | None = None) -> str:
     ends = {"lower": figure.lower, "upper": figure.upper}
     statement = sentence(figure.metric, value=figure.value, **ends, reason=reason, details=figure.details)
     return " ".join(
-        text for text in (statement, other_side(figure), strata_statement(figure.details)) if text is not None
+        text for text in (statement, other_side(figure), strata_statement(figure.details)) if text
     )
 
 
@@ -275,7 +275,7 @@ def _describe_beyond(figure: JudgedFigure, value: float) -> str:
     is_below = not reaches(value, figure.limits[0])
     limit = figure.limits[0 if is_below else 1]
     if figure.verdict == Verdict.SUSPECTED:
-        among = "" if figure.for_choice is None else ", which allows for the choice among several groups,"
+        among = ", which allows for the choice among several groups," if figure.for_choice else ""
         end = (figure.for_choice or (figure.lower, figure.upper))[1 if is_below else 0]
         uncertain = f"Whether it is beyond the limit of {as_text(limit)} is not certain"
         return f"{uncertain}: its interval{among} {_describe_end(figure, end, limit)}."
@@ -309,7 +309,7 @@ def _describe_unwatched(figure: JudgedFigure, value: float) -> str:
 
 def _describe_turned(figure: JudgedFigure) -> str | None:
     turned_figure = None if figure.value is None else turned(figure.value, figure.lower, figure.upper)
-    if turned_figure is None:
+    if not turned_figure:
         return None
     marks = [
         mark

@@ -76,16 +76,16 @@ class CountTable:
         size = len(self.groups)
         object.__setattr__(self, "groups", as_groups(self.groups))
         object.__setattr__(self, "cells", check_counts(self.cells, size + 1, *self.AXES.values()))
-        if self.weighting is not None and self.weighting.weights.shape != self.cells.shape:
+        if self.weighting and self.weighting.weights.shape != self.cells.shape:
             raise ValueError(
                 f"expected a weighting of the shape {self.cells.shape}, found {self.weighting.weights.shape}"
             )
         divided = (size, *[2] * self.DIVIDED)
-        if self.strata is not None and self.strata.counts.shape[1:] != divided:
+        if self.strata and self.strata.counts.shape[1:] != divided:
             raise ValueError(
                 f"expected strata of cells of the shape {divided}, found {self.strata.counts.shape[1:]}"
             )
-        if self.scores is not None and [group.label for group in self.scores.groups] != [
+        if self.scores and [group.label for group in self.scores.groups] != [
             group.label for group in self.groups
         ]:
             raise ValueError("expected scores of the same groups")
@@ -137,7 +137,7 @@ class CountTable:
         stored = {"groups": [list(group) for group in self.groups], "counts": self.counts.tolist()}
         if len(self.STORED) > 1:
             stored["unclassified"] = self.unclassified.tolist()
-        stored |= {name: table.to_json() for name, table in optional if table is not None}
+        stored |= {name: table.to_json() for name, table in optional if table}
         return stored | ({} if self.cohort is None else {"cohort": self.cohort.tolist()})
 
     @classmethod
@@ -180,7 +180,7 @@ class CountTable:
         cells, weighting = sum_cells(placed, (len(groups) + 1, *cls.AXES.values()))
         strata = merge_strata([table.strata for table in tables], rows_of, len(groups))
         scores = None
-        if any(table.scores is not None for table in tables):
+        if any(table.scores for table in tables):
             scores = ScoreTable.placed(
                 [table.scores or table.unscored() for table in tables], rows_of, groups
             )

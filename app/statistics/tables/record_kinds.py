@@ -190,7 +190,7 @@ class CounterfactualCells(RecordKinds):
     def crossing(self) -> IntArray:
         """1 [K, groups] where a counterfactual crosses from one side to the other; only such count."""
         monitored = np.array([group.role == "monitored" for group in self.groups], bool)
-        return np.not_equal.outer(monitored[self.group], monitored).astype(int)
+        return np.not_equal.outer(monitored[self.group], monitored).astype(np.int64)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

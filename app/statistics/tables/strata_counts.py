@@ -128,7 +128,7 @@ class PlacedCells(NamedTuple):
 
 def sum_cells(placed: Sequence[PlacedCells], shape: tuple[int, ...]) -> tuple[IntArray, Weighting | None]:
     """Sum of the counts and weightings; None where none has one, else unweighted records weigh 1."""
-    is_weighted = any(cells.weighting is not None for cells in placed)
+    is_weighted = any(cells.weighting for cells in placed)
     counts, weights, squares = np.zeros(shape, int), *np.zeros((2, *shape) if is_weighted else (2, 0))
     for cells in placed:
         np.add.at(counts, cells.places, cells.counts)
@@ -174,7 +174,7 @@ class Strata:
         if len(shape) < 3 or shape[0] != len(self.labels):  # noqa: PLR2004 - strata, groups and one outcome at least
             raise ValueError(f"expected counts of {len(self.labels)} strata, found the shape {shape}")
         object.__setattr__(self, "counts", check_counts(self.counts, *shape))
-        if self.weighting is not None and self.weighting.weights.shape != shape:
+        if self.weighting and self.weighting.weights.shape != shape:
             raise ValueError(
                 f"expected a weighting of the shape {shape}, found {self.weighting.weights.shape}"
             )
@@ -219,7 +219,7 @@ class Strata:
     @property
     def known(self) -> Weighting:
         """Weighting; every record weighs 1 where there is none."""
-        return Weighting.of_counts(self.counts) if self.weighting is None else self.weighting
+        return self.weighting or Weighting.of_counts(self.counts)
 
     def of_labels(self) -> "Strata":
         """Cells summed over the predicted outcome."""
@@ -234,7 +234,7 @@ class Strata:
             "places": positions.tolist(),
             "counts": self.counts.ravel()[positions].tolist(),
         }
-        if self.weighting is not None:
+        if self.weighting:
             stored |= {
                 name: getattr(self.weighting, name).ravel()[positions].tolist()
                 for name in ("weights", "squares")
@@ -273,9 +273,7 @@ def merge_strata(several: Sequence[Strata | None], rows_of: Sequence[IntArray], 
     `rows_of` hold the new position of each group of a part, which is `groups` for none; and one more
     number. Tables without strata count as records without a stratum.
     """
-    present = [
-        (strata, rows[:-1]) for strata, rows in zip(several, rows_of, strict=True) if strata is not None
-    ]
+    present = [(strata, rows[:-1]) for strata, rows in zip(several, rows_of, strict=True) if strata]
     if not present:
         return None
     labels = tuple(dict.fromkeys(label for strata, _ in present for label in strata.labels))
