@@ -367,7 +367,9 @@ ROWS = (
         "Difference in conditional rejection (DCR)",
         "N(m) / predicted_unfavourable(m) - N(r) / predicted_unfavourable(r)",
         measure=OfPair(
-            pairs.difference_in_conditional_rejection, "confusion", judged("predicted_unfavourable")
+            partial(pairs.difference, pairs.conditional_rejection),
+            "confusion",
+            judged("predicted_unfavourable"),
         ),
         lowest=None,
         highest=None,
@@ -383,7 +385,9 @@ ROWS = (
         "treatment_equality",
         "Treatment equality (TE)",
         "FN(m) / FP(m) - FN(r) / FP(r)",
-        measure=OfPair(pairs.treatment_equality, "confusion", judged("false_positive")),
+        measure=OfPair(
+            partial(pairs.difference, pairs.treatment_ratio), "confusion", judged("false_positive")
+        ),
         lowest=None,
         highest=None,
         convention="monitored - reference: above 0 errors fall more often to the monitored group's "

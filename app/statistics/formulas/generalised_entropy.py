@@ -41,11 +41,6 @@ def mean_benefit(cells: FloatArray) -> FloatArray:
     )
 
 
-def coefficient_of_variation(index: FloatArray) -> FloatArray:
-    """√(2 GE(2)) for an index of alpha 2, from 0 up."""
-    return np.sqrt(2 * index)
-
-
 def _index(benefits: FloatArray, sizes: FloatArray, alpha: float) -> FloatArray:
     total = sizes.sum(-1)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -5,6 +5,8 @@ NaN or infinite where a denominator is empty. Sources: AIF360 ClassificationMetr
 fairlearn.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ..group_labels import FloatArray, divide
@@ -100,11 +102,8 @@ def difference_in_conditional_acceptance(monitored: FloatArray, reference: Float
     return conditional_acceptance(reference) - conditional_acceptance(monitored)
 
 
-def difference_in_conditional_rejection(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Difference monitored - reference n(0) / n'(0), unbounded. Source: Clarify DCR."""
-    return conditional_rejection(monitored) - conditional_rejection(reference)
-
-
-def treatment_equality(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Difference monitored - reference FN / FP, unbounded. Source: Clarify TE."""
-    return treatment_ratio(monitored) - treatment_ratio(reference)
+def difference(
+    of: Callable[[FloatArray], FloatArray], monitored: FloatArray, reference: FloatArray
+) -> FloatArray:
+    """Difference monitored - reference of a figure of one group's cells. Sources: Clarify DCR and TE."""
+    return of(monitored) - of(reference)

@@ -30,26 +30,23 @@ _SELECTION_RATES = frozenset({"favourable", "favourable_before", "favourable_aft
 
 
 def measure_rate(metric: Metric, how: RateOf, evidence: TableEvidence) -> list[Measured]:
-    return [
-        _measure_rate(metric, how, evidence, member) for member in members(metric.scopes, evidence.groups)
-    ]
-
-
-def _measure_rate(metric: Metric, how: RateOf, evidence: TableEvidence, member: Member) -> Measured:
     estimate = evidence.estimates[how.rate]
-    share = estimate.share(member.columns)
-    number: Value | Undefined
-    if share.is_empty:
-        number = Undefined(_explain_empty(evidence, estimate, _Side(member, share)), share.original)
-    else:
-        number = build_value(
-            share.rate, estimate.rate_interval(member.columns), estimate.records(member.columns)
-        )
-    counts = estimate.counts(share)
-    for part_name in how.parts:
-        counts |= evidence.estimates[part_name].counts(evidence.estimates[part_name].share(member.columns))
-    details = Details(formula=metric.formula, subject=member.subject, counts=counts)
-    return build_result(metric.key, member, number, share.certain, details)
+    results = []
+    for member in members(metric.scopes, evidence.groups):
+        share = estimate.share(member.columns)
+        number: Value | Undefined
+        if share.is_empty:
+            number = Undefined(_explain_empty(evidence, estimate, _Side(member, share)), share.original)
+        else:
+            number = build_value(
+                share.rate, estimate.rate_interval(member.columns), estimate.records(member.columns)
+            )
+        counts = estimate.counts(share)
+        for part in (evidence.estimates[name] for name in how.parts):
+            counts |= part.counts(part.share(member.columns))
+        details = Details(formula=metric.formula, subject=member.subject, counts=counts)
+        results.append(build_result(metric.key, member, number, share.certain, details))
+    return results
 
 
 def measure_counts(metric: Metric, how: CountOf, evidence: TableEvidence) -> list[Measured]:
@@ -102,40 +99,27 @@ class _Side:
 
 def measure_comparison(metric: Metric, how: ComparedRate, evidence: TableEvidence) -> list[Measured]:
     reference_member = reference(evidence.groups)
-    pairs = [
-        _measure_pair(metric, how, evidence, member, reference_member)
-        for member in monitored(evidence.groups)
-    ]
-    return [*pairs, *_measure_worst_pair(metric, how, evidence)]
-
-
-def _measure_pair(
-    metric: Metric, how: ComparedRate, evidence: TableEvidence, member: Member, reference_member: Member
-) -> Measured:
     estimate = evidence.estimates[how.rate]
-    of = member.columns
-    against = reference_member.columns
-    sides = [
-        _Side(compared, share)
-        for compared, share in zip((member, reference_member), estimate.pair(of, against), strict=True)
-    ]
-    share, other_share = (side.share for side in sides)
-    empty = next((side for side in sides if side.share.is_empty), None)
-    number: Value | Undefined
-    details = _trace_pair(metric, how, estimate, *sides)
-    if empty:
-        number = Undefined(_explain_empty(evidence, estimate, empty), estimate.records(of, against))
-    elif how.by.divides and other_share.mass == 0:
-        number = Undefined(
-            estimate.words.zero_reference.format(n=other_share.total), estimate.records(of, against)
-        )
-    else:
-        comparison = estimate.compare(how.by, of, against)
-        number = build_value(
-            how.by.point(share, other_share), comparison.interval, estimate.records(of, against)
-        )
-        details = details.changed(counts=comparison.pairs.to_counts() if comparison.pairs else {})
-    return build_result(metric.key, member, number, min(share.certain, other_share.certain), details)
+    results = []
+    for member in monitored(evidence.groups):
+        columns = member.columns, reference_member.columns
+        share, other_share = estimate.pair(*columns)
+        sides = _Side(member, share), _Side(reference_member, other_share)
+        empty = next((side for side in sides if side.share.is_empty), None)
+        n = estimate.records(*columns)
+        number: Value | Undefined
+        details = _trace_pair(metric, how, estimate, *sides)
+        if empty:
+            number = Undefined(_explain_empty(evidence, estimate, empty), n)
+        elif how.by.divides and other_share.mass == 0:
+            number = Undefined(estimate.words.zero_reference.format(n=other_share.total), n)
+        else:
+            comparison = estimate.compare(how.by, *columns)
+            number = build_value(how.by.point(share, other_share), comparison.interval, n)
+            details = details.changed(counts=comparison.pairs.to_counts() if comparison.pairs else {})
+        smallest = min(share.certain, other_share.certain)
+        results.append(build_result(metric.key, member, number, smallest, details))
+    return results + _measure_worst_pair(metric, how, evidence)
 
 
 def _measure_worst_pair(metric: Metric, how: ComparedRate, evidence: TableEvidence) -> list[Measured]:
