@@ -196,8 +196,7 @@ def look_at_days(session: Session) -> Finding:
         return Finding("days", GOOD, "All ended days of checks are added up.")
     sentence = (
         f"Ended days of checks that are not added up: {waiting.days:,} of {waiting.deployments:,} "
-        "deployments,"
-        f" the oldest changed at {waiting.changed_at:%Y-%m-%d %H:%M} UTC."
+        f"deployments, the oldest changed at {waiting.changed_at:%Y-%m-%d %H:%M} UTC."
     )
     if now - waiting.since > MAX_DAY_WAIT:
         advice = (

@@ -53,9 +53,8 @@ def restore(
     if unreadable:
         echo(
             f"This installation's secret key cannot read the stored secret of {name_first(unreadable)}. "
-            "Before you start the service, set "
-            "EVENHAND_SECRET_KEY to the key of the installation that was backed up, or put its "
-            f"{KEY_FILE} at {settings.data_dir.absolute() / KEY_FILE}.",
+            "Before you start the service, set EVENHAND_SECRET_KEY to the key of the installation that was "
+            f"backed up, or put its {KEY_FILE} at {settings.data_dir.absolute() / KEY_FILE}.",
             err=True,
         )
 
@@ -77,6 +76,5 @@ def _require_backup(file: Path) -> None:
         if is_too_old(revision):
             raise SetupError(
                 f"{file} has the schema {revision}, of an early version of Evenhand. Restore it with commit "
-                f"{OLDEST_COMMIT} and make a new"
-                " backup; nothing was changed."
+                f"{OLDEST_COMMIT} and make a new backup; nothing was changed."
             )

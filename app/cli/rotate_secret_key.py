@@ -93,10 +93,8 @@ def _reseal(database: Database, box: SecretBox) -> str:
         # Before the old key is dropped: it may be that of a backup, which is found later.
         raise SetupError(
             f"No known key opens the secret of {name_first(unreadable)}. {resealed:,} others were encrypted "
-            "with the new key, and the old "
-            "keys stay. Add the missing key to EVENHAND_OLD_SECRET_KEYS (or as a line to secret.key), or "
-            "set these secrets again; then run "
-            "this again."
+            "with the new key, and the old keys stay. Add the missing key to EVENHAND_OLD_SECRET_KEYS (or as "
+            "a line to secret.key), or set these secrets again; then run this again."
         )
     with database.transaction() as session:
         record_activity(

@@ -374,8 +374,7 @@ def _divide_by_values(column: Column, monitored: Listing, reference: Listing) ->
         raise InvalidInput.of(
             "attribute",
             f"{encoded.name!r} has {groups:,} groups where at most {MAX_GROUPS} are compared; list the "
-            "monitored"
-            " values, or divide it into ranges",
+            "monitored values, or divide it into ranges",
         )
     left_out: Role | None = "reference" if watched else "monitored" if compared else None
     roles: dict[int, Role | None] = dict.fromkeys(watched, "monitored")

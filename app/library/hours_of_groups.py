@@ -94,10 +94,8 @@ def settle_labels(
     before = f"{(counted & settled & labelled).sum():,} of {(counted & settled).sum():,}"
     return settled, (
         f"Warning: labels are still coming. Of the {late.sum():,} records of the last {span} "
-        f"{(late & labelled).sum():,} have one"
-        f" ({counts}), of those before {before}. No figure of labels counts them; say with --horizon how "
-        "long labels take, 0h if they"
-        " are complete."
+        f"{(late & labelled).sum():,} have one ({counts}), of those before {before}. No figure of labels "
+        "counts them; say with --horizon how long labels take, 0h if they are complete."
     )
 
 

@@ -436,7 +436,6 @@ def convert_scores(column: Column, predicted: FrameOutcomes) -> FloatArray:
         raise InvalidInput.of(
             "score",
             f"{column.name!r} is higher for every unfavourable prediction than for any favourable one: it "
-            "must be the probability of the"
-            " favourable outcome, so take 1 - score",
+            "must be the probability of the favourable outcome, so take 1 - score",
         )
     return scores

@@ -66,9 +66,8 @@ def phrase_evidence(evidence: ComparisonEvidence) -> str:
     if evidence.state is State.UNFAIR and evidence.since and evidence.alarm_at:
         return (
             f"{group}: the {rate} is {claim} since "
-            f"{say_start(evidence.since, evidence.earliest, evidence.latest, form)}; "
-            f"the evidence was enough {'on' if evidence.is_daily else 'at'} "
-            f"{evidence.alarm_at:{form}}.{history}"
+            f"{say_start(evidence.since, evidence.earliest, evidence.latest, form)}; the evidence was enough "
+            f"{'on' if evidence.is_daily else 'at'} {evidence.alarm_at:{form}}.{history}"
         )
     if evidence.state is State.SHOWN_FAIR and evidence.since:
         return (
@@ -133,15 +132,12 @@ def _list_notes(evidence: Evidence, condition: str) -> Iterator[str]:
     span = count_blocks(max(1, round(evidence.hours / BAR_COUNT)), is_daily=evidence.is_daily)
     yield (
         f"Evidence: one bar for {'' if span.startswith('1 ') else 'about '}{span}; a full bar is enough for "
-        "an alarm. "
-        f"All {len(evidence.comparisons)} comparisons together raise at most one false alarm a year on "
-        "average"
-        f"{condition}, however often they are looked at."
+        f"an alarm. All {len(evidence.comparisons)} comparisons together raise at most one false alarm a "
+        f"year on average{condition}, however often they are looked at."
     )
     yield (
         "Interval: with 95 % probability it contains the figure at all times since the last alarm or its "
-        "end, "
-        "as long as the figure does not change."
+        "end, as long as the figure does not change."
     )
 
 

@@ -61,8 +61,7 @@ SCORE = (
 )
 REFERENCE_CATEGORY = (
     "Category of a file that others are compared with; with several attributes, NAME=CATEGORY. By default "
-    "the one with the highest rate."
-    " Repeatable."
+    "the one with the highest rate. Repeatable."
 )
 
 

@@ -205,8 +205,7 @@ ROWS = (
         ideal=0.0,
         convention="the average distance of both odds, whichever way they lie",
         says="Of records with equal labels, {monitored} and {reference} are favoured at rates that lie "
-        "{points} "
-        "percentage points apart, on average.",
+        "{points} percentage points apart, on average.",
         limits=(None, 0.1),
         source="OpenScale; AIF360",
         aliases=("OpenScale average_abs_odds_difference", "AIF360 average_abs_odds_difference"),
@@ -223,8 +222,7 @@ ROWS = (
         convention="monitored - reference: above 0 the monitored group's labels are more often favourable "
         "than its predictions suggest",
         says="At equal predictions, the labels of {monitored} are favourable {points} percentage points "
-        "{less} "
-        "often than those of {reference}, on average.",
+        "{less} often than those of {reference}, on average.",
         limits=_DIFFERENCE_LIMITS,
         source="AIF360 0.6.1",
         aliases=("AIF360 average_predictive_value_difference",),
@@ -269,8 +267,7 @@ ROWS = (
         ideal=1.0,
         convention="the smaller ratio of the two odds, always at most 1",
         says="Of records with equal labels, the one of {monitored} and {reference} that is favoured less "
-        "often is "
-        "favoured at {percent} of the other's rate.",
+        "often is favoured at {percent} of the other's rate.",
         limits=(0.8, None),
         source="fairlearn, of two groups",
     ),

@@ -70,8 +70,7 @@ ROWS = (
         ),
         source="logistic regression; statsmodels Logit",
         says="In a logit fit with a term for each stratum, the odds of a favourable outcome for {monitored} "
-        "are {shown} times those for"
-        " {reference}.",
+        "are {shown} times those for {reference}.",
         aliases=("statsmodels Logit",),
     ),
 )

@@ -103,10 +103,8 @@ ROWS = (
         measure=ComparedRate("favourable", RATIO),
         scopes=AGAINST_REFERENCE,
         convention="OpenScale's own figure: every copy counts as a record, so several values or draws on a "
-        "side weigh some records more"
-        " than others; the counterfactual disparate impact does not, and bears the verdict. Under limits of its "
-        "own it is judged by its value"
-        " alone, as OpenScale does",
+        "side weigh some records more than others; the counterfactual disparate impact does not, and bears "
+        "the verdict. Under limits of its own it is judged by its value alone, as OpenScale does",
         source="OpenScale fairness value on perturbed data",
         needs=("predictions", "copies"),
         aliases=("OpenScale fairness_value on payload and perturbed data",),
@@ -122,9 +120,8 @@ ROWS = (
         scopes=("attribute", "group"),
         ideal=0.0,
         direction=Direction.LOWER,
-        convention="flipped are those gained, which the changed value would turn favourable, and those "
-        "lost, which it would turn"
-        " unfavourable",
+        convention="flipped are those gained, which the changed value would turn favourable, and those lost, "
+        "which it would turn unfavourable",
         source="counterfactual fairness; OpenScale individual bias",
         needs=("predictions", "copies"),
         is_default=True,

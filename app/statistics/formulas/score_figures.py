@@ -178,8 +178,7 @@ LABELS = ("an unfavourable label", "a favourable label")
 SCORED = "has a probability of the favourable outcome"
 TOO_CLOSE = (
     f"more than {MOST:,} different probabilities were tabulated, in bins in which those{{of}} lie too close "
-    "together:"
-    " the figure could be off by {binning_error:.2g}"
+    "together: the figure could be off by {binning_error:.2g}"
 )
 NO_SCORES = f"no labelled record{{of}} {SCORED}"
 

@@ -52,7 +52,6 @@ def caution_of_terms(pair: StrataOutcomes) -> str | None:
     if records >= FEWEST_OF_STRATUM * strata:
         return None
     return (
-        f"the fit has a term for each of {strata} strata of {records / strata:.1f} records on average, "
-        f"fewer than {FEWEST_OF_STRATUM}:"
-        " it lies too far from 1; mantel_haenszel_odds_ratio does not"
+        f"the fit has a term for each of {strata} strata of {records / strata:.1f} records on average, fewer "
+        f"than {FEWEST_OF_STRATUM}: it lies too far from 1; mantel_haenszel_odds_ratio does not"
     )

@@ -19,10 +19,9 @@ from .category_schemes import CategoryMapping
 
 CAUTION = (
     "Probabilities do not say who is in a category. If they are right (among people with equal "
-    "probabilities, the share of a category is"
-    " that probability), the true rate and the true ratio are between the bounds, and every value between "
-    "them agrees with the data."
-    " No verdict follows from this table."
+    "probabilities, the share of a category is that probability), the true rate and the true ratio are "
+    "between the bounds, and every value between them agrees with the data. No verdict follows from this "
+    "table."
 )
 NO_PROBABILITIES = "no weights were given; name the columns that hold the probability of each category"
 ROUNDING = 1e-3
