@@ -10,10 +10,9 @@ import pandas as pd
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen, frozen_arrays, frozen_by_name
 from ..statistics.attribution.cell_parts import divide_difference, resample_parts
-from ..statistics.attribution.divided_gap import CarriedGap, carry_gap
 from ..statistics.attribution.feature_bins import MIN_BINS, count_cells
 from ..statistics.attribution.hybrid_values import Answered, HybridPlan, plan_hybrids, usual_pairs
-from ..statistics.attribution.sampled_pairs import RecordPairs, draw_pairs
+from ..statistics.attribution.sampled_pairs import CarriedGap, RecordPairs, carry_gap, draw_pairs
 from ..statistics.group_labels import IntArray
 from .compared_rates import ComparedRecords, as_rates, check_bins, list_players, read_compared
 from .frame_outcomes import OutcomeLists, classify_outcomes

@@ -83,11 +83,6 @@ class OutcomeLists:
         """Whether the outcomes are numbers or ranges, under which no text counts."""
         return all(is_numeric(value) for value in (*self.favourable, *(self.unfavourable or ())))
 
-    @property
-    def has_ranges(self) -> bool:
-        """Whether the outcomes are ranges of numbers."""
-        return isinstance(self.favourable[0], Range)
-
 
 @frozen_arrays
 class FrameOutcomes:
@@ -140,7 +135,7 @@ def classify_outcomes(column: Column, rule: OutcomeLists, option: str) -> FrameO
         InvalidInput: no value of several is favourable; one is on both sides; or ranges of a column
     without numbers.
     """
-    if rule.has_ranges:
+    if isinstance(rule.favourable[0], Range):
         numbers = _read_numbers(column, option)
         codes = np.full(numbers.size, UNFAVOURABLE if rule.unfavourable is None else UNCLASSIFIED, np.int8)
         codes[np.isnan(numbers)] = UNCLASSIFIED

@@ -415,14 +415,13 @@ def _look_at(
     ]
     # An alarm on either side begins a chapter of the figure.
     chapter = max(result.chapter for result in followed)
-    ends: tuple[float | None, float | None] = (None, None)
+    ends = np.full(2, np.nan)
     if chapter < len(series):
-        lower, upper = (
-            float(end[-1]) for end in follow_interval(series.between(chapter, len(series)), figure.scale)
-        )
-        ends = (None if np.isnan(lower) else lower, None if np.isnan(upper) else upper)
+        hours_of_chapter = series.between(chapter, len(series))
+        ends = np.array([end[-1] for end in follow_interval(hours_of_chapter, figure.scale)])
     if figure.is_reversed:
-        ends = (None if ends[1] is None else -ends[1], None if ends[0] is None else -ends[0])
+        ends = -ends[::-1]
+    lower, upper = (None if np.isnan(end) else float(end) for end in ends)
     recent = series.between(max(chapter, len(series) - RECENT_HOURS), len(series))
     for limit, result in zip(figure.limits, followed, strict=True):
         opened = result.open_episode
@@ -456,7 +455,7 @@ def _look_at(
             earliest=hours.start_of(opened.since.earliest) if opened else None,
             latest=hours.start_of(opened.since.latest) if opened else None,
             alarm_at=hours.start_of(opened.alarm) + timedelta(hours=1) if opened else None,
-            interval=ends,
+            interval=(lower, upper),
             more_hours=more_hours,
             episodes=result.episodes,
             log_evidence=result.log_evidence,

@@ -7,6 +7,7 @@ under 26; the model learns both. *The outcome*, whether the loan was paid back, 
 from collections.abc import Mapping
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 Applicant = dict[str, str | int]
@@ -97,3 +98,15 @@ def _means(people: list[Applicant]) -> NDArray[np.float64]:
 def _labels(log_odds: NDArray[np.float64], random: np.random.Generator) -> list[str]:
     chances = 1.0 / (1.0 + np.exp(-log_odds))
     return [GOOD if is_good else BAD for is_good in random.random(len(chances)) < chances]
+
+
+SEED = 20_260_101
+TRAINING_ROWS = 5_000
+DECISION = "decision"
+
+
+def training_data() -> pd.DataFrame:
+    """Returns the same past applicants every time, with the decision in the column DECISION."""
+    random = np.random.default_rng(SEED)
+    people = applicants(TRAINING_ROWS, random)
+    return pd.DataFrame(people).assign(**{DECISION: past_decisions(people, random)})

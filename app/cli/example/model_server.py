@@ -12,10 +12,9 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from .applicants import BAD, FEATURES, GOOD
+from .applicants import BAD, DECISION, FEATURES, GOOD, training_data
 from .model_address import OUTPUTS
 from .model_http import ModelServer
-from .past_decisions import DECISION, training_data
 
 LABELS = (GOOD, BAD)
 

@@ -9,11 +9,10 @@ from typing import Any
 from ...base.clock import HOUR, floor_to_hour
 from ...base.errors import SetupError
 from ...base.frozen import frozen
-from .applicants import BAD, FEATURES, GOOD
+from .applicants import BAD, DECISION, FEATURES, GOOD, training_data
 from .client import Evenhand, Http, Stopped
 from .console import Steps
 from .model_address import OUTPUTS
-from .past_decisions import DECISION, training_data
 from .traffic import Label, hour_of_visits, payload_records
 
 DEPLOYMENT_ID = "credit-risk"

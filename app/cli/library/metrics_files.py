@@ -269,22 +269,24 @@ def read(
             raise InvalidInput.of("file", f"{file.name} cannot be read as CSV: it is empty")
 
     positions = {}
-    for argument, name in (
-        (argument, name) for argument, names in columns.items() for name in names if name is not None
-    ):
-        namesakes = header.count(name)
-        if namesakes == 0:
-            near = nearest(name, header)
-            suggestion = "" if near is None else f"; did you mean {near!r}?"
-            raise InvalidInput.of(
-                argument,
-                f"{name!r} is not a column of {file.name}, which has {quote_names(header)}{suggestion}",
-            )
-        if namesakes > 1:
-            raise InvalidInput.of(
-                argument, f"{name!r} is the name of {namesakes} columns of {file.name}; rename all but one"
-            )
-        positions[name] = header.index(name)
+    for argument, names in columns.items():
+        for name in names:
+            if name is None:
+                continue
+            namesakes = header.count(name)
+            if namesakes == 0:
+                near = nearest(name, header)
+                suggestion = "" if near is None else f"; did you mean {near!r}?"
+                raise InvalidInput.of(
+                    argument,
+                    f"{name!r} is not a column of {file.name}, which has {quote_names(header)}{suggestion}",
+                )
+            if namesakes > 1:
+                raise InvalidInput.of(
+                    argument,
+                    f"{name!r} is the name of {namesakes} columns of {file.name}; rename all but one",
+                )
+            positions[name] = header.index(name)
 
     missing = {"", *declared.missing}
     cells: dict[str, list[str | None]] = {name: [] for name in positions}

@@ -253,7 +253,7 @@ def kept(
     """List the schedules and kept reports of a deployment, or write the file of one, byte for byte as it
     was made.
     """
-    from .kept_reports import list_kept, read_kept  # noqa: PLC0415 - a report of a file needs no database
+    from .deployment_report import list_kept, read_kept  # noqa: PLC0415 - a report of a file needs no database
 
     with refuse_errors():
         if report_id is None:
@@ -282,7 +282,7 @@ def schedule(
     off: Annotated[bool, Option("--off", help="Keep the schedule, but make no reports.")] = False,
 ) -> None:
     """Keep a report of each month, quarter or year of a deployment, in UTC, six hours after its end."""
-    from .kept_reports import set_schedule  # noqa: PLC0415 - a report of a file needs no database
+    from .deployment_report import set_schedule  # noqa: PLC0415 - a report of a file needs no database
 
     with refuse_errors():
         query = _choose_content(None, preset, attribute, control, tool)

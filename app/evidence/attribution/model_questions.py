@@ -20,9 +20,8 @@ from ...statistics.attribution.hybrid_values import (
     plan_hybrids,
     usual_pairs,
 )
-from ...statistics.attribution.pair_intervals import MIN_UNITS
 from ...statistics.attribution.players import join_players
-from ...statistics.attribution.sampled_pairs import RecordPairs, count_pairs, draw_pairs
+from ...statistics.attribution.sampled_pairs import MIN_UNITS, RecordPairs, count_pairs, draw_pairs
 from ...statistics.group_labels import MISSING, FloatArray, IntArray
 from .attribution import AttributionCost, AttributionLimits
 from .compared_records import GapRecords, WindowRecords

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...base.frozen import frozen_arrays
 from ..group_labels import FloatArray, divide_or
-from .pair_intervals import TAILS, Ends
+from .sampled_pairs import TAILS, Ends
 
 
 @frozen_arrays

@@ -15,7 +15,7 @@ from ...base.frozen import frozen_arrays
 from ..group_labels import AnyArray, FloatArray, IntArray
 from ..intervals.intervals import Interval, log_ratio
 from ..tables.score_bins import MOST, decode_keys
-from ..tables.score_sums import ScoreSums
+from ..tables.score_table import ScoreSums
 from .mean_limits import BEYOND, IntervalEnds, limits_from_last, share_limits
 from .score_figures import LABELS, SCORE, SCORED
 

@@ -13,7 +13,7 @@ import numpy as np
 from ...base.frozen import frozen_arrays
 from ..group_labels import AnyArray, BoolArray, FloatArray, IntArray
 from ..tables.score_bins import MOST, ScoreBins
-from ..tables.score_sums import LARGEST_LOSS, QUANTITIES, ScoreSums, measure_losses
+from ..tables.score_table import LARGEST_LOSS, QUANTITIES, ScoreSums, measure_losses
 from .calibration import calibration_error, calibration_gap, error_limits, gap_limits
 from .mean_limits import UNSEEN, IntervalEnds, likened_limits, loss_limits, share_limits
 

@@ -49,10 +49,6 @@ class DecidedLabels:
     def share(self) -> float:
         return self.labelled / self.records
 
-    @property
-    def has_few(self) -> bool:
-        return self.labelled < min(FEWEST, self.records)
-
 
 class LabelCounts(NamedTuple):
     favourable: DecidedLabels
@@ -82,7 +78,11 @@ class LabelCounts(NamedTuple):
         """Decisions with too few labels for a figure of all records."""
         decided = self.decided
         apart = bool(decided) and decided[0].share < LEAST_OF_OTHER * decided[-1].share
-        return [side.decision for side in decided if side.has_few or (apart and side is decided[0])]
+        return [
+            side.decision
+            for side in decided
+            if side.labelled < min(FEWEST, side.records) or (apart and side is decided[0])
+        ]
 
     @property
     def state(self) -> LabelState:

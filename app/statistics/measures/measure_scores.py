@@ -12,8 +12,7 @@ from ..formulas.score_distances import EQUALIZED_ODDS, GAPS
 from ..formulas.score_figures import COUNTS, FIGURES, MOST_ERROR, TOO_CLOSE, Figures
 from ..group_labels import AnyArray, Groups
 from ..intervals.intervals import Interval
-from ..tables.score_sums import ScoreSums
-from ..tables.score_table import ScoreTable
+from ..tables.score_table import ScoreSums, ScoreTable
 from .figure_members import Member, build_result, build_value, members, monitored, reference, with_caution
 
 

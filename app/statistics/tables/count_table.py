@@ -19,8 +19,7 @@ from ..group_labels import (
     check_codes,
     check_counts,
 )
-from .score_sums import ScoreSums
-from .score_table import ScoreTable
+from .score_table import ScoreSums, ScoreTable
 from .strata_counts import (
     PlacedCells,
     RecordStrata,
