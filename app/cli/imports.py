@@ -29,7 +29,7 @@ from ..intake.imports.import_subject import ColumnNames, ImportSubject, InputFil
 from ..intake.imports.month_files import read_head
 from ..intake.imports.run_import import CheckpointFile, run_import, subject_members
 from .import_service import ImportService, open_client
-from .library.metrics_files import Encoding, TimeFormat
+from .library.metrics_files import Encoding, Text, TimeFormat
 
 command = Typer(
     no_args_is_help=True, add_completion=False, help="Send files of records to a service, each record once."
@@ -58,12 +58,12 @@ DeploymentId = Annotated[
 LayoutOption = Annotated[
     ImportLayout | None, Option(help="Layout of the files; without it, it is found from the first file.")
 ]
-At = Annotated[str | None, Option(help="Time of records that state none; UTC unless it says otherwise.")]
-Offset = Annotated[str | None, Option(help="Offset from UTC of times that state none, such as +00:00.")]
+At = Annotated[Text, Option(help="Time of records that state none; UTC unless it says otherwise.")]
+Offset = Annotated[Text, Option(help="Offset from UTC of times that state none, such as +00:00.")]
 IdColumn = Annotated[
-    str | None, Option(help="Column of the ids. Without ids, the file's content and the line make them.")
+    Text, Option(help="Column of the ids. Without ids, the file's content and the line make them.")
 ]
-TimeColumn = Annotated[str | None, Option(help="Column of the times.")]
+TimeColumn = Annotated[Text, Option(help="Column of the times.")]
 Rejections = Annotated[
     Path | None, Option(help="File to write every rejected row to, as JSON lines.", dir_okay=False)
 ]
@@ -85,9 +85,9 @@ def payload(
     time_format: TimeFormat = None,
     id_column: IdColumn = None,
     time_column: TimeColumn = None,
-    prediction_column: Annotated[str | None, Option(help="Column of the predictions.")] = None,
-    probability_column: Annotated[str | None, Option(help="Column of the probabilities.")] = None,
-    label_column: Annotated[str | None, Option(help="Column of the decoded predictions.")] = None,
+    prediction_column: Annotated[Text, Option(help="Column of the predictions.")] = None,
+    probability_column: Annotated[Text, Option(help="Column of the probabilities.")] = None,
+    label_column: Annotated[Text, Option(help="Column of the decoded predictions.")] = None,
     register: Annotated[
         bool,
         Option(
@@ -146,7 +146,7 @@ def feedback(
     time_format: TimeFormat = None,
     id_column: IdColumn = None,
     time_column: TimeColumn = None,
-    label_column: Annotated[str | None, Option(help="Column of the ground-truth labels.")] = None,
+    label_column: Annotated[Text, Option(help="Column of the ground-truth labels.")] = None,
     encoding: Encoding = "utf-8",
     rejections: Rejections = None,
     state: State = STATE_FOLDER,

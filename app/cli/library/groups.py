@@ -20,6 +20,7 @@ from .metrics_files import (
     Numbers,
     PersonColumn,
     PredictionColumn,
+    Text,
     TimeFormat,
     Unfavourable,
     name_twins,
@@ -41,11 +42,9 @@ def groups(
     ],
     prediction: PredictionColumn = None,
     label: Annotated[
-        str | None, Option(help="Column of the ground-truth labels, used where there are no predictions.")
+        Text, Option(help="Column of the ground-truth labels, used where there are no predictions.")
     ] = None,
-    strata: Annotated[
-        str | None, Option(help="Column within each of whose values records are compared.")
-    ] = None,
+    strata: Annotated[Text, Option(help="Column within each of whose values records are compared.")] = None,
     favourable: Favourable = None,
     unfavourable: Unfavourable = None,
     number: Numbers = None,
@@ -53,7 +52,7 @@ def groups(
     encoding: Encoding = "utf-8",
     person: PersonColumn = None,
     time: Annotated[
-        str | None,
+        Text,
         Option(
             help="Column of the times: they say which record of a person is the first, else the file does."
         ),
@@ -66,10 +65,10 @@ def groups(
     ] = UnfairSide.BELOW,
     seed: Annotated[int, Option(min=0, help="Seed of the random starts and tables.")] = 0,
     watch: Annotated[
-        str | None,
+        Text,
         Option(metavar="DEPLOYMENT", help="Watch the group that is found in this deployment from now on."),
     ] = None,
-    name: Annotated[str | None, Option(help="Name of the watched group; by default its columns.")] = None,
+    name: Annotated[Text, Option(help="Name of the watched group; by default its columns.")] = None,
     key: Annotated[
         str,
         Option(envvar="EVENHAND_KEY", help="API key with the role manage, for --watch.", show_default=False),

@@ -17,6 +17,7 @@ from .metrics_files import (
     Numbers,
     PredictionColumn,
     Reference,
+    Text,
     Texts,
     Unfavourable,
     check_output,
@@ -45,10 +46,10 @@ def metrics(
     number: Numbers = None,
     missing: MissingTexts = None,
     encoding: Encoding = "utf-8",
-    score: Annotated[str | None, Option(help="Column of the probability of the favourable outcome.")] = None,
-    weight: Annotated[str | None, Option(help="Column of the records' weights.")] = None,
+    score: Annotated[Text, Option(help="Column of the probability of the favourable outcome.")] = None,
+    weight: Annotated[Text, Option(help="Column of the records' weights.")] = None,
     strata: Annotated[
-        str | None, Option(help="Column within each of whose values the conditional metrics compare.")
+        Text, Option(help="Column within each of whose values the conditional metrics compare.")
     ] = None,
     feature: Annotated[
         Texts, Option(help="Column of numbers by which similar records are found. Repeatable.")

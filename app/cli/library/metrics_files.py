@@ -39,6 +39,7 @@ MIN_UNPACKED = 64 * 2**20
 WIDTH = 100
 """Columns of the report where it is not printed on a terminal."""
 
+Text = str | None
 Texts = list[str] | None
 Favourable = Annotated[
     Texts, Option(help="A favourable value, or range lo-hi of numbers; by default 1. Repeatable.")
@@ -109,24 +110,24 @@ MeasuredFile = Annotated[
     Path,
     Argument(metavar="FILE", exists=True, dir_okay=False, readable=True, help="A CSV file with a header."),
 ]
-PredictionColumn = Annotated[str | None, Option(help="Column of the model's predictions.")]
+PredictionColumn = Annotated[Text, Option(help="Column of the model's predictions.")]
 Attributes = Annotated[
     list[str], Option(help="Column whose groups are compared. With two or three, their combinations are.")
 ]
-LabelColumn = Annotated[str | None, Option(help="Column of the ground-truth labels.")]
+LabelColumn = Annotated[Text, Option(help="Column of the ground-truth labels.")]
 TimeColumn = Annotated[
     str, Option(help="Column of the times or dates: ISO 8601 or digits, UTC unless it says otherwise.")
 ]
 TimeFormat = Annotated[
-    str | None,
+    Text,
     Option(
         help="How times are written: a pattern such as %d.%m.%Y_%H:%M, or s, ms, us, ns, dotnet, filetime "
         "or excel."
     ),
 ]
-Earliest = Annotated[str | None, Option(help="First possible day; by default 1 January 20 years before now.")]
+Earliest = Annotated[Text, Option(help="First possible day; by default 1 January 20 years before now.")]
 PersonColumn = Annotated[
-    str | None, Option(help="Column of person ids. Only the first record of each person counts.")
+    Text, Option(help="Column of person ids. Only the first record of each person counts.")
 ]
 LowerLimit = Annotated[
     float, Option(help="Lower limit of the ratio of favourable rates; the upper one is 1 / limit.")

@@ -18,6 +18,7 @@ from ..library.metrics_files import (
     Favourable,
     MissingTexts,
     Numbers,
+    Text,
     Texts,
     Unfavourable,
     check_target,
@@ -71,7 +72,7 @@ def report(
     *,
     file: CsvFile = None,
     deployment: Annotated[
-        str | None, Option(help="Id of a deployment whose log is reported on, instead of a file.")
+        Text, Option(help="Id of a deployment whose log is reported on, instead of a file.")
     ] = None,
     attribute: Annotated[
         Texts,
@@ -80,11 +81,11 @@ def report(
             "deployment: all watched."
         ),
     ] = None,
-    preset: Annotated[str | None, Option(help=PRESET)] = None,
+    preset: Annotated[Text, Option(help=PRESET)] = None,
     start: Annotated[
-        str | None, Option("--from", help="Start of the period of a deployment, such as 2026-01-01T00:00Z.")
+        Text, Option("--from", help="Start of the period of a deployment, such as 2026-01-01T00:00Z.")
     ] = None,
-    end: Annotated[str | None, Option("--to", help="End of the period, exclusive.")] = None,
+    end: Annotated[Text, Option("--to", help="End of the period, exclusive.")] = None,
     sheets: Annotated[
         Texts, Option(help="Sheet of a deployment's report, or all. Repeatable; by default of the preset.")
     ] = None,
@@ -93,8 +94,8 @@ def report(
     tool: Annotated[
         ToolKind, Option(help="Kind of tool, for the sheet of ll144 of a deployment.")
     ] = ToolKind.SELECTING,
-    prediction: Annotated[str | None, Option(help="Column of the decisions of a tool that selects.")] = None,
-    score: Annotated[str | None, Option(help=SCORE)] = None,
+    prediction: Annotated[Text, Option(help="Column of the decisions of a tool that selects.")] = None,
+    score: Annotated[Text, Option(help=SCORE)] = None,
     favourable: Favourable = None,
     unfavourable: Unfavourable = None,
     number: Numbers = None,
@@ -245,7 +246,7 @@ def kept(
     deployment: Annotated[str, Option(help="Id of the deployment.")],
     *,
     report_id: Annotated[
-        str | None, Option("--id", help="Id of a report whose file is wanted; without it, all are listed.")
+        Text, Option("--id", help="Id of a report whose file is wanted; without it, all are listed.")
     ] = None,
     form: Annotated[Format, Option("--format", help="Format of the file.")] = Format.PDF,
     output: Annotated[Path | None, Option(help="File to write to; by default the file is printed.")] = None,
@@ -271,8 +272,8 @@ def schedule(
     *,
     deployment: Annotated[str, Option(help="Id of the deployment.")],
     every: Annotated[str, Option(help="Rhythm: monthly, quarterly or yearly.")],
-    name: Annotated[str | None, Option(help="Name, for people; by default the id.")] = None,
-    preset: Annotated[str | None, Option(help="Rule whose sheets are made; without one, all sheets.")] = None,
+    name: Annotated[Text, Option(help="Name, for people; by default the id.")] = None,
+    preset: Annotated[Text, Option(help="Rule whose sheets are made; without one, all sheets.")] = None,
     attribute: Annotated[Texts, Option(help="Watched attribute. Repeatable; by default all.")] = None,
     control: Annotated[Texts, Option(help="Column that decisions may depend on. Repeatable.")] = None,
     tool: Annotated[ToolKind, Option(help="Kind of tool, for the sheet of ll144.")] = ToolKind.SELECTING,
