@@ -39,6 +39,8 @@ from .frame_columns import (
     require_column,
 )
 
+Names = tuple[str, ...]
+
 Listing = tuple[Scalar | Range, ...] | None
 """Values or ranges of one side; None if left out."""
 
@@ -51,12 +53,12 @@ class FrameGrouping:
     the reference; `warnings` name listed groups without records, and values that look like a group.
     """
 
-    names: tuple[str, ...]
+    names: Names
     groups: Groups
     codes: Codes
     sizes: IntArray
     chosen: str | None
-    warnings: tuple[str, ...] = ()
+    warnings: Names = ()
 
     @property
     def attribute(self) -> str:
@@ -91,10 +93,10 @@ class _Part:
     """
 
     name: str
-    labels: tuple[str, ...]
+    labels: Names
     roles: tuple[Role | None, ...]
     codes: Codes
-    notes: tuple[str, ...] = ()
+    notes: Names = ()
 
 
 class _Cell(NamedTuple):
@@ -234,7 +236,7 @@ def _build_grouping(divisions: Sequence[_Part], codes: Codes, counted: IntArray)
 
 def _read_parts(
     frame: pd.DataFrame,
-    names: tuple[str, ...],
+    names: Names,
     monitored: object,
     reference: object,
     refused: dict[str, InvalidInput] | None = None,
@@ -274,7 +276,7 @@ def _count_combinations(divisions: Sequence[_Part]) -> int:
     return prod(len(division.labels) for division in divisions)
 
 
-def attribute_names(attribute: str | Sequence[str]) -> tuple[str, ...]:
+def attribute_names(attribute: str | Sequence[str]) -> Names:
     """Attributes that one argument names.
 
     Raises:
@@ -292,7 +294,7 @@ def attribute_names(attribute: str | Sequence[str]) -> tuple[str, ...]:
     return names
 
 
-def _read_sides(names: tuple[str, ...], listing: object, option: str) -> dict[str, Listing]:
+def _read_sides(names: Names, listing: object, option: str) -> dict[str, Listing]:
     if listing is None:
         return {}
     if not isinstance(listing, Mapping):

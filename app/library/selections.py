@@ -39,6 +39,12 @@ from .frame_columns import MISSING, Encoded, convert_numbers, encode, is_numeric
 from .frame_groups import attribute_names
 from .frame_outcomes import FAVOURABLE, UNCLASSIFIED, UNFAVOURABLE, OutcomeLists, classify_outcomes
 
+Sheets = dict[SheetName, Mapping[str, Any]]
+"""Sheets as JSON."""
+
+References = Mapping[str, Sequence[str]]
+"""Categories by attribute that others are compared with."""
+
 MOST_CATEGORIES = 500
 """Max values of one attribute."""
 
@@ -204,7 +210,7 @@ class SelectionReport:
     score: str | None
     selection: Selection
     sheets: tuple[Sheet, ...]
-    references: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    references: References = field(default_factory=dict)
     chosen: tuple[str, ...] = ()
     people_sheets: Mapping[SheetName, Mapping[str, Any]] = field(default_factory=dict)
 
@@ -242,11 +248,11 @@ class SelectionReport:
             listed.append(replace(counted, groups=tuple(groups)))
         return listed
 
-    def sheets_json(self) -> dict[SheetName, Mapping[str, Any]]:
+    def sheets_json(self) -> Sheets:
         """Sheets as JSON, in the order of the preset, then those that options ask for."""
-        sheets: dict[SheetName, Mapping[str, Any]] = {
-            name_sheet(sheet): as_json(sheet) for sheet in self.sheets
-        } | dict(self.people_sheets)
+        sheets: Sheets = {name_sheet(sheet): as_json(sheet) for sheet in self.sheets} | dict(
+            self.people_sheets
+        )
         impact = sheets.get(SheetName.ADVERSE_IMPACT)
         for table, written in zip(self.selection.tables, impact["tables"], strict=True) if impact else ():
             # Of attributes together none is chosen: their label is no attribute.
@@ -273,7 +279,7 @@ def report_selections(
     unfavourable: object = None,
     least_share: float = LEAST_SHARE,
     categories: Sequence[CategoryMapping] = (),
-    reference: Mapping[str, Sequence[str]] | None = None,
+    reference: References | None = None,
     control: Sequence[str] = (),
 ) -> SelectionReport:
     """Reports which people a tool selected, by the rule of a preset: `ll144`, `ugesp`, `lending`, `eu-ai-act`
@@ -346,7 +352,7 @@ def report_selections(
         for name, labels in chosen.items()
     }
     references = choose_references(selection.tables, chosen)
-    people_sheets = dict[SheetName, Mapping[str, Any]]()
+    people_sheets = Sheets()
     if attributes and (control or has_lending):
         people = people_of_frame(frame, references, control, answers=selection.answers, score=score)
         people_sheets = {SheetName.LENDING: lending_sheet(people)} if has_lending else {}
@@ -431,9 +437,7 @@ def _bound_categories(
 NO_SCORES = "no column of scores was named"
 
 
-def choose_references(
-    tables: Sequence[CategoryTable], chosen: Mapping[str, Sequence[str]]
-) -> dict[str, tuple[str, ...]]:
+def choose_references(tables: Sequence[CategoryTable], chosen: References) -> dict[str, tuple[str, ...]]:
     """Reference categories of each attribute: chosen ones, or else the one that four-fifths ratios are taken
     to.
 
@@ -458,7 +462,7 @@ def choose_references(
 
 def people_of_frame(
     frame: pd.DataFrame,
-    references: Mapping[str, Sequence[str]],
+    references: References,
     controls: Sequence[str],
     *,
     answers: PersonAnswers,

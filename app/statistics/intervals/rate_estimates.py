@@ -12,6 +12,9 @@ from ...base.frozen import frozen, frozen_arrays
 from ..group_labels import FloatArray, IntArray, divide
 from .intervals import Interval, Z, log_ratio, newcombe, paired_difference, paired_ratio, proportion
 
+Columns = Sequence[int]
+"""Columns of a table that are taken together, by position."""
+
 ROUNDING = 1e-9
 """Max shortfall, by rounding, of an effective size that is a whole number."""
 
@@ -179,16 +182,16 @@ class Counted:
     weighting: FloatArray | None = None
     _shares: dict[tuple[int, ...], Share] = field(default_factory=dict)
 
-    def share(self, of: Sequence[int]) -> Share:
+    def share(self, of: Columns) -> Share:
         key = tuple(of)
         if key not in self._shares:
             self._shares[key] = self._sum(list(key))
         return self._shares[key]
 
-    def pair(self, of: Sequence[int], against: Sequence[int]) -> tuple[Share, Share]:
+    def pair(self, of: Columns, against: Columns) -> tuple[Share, Share]:
         return self.share(of), self.share(against)
 
-    def records(self, *several: Sequence[int]) -> int:
+    def records(self, *several: Columns) -> int:
         return sum(self.share(of).total for of in several)
 
     def counts(self, share: Share) -> dict[str, float]:
@@ -199,13 +202,11 @@ class Counted:
         )
         return {self.words.noun: share.count, "n": share.total, **weights}
 
-    def rate_interval(self, of: Sequence[int]) -> Interval:
+    def rate_interval(self, of: Columns) -> Interval:
         """Closed-form interval; the share must not be empty."""
         return proportion(*self.share(of).size)
 
-    def compare(
-        self, comparison: ShareComparison, of: Sequence[int], against: Sequence[int]
-    ) -> ComparedShares:
+    def compare(self, comparison: ShareComparison, of: Columns, against: Columns) -> ComparedShares:
         """Closed-form interval of the comparison; neither share may be empty."""
         return ComparedShares(comparison.interval(*self.share(of).size, *self.share(against).size, Z))
 
@@ -246,17 +247,17 @@ class Resampled:
     drawn_count: FloatArray
     drawn_total: FloatArray
 
-    def share(self, of: Sequence[int]) -> Share:
+    def share(self, of: Columns) -> Share:
         columns = list(of)
         count, total = (
             int((self.weights @ counted[:, columns]).sum()) for counted in (self.count, self.total)
         )
         return Share(count, total, int(self.original[columns].sum()))
 
-    def pair(self, of: Sequence[int], against: Sequence[int]) -> tuple[Share, Share]:
+    def pair(self, of: Columns, against: Columns) -> tuple[Share, Share]:
         return self.share(of), self.share(against)
 
-    def records(self, *several: Sequence[int]) -> int:
+    def records(self, *several: Columns) -> int:
         """Records, not counterfactuals, that add to any of the groups."""
         columns = [column for of in several for column in of]
         return int(self.weights[self.total[:, columns].any(1)].sum())
@@ -265,13 +266,11 @@ class Resampled:
         """Counts by name; `n` includes counterfactuals, `original_n` does not."""
         return {self.words.noun: share.count, "n": share.total, "original_n": share.original}
 
-    def rate_interval(self, of: Sequence[int]) -> Interval:
+    def rate_interval(self, of: Columns) -> Interval:
         """Percentile interval over the resamples."""
         return _span_worlds(self._rates(of), self.share(of).rate, highest=1.0)
 
-    def compare(
-        self, comparison: ShareComparison, of: Sequence[int], against: Sequence[int]
-    ) -> ComparedShares:
+    def compare(self, comparison: ShareComparison, of: Columns, against: Columns) -> ComparedShares:
         """Percentile interval over the resamples."""
         return ComparedShares(
             _span_worlds(
@@ -281,13 +280,13 @@ class Resampled:
             )
         )
 
-    def only(self, phrases: Words, of: Sequence[int]) -> "Resampled":
+    def only(self, phrases: Words, of: Columns) -> "Resampled":
         """Same rate, in the same resamples, as if only some groups had been counted."""
         is_selected = np.isin(np.arange(self.original.size), list(of))
         names = ("count", "total", "original", "drawn_count", "drawn_total")
         return replace(self, words=phrases, **{name: getattr(self, name) * is_selected for name in names})
 
-    def _rates(self, of: Sequence[int]) -> FloatArray:
+    def _rates(self, of: Columns) -> FloatArray:
         columns = list(of)
         return divide(self.drawn_count[..., columns].sum(-1), self.drawn_total[..., columns].sum(-1))
 

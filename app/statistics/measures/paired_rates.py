@@ -6,7 +6,6 @@ records, and equal for a model that does not use the attribute. Source: spec of 
 4.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -16,7 +15,7 @@ import numpy as np
 from ..formulas.mean_limits import likened_limits
 from ..group_labels import BoolArray, FloatArray, IntArray, divide_or, of_role
 from ..intervals.intervals import Interval
-from ..intervals.rate_estimates import ComparedShares, Pairs, Share, ShareComparison, Words
+from ..intervals.rate_estimates import Columns, ComparedShares, Pairs, Share, ShareComparison, Words
 from ..tables.record_kinds import CounterfactualCells
 
 
@@ -51,21 +50,21 @@ class Paired:
     def _sizes(self) -> FloatArray:
         return np.bincount(self.table.group, self._masses, minlength=len(self.table.groups)).astype(float)
 
-    def share(self, of: Sequence[int]) -> Share:
+    def share(self, of: Columns) -> Share:
         """Rate of these groups, over their records and those of the other role."""
         return self._build_share(of, self._find_figures(of, self._other_role(of)).figures)
 
-    def pair(self, of: Sequence[int], against: Sequence[int]) -> tuple[Share, Share]:
+    def pair(self, of: Columns, against: Columns) -> tuple[Share, Share]:
         """Both rates, over the records of both sides that have a figure towards each."""
         first, second = self._both_figures(of, against)
         return self._build_share(of, first.figures), self._build_share(against, second.figures)
 
-    def figures(self, of: Sequence[int], against: Sequence[int]) -> tuple[FloatArray, FloatArray]:
+    def figures(self, of: Columns, against: Columns) -> tuple[FloatArray, FloatArray]:
         """Figures [K] of each kind towards both sides; NaN for kinds that are not compared."""
         first, second = self._both_figures(of, against)
         return first.figures, second.figures
 
-    def records(self, *several: Sequence[int]) -> int:
+    def records(self, *several: Columns) -> int:
         return (self.pair(*several)[0] if len(several) > 1 else self.share(*several)).total
 
     def counts(self, share: Share) -> dict[str, float]:
@@ -79,7 +78,7 @@ class Paired:
             "weight": share.mass_total,
         }
 
-    def rate_interval(self, of: Sequence[int]) -> Interval:
+    def rate_interval(self, of: Columns) -> Interval:
         """Wilson's interval for as many whole records as have the variance of the figures."""
         towards = self._find_figures(of, self._other_role(of))
         has_figure = ~np.isnan(towards.figures)
@@ -101,9 +100,7 @@ class Paired:
         )
         return Interval(float(low[0]), float(high[0]), "wilson_effective")
 
-    def compare(
-        self, comparison: ShareComparison, of: Sequence[int], against: Sequence[int]
-    ) -> ComparedShares:
+    def compare(self, comparison: ShareComparison, of: Columns, against: Columns) -> ComparedShares:
         """Interval of two rates of the same records, for as many whole records as have the variance of the
         figures.
 
@@ -156,7 +153,7 @@ class Paired:
         pairs = Pairs(*(float(factor * cell) for cell in cells))
         return ComparedShares(comparison.paired(*pairs), pairs)
 
-    def _build_share(self, of: Sequence[int], figures: FloatArray) -> Share:
+    def _build_share(self, of: Columns, figures: FloatArray) -> Share:
         has_figure = ~np.isnan(figures)
         is_own = np.isin(self.table.group, list(of))
         counts = self.table.count[has_figure]
@@ -171,13 +168,13 @@ class Paired:
             left_out=int(self.table.count[is_own & ~has_figure].sum()),
         )
 
-    def _other_role(self, of: Sequence[int]) -> tuple[int, ...]:
+    def _other_role(self, of: Columns) -> tuple[int, ...]:
         roles = {self.table.groups[position].role for position in of}
         if len(roles) != 1:
             return ()
         return of_role(self.table.groups, "reference" if roles == {"monitored"} else "monitored")
 
-    def _both_figures(self, of: Sequence[int], against: Sequence[int]) -> tuple[_Figures, _Figures]:
+    def _both_figures(self, of: Columns, against: Columns) -> tuple[_Figures, _Figures]:
         first = self._find_figures(of, against)
         second = self._find_figures(against, of)
         unknown = np.isnan(first.figures) | np.isnan(second.figures)
@@ -186,7 +183,7 @@ class Paired:
             _Figures(np.where(unknown, np.nan, second.figures), second.influence),
         )
 
-    def _find_figures(self, into: Sequence[int], opposite: Sequence[int]) -> _Figures:
+    def _find_figures(self, into: Columns, opposite: Columns) -> _Figures:
         """Figures towards `into` of the records in both sets; NaN for any other."""
         table = self.table
         columns = list(into)

@@ -74,6 +74,11 @@ class JudgedFigure:
         return CATALOGUE[self.metric]
 
     @property
+    def mirror(self) -> Limits:
+        """Mirror image of a lone limit; see `mirror_limits`."""
+        return mirror_limits(self.row, self.limits)
+
+    @property
     def for_choice(self) -> tuple[float | None, float | None] | None:
         """Interval that allows for the choice among several groups; None without one, and where release
         0.1 stored it.
@@ -181,7 +186,7 @@ def limit_statement(figure: JudgedFigure) -> str:
         case Verdict.INSUFFICIENT_DATA:
             return FEW_RECORDS
         case Verdict.FAIR | Verdict.UNDECIDED | Verdict.UNWATCHED if figure.value is not None:
-            is_watched = is_inside(figure.value, mirror_limits(figure.row, figure.limits))
+            is_watched = is_inside(figure.value, figure.mirror)
             return _describe_inside(figure) if is_watched else _describe_unwatched(figure, figure.value)
         case Verdict.SUSPECTED | Verdict.UNFAIR if figure.value is not None:
             return _describe_beyond(figure, figure.value)
@@ -216,7 +221,7 @@ def choice_statement(figure: JudgedFigure) -> str | None:
         position = "furthest from equality"
     elif not is_inside(figure.value, figure.limits):
         position = "furthest beyond its limits"
-    elif not is_inside(figure.value, mirror_limits(figure.row, figure.limits)):
+    elif not is_inside(figure.value, figure.mirror):
         position = "furthest beyond the mirror image of the limit"
     else:
         position = "nearest to a limit"
@@ -251,7 +256,7 @@ def limits_in_words(limits: Limits) -> str:
 
 def _describe_inside(figure: JudgedFigure) -> str:
     lower, upper = figure.limits
-    is_one_sided = mirror_limits(figure.row, figure.limits) != (None, None)
+    is_one_sided = figure.mirror != (None, None)
     name = (
         "the one limit that is set"
         if is_one_sided
@@ -289,7 +294,7 @@ def _judge_whole(figure: JudgedFigure) -> str:
 
 
 def _describe_unwatched(figure: JudgedFigure, value: float) -> str:
-    mirror = mirror_limits(figure.row, figure.limits)
+    mirror = figure.mirror
     limit, end = (mirror[0], figure.upper) if mirror[0] is not None else (mirror[1], figure.lower)
     is_whole = not is_inside(end, mirror) if end is not None else False
     lead = (
@@ -311,12 +316,7 @@ def _describe_turned(figure: JudgedFigure) -> str | None:
     turned_figure = None if figure.value is None else turned(figure.value, figure.lower, figure.upper)
     if not turned_figure:
         return None
-    marks = [
-        mark
-        for limit in (*figure.limits, *mirror_limits(figure.row, figure.limits))
-        if limit
-        for mark in (limit, 1 / limit)
-    ]
+    marks = [mark for limit in (*figure.limits, *figure.mirror) if limit for mark in (limit, 1 / limit)]
     ends = (turned_figure.lower, turned_figure.upper)
     digits = max(
         digits_apart(number, (0.0, 1.0, *marks), _HUNDREDTHS)
@@ -347,7 +347,7 @@ def _describe_end(figure: JudgedFigure, end: float | None, limit: float | None) 
 
 
 def _show_exactly(figure: JudgedFigure, value: float) -> str:
-    marks = (*figure.limits, *mirror_limits(figure.row, figure.limits))
+    marks = (*figure.limits, *figure.mirror)
     digits = digits_apart(value, marks, _HUNDREDTHS)
     return "" if digits <= _HUNDREDTHS else f" (at {write_minus(f'{value:.{digits}f}')})"
 
