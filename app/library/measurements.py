@@ -65,6 +65,9 @@ MOST_CELLS = 2_000
 FEWEST_DRAWS = 10
 """Min draws of an interval."""
 
+Keys = Collection[str] | str | None
+"""Keys of metrics, or one; None for those that the columns suffice for."""
+
 _Data = Literal["as_logged", "labelled", "training"]
 _ARGUMENT = {
     "scores": "score",
@@ -93,7 +96,7 @@ def measure_frame(
     unfavourable: object = None,
     monitored: object = None,
     reference: object = None,
-    metrics: Collection[str] | str | None = None,
+    metrics: Keys = None,
     seed: int = 0,
     draws: int = 2000,
 ) -> Report:
@@ -192,15 +195,13 @@ class _Given:
     features: Sequence[str] | None = None
     favourable: InitVar[object] = 1
     unfavourable: InitVar[object] = None
-    metrics: InitVar[Collection[str] | str | None] = None
+    metrics: InitVar[Keys] = None
     seed: int = 0
     draws: int = 2000
     lists: OutcomeLists = field(init=False)
     keys: list[str] = field(init=False)
 
-    def __post_init__(
-        self, favourable: object, unfavourable: object, metrics: Collection[str] | str | None
-    ) -> None:
+    def __post_init__(self, favourable: object, unfavourable: object, metrics: Keys) -> None:
         check_frame(self.frame)
         if self.label is None and self.prediction is None:
             raise InvalidInput.of("prediction", "is needed, or label, or both")
@@ -229,7 +230,7 @@ class _Given:
             if (name := _ARGUMENT.get(need)) and getattr(self, name) is None
         ]
 
-    def _pick_metrics(self, metrics: Collection[str] | str | None) -> list[str]:
+    def _pick_metrics(self, metrics: Keys) -> list[str]:
         # Those of predictions are of all records, whatever the labels.
         kinds: set[_Data] = {self.data, self.data if self.prediction is None else "as_logged"}
         here = {row.key for data in kinds for row in metrics_on(data)}

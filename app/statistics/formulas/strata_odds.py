@@ -13,6 +13,8 @@ from ..group_labels import FloatArray, IntArray, divide, divide_or
 from ..intervals.intervals import Z
 from .conditional_disparity import StrataOutcomes
 
+Pair = tuple[FloatArray, FloatArray]
+
 METHOD_OF_COMMON, METHOD_OF_ADJUSTED = "robins_breslow_greenland", "wald_logit"
 
 _FURTHEST = 60.0
@@ -39,7 +41,7 @@ def common_odds_ratio(monitored: FloatArray, reference: FloatArray) -> FloatArra
     return divide(above.sum(-1), below.sum(-1))
 
 
-def common_odds_limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> tuple[FloatArray, FloatArray]:
+def common_odds_limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> Pair:
     """95 % limits [...] of the common odds ratio; 0 and infinity where it is 0. Source: Robins, Breslow and
     Greenland 1986.
 
@@ -75,9 +77,7 @@ def adjusted_odds_ratio(monitored: FloatArray, reference: FloatArray) -> FloatAr
         )
 
 
-def adjusted_odds_limits(
-    monitored: StrataOutcomes, reference: StrataOutcomes
-) -> tuple[FloatArray, FloatArray]:
+def adjusted_odds_limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> Pair:
     """Wald's 95 % limits [...] of the adjusted odds ratio; unequal weights widen them as in a sandwich
     estimate.
     """
@@ -171,9 +171,7 @@ def _margins(monitored: FloatArray, reference: FloatArray) -> tuple[FloatArray, 
     return monitored.sum(-1), monitored[..., 1] + reference[..., 1], (monitored + reference).sum(-1)
 
 
-def _variances(
-    value: FloatArray, monitored: FloatArray, reference: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def _variances(value: FloatArray, monitored: FloatArray, reference: FloatArray) -> Pair:
     """Variances n p (1 - p) [..., S] as fitted."""
     row, column, size = _margins(monitored, reference)
     first = expected_favourable(value[..., None], row, column, size)
@@ -188,7 +186,7 @@ def _information(monitored: FloatArray, reference: FloatArray) -> FloatArray:
     return information
 
 
-def _products(monitored: FloatArray, reference: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _products(monitored: FloatArray, reference: FloatArray) -> Pair:
     """Diagonals of each stratum [..., S], multiplied, over its records."""
     size = (monitored + reference).sum(-1)
     return divide_or(monitored[..., 1] * reference[..., 0], size, 0.0), divide_or(
@@ -196,9 +194,7 @@ def _products(monitored: FloatArray, reference: FloatArray) -> tuple[FloatArray,
     )
 
 
-def _level(
-    monitored: StrataOutcomes, reference: StrataOutcomes
-) -> tuple[tuple[FloatArray, FloatArray], FloatArray]:
+def _level(monitored: StrataOutcomes, reference: StrataOutcomes) -> tuple[Pair, FloatArray]:
     """Records of equal weight of both [..., S, 2], and the factor [..., S] from their products to the
     weighted ones.
     """
@@ -210,7 +206,7 @@ def _level(
     return (of_monitored, of_reference), scale
 
 
-def _spread(value: FloatArray, error: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _spread(value: FloatArray, error: FloatArray) -> Pair:
     factor = np.exp(Z * error)
     is_known = (value > 0) & np.isfinite(factor)
     return np.where(is_known, value / factor, 0.0), np.where(is_known, value * factor, np.inf)

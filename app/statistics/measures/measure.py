@@ -21,6 +21,9 @@ from .measure_rates import measure_comparison, measure_counts, measure_rate
 from .measure_scores import measure_scores
 from .worst_group import NO_LIMITS, AllLimits, mark_worst
 
+Keys = Collection[str] | None
+"""Keys of the metrics that are measured; None for all that the table supports."""
+
 FAVOURABLE = Words(
     noun="favourable",
     empty="no record{of} was classified",
@@ -32,7 +35,7 @@ CORRECT = Words(noun="correct", empty=LABELLED)
 
 
 def measure_all(
-    data: Data, evidence: TableEvidence, picked: Collection[str] | None, scopes: frozenset[str] | None = None
+    data: Data, evidence: TableEvidence, picked: Keys, scopes: frozenset[str] | None = None
 ) -> list[Measured]:
     """Wanted metrics of the data set, in catalogue order; None: all that the table supports.
 
@@ -90,7 +93,7 @@ def _judge(metric: Metric, measured: Sequence[Measured], evidence: TableEvidence
 def measure_as_logged(
     table: GroupCounts,
     *,
-    metrics: Collection[str] | None = None,
+    metrics: Keys = None,
     seed: int = 0,
     draws: int = DRAWS,
     limits: AllLimits = NO_LIMITS,
@@ -106,7 +109,7 @@ def measure_as_logged(
     return measure_all("as_logged", replace(evidence, scores=_choose_scores(table, metrics)), metrics, scopes)
 
 
-def _choose_scores(table: GroupCounts | LabelledCells, metrics: Collection[str] | None) -> ScoreTable | None:
+def _choose_scores(table: GroupCounts | LabelledCells, metrics: Keys) -> ScoreTable | None:
     """Scores of the table; those asked for by name have a reason where it has none."""
     return table.scores if metrics is None else table.scores or table.unscored()
 
@@ -114,7 +117,7 @@ def _choose_scores(table: GroupCounts | LabelledCells, metrics: Collection[str] 
 def measure_training(
     table: GroupCounts,
     *,
-    metrics: Collection[str] | None = None,
+    metrics: Keys = None,
     seed: int = 0,
     draws: int = DRAWS,
     limits: AllLimits = NO_LIMITS,
@@ -147,7 +150,7 @@ def _build_evidence(
 def measure_labelled(
     table: LabelledCells,
     *,
-    metrics: Collection[str] | None = None,
+    metrics: Keys = None,
     seed: int = 0,
     draws: int = DRAWS,
     limits: AllLimits = NO_LIMITS,

@@ -7,7 +7,7 @@ after mitigation are of the same records, so a change is drawn from those that c
 not.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -20,7 +20,7 @@ from ..intervals.draws import PRIOR, Estimate, TableEvidence, build_cells
 from ..intervals.rate_estimates import DRAWS, Counted, Resampled, Words, resample
 from ..tables.count_table import MitigatedLabelledCells
 from ..tables.record_kinds import CounterfactualCells, MitigatedCells
-from .measure import CORRECT, FAVOURABLE, measure_all
+from .measure import CORRECT, FAVOURABLE, Keys, measure_all
 from .paired_rates import Paired
 from .worst_group import NO_LIMITS, AllLimits
 
@@ -64,7 +64,7 @@ def measure_openscale(
     table: CounterfactualCells,
     *,
     seed: int,
-    metrics: Collection[str] | None = None,
+    metrics: Keys = None,
     limits: AllLimits = NO_LIMITS,
     draws: int = DRAWS,
 ) -> list[Measured]:
@@ -159,7 +159,7 @@ def _unseen_kinds(
 
 
 def measure_counterfactual(
-    table: CounterfactualCells, *, metrics: Collection[str] | None = None, limits: AllLimits = NO_LIMITS
+    table: CounterfactualCells, *, metrics: Keys = None, limits: AllLimits = NO_LIMITS
 ) -> list[Measured]:
     """Counterfactual favourable rates of one attribute, their comparisons, and flip rates.
 
@@ -210,7 +210,7 @@ def measure_mitigated(
     table: MitigatedCells,
     *,
     seed: int,
-    metrics: Collection[str] | None = None,
+    metrics: Keys = None,
     limits: AllLimits = NO_LIMITS,
     draws: int = DRAWS,
 ) -> list[Measured]:
@@ -250,7 +250,7 @@ def measure_mitigated_labelled(
     table: MitigatedLabelledCells,
     *,
     seed: int,
-    metrics: Collection[str] | None = None,
+    metrics: Keys = None,
     limits: AllLimits = NO_LIMITS,
     draws: int = DRAWS,
 ) -> list[Measured]:

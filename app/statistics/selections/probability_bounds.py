@@ -7,7 +7,6 @@ Kallus, Mao and Zhou (2022).
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
@@ -15,6 +14,7 @@ from scipy.special import ndtr
 from ...base.errors import InvalidInput
 from ..group_labels import BoolArray, FloatArray, IntArray
 from ..intervals.intervals import Z
+from .category_people import Json
 from .category_schemes import CategoryMapping
 
 CAUTION = (
@@ -44,13 +44,13 @@ MANY = 100
 """Min people with 0 or 1 alone in a column, from which on it is refused as a guess that was made certain."""
 
 
-def bounds_sheet(tables: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def bounds_sheet(tables: Sequence[Json]) -> Json:
     return {"tables": tables, "caution": CAUTION, "reason": None if tables else NO_PROBABILITIES}
 
 
 def bound_categories(
     mapping: CategoryMapping, weights: FloatArray, records: IntArray, selected: BoolArray
-) -> dict[str, Any]:
+) -> Json:
     """Table of the bounds, with the 95 % limits of those of the ratio. Entry i counts `records[i]` alike
     people.
 
@@ -110,12 +110,12 @@ def _join_small(cells: FloatArray) -> FloatArray:
     return np.add.reduceat(cells, starts, axis=1) if starts else cells
 
 
-def _bound(cells: FloatArray, *, is_compared: bool) -> dict[str, Any]:
+def _bound(cells: FloatArray, *, is_compared: bool) -> Json:
     records = cells[0]
     favourable = cells[1]
     sums = cells[2:]
     totals = sums.sum(1)
-    row: dict[str, Any] = {"people": float(totals[0]), **dict.fromkeys(BOUNDS)}
+    row: Json = {"people": float(totals[0]), **dict.fromkeys(BOUNDS)}
     if not totals.all():
         return row | {
             "reason": "nobody has a probability of being in "

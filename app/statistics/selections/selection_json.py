@@ -1,8 +1,7 @@
 """Sheets of a report on selections as JSON, without rounding."""
 
-from typing import Any
-
 from ...base.frozen import frozen
+from .category_people import Json
 from .four_fifths import ImpactRow, ImpactTable, OddsRatio
 from .local_law_144 import AuditSheet
 from .selection_categories import Category, CategoryTable
@@ -24,7 +23,7 @@ def name_sheet(sheet: Sheet) -> SheetName:
     return SheetName.LL144 if isinstance(sheet, AuditSheet) else SheetName.ADVERSE_IMPACT
 
 
-def as_json(sheet: Sheet) -> dict[str, Any]:
+def as_json(sheet: Sheet) -> Json:
     if isinstance(sheet, AuditSheet):
         audits = [
             {
@@ -49,7 +48,7 @@ def as_json(sheet: Sheet) -> dict[str, Any]:
     return {"tables": tables, "unknown": sheet.unknown, "reason": None}
 
 
-def compare_with_reference(written: dict[str, Any], table: CategoryTable, reference: Category | None) -> None:
+def compare_with_reference(written: Json, table: CategoryTable, reference: Category | None) -> None:
     """Adds to each row the ratio to a chosen reference; None without one, or of the reference."""
     written["reference"] = reference.label if reference else None
     for category, row in zip(table.categories, written["rows"], strict=True):
@@ -62,7 +61,7 @@ def compare_with_reference(written: dict[str, Any], table: CategoryTable, refere
         }
 
 
-def _impact_row(row: ImpactRow) -> dict[str, Any]:
+def _impact_row(row: ImpactRow) -> Json:
     odds, (low, high) = row.odds_ratio or OddsRatio(), row.ends
     return row.category.to_json() | {
         "impact_ratio": row.ratio,
