@@ -29,15 +29,12 @@ def smoothed_empirical_differential_fairness(
     return np.maximum(_span(np.log(favourable)), _span(np.log1p(-favourable)))
 
 
-def bias_amplification(cells: FloatArray, concentration: float = CONCENTRATION) -> FloatArray:
+def bias_amplification(cells: FloatArray) -> FloatArray:
     """ε of the predictions minus ε of the labels, [...] of cells [..., G, actual 2, predicted 2]; above 0
     the model adds to it.
     """
-    predictions = cells.sum(-2)
-    labels = cells.sum(-1)
-    return smoothed_empirical_differential_fairness(
-        predictions, concentration
-    ) - smoothed_empirical_differential_fairness(labels, concentration)
+    predictions, labels = (smoothed_empirical_differential_fairness(cells.sum(axis)) for axis in (-2, -1))
+    return predictions - labels
 
 
 def limits(shapes: FloatArray) -> tuple[float, float]:

@@ -35,9 +35,9 @@ class Interval(NamedTuple):
     method: str
 
 
-def wilson(count: float, total: float, z: float = Z) -> Interval:
+def wilson(count: float, total: float) -> Interval:
     """Score interval of a proportion, within [0, 1]; `total` > 0. Source: Wilson 1927."""
-    return Interval(*wilson_limits(count, total, z), "wilson")
+    return Interval(*wilson_limits(count, total), "wilson")
 
 
 def wilson_limits(count: float, total: float, z: float = Z) -> tuple[float, float]:

@@ -194,9 +194,9 @@ def measure_strata(metric: Metric, how: OverStrata, evidence: TableEvidence) -> 
     if not strata or strata.reason:
         for index, member in enumerate(subjects):
             of_sides = cells.counts[[index, -1]]
-            number: Value | Undefined = Undefined(strata.reason if strata else NO_STRATA, int(of_sides.sum()))
+            reason = Undefined(strata.reason if strata else NO_STRATA, int(of_sides.sum()))
             details = _trace_pair(metric, how.over, member, reference_member, of_sides)
-            results.append(build_result(metric.key, member, number, int(of_sides.sum(1).min()), details))
+            results.append(build_result(metric.key, member, reason, int(of_sides.sum(1).min()), details))
         return results
 
     of_each = _stack_outcomes(strata, subjects)

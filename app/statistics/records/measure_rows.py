@@ -260,16 +260,20 @@ def _measure_consistency(searched: _Rows, key: str) -> list[Measured]:
     results = []
     for member in members(("overall", "group"), searched.rows.groups):
         of = searched.within(member)[classified]
+        records = int(of.sum())
         details = Details(
             subject=member.name, counts=_count_favourable(outcomes[classified][of]), neighbours=NEIGHBOURS
         )
-        if not (agreed and of.any()):
-            number: Value | Undefined = Undefined(
-                reason or f"no record{member.of} has a classified {which}", int(of.sum())
-            )
-        else:
-            number = build_value(agreed.value(of), agreed.interval(of), int(of.sum()))
-        results.append(build_result(key, member, number, int(of.sum()), details))
+        result = build_result(
+            key,
+            member,
+            build_value(agreed.value(of), agreed.interval(of), records)
+            if agreed and records
+            else Undefined(reason or f"no record{member.of} has a classified {which}", records),
+            records,
+            details,
+        )
+        results.append(result)
     return results
 
 

@@ -71,6 +71,7 @@ def _find_problems(mappings: Sequence[CategoryMapping]) -> Iterator[FieldProblem
     names = [mapping.attribute for mapping in mappings]
     for mapping in mappings:
         field = f"categories.{mapping.attribute}"
+        weighed = mapping.weights.values()
         if names.count(mapping.attribute) > 1:
             yield FieldProblem(field, "is mapped twice")
         if bool(mapping.values) == bool(mapping.weights):
@@ -84,7 +85,7 @@ def _find_problems(mappings: Sequence[CategoryMapping]) -> Iterator[FieldProblem
                 f"{field}.scheme", f"must be one of {', '.join(SCHEMES)}, found {mapping.scheme!r:.100}"
             )
             continue
-        categories = [*mapping.values.values(), *mapping.weights.values()]
+        categories = [*mapping.values.values(), *weighed]
         allowed = categories if mapping.scheme is None else SCHEMES[mapping.scheme]
         for category in dict.fromkeys(categories):
             if category not in allowed:
@@ -97,10 +98,10 @@ def _find_problems(mappings: Sequence[CategoryMapping]) -> Iterator[FieldProblem
             yield FieldProblem(
                 field, "has a category without a name; leave out values whose category is unknown"
             )
-        if len(set(mapping.weights.values())) < len(mapping.weights):
+        if len(set(weighed)) < len(mapping.weights):
             yield FieldProblem(field, "has two columns of weights for one category")
-        if mapping.reference is not None and mapping.reference not in mapping.weights.values():
-            named = ", ".join(mapping.weights.values()) or "none"
+        if mapping.reference is not None and mapping.reference not in weighed:
+            named = ", ".join(weighed) or "none"
             yield FieldProblem(
                 f"{field}.reference",
                 f"must be a category that has weights ({named}), found {mapping.reference!r:.100}",
