@@ -91,9 +91,7 @@ def _read_head(text: str) -> ChainHead | None:
         return None
     match = _HEAD.fullmatch(text)
     if not match:
-        raise InvalidInput.of(
-            "--head", f"must be POSITION:HASH with 64 hexadecimal digits, found {text!r:.100}"
-        )
+        raise InvalidInput("--head", f"must be POSITION:HASH with 64 hexadecimal digits, found {text!r:.100}")
     return ChainHead(int(match[1]), bytes.fromhex(match[2]))
 
 
@@ -107,7 +105,7 @@ def _read_file(file: Path) -> Iterator[AuditEvent]:
                     hashed = bytes.fromhex(document.pop("hash"))
                     yield AuditEvent(**document, at=at, hash=hashed)
                 except (ValueError, KeyError, TypeError, AttributeError) as error:
-                    raise InvalidInput.of(
+                    raise InvalidInput(
                         f"{file}, line {number}", "is not an event as `evenhand audit export` writes it"
                     ) from error
     except OSError as error:

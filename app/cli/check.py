@@ -44,7 +44,7 @@ def check(
 ) -> None:
     """Check a deployment's fairness: of the current hour up to now, or of the range from --from to --to."""
     if (start is None) != (end is None):
-        raise InvalidInput.of("--from, --to", "must be given together")
+        raise InvalidInput("--from, --to", "must be given together")
     span = (
         None
         if start is None or end is None

@@ -90,7 +90,7 @@ def _export(kind: LogKind, deployment_id: str, month: str, output: Path, version
 def _choose_version(kind: LogKind, records: Mapping[int, int], version: int | None, source: str) -> int:
     if version is None and len(records) > 1:
         listed = ", ".join(f"{number} ({count:,} records)" for number, count in records.items())
-        raise InvalidInput.of(
+        raise InvalidInput(
             "--schema-version", f"must be one of those that {source} has: {listed}. Write a file of each"
         )
     chosen = version or next(iter(records), None)
@@ -109,6 +109,6 @@ def _read_month(text: str) -> Span:
             start=start, end=start.replace(year=start.year + start.month // 12, month=start.month % 12 + 1)
         )
     except ValueError as error:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "--month", f"must be a year and a month such as 2026-03, found {text!r:.40}"
         ) from error

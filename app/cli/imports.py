@@ -310,7 +310,7 @@ def read_json(path: Path) -> Any:  # noqa: ANN401 - any JSON
     try:
         return json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
-        raise InvalidInput.of(str(path), f"is not JSON ({str(error)[:100]})") from error
+        raise InvalidInput(str(path), f"is not JSON ({str(error)[:100]})") from error
 
 
 def parse_scalar(text: str) -> Any:  # noqa: ANN401 - any scalar
@@ -326,7 +326,7 @@ def list_files(option: str, paths: Sequence[Path], encoding: str) -> list[InputF
         for file in (sorted(path.rglob("*.jsonl")) if path.is_dir() else [path])
     ]
     if not files:
-        raise InvalidInput.of(option, "has no file that ends in .jsonl")
+        raise InvalidInput(option, "has no file that ends in .jsonl")
     return files
 
 
@@ -382,9 +382,7 @@ def parse_offset(text: str | None) -> tzinfo | None:
     try:
         return None if text is None else datetime.strptime(text, "%z").tzinfo
     except ValueError as error:
-        raise InvalidInput.of(
-            "utc-offset", f"must be an offset such as +01:00, found {text!r:.50}"
-        ) from error
+        raise InvalidInput("utc-offset", f"must be an offset such as +01:00, found {text!r:.50}") from error
 
 
 def _subject(

@@ -113,6 +113,6 @@ def _read_value(text: str) -> str | int | float | bool:
     value = parse_json(text, None)
     if isinstance(value, str | int | float | bool):
         return value
-    raise InvalidInput.of(
+    raise InvalidInput(
         "--value", f"must be a text in double quotes, a number, true or false, found {text!r:.100}"
     )

@@ -207,7 +207,7 @@ class GapPlan:
             # A DataFrame of probabilities would pass as a list of its columns' names.
             array = np.asarray(model(rows))
             if array.shape != (len(rows),):
-                raise InvalidInput.of(
+                raise InvalidInput(
                     "model",
                     f"must return one prediction for each of {len(rows):,} rows, found an array of shape "
                     f"{array.shape}",
@@ -283,7 +283,7 @@ def plan_gap(
     records = read_compared(frame, attribute, prediction, features, lists, monitored, reference)
     for name, number, least in (("pairs", pairs, 1), ("draws", draws, 10), ("seed", seed, 0)):
         if number is not None and (not isinstance(number, int) or isinstance(number, bool) or number < least):
-            raise InvalidInput.of(name, f"must be a whole number, {least} or more, found {number!r:.100}")
+            raise InvalidInput(name, f"must be a whole number, {least} or more, found {number!r:.100}")
     players = list_players(records.features, together)
     rng = np.random.default_rng(seed)
     questions = []

@@ -86,7 +86,7 @@ def explain_change(
     sides = np.where(hours.usable, hours.seconds >= moment.timestamp(), 2)
     before, after = (int((sides == side).sum()) for side in (0, 1))
     if not before or not after:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "at", f"must have records before it and after it; all are {'before' if before else 'after'}"
         )
     return ChangeExplanation(

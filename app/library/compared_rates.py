@@ -52,16 +52,16 @@ def read_features(frame: pd.DataFrame, features: Sequence[str] | str) -> tuple[F
         checked_name(name, "features") for name in ([features] if isinstance(features, str) else features)
     ]
     if not 1 <= len(names) <= MAX_PLAYERS:
-        raise InvalidInput.of("features", f"must name 1 to {MAX_PLAYERS} columns, found {len(names)}")
+        raise InvalidInput("features", f"must name 1 to {MAX_PLAYERS} columns, found {len(names)}")
     for name in names:
         if names.count(name) > 1:
-            raise InvalidInput.of("features", f"{name!r} is named twice")
+            raise InvalidInput("features", f"{name!r} is named twice")
     read = []
     for name in names:
         column = require_column(frame, name, "features")
         content = convert_numbers(column, "features") if is_numeric(column) else encode(column, "features")
         if isinstance(content, Encoded) and len(content.texts) > MAX_CELLS:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 "features",
                 f"{name!r} holds {len(content.texts):,} different texts where at most {MAX_CELLS:,} are "
                 "compared; group them",
@@ -77,7 +77,7 @@ def check_bins(bins: object) -> int:
         InvalidInput: it is not a whole number from MIN_BINS to MAX_CELLS.
     """
     if not isinstance(bins, int) or isinstance(bins, bool) or not MIN_BINS <= bins <= MAX_CELLS:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "bins", f"must be a whole number from {MIN_BINS} to {MAX_CELLS:,}, found {bins!r:.100}"
         )
     return bins
@@ -95,7 +95,7 @@ def list_players(
         # Whole numbers are quantities even where they number categories.
         return join_players(measure_strengths([feature.places for feature in features]))
     if isinstance(together, str) or any(isinstance(names, str) for names in together):
-        raise InvalidInput.of(
+        raise InvalidInput(
             "together",
             f"must be a list of lists of features, such as [['income', 'tax']], found {together!r:.100}",
         )
@@ -103,9 +103,9 @@ def list_players(
     listed = [name for names in together for name in names]
     for name in listed:
         if name not in position_of:
-            raise InvalidInput.of("together", f"{name!r} is not one of features")
+            raise InvalidInput("together", f"{name!r} is not one of features")
         if listed.count(name) > 1:
-            raise InvalidInput.of("together", f"{name!r} is listed twice")
+            raise InvalidInput("together", f"{name!r} is listed twice")
     strengths = np.zeros((len(features), len(features)))
     for names in together:
         for first, second in combinations((position_of[name] for name in names), 2):

@@ -91,7 +91,7 @@ def checked_name(name: object, option: str) -> str:
         InvalidInput: it is not text.
     """
     if not isinstance(name, str):
-        raise InvalidInput.of(
+        raise InvalidInput(
             option,
             f"must name a column by text, found {name!r:.100}; frame.rename(columns=str) makes text of all "
             "names",
@@ -107,17 +107,17 @@ def require_column(frame: pd.DataFrame, name: str, option: str) -> Column:
     """
     checked_name(name, option)
     if frame.columns.nlevels > 1:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "frame", f"must have columns of one name each, found names of {frame.columns.nlevels} levels"
         )
     if name not in frame.columns:
-        raise InvalidInput.of(
+        raise InvalidInput(
             option,
             f"{name!r} is not a column; there are {quote_names([str(column) for column in frame.columns])}",
         )
     namesakes = list(frame.columns).count(name)
     if namesakes > 1:
-        raise InvalidInput.of(option, f"{name!r} is the name of {namesakes} columns; rename all but one")
+        raise InvalidInput(option, f"{name!r} is the name of {namesakes} columns; rename all but one")
     return frame[name]
 
 
@@ -164,7 +164,7 @@ def _factorize(column: Column, option: str, limit: int) -> tuple[Codes, list[Any
                 ((number, value) for number, value in values if not isinstance(value, Hashable)),
                 (rows.start + 1, None),
             )
-            raise InvalidInput.of(
+            raise InvalidInput(
                 option,
                 f"{column.name!r} must hold text, numbers or true/false, found {unhashable!r:.100} in "
                 f"record {record:,}",
@@ -178,7 +178,7 @@ def _factorize(column: Column, option: str, limit: int) -> tuple[Codes, list[Any
         of_own = [positions.setdefault((isinstance(value, bool), value), len(positions)) for value in uniques]
         if len(positions) > limit:
             count = len(pd.unique(column.dropna()))
-            raise InvalidInput.of(
+            raise InvalidInput(
                 option,
                 f"{column.name!r} holds {count:,} different values where at most {limit:,} are expected; "
                 "divide it into ranges",
@@ -226,7 +226,7 @@ def convert_numbers(column: Column, option: str) -> FloatArray:
     """
     numbers, not_numbers = _read_numbers(column)
     if not_numbers.any():
-        raise InvalidInput.of(
+        raise InvalidInput(
             option,
             f"{column.name!r} must hold numbers, found {_plain(column[not_numbers].iloc[0])!r:.100} in "
             f"{where(not_numbers)}",
@@ -283,7 +283,7 @@ def convert_complete_numbers(column: Column, option: str) -> FloatArray:
     numbers = convert_numbers(column, option)
     missing = np.isnan(numbers)
     if missing.any():
-        raise InvalidInput.of(
+        raise InvalidInput(
             option, f"{column.name!r} must have a number in each record, and has none in {where(missing)}"
         )
     return numbers
@@ -304,19 +304,19 @@ def as_listed(listed: object, option: str) -> tuple[Scalar | Range, ...]:
     )
     values = tuple(_read_listed(element, option) for element in several)
     if not values:
-        raise InvalidInput.of(option, "must list at least one value")
+        raise InvalidInput(option, "must list at least one value")
     if len({isinstance(value, Range) for value in values}) > 1:
-        raise InvalidInput.of(option, "mixes values and ranges; use one form")
+        raise InvalidInput(option, "mixes values and ranges; use one form")
     ranges = sorted((value for value in values if isinstance(value, Range)), key=lambda bounds: bounds.lo)
     for earlier, later in pairwise(ranges):
         if earlier.overlaps(later):
-            raise InvalidInput.of(
+            raise InvalidInput(
                 option, f"{later.label} overlaps {earlier.label} (both ends belong to a range)"
             )
     texts = set()
     for text in map(name_value, values):
         if text in texts:
-            raise InvalidInput.of(option, f"{text!r} is listed twice")
+            raise InvalidInput(option, f"{text!r} is listed twice")
         texts.add(text)
     return values
 
@@ -326,13 +326,13 @@ def _read_listed(listed: object, option: str) -> Scalar | Range:
     if isinstance(value, tuple):
         ends = [_plain(end) for end in value]
         if len(ends) != 2 or not all(map(is_number, ends)):  # noqa: PLR2004 - its two ends
-            raise InvalidInput.of(option, f"a range must be two numbers (lo, hi), found {value!r}")
+            raise InvalidInput(option, f"a range must be two numbers (lo, hi), found {value!r}")
         if not ends[0] <= ends[1]:
-            raise InvalidInput.of(option, f"lo {ends[0]} of a range is above hi {ends[1]}")
+            raise InvalidInput(option, f"lo {ends[0]} of a range is above hi {ends[1]}")
         return Range(*ends)
     if isinstance(value, str | bool | int | float):
         return value
-    raise InvalidInput.of(option, f"must list text, numbers, true/false or ranges (lo, hi), found {listed!r}")
+    raise InvalidInput(option, f"must list text, numbers, true/false or ranges (lo, hi), found {listed!r}")
 
 
 def where(marked: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> str:
@@ -345,4 +345,4 @@ def where(marked: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> str:
 def check_frame(frame: object) -> None:
     """Raises InvalidInput unless it is a frame."""
     if not isinstance(frame, pd.DataFrame):
-        raise InvalidInput.of("frame", f"must be a pandas DataFrame, found {type(frame).__name__}")
+        raise InvalidInput("frame", f"must be a pandas DataFrame, found {type(frame).__name__}")

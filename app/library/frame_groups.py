@@ -201,19 +201,19 @@ def _build_grouping(divisions: Sequence[_Part], codes: Codes, counted: IntArray)
     reference = [cell for cell in cells if cell.may_be_reference]
     if any(None in division.roles for division in divisions):
         if not reference:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 "reference", f"no record of {named} is left to compare the monitored ones with"
             )
         reference = [max(reference, key=lambda cell: int(sizes[cell.place]))]
         chosen = f"the largest group, {reference[0].label!r}, is the reference because none was given"
     monitored = [cell for cell in cells if cell not in reference]
     if not monitored:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "monitored",
             f"every record of {named} is in {reference[0].label!r}; there is nothing to compare it with",
         )
     if len({cell.label for cell in cells}) < len(cells):
-        raise InvalidInput.of(
+        raise InvalidInput(
             "attribute",
             f"{named} make two groups of one name, because of values that hold × as a word of its own",
         )
@@ -252,7 +252,7 @@ def _read_parts(
         sides = (watched.get(name), compared.get(name))
         forms = {isinstance(value, Range) for side in sides for value in side or ()}
         if len(forms) > 1:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 "reference",
                 f"lists values where monitored lists ranges of {name!r}, or the other way round; use one "
                 "form",
@@ -287,7 +287,7 @@ def attribute_names(attribute: str | Sequence[str]) -> Names:
     )
     names = tuple(checked_name(name, "attribute") for name in several)
     if not 1 <= len(names) <= max(INTERSECTION_SIZES) or len(set(names)) < len(names):
-        raise InvalidInput.of(
+        raise InvalidInput(
             "attribute",
             f"must name one to {max(INTERSECTION_SIZES)} columns, each once; found {quote_names(names)}",
         )
@@ -299,7 +299,7 @@ def _read_sides(names: Names, listing: object, option: str) -> dict[str, Listing
         return {}
     if not isinstance(listing, Mapping):
         if len(names) > 1:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 option,
                 f"must say which attribute it lists values of, because {' and '.join(names)} are compared "
                 "together",
@@ -307,7 +307,7 @@ def _read_sides(names: Names, listing: object, option: str) -> dict[str, Listing
         return {names[0]: as_listed(listing, option)}
     unknown = [str(name) for name in listing if name not in names]
     if unknown:
-        raise InvalidInput.of(
+        raise InvalidInput(
             option, f"{quote_names(unknown)} is not among the attributes, which are {quote_names(names)}"
         )
     return {name: as_listed(listed, option) for name, listed in listing.items()}
@@ -316,11 +316,11 @@ def _read_sides(names: Names, listing: object, option: str) -> dict[str, Listing
 def _divide_by_ranges(column: Column, name: str, monitored: Listing, reference: Listing) -> _Part:
     if monitored is None or reference is None:
         option, opposite = ("monitored", "reference") if monitored is None else ("reference", "monitored")
-        raise InvalidInput.of(option, f"is needed for {name!r}, because {opposite} lists ranges")
+        raise InvalidInput(option, f"is needed for {name!r}, because {opposite} lists ranges")
     ranges = [value for value in (*monitored, *reference) if isinstance(value, Range)]
     for later, earlier in product(ranges[len(monitored) :], ranges[: len(monitored)]):
         if later.overlaps(earlier):
-            raise InvalidInput.of(
+            raise InvalidInput(
                 "reference",
                 f"{later.label} overlaps {earlier.label}, which is listed as monitored (both ends belong to "
                 "a range)",
@@ -348,14 +348,14 @@ def _divide_by_values(column: Column, monitored: Listing, reference: Listing) ->
     has_rest = monitored is not None and reference is None
     encoded = encode(column, "attribute", limit=len(column)) if has_rest else encode(column, "attribute")
     if not encoded.texts and monitored is None and reference is None:
-        raise InvalidInput.of("attribute", f"{encoded.name!r} holds no value")
+        raise InvalidInput("attribute", f"{encoded.name!r} holds no value")
     positions = {text: position for position, text in enumerate(encoded.texts)}
     watched = _places(encoded, positions, monitored, "monitored")
     compared = _places(encoded, positions, reference, "reference")
     texts = list(positions)
     for code in compared:
         if code in watched:
-            raise InvalidInput.of("reference", f"{texts[code]!r} is listed as monitored, too")
+            raise InvalidInput("reference", f"{texts[code]!r} is listed as monitored, too")
     unlisted = []
     if not (watched and compared):
         unlisted = [
@@ -373,7 +373,7 @@ def _divide_by_values(column: Column, monitored: Listing, reference: Listing) ->
     has_rest = has_rest and len(unlisted) > MOST_REFERENCE_VALUES
     groups = len(watched) + len(compared) + (1 if has_rest else len(unlisted))
     if groups > MAX_GROUPS:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "attribute",
             f"{encoded.name!r} has {groups:,} groups where at most {MAX_GROUPS} are compared; list the "
             "monitored values, or divide it into ranges",
@@ -409,7 +409,7 @@ def _places(encoded: Encoded, positions: dict[str, int], listing: Listing, optio
         return []
     spelled = [encoded.spelled(value) for value in listing if not isinstance(value, Range)]
     if len(set(spelled)) < len(spelled):
-        raise InvalidInput.of(option, f"lists a value of {encoded.name!r} twice")
+        raise InvalidInput(option, f"lists a value of {encoded.name!r} twice")
     return [positions.setdefault(text, len(positions)) for text in spelled]
 
 
@@ -426,7 +426,7 @@ def _codes_together(divisions: Sequence[_Part]) -> Codes:
 
 def _refuse_many(divisions: Sequence[_Part], groups: int) -> None:
     if groups > MAX_GROUPS_TOGETHER:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "attribute",
             f"{_join_names(divisions)} make {groups:,} groups where at most {MAX_GROUPS_TOGETHER:,} are "
             "compared",

@@ -58,7 +58,7 @@ def read_hours(
     """
     column = require_column(frame, name, "time")
     if column.empty:
-        raise InvalidInput.of("time", f"{name!r} has no record")
+        raise InvalidInput("time", f"{name!r} has no record")
     rule = replace(TimeRule.at(utc_now(), earliest), form=time_format)
     spell = (
         partial(np.format_float_positional, trim="-") if pd.api.types.is_float_dtype(column.dtype) else str
@@ -86,7 +86,7 @@ def read_hours(
     for code, first, count in zip(distinct, firsts, counts, strict=True):
         tally.add(reasons[code], cells[code], first + 1, count)
     if (refusal := tally.refusal(rule)) is not None:
-        raise InvalidInput.of("time", f"{name!r} {refusal}, or the first possible day with --earliest.")
+        raise InvalidInput("time", f"{name!r} {refusal}, or the first possible day with --earliest.")
     is_usable = np.array([reason is None for reason in reasons])[codes]
     seconds = np.array([(reading.at - EPOCH) // timedelta(seconds=1) for reading in readings])[codes]
     block_hours = DAY_HOURS if is_daily else 1

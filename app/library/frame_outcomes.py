@@ -62,20 +62,18 @@ class OutcomeLists:
         for value in rule.unfavourable or ():
             for favoured in rule.favourable:
                 if isinstance(value, Range) != isinstance(favoured, Range):
-                    raise InvalidInput.of(
+                    raise InvalidInput(
                         "unfavourable",
                         "lists values where favourable lists ranges, or the other way round; use one form",
                     )
                 if isinstance(value, Range) and isinstance(favoured, Range) and value.overlaps(favoured):
-                    raise InvalidInput.of(
+                    raise InvalidInput(
                         "unfavourable",
                         f"{name_value(value)} overlaps {name_value(favoured)}, which is favourable (both "
                         "ends belong to a range)",
                     )
                 if name_value(value) == name_value(favoured):
-                    raise InvalidInput.of(
-                        "unfavourable", f"{name_value(value)!r} is listed as favourable, too"
-                    )
+                    raise InvalidInput("unfavourable", f"{name_value(value)!r} is listed as favourable, too")
         return rule
 
     @property
@@ -154,7 +152,7 @@ def classify_outcomes(column: Column, rule: OutcomeLists, option: str) -> FrameO
         for listed in (favourable, unfavourable)
     ]
     for text in sides[0] & sides[1]:
-        raise InvalidInput.of("unfavourable", f"{text!r} is listed as favourable, too")
+        raise InvalidInput("unfavourable", f"{text!r} is listed as favourable, too")
     of_text = [int(tests.classify(value)) for value in encoded.values]  # noqa: PD011 - a column's own member
     if rule.unfavourable is None:
         # Under numbers no text that spells one counts, not even as every other value.
@@ -170,7 +168,7 @@ def classify_outcomes(column: Column, rule: OutcomeLists, option: str) -> FrameO
             if encoded.numerals
             else ""
         )
-        raise InvalidInput.of(
+        raise InvalidInput(
             "favourable",
             f"{values} is not a value of {encoded.name!r}, which holds {encoded.described()}{hint}",
         )
@@ -219,7 +217,7 @@ def _read_numbers(column: Column, option: str) -> FloatArray:
     not_numbers = column.map(lambda value: isinstance(value, str | bool)).astype(bool)
     if not_numbers.any() and not (column.notna() & ~not_numbers).any():
         first = column[not_numbers].iloc[0]
-        raise InvalidInput.of(
+        raise InvalidInput(
             option,
             f"{column.name!r} must hold numbers, found {first!r:.100} in {where(not_numbers.to_numpy())}; "
             "text is in no range of numbers",

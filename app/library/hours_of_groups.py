@@ -73,7 +73,7 @@ def settle_labels(
         settled = ages >= horizon * HOUR_SECONDS
         old = settled & counted
         if not old.any():
-            raise InvalidInput.of("horizon", f"must be shorter than the log, found {horizon:g} hours")
+            raise InvalidInput("horizon", f"must be shorter than the log, found {horizon:g} hours")
         long = f"{horizon:g} hours" if horizon % DAY_HOURS else f"{horizon / DAY_HOURS:g} days"
         have = f"the {old.sum():,} of {counted.sum():,} records that are {long} older than the last, or more"
         return (
@@ -296,11 +296,11 @@ def check_arguments(
     """
     check_frame(frame)
     if prediction is None and label is None:
-        raise InvalidInput.of("prediction", "is needed, or label, or both")
+        raise InvalidInput("prediction", "is needed, or label, or both")
     if not is_number(limit) or not 0 < limit < 1:
-        raise InvalidInput.of("limit", f"must be a ratio between 0 and 1, such as 0.8, found {limit!r:.100}")
+        raise InvalidInput("limit", f"must be a ratio between 0 and 1, such as 0.8, found {limit!r:.100}")
     if not is_number(budget_hours) or not 1 <= budget_hours < np.inf:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "budget_hours", f"must be a number of hours, 1 or more, found {budget_hours!r:.100}"
         )
 

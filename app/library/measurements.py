@@ -204,9 +204,9 @@ class _Given:
     def __post_init__(self, favourable: object, unfavourable: object, metrics: Keys) -> None:
         check_frame(self.frame)
         if self.label is None and self.prediction is None:
-            raise InvalidInput.of("prediction", "is needed, or label, or both")
+            raise InvalidInput("prediction", "is needed, or label, or both")
         if self.score is not None and self.prediction is None:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 "prediction",
                 "is needed with score: scores are compared with what was true and what was predicted",
             )
@@ -214,7 +214,7 @@ class _Given:
         self.keys = self._pick_metrics(metrics)
         for name, number, least in (("seed", self.seed, 0), ("draws", self.draws, FEWEST_DRAWS)):
             if not isinstance(number, int | np.integer) or isinstance(number, bool) or number < least:
-                raise InvalidInput.of(name, f"must be a whole number, {least} or more, found {number!r:.100}")
+                raise InvalidInput(name, f"must be a whole number, {least} or more, found {number!r:.100}")
 
     @property
     def data(self) -> _Data:
@@ -251,20 +251,20 @@ class _Given:
             return [row.key for row in (usual if metrics == DEFAULT and usual else fitting)]
         keys = [metrics] if isinstance(metrics, str) else list(metrics)
         if not keys:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 "metrics",
                 "must list at least one key; left out, it means every metric that the columns suffice for",
             )
         refuse(unknown_metrics(keys))
         for key in keys:
             if lacking := self._lacking(key):
-                raise InvalidInput.of("metrics", f"{key} needs {' and '.join(lacking)}")
+                raise InvalidInput("metrics", f"{key} needs {' and '.join(lacking)}")
             if self.weight is not None and _is_of_rows(key):
-                raise InvalidInput.of(
+                raise InvalidInput(
                     "metrics", f"{key} counts every record alike; leave out weight, or the metric"
                 )
             if key not in here:
-                raise InvalidInput.of(
+                raise InvalidInput(
                     "metrics",
                     f"{key} is measured on {' and '.join(CATALOGUE[key].data)} data only, and this is "
                     f"{self.data} data",
@@ -337,7 +337,7 @@ def _build_report(
         )
         names = [checked_name(name, "features") for name in several]
         if not names:
-            raise InvalidInput.of("features", "must name at least one column")
+            raise InvalidInput("features", "must name at least one column")
         columns = [
             convert_complete_numbers(require_column(source.frame, name, "features"), "features")
             for name in names
@@ -385,7 +385,7 @@ def convert_weights(column: Column) -> FloatArray:
     weights = convert_complete_numbers(column, "weight")
     wrong = (weights != 0) & ((weights < LEAST_WEIGHT) | (weights > MOST_WEIGHT))
     if wrong.any():
-        raise InvalidInput.of(
+        raise InvalidInput(
             "weight",
             f"{column.name!r} must hold 0 or numbers from {LEAST_WEIGHT:g} to {MOST_WEIGHT:g},"
             f" found {weights[wrong][0]:g} in {where(wrong)}",
@@ -401,7 +401,7 @@ def encode_strata(column: Column) -> RecordStrata:
     """
     encoded = encode(column, "strata")
     if len(encoded.texts) > MOST_STRATA:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "strata",
             f"{column.name!r} holds {len(encoded.texts):,} different values where at most {MOST_STRATA:,} "
             "are compared",
@@ -419,7 +419,7 @@ def convert_scores(column: Column, predicted: FrameOutcomes) -> FloatArray:
     with np.errstate(invalid="ignore"):
         outside = (scores < 0) | (scores > 1)
     if outside.any():
-        raise InvalidInput.of(
+        raise InvalidInput(
             "score",
             f"{column.name!r} must hold probabilities between 0 and 1, found {scores[outside][0]:g} in "
             f"{where(outside)}",
@@ -434,7 +434,7 @@ def convert_scores(column: Column, predicted: FrameOutcomes) -> FloatArray:
             break
     # An infinite end means that one side has no score.
     if -np.inf < highest < lowest < np.inf:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "score",
             f"{column.name!r} is higher for every unfavourable prediction than for any favourable one: it "
             "must be the probability of the favourable outcome, so take 1 - score",

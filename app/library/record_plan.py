@@ -77,7 +77,7 @@ def plan_frame(
     check_arguments(frame, prediction, label, limit=limit, budget_hours=budget_hours)
     for name, number, high in (("ratio", ratio, limit), ("probability", probability, 1)):
         if not is_number(number) or not 0 < number < high:
-            raise InvalidInput.of(name, f"must be between 0 and {high}, found {number!r:.100}")
+            raise InvalidInput(name, f"must be between 0 and {high}, found {number!r:.100}")
     hours = read_hours(frame, time, time_format, earliest)
     grouping = group_records(frame, attribute, monitored, reference)
     outcomes = read_outcomes(frame, label, prediction, OutcomeLists.of(favourable, unfavourable))

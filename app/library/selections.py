@@ -89,7 +89,7 @@ def count_selected(
         outcomes.codes != UNCLASSIFIED, outcomes.codes == FAVOURABLE, "predictions", outcomes.is_missing
     )
     if not answers.are_assessed.any():
-        raise InvalidInput.of("prediction", f"{prediction!r} has no value that is favourable or unfavourable")
+        raise InvalidInput("prediction", f"{prediction!r} has no value that is favourable or unfavourable")
     return _count(frame, attributes, answers)
 
 
@@ -102,7 +102,7 @@ def count_scored(frame: pd.DataFrame, *, attributes: Sequence[str], score: str) 
     scores = convert_numbers(require_column(frame, score, "score"), "score")
     are_assessed = ~np.isnan(scores)
     if not are_assessed.any():
-        raise InvalidInput.of("score", f"{score!r} has no number")
+        raise InvalidInput("score", f"{score!r} has no number")
     median = float(np.median(scores[are_assessed]))
     return _count(
         frame, attributes, PersonAnswers(are_assessed, scores > median, "scores", ~are_assessed, median)
@@ -151,7 +151,7 @@ def encode_known(frame: pd.DataFrame, name: str) -> Encoded:
         "attribute",
     )
     if len(encoded.texts) > MOST_CATEGORIES:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "attribute",
             f"{name!r} holds {len(encoded.texts):,} different values where at most {MOST_CATEGORIES} "
             "categories are expected",
@@ -300,16 +300,16 @@ def report_selections(
         InvalidInput: names the argument that is wrong.
     """
     if preset not in list(PresetName):
-        raise InvalidInput.of("preset", f"must be one of {', '.join(PresetName)}, found {preset!r:.100}")
+        raise InvalidInput("preset", f"must be one of {', '.join(PresetName)}, found {preset!r:.100}")
     rule = PRESETS[PresetName(preset)]
     if not 0 <= least_share < 1:
-        raise InvalidInput.of("least_share", f"must be a share from 0 to below 1, found {least_share!r:.100}")
+        raise InvalidInput("least_share", f"must be a share from 0 to below 1, found {least_share!r:.100}")
     attributes = (attribute,) if isinstance(attribute, str) else tuple(attribute)
     has_lending = SheetName.LENDING in rule.sheets
     if (prediction is None and score is None) or (
         prediction is not None and score is not None and not has_lending
     ):
-        raise InvalidInput.of(
+        raise InvalidInput(
             "prediction",
             "must be given for a tool that selects, or `score` for a tool that scores; one of the two",
         )
@@ -320,22 +320,20 @@ def report_selections(
     ]
     for name in chosen:
         if name not in attributes:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 "reference", f"{name!r} is not one of the attributes, which are {', '.join(attributes)}"
             )
     for name in control:
         if name in attributes:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 "control", f"{name!r} is an attribute of the report and cannot be its own control"
             )
     if control and not attributes:
-        raise InvalidInput.of(
-            "control", "needs an attribute, whose categories are compared given the control"
-        )
+        raise InvalidInput("control", "needs an attribute, whose categories are compared given the control")
     require_mappings(categories)
     weighted = [mapping for mapping in categories if mapping.weights]
     if not attributes and not weighted:
-        raise InvalidInput.of("attribute", "must name a column of categories")
+        raise InvalidInput("attribute", "must name a column of categories")
     frame = map_values(frame, attributes, categories)
     if prediction is None:
         selection = count_scored(frame, attributes=attributes, score=str(score))
@@ -387,7 +385,7 @@ def report_selections(
 
 def _name_reference(mapping: CategoryMapping, names: Sequence[str]) -> CategoryMapping:
     if len(names) > 1:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "reference", f"must be one category of {mapping.attribute!r}, found {', '.join(names)}"
         )
     return replace(mapping, reference=names[0]) if names else mapping
@@ -405,7 +403,7 @@ def map_values(
         if mapping.weights:
             continue
         if mapping.attribute not in attributes:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 "categories",
                 f"{mapping.attribute!r} is not one of the attributes, which are {', '.join(attributes)}",
             )
@@ -416,7 +414,7 @@ def map_values(
             lambda value, lookup=categories: lookup.get(canonical(value).strip()), na_action="ignore"
         )
         if not mapped.notna().any():
-            raise InvalidInput.of(
+            raise InvalidInput(
                 "categories", f"none of the values that are mapped occurs in {mapping.attribute!r}"
             )
         frame = frame.assign(**{mapping.attribute: mapped.astype(object)})
@@ -452,7 +450,7 @@ def choose_references(tables: Sequence[CategoryTable], chosen: References) -> di
         labels = [category.label for category in table.categories]
         for label in chosen.get(name, ()):
             if label not in labels:
-                raise InvalidInput.of(
+                raise InvalidInput(
                     "reference", f"{label!r} is not a category of {name!r}, which has {', '.join(labels)}"
                 )
         best = ImpactTable(table).compared_with or highest_rate(table.categories)

@@ -59,7 +59,7 @@ def find_groups(
         InvalidInput: names the argument that is wrong.
     """
     if direction not in tuple(UnfairSide):
-        raise InvalidInput.of("direction", f"must be 'below' or 'above', found {direction!r:.100}")
+        raise InvalidInput("direction", f"must be 'below' or 'above', found {direction!r:.100}")
     check_arguments(frame, prediction, label)
     answered = read_outcomes(
         frame, label if prediction is None else None, prediction, OutcomeLists.of(favourable, unfavourable)
@@ -78,20 +78,20 @@ def find_groups(
         [features] if isinstance(features, str) else list(features) if isinstance(features, Sequence) else []
     )
     if not 1 <= len(names) <= MAX_FEATURES or len(set(map(str, names))) < len(names):
-        raise InvalidInput.of("features", f"must name 1 to {MAX_FEATURES} columns, each once")
+        raise InvalidInput("features", f"must name 1 to {MAX_FEATURES} columns, each once")
     binned = [bin_feature(require_column(frame, name, "features"), counted) for name in names]
     of_stratum = None
     if strata is not None:
         encoded = encode_strata(require_column(frame, strata, "strata"))
         if len(encoded.labels) > MAX_STRATA:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 "strata",
                 f"{strata!r} holds {len(encoded.labels):,} different values where at most {MAX_STRATA} are "
                 "compared",
             )
         of_stratum = np.unique(np.asarray(encoded.codes), return_inverse=True)[1].astype(int)[counted]
     if counted.sum() < 2 * MIN_RECORDS:
-        raise InvalidInput.of(
+        raise InvalidInput(
             answered.answers[:-1],
             f"has {counted.sum()} records that count, and a scan needs {2 * MIN_RECORDS}",
         )

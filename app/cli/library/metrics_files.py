@@ -165,7 +165,7 @@ def list_side(attributes: Sequence[str], texts: Texts, option: str) -> dict[str,
     for text in texts or []:
         name, equals, value = text.partition("=")
         if not equals or name not in attributes:
-            raise InvalidInput.of(
+            raise InvalidInput(
                 option, f"must be NAME=VALUE with one of {', '.join(attributes)} as the name, found {text!r}"
             )
         listed.setdefault(name, []).append(value)
@@ -254,7 +254,7 @@ def read(
         limit = max(MAX_PACKING * file.stat().st_size, MIN_UNPACKED)
         content = opened.handle.read(limit + 1)
     if len(content) > limit:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "file", f"{file.name} unpacks to more than {MAX_PACKING} times its size; unpack it first"
         )
     text = "".join(decode_parts([content], declared.encoding, "file"))
@@ -267,7 +267,7 @@ def read(
         )
         header = next((names for names in reader if names), [])
         if not header:
-            raise InvalidInput.of("file", f"{file.name} cannot be read as CSV: it is empty")
+            raise InvalidInput("file", f"{file.name} cannot be read as CSV: it is empty")
 
     positions = {}
     for argument, names in columns.items():
@@ -278,12 +278,12 @@ def read(
             if namesakes == 0:
                 near = nearest(name, header)
                 suggestion = "" if near is None else f"; did you mean {near!r}?"
-                raise InvalidInput.of(
+                raise InvalidInput(
                     argument,
                     f"{name!r} is not a column of {file.name}, which has {quote_names(header)}{suggestion}",
                 )
             if namesakes > 1:
-                raise InvalidInput.of(
+                raise InvalidInput(
                     argument,
                     f"{name!r} is the name of {namesakes} columns of {file.name}; rename all but one",
                 )
@@ -303,7 +303,7 @@ def read(
                 )
                 if len(values) > len(header) and not (is_one_more_empty and may_end_with_separator):
                     names = "one column" if len(header) == 1 else f"{len(header)} columns"
-                    raise InvalidInput.of(
+                    raise InvalidInput(
                         "file",
                         f"line {line} of {file.name} has {len(values)} values, but its header names {names}",
                     )
@@ -314,7 +314,7 @@ def read(
     frame = pd.DataFrame(cells, dtype=object)
     for number in declared.numbers:
         if number is not None and number not in cells:
-            raise InvalidInput.of("number", f"{number!r} is not a column that another option names")
+            raise InvalidInput("number", f"{number!r} is not a column that another option names")
     notes = list[str]()
     for name in cells:
         ranges = [text for text in declared.listed.get(name, ()) if RANGE.fullmatch(text)]
@@ -393,7 +393,7 @@ def read_measured(
 
 def check_output(output: Path, file: Path) -> None:
     if output.suffix not in FORMATS:
-        raise InvalidInput.of("output", f"must end in {' or '.join(FORMATS)}, found {output.name!r}")
+        raise InvalidInput("output", f"must end in {' or '.join(FORMATS)}, found {output.name!r}")
     check_target(output, file)
 
 
@@ -404,13 +404,13 @@ def check_target(output: Path, file: Path) -> None:
         is_measured = is_there and target.samefile(file)
         is_file = target.is_file()
     except OSError as error:
-        raise InvalidInput.of("output", f"{output} cannot be written: {error.strerror}") from error
+        raise InvalidInput("output", f"{output} cannot be written: {error.strerror}") from error
     except RuntimeError as error:
-        raise InvalidInput.of("output", f"{output} is a link that leads back to itself") from error
+        raise InvalidInput("output", f"{output} is a link that leads back to itself") from error
     if is_measured:
-        raise InvalidInput.of("output", f"{output} is the file that is measured; write to another one")
+        raise InvalidInput("output", f"{output} is the file that is measured; write to another one")
     if is_there and not is_file:
-        raise InvalidInput.of("output", f"{output} is not a file that can be written")
+        raise InvalidInput("output", f"{output} is not a file that can be written")
 
 
 def write(report: Report | Sequence[Report], output: Path) -> None:
@@ -423,7 +423,7 @@ def write(report: Report | Sequence[Report], output: Path) -> None:
     try:
         content = text.encode()
     except UnicodeEncodeError as error:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "output", f"{output} cannot be written: {error.object[error.start : error.end]!r} is no text"
         ) from error
     write_bytes(content, output)
@@ -439,7 +439,7 @@ def write_bytes(content: bytes, output: Path) -> None:
             unfinished.write(content)
         half.replace(target)
     except OSError as error:
-        raise InvalidInput.of("output", f"{output} cannot be written: {error.strerror}") from error
+        raise InvalidInput("output", f"{output} cannot be written: {error.strerror}") from error
     finally:
         with suppress(OSError):
             half.unlink()
@@ -450,7 +450,7 @@ def _report_unreadable(file: Path) -> Iterator[None]:
     try:
         yield
     except _UNREADABLE as error:
-        raise InvalidInput.of("file", f"{file.name} cannot be read as CSV: {error}") from error
+        raise InvalidInput("file", f"{file.name} cannot be read as CSV: {error}") from error
 
 
 def _format_csv(report: Report | Sequence[Report]) -> str:

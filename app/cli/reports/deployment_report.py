@@ -33,12 +33,12 @@ MOST_LINES = 50
 
 def read_period(start: str | None, end: str | None) -> Span:
     if start is None or end is None:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "from" if start is None else "to", "must be given: a report of a deployment is on a period"
         )
     span = Span(start=parse_moment("from", start), end=parse_moment("to", end))
     if span.start >= span.end:
-        raise InvalidInput.of("from", "must lie before --to")
+        raise InvalidInput("from", "must lie before --to")
     return span
 
 
@@ -113,16 +113,16 @@ def set_schedule(
     is_off: bool,
 ) -> str:
     if re.fullmatch(ID_PATTERN, schedule) is None:
-        raise InvalidInput.of(
+        raise InvalidInput(
             "schedule", f"must be an id of small letters, digits, - and _, found {schedule!r:.100}"
         )
     if rhythm not in list(ReportRhythm):
-        raise InvalidInput.of("every", f"must be one of {', '.join(ReportRhythm)}, found {rhythm!r:.100}")
+        raise InvalidInput("every", f"must be one of {', '.join(ReportRhythm)}, found {rhythm!r:.100}")
     with _opened(deployment_id) as (session, deployment):
         choose_controls(deployment, require_monitor(session, deployment), query)
         unknown = unknown_channels(session, channels)
         if unknown:
-            raise InvalidInput.of("channel", f"there is no channel {unknown[0]}")
+            raise InvalidInput("channel", f"there is no channel {unknown[0]}")
         content = ScheduleContent(
             name=name or schedule,
             rhythm=ReportRhythm(rhythm),

@@ -115,9 +115,7 @@ def report(
         return
     with refuse_errors():
         if (file is None) == (deployment is None):
-            raise InvalidInput.of(
-                "from_csv", "must name a file, or --deployment a deployment; one of the two"
-            )
+            raise InvalidInput("from_csv", "must name a file, or --deployment a deployment; one of the two")
         _require_output(output, form)
         if output and file:
             check_target(output, file)
@@ -136,7 +134,7 @@ def report(
         elif file:
             if preset not in list(PresetName):
                 stated = "it is left out" if preset is None else f"found {preset!r:.100}"
-                raise InvalidInput.of("preset", f"must be one of {', '.join(PresetName)}; {stated}")
+                raise InvalidInput("preset", f"must be one of {', '.join(PresetName)}; {stated}")
             attribute = attribute or []
             control = control or []
             favourable = favourable or ["1"]
@@ -156,7 +154,7 @@ def report(
             mapped = [mapping.attribute for mapping in mappings]
             print_notes([*notes, *name_twins(frame, [name for name in attribute if name not in mapped])])
             if frame.empty:
-                raise InvalidInput.of(
+                raise InvalidInput(
                     "file", f"{file.name} has a header and no line below it, so there is nobody to count"
                 )
             titles = [mapping.attribute for mapping in mappings if mapping.weights]
@@ -179,7 +177,7 @@ def report(
 
 def _require_output(output: Path | None, form: Format) -> None:
     if not output and form is Format.PDF and sys.stdout.isatty():
-        raise InvalidInput.of("output", "must name a file for a PDF, which a terminal cannot show")
+        raise InvalidInput("output", "must name a file for a PDF, which a terminal cannot show")
 
 
 def _write(content: bytes, output: Path | None) -> None:
@@ -194,7 +192,7 @@ def read_mappings(file: Path) -> tuple[CategoryMapping, ...]:
     try:
         return parse_mappings(file.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput.of("categories", f"{file.name} cannot be read: {error}") from error
+        raise InvalidInput("categories", f"{file.name} cannot be read: {error}") from error
 
 
 def _choose_content(

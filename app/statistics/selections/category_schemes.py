@@ -115,9 +115,9 @@ def parse_mappings(text: str) -> tuple[CategoryMapping, ...]:
     try:
         document = json.loads(text)
     except ValueError as error:
-        raise InvalidInput.of("categories", f"must be JSON: {error}") from error
+        raise InvalidInput("categories", f"must be JSON: {error}") from error
     if not isinstance(document, dict):
-        raise InvalidInput.of(
+        raise InvalidInput(
             "categories", 'must be an object such as {"race": {"scheme": "eeo-1", "values": {"W": "White"}}}'
         )
     mappings = tuple(_read_mapping(name, stored) for name, stored in document.items())
@@ -128,19 +128,17 @@ def parse_mappings(text: str) -> tuple[CategoryMapping, ...]:
 def _read_mapping(name: str, stored: Any) -> CategoryMapping:  # noqa: ANN401 - any JSON
     members = {"scheme", "values", "weights", "reference"}
     if not isinstance(stored, dict) or not set(stored) <= members:
-        raise InvalidInput.of(
+        raise InvalidInput(
             f"categories.{name}", f"must be an object with the members {', '.join(sorted(members))}"
         )
     for member in ("values", "weights"):
         texts = stored.get(member, {})
         if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
-            raise InvalidInput.of(
+            raise InvalidInput(
                 f"categories.{name}.{member}",
                 "must be an object of texts: the name of the category by value or column",
             )
     for member in ("scheme", "reference"):
         if not isinstance(stored.get(member), str | None):
-            raise InvalidInput.of(
-                f"categories.{name}.{member}", f"must be text, found {stored[member]!r:.100}"
-            )
+            raise InvalidInput(f"categories.{name}.{member}", f"must be text, found {stored[member]!r:.100}")
     return CategoryMapping(attribute=name, **stored)

@@ -68,12 +68,10 @@ def bound_categories(
     totals = weights.sum(0)
     field = f"categories.{mapping.attribute}"
     if (weights < 0).any() or (totals > 1 + ROUNDING).any():
-        raise InvalidInput.of(
-            field, "weights must be between 0 and 1 and add up to at most 1 for each person"
-        )
+        raise InvalidInput(field, "weights must be between 0 and 1 and add up to at most 1 for each person")
     for name, column in zip(mapping.weights, weights, strict=True):
         if records.sum() >= MANY and not ((column > 0) & (column < 1)).any():
-            raise InvalidInput.of(
+            raise InvalidInput(
                 field,
                 f"{name} has no value between 0 and 1; give probabilities, not a guess that was made certain",
             )
