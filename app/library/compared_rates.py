@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
-import pandas as pd
+from pandas import DataFrame
 
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen_arrays
@@ -42,7 +42,7 @@ class Feature:
         return self.content.codes.astype(int) if isinstance(self.content, Encoded) else self.content
 
 
-def read_features(frame: pd.DataFrame, features: Sequence[str] | str) -> tuple[Feature, ...]:
+def read_features(frame: DataFrame, features: Sequence[str] | str) -> tuple[Feature, ...]:
     """Columns of that name: numbers, everything else as categories.
 
     Raises:
@@ -117,7 +117,7 @@ def list_players(
 class ComparedRecords:
     """A frame with the group, the outcome and the features of each record."""
 
-    frame: pd.DataFrame
+    frame: DataFrame
     grouping: FrameGrouping
     lists: OutcomeLists
     outcomes: FrameOutcomes
@@ -143,7 +143,7 @@ class ComparedRecords:
 
 
 def read_compared(
-    frame: pd.DataFrame,
+    frame: DataFrame,
     attribute: str | Sequence[str],
     prediction: str,
     features: Sequence[str] | str,

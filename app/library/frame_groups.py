@@ -7,7 +7,7 @@ from math import prod
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
+from pandas import DataFrame
 
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen_arrays
@@ -108,7 +108,7 @@ class _Cell(NamedTuple):
 
 
 def group_records(
-    frame: pd.DataFrame, attribute: str | Sequence[str], monitored: object = None, reference: object = None
+    frame: DataFrame, attribute: str | Sequence[str], monitored: object = None, reference: object = None
 ) -> FrameGrouping:
     """Groups of one attribute, or the combinations of several.
 
@@ -127,7 +127,7 @@ def group_records(
 
 
 def cross_records(
-    frame: pd.DataFrame, attributes: Sequence[str], monitored: object = None, reference: object = None
+    frame: DataFrame, attributes: Sequence[str], monitored: object = None, reference: object = None
 ) -> Crossing:
     """Groups of each attribute and, last, of all together, as in `group_records`.
 
@@ -235,7 +235,7 @@ def _build_grouping(divisions: Sequence[_Part], codes: Codes, counted: IntArray)
 
 
 def _read_parts(
-    frame: pd.DataFrame,
+    frame: DataFrame,
     names: Names,
     monitored: object,
     reference: object,

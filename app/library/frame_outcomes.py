@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 import numpy as np
-import pandas as pd
+from pandas import DataFrame
 
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen, frozen_arrays
@@ -117,7 +117,7 @@ class KnownOutcomes:
 
 
 def read_outcomes(
-    frame: pd.DataFrame, label: str | None, prediction: str | None, rule: OutcomeLists
+    frame: DataFrame, label: str | None, prediction: str | None, rule: OutcomeLists
 ) -> KnownOutcomes:
     actual, predicted = (
         None if name is None else classify_outcomes(require_column(frame, name, option), rule, option)
@@ -226,7 +226,7 @@ def _read_numbers(column: Column, option: str) -> FloatArray:
 
 
 def count_left_out(
-    frame: pd.DataFrame,
+    frame: DataFrame,
     grouping: FrameGrouping,
     outcomes: KnownOutcomes,
     reasons: Mapping[str, Marks] | None = None,

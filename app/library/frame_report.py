@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
-import pandas as pd
+from pandas import DataFrame
 
 from ..base.frozen import frozen, frozen_by_name
 from ..statistics.catalogue import CATALOGUE
@@ -54,7 +54,7 @@ class Report:
         cohorts = [table.cohort for table in self.tables if isinstance(table, LabelledCells)]
         return LabelCounts.of(cohorts[0].sum(0)).headline if cohorts and cohorts[0] is not None else None
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> DataFrame:
         """One row per measurement, in catalogue order; missing numbers and open ends are NaN.
 
         `worst_of` is set on the monitored group furthest out of so many; the chosen ends allow for the
@@ -64,7 +64,7 @@ class Report:
             {name: value for name, value in _measurement(measured).items() if name != "details"}
             for measured in self.measured
         ]
-        return pd.DataFrame(rows, columns=list(_COLUMN_TYPES)).astype(_COLUMN_TYPES)
+        return DataFrame(rows, columns=list(_COLUMN_TYPES)).astype(_COLUMN_TYPES)
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values; a missing number is None with its reason."""

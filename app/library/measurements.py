@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY, InitVar, dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
+from pandas import DataFrame
 
 from ..base.errors import InvalidInput, refuse
 from ..base.values import name_value
@@ -83,7 +83,7 @@ LEAST_WEIGHT, MOST_WEIGHT = 1e-12, 1e12
 
 
 def measure_frame(
-    frame: pd.DataFrame,
+    frame: DataFrame,
     *,
     attribute: str | Sequence[str],
     label: str | None = None,
@@ -141,7 +141,7 @@ def measure_frame(
 
 
 def measure_attributes(
-    frame: pd.DataFrame,
+    frame: DataFrame,
     *,
     attributes: Sequence[str],
     monitored: object = None,
@@ -185,7 +185,7 @@ class _Given:
     metrics.
     """
 
-    frame: pd.DataFrame
+    frame: DataFrame
     _: KW_ONLY
     label: str | None = None
     prediction: str | None = None

@@ -5,7 +5,7 @@ from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
+from pandas import DataFrame
 
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen, frozen_arrays
@@ -65,7 +65,7 @@ class Selection:
 
 
 def count_selected(
-    frame: pd.DataFrame,
+    frame: DataFrame,
     *,
     attributes: Sequence[str],
     prediction: str,
@@ -93,7 +93,7 @@ def count_selected(
     return _count(frame, attributes, answers)
 
 
-def count_scored(frame: pd.DataFrame, *, attributes: Sequence[str], score: str) -> Selection:
+def count_scored(frame: DataFrame, *, attributes: Sequence[str], score: str) -> Selection:
     """Counts who has a score above the median of all, unknown categories included. A tie is not above.
 
     Raises:
@@ -128,7 +128,7 @@ class PersonAnswers:
         return np.select([~self.are_assessed, self.are_selected], [UNCLASSIFIED, FAVOURABLE], UNFAVOURABLE)
 
 
-def _count(frame: pd.DataFrame, attributes: Sequence[str], answers: PersonAnswers) -> Selection:
+def _count(frame: DataFrame, attributes: Sequence[str], answers: PersonAnswers) -> Selection:
     columns = [encode_known(frame, name) for name in (attribute_names(attributes) if attributes else ())]
     together = [columns] if len(columns) > 1 else []
     counted = [
@@ -143,7 +143,7 @@ def _count(frame: pd.DataFrame, attributes: Sequence[str], answers: PersonAnswer
     )
 
 
-def encode_known(frame: pd.DataFrame, name: str) -> Encoded:
+def encode_known(frame: DataFrame, name: str) -> Encoded:
     """Attribute by its values; an empty text is an unknown value."""
     column = require_column(frame, name, "attribute")
     encoded = encode(
@@ -269,7 +269,7 @@ class SelectionReport:
 
 
 def report_selections(
-    frame: pd.DataFrame,
+    frame: DataFrame,
     *,
     preset: str,
     attribute: str | Sequence[str] = (),
@@ -391,9 +391,7 @@ def _name_reference(mapping: CategoryMapping, names: Sequence[str]) -> CategoryM
     return replace(mapping, reference=names[0]) if names else mapping
 
 
-def map_values(
-    frame: pd.DataFrame, attributes: Sequence[str], mappings: Sequence[CategoryMapping]
-) -> pd.DataFrame:
+def map_values(frame: DataFrame, attributes: Sequence[str], mappings: Sequence[CategoryMapping]) -> DataFrame:
     """Frame with mapped values replaced by their categories; others of these columns are missing.
 
     Raises:
@@ -421,9 +419,7 @@ def map_values(
     return frame
 
 
-def _bound_categories(
-    frame: pd.DataFrame, mapping: CategoryMapping, answers: PersonAnswers
-) -> dict[str, Any]:
+def _bound_categories(frame: DataFrame, mapping: CategoryMapping, answers: PersonAnswers) -> dict[str, Any]:
     weights = np.array(
         [convert_numbers(require_column(frame, name, "categories"), "categories") for name in mapping.weights]
     )
@@ -459,7 +455,7 @@ def choose_references(tables: Sequence[CategoryTable], chosen: References) -> di
 
 
 def people_of_frame(
-    frame: pd.DataFrame,
+    frame: DataFrame,
     references: References,
     controls: Sequence[str],
     *,

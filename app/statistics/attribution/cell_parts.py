@@ -9,6 +9,7 @@ cells leave all parts at 0.
 from typing import NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
 from ...base.frozen import frozen_arrays
 from ..group_labels import FloatArray, divide_or
@@ -68,15 +69,13 @@ def divide_difference(first: CellCounts, second: CellCounts) -> DifferenceParts:
     return DifferenceParts(difference, who, how, no_counterpart=difference - who - how)
 
 
-def resample_parts(
-    first: CellCounts, second: CellCounts, rng: np.random.Generator, draws: int = 2000
-) -> Ends:
+def resample_parts(first: CellCounts, second: CellCounts, rng: Generator, draws: int = 2000) -> Ends:
     """95 % intervals of the parts in the order of `stacked`, by resampling the records of each side."""
     divisions = divide_difference(*(_resample(side, rng, draws) for side in (first, second))).stacked()
     return Ends(*np.quantile(divisions, TAILS, axis=0))
 
 
-def _resample(side: CellCounts, rng: np.random.Generator, draws: int) -> CellCounts:
+def _resample(side: CellCounts, rng: Generator, draws: int) -> CellCounts:
     counts = np.concatenate([side.favourable, side.records - side.favourable])
     total = counts.sum()
     if total == 0:

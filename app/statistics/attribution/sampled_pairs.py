@@ -3,6 +3,7 @@ carry.
 """
 
 import numpy as np
+from numpy.random import Generator
 
 from ...base.frozen import frozen_arrays
 from ..group_labels import FloatArray, IntArray
@@ -34,7 +35,7 @@ def count_pairs(monitored: int, reference: int, limit: int) -> int:
     return min(limit, max(monitored, reference)) if min(monitored, reference) > 0 else 0
 
 
-def draw_pairs(monitored: int, reference: int, limit: int, rng: np.random.Generator) -> RecordPairs:
+def draw_pairs(monitored: int, reference: int, limit: int, rng: Generator) -> RecordPairs:
     """At most `limit` random pairs.
 
     The larger group's records are used once at most, the scarcer one's about equally often.
@@ -48,7 +49,7 @@ def draw_pairs(monitored: int, reference: int, limit: int, rng: np.random.Genera
     )
 
 
-def _draw(group: int, size: int, rng: np.random.Generator) -> IntArray:
+def _draw(group: int, size: int, rng: Generator) -> IntArray:
     # Whole shuffles, so that no record is used twice more often than another.
     shuffles = [rng.permutation(group) for _ in range(-(-size // group))] if size else []
     return np.concatenate([np.empty(0, int), *shuffles])[:size].astype(int)
@@ -72,7 +73,7 @@ class Ends:
     high: FloatArray
 
 
-def resample_means(values: FloatArray, units: IntArray, rng: np.random.Generator, draws: int = 2000) -> Ends:
+def resample_means(values: FloatArray, units: IntArray, rng: Generator, draws: int = 2000) -> Ends:
     """Intervals of the mean of `values` [pairs, players] by resampling whole `units` [pairs] with
     replacement.
 
@@ -126,7 +127,7 @@ def carry_gap(
     answered: Answered,
     *,
     gap_of_window: float,
-    rng: np.random.Generator,
+    rng: Generator,
     draws: int = 2000,
 ) -> CarriedGap | None:
     """Shares in the gap of the pairs; None if no pair has all its outcomes.
