@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope
 
 from .access.gate.caller import IS_INNER, Services
 from .base.errors import EndpointRefused, InvalidInput, ScoringFailed
-from .base.frozen import frozen
+from .base.frozen import frozen_by_name
 from .calls.call_failures import CallFailure
 from .calls.credentials import (
     TokenSource,
@@ -58,7 +58,7 @@ _INGESTION = ("/payload-records", "/feedback-records")
 Result = TypeVar("Result")
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Face:
     """A mounted face.
 

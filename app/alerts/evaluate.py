@@ -16,7 +16,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.orm import Session
 
 from ..base.errors import Unavailable
-from ..base.frozen import frozen
+from ..base.frozen import frozen_by_name
 from ..base.values import name_value
 from ..checks.queries import read_run
 from ..checks.window.window_records import COPIED
@@ -171,7 +171,7 @@ def _extend_row(alert: Alert, check: CheckRun) -> tuple[int, datetime]:
 _MITIGATED = (DataSet.MITIGATED, DataSet.MITIGATED_LABELLED)
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Watch:
     """State that decides about a deployment's checks; monitor None: there are none."""
 

@@ -12,7 +12,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ..base.errors import Conflict, NotFound
-from ..base.frozen import frozen
+from ..base.frozen import frozen, frozen_by_name
 from ..database.binary_rows import list_column_values, read_row
 from ..database.paging import equal, page_newest, page_oldest
 from ..database.tables import AlertCommentRow, AlertRow, AlertRuleRow, CheckRow, DeploymentRow
@@ -28,7 +28,7 @@ _SELECT: Select[Any] = select(
 ).join(DeploymentRow, DeploymentRow.no == AlertRow.deployment_no)
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class AlertFilter:
     deployment_no: int | None = None
     deployment_id: str | None = None
@@ -307,7 +307,7 @@ def _read(session: Session, statement: Select[Any]) -> list[Alert]:
 MAX_COMMENTS = 1_000
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class AlertComment:
     """One comment. `author` is a key's id, or `user:` and a name."""
 

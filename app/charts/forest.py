@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy.orm import Session
 
-from ..base.frozen import frozen
+from ..base.frozen import frozen, frozen_by_name
 from ..checks.advice.advice import STALE_AFTER
 from ..checks.result_queries import RecentCheck, RecentFigure, RecentFigures, recent_figures
 from ..checks.views.headlines import IMPACT
@@ -33,7 +33,7 @@ LOGGED = (DataSet.AS_LOGGED, DataSet.LABELLED)
 SHOWN = (*LOGGED, DataSet.COUNTERFACTUAL)
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class StripPoint:
     """`value` and `verdict` are None where the check has no figure of the group."""
 
@@ -68,7 +68,7 @@ class ForestFigure:
         return GRAVEST.index(self.verdict), -beyond
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class ForestRow:
     """One group compared with its reference. At least one figure is there.
 
@@ -125,7 +125,7 @@ class ForestRow:
         return next((number for number in numbers if number is not None), None)
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Forest:
     """Forest of one metric. `checks` are those with figures, newest first.
 

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from ..base.clock import HOUR
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen
+from ..base.frozen import frozen, frozen_by_name
 from ..checks.counting.tabulate import table_data
 from ..checks.days.measurement_queries import (
     EndedRun,
@@ -86,7 +86,7 @@ class Gap:
     reason: str | None
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Series:
     """`attribute` None: of all records. The limits are those of the newest point. `rollup` None: one point
     a check.
@@ -111,7 +111,7 @@ class Volume:
     additional: int
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class SeriesWanted(SeriesKey):
     scopes: tuple[Scope, ...] = SHOWN_SCOPES
     rollup: Period | None = None

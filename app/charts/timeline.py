@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
-from ..base.frozen import frozen
+from ..base.frozen import frozen, frozen_by_name
 from ..checks.days.day_queries import (
     DAY,
     ORIGIN,
@@ -89,7 +89,7 @@ class TimeStep(NamedTuple):
         return None
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class TimePanel:
     """Steps oldest first; `earlier` are those compared with, at their own times."""
 
@@ -121,7 +121,7 @@ class EarlierTime:
     revision: str | None = None
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Timeline:
     """Groups, those outside their limits most often first. `accuracy` is None if it was not measured.
 

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from ..base.clock import floor_to_hour
 from ..base.errors import ScoringFailed
-from ..base.frozen import frozen
+from ..base.frozen import frozen, frozen_by_name
 from ..calls.egress_policy import EgressPolicy
 from ..database.engine import Database, arrow_reader
 from ..database.sealer import Sealer
@@ -59,7 +59,7 @@ from .window.window_records import (
 )
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Further:
     """Results in addition to the check's own. `store` writes the rest, for the check of that number.
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from ..base.frozen import frozen
+from ..base.frozen import frozen, frozen_by_name
 from ..base.values import Scalar
 
 
@@ -18,7 +18,7 @@ class Corrected(StrEnum):
     PREDICTION = "prediction"
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Correction:
     """One correction. Without `old` any stored value is replaced; a `new` of None takes the value away."""
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..base.errors import InvalidInput
-from ..base.frozen import frozen
+from ..base.frozen import frozen, frozen_arrays
 from ..deployments.monitor.picked_metrics import picked_on, stored_on
 from ..domain.check import DataSet, Measurement, Progress, Scope
 from ..domain.figure_details import Details
@@ -307,7 +307,7 @@ COMPARES_GROUPS = "pooled"
 """Scope of metrics of two groups. The attribute that divides them does not count towards similarity."""
 
 
-@frozen(eq=False)
+@frozen_arrays
 class _Records:
     data: DataSet
     read: RecordTable

@@ -8,7 +8,7 @@ import msgspec
 from sqlalchemy import ColumnElement, Select, insert, select, text
 from sqlalchemy.orm import Session
 
-from ..base.frozen import frozen
+from ..base.frozen import frozen, frozen_by_name
 from ..base.values import normalised
 from ..database.binary_rows import driver_connection, read_row
 from ..database.tables import CheckRow, CheckTableRow, MeasurementRow
@@ -245,7 +245,7 @@ def _json(value: object) -> str | None:
     return None if value is None else msgspec.json.encode(value).decode()
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class RecentCheck:
     """A check with figures. `measured_at` is the end of the measured span.
 
@@ -262,7 +262,7 @@ class RecentCheck:
     is_topped_up: bool = False
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class RecentFigure:
     check_no: int
     data: DataSet

@@ -5,7 +5,7 @@ from dataclasses import field, fields
 from operator import attrgetter
 from typing import Any, Literal, TypeAlias
 
-from ..base.frozen import frozen
+from ..base.frozen import frozen_by_name
 
 Side: TypeAlias = Literal["monitored", "reference"]
 SIDES: tuple[Side, Side] = ("monitored", "reference")
@@ -14,7 +14,7 @@ Counts: TypeAlias = Mapping[str, float | None]
 """Numbers by name, such as `favourable` and `n`; None where a sum has no number."""
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Details:
     """Origin of one figure; a field that is None is absent.
 

@@ -10,7 +10,7 @@ from itertools import combinations, pairwise
 from typing import Any
 
 from ..base.errors import FieldProblem
-from ..base.frozen import frozen
+from ..base.frozen import frozen, frozen_by_name
 from ..base.values import (
     BOOLEANS,
     TOGETHER,
@@ -32,14 +32,14 @@ MAX_DISPLAY_NAME = 60
 MAX_NAMED_GROUPS = 1_000
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class GroupName:
     feature: str
     group: str
     name: str
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class DisplayNames:
     """Names of a monitor. `favourable` continues "they are": `rated No Risk`."""
 
@@ -241,7 +241,7 @@ class Schedule(StrEnum):
     OFF = "off"
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Limits:
     """The range in which a metric counts as fair: `lower <= value <= upper`; an absent side is open."""
 
@@ -249,7 +249,7 @@ class Limits:
     upper: float | None = None
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class MonitoredAttribute:
     """One watched attribute. `reference` None = every other value seen; `metric_limits` overrides per metric
     key.
@@ -302,7 +302,7 @@ LABEL_HORIZON_HOURS = 720
 FALSE_ALARM_HOURS = 8760
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class EvidenceSettings:
     """Settings of the evidence over time.
 
@@ -318,7 +318,7 @@ class EvidenceSettings:
 MAX_NIGHTLY_ROWS = 50_000
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class AttributionSettings:
     """Whether the gaps of each day are attributed in the night after it, and for about how many rows at
     most.
@@ -328,7 +328,7 @@ class AttributionSettings:
     max_rows: int = MAX_NIGHTLY_ROWS
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Monitor:
     """A deployment's fairness monitor. `version` grows with every change but one of `attribution` or `names`;
     each check records it.

@@ -11,7 +11,7 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from ..base.clock import HOUR
-from ..base.frozen import frozen
+from ..base.frozen import frozen_by_name
 from ..deployments.monitor.queries import find_monitor
 from ..domain.check import DataSet, FigureKey, Span
 from ..domain.group_words import GroupWords
@@ -48,7 +48,7 @@ RECENT_HOURS = 168
 """Hours from which the expected traffic is estimated."""
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class ComparisonState:
     """Evidence on one metric, group and direction after its last hour.
 
@@ -110,7 +110,7 @@ class ComparisonState:
         return self.since is not None and (self.earliest or self.since) == self.counted_from
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class DeploymentEvidence:
     """Evidence of a deployment in its present era.
 

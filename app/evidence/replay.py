@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from ..base.clock import HOUR
 from ..base.errors import NotFound
-from ..base.frozen import frozen
+from ..base.frozen import frozen_by_name
 from ..deployments.monitor.queries import find_monitor
 from ..domain.check import Span
 from ..statistics.e_values.change_detector import log_mean
@@ -23,7 +23,7 @@ from .queries.figure_states import ended_figures, get_figure, known_figures, rea
 from .settle import Budget, count_lag_hours, load_series
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class EvidenceOfHour:
     """Evidence after one hour, for one limit: logarithms. `log_e` is of the hour alone, None where skipped.
 
@@ -39,7 +39,7 @@ class EvidenceOfHour:
     is_closed: bool
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class HourOfEvidence:
     """One hour: all and favourable records of both sides, and the evidence after it for each limit.
 

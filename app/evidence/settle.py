@@ -10,7 +10,7 @@ from itertools import accumulate
 from sqlalchemy.orm import Session
 
 from ..base.clock import HOUR
-from ..base.frozen import frozen
+from ..base.frozen import frozen, frozen_by_name
 from ..domain.check import DataSet, FigureKey, Span
 from ..domain.monitor import Monitor
 from ..statistics.e_values.unsteadiness import UNSTEADINESS_HOURS
@@ -212,7 +212,7 @@ def take_forward(
     return Forward(len(reached), is_complete=len(reached) == len(late))
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class _Late:
     """One figure that needs the hours from `start` to `end` (exclusive). If stale, its state begins again
     at `start`.

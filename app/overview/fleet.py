@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 from sqlalchemy.orm import Session
 
-from ..base.frozen import frozen
+from ..base.frozen import frozen_by_name
 from ..checks.advice.advice import (
     STALE_AFTER,
     Because,
@@ -110,7 +110,7 @@ class OverviewPlace(NamedTuple):
     no: int
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class OverviewWanted:
     """An absent member allows all. The caller may see only `only_no`, if set.
 
@@ -127,7 +127,7 @@ class OverviewWanted:
     points: int = TREND_POINTS
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Overview:
     """Deployments in order, and how many that the caller may see are in each state.
 
@@ -189,7 +189,7 @@ def overview(session: Session, query: OverviewWanted, *, now: datetime) -> Overv
     )
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Standing:
     """State of one deployment with all measurements of its newest success. `state` is without records, trend,
     evidence and interval for the choice.

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from ..alerts.ended_check_queries import checks_waiting_for_alerts
 from ..alerts.queries import alerts_between
-from ..base.frozen import frozen
+from ..base.frozen import frozen_by_name
 from ..charts.forest import Forest, build_past_forest
 from ..charts.named_groups import rename_series
 from ..charts.pictures.period_charts import heading, series_chart, volume_chart
@@ -75,7 +75,7 @@ NONE_MEASURED = (
 _NOT_FAIR = ON_FAIRNESS[:-1]
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class History:
     """Headlines of one attribute on one data set over the time.
 
@@ -97,7 +97,7 @@ class History:
         return Counter(point.verdict for point in self.fresh)
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class ReportSource:
     """`span` is the shown time; `check` has the groups' figures, None where no check has any.
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_by_name
 
 FIRST_HASH = bytes(32)
 
@@ -24,7 +24,7 @@ class AuditOutcome(StrEnum):
     FAILED = "failed"
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class AuditEvent:
     """One audited event. `position` (from 1) and `hash` (32 bytes) are absent until the event is sealed.
 

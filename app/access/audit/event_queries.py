@@ -12,7 +12,7 @@ from sqlalchemy.exc import DatabaseError, OperationalError
 from sqlalchemy.orm import Session
 
 from ...base.errors import Unavailable
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...database.binary_rows import read_row
 from ...database.paging import equal, page_newest, within
 from ...database.tables import AuditEventRow
@@ -43,7 +43,7 @@ class ChangeOrigin(Protocol):
 _origin: ContextVar[ChangeOrigin | None] = ContextVar("origin", default=None)
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class AuditFilter:
     """Filter of audit events; an absent member lets all through. `until` is not included."""
 

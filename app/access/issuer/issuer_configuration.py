@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from ...base.errors import SetupError
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...base.settings import Settings
 from ...calls.egress_policy import parse_address
 from ..principals import Role
@@ -30,7 +30,7 @@ class ClaimRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     deployment: str | None = None
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class OidcConfiguration:
     """The issuer and this client. `audience` is that of bearer tokens; None where none are accepted."""
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...base.errors import Forbidden
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_by_name
 from ..principals import Role
 from .issuer_configuration import ClaimRule, OidcConfiguration
 
@@ -24,7 +24,7 @@ class Grant:
     deployment_id: str | None
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Identity:
     """Somebody known to the issuer. `subject` is unique there and never given to anybody else; `name` is
     neither.

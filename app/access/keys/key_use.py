@@ -2,12 +2,12 @@
 
 from sqlalchemy.orm import Session
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from .limits import KeyLimits, KeyUse
 from .queries import ApiKeys, all_limits, find_key_use
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class UsedKey:
     key_id: str
     name: str

@@ -3,7 +3,7 @@
 from datetime import datetime
 from enum import StrEnum
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 
 BURST_SECONDS = 2.0
 """Seconds' worth of a rate that may come at once after a pause."""
@@ -17,7 +17,7 @@ class KeyLimit(StrEnum):
     STORAGE = "storage"
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class KeyLimits:
     """Limits of one key; None: no limit. `max_bytes` bounds the bytes of all records that it ever sends."""
 
@@ -26,7 +26,7 @@ class KeyLimits:
     max_bytes: int | None = None
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class KeyUse:
     """Requests to log records, records and bytes that were stored, refused requests."""
 

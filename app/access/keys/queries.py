@@ -8,7 +8,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ...base.errors import require_present
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...database.binary_rows import list_column_values, read_row
 from ...database.paging import page_oldest
 from ...database.tables import ApiKeyRow, DeploymentRow, KeyLimitsRow, KeyUseRow
@@ -19,7 +19,7 @@ USE_NOTED_EVERY = timedelta(minutes=1)
 """Min time between two moments of use that are stored of one key."""
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class ApiKey:
     """One stored key. `deployment_id` names the only deployment of a bound key."""
 

@@ -6,14 +6,14 @@ from sqlalchemy import delete, func, insert, or_, select
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import Session
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...database.binary_rows import read_row
 from ...database.tables import ApiKeyRow, SessionRow, UsedLogInRow, UserRow
 
 _LIVES = or_(ApiKeyRow.expires_at.is_(None), ApiKeyRow.expires_at > func.now())
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Holder:
     is_user: bool
     name: str

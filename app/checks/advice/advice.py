@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from ...base.clock import HOUR, floor_to_hour
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...database.engine import current_time
 from ...deployments.monitor.queries import find_monitor
 from ...domain.check import CheckRun, CheckState, Failure, WindowCounts
@@ -75,7 +75,7 @@ _UNDER_WAY = {
 _SILENCE = {WorkerState.SILENT: Cause.WORKER_SILENT, WorkerState.NEVER_SEEN: Cause.WORKER_NEVER_SEEN}
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Outlook:
     """`due_at` is None where the schedule is off or follows the files (`by_files`); `under_way` is
     `queued`, `running` or None.
@@ -87,7 +87,7 @@ class Outlook:
     under_way: CheckState | None = None
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Because:
     """A fact that does not belong to the cause is None.
 
@@ -214,7 +214,7 @@ def _waits_for(outlook: Outlook) -> Cause:
     return _SILENCE.get(outlook.workers.state, _UNDER_WAY[outlook.under_way])
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Advice:
     """Cause for programs, reason and next step; None where there is nothing to say."""
 

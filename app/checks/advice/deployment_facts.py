@@ -4,7 +4,7 @@ from datetime import datetime
 
 import msgspec
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...domain.check import CheckState, DataSet, Failure, WindowCounts
 from ...domain.monitor import DisplayNames, Schedule
 
@@ -41,7 +41,7 @@ class Success(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Unacknowledged:
     """Open alerts that are not acknowledged: how many, and the oldest, `alert_id`.
 

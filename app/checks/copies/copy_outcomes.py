@@ -18,7 +18,7 @@ import pyarrow as pa
 from scipy.special import comb
 
 from ...base.errors import InvalidInput
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_arrays
 from ...base.values import Range, Scalar, canonical
 from ...calls.scoring.scoring_client import Refusal
 from ...deployments.training.donor_values import GroupDonors, require_donors
@@ -122,7 +122,7 @@ def uniform(key: str) -> float:
     return (int.from_bytes(digest, "big") >> 11) / 2**53
 
 
-@frozen(eq=False)
+@frozen_arrays
 class TargetAnswers:
     """Answers to copies into one target: positions of the records, and outcomes and probabilities as JSON
     texts.

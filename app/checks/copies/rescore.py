@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...base.errors import InvalidInput, PageRefused
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_arrays
 from ...base.values import Scalar, spelled
 from ...calls.egress_policy import EgressPolicy
 from ...calls.scoring.loaded_model import LoadedHere
@@ -200,7 +200,7 @@ RESOLUTION = timedelta(microseconds=1)
 """Smallest step of a record's time."""
 
 
-@frozen(eq=False)
+@frozen_arrays
 class TargetCopies:
     """Copies into one target of an attribute, with its key and number."""
 

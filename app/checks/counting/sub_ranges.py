@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_arrays
 from ...base.values import Range, canonical
 from ...domain.deployment import FieldType
 from ...sources.arrays.group_of_records import Grouping
@@ -30,7 +30,7 @@ FULL_STEPS = 6
 _ROUND_STEPS = (Decimal(1), Decimal(2), Decimal(5), Decimal(10))
 
 
-@frozen(eq=False)
+@frozen_arrays
 class SubRanges:
     """One range. `edges` [I + 1] end its intervals, of which only the last holds its upper one.
 

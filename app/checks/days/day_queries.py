@@ -12,7 +12,7 @@ from typing import NamedTuple, cast
 
 from sqlalchemy.orm import Session
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...database.binary_rows import read_rows
 from ...domain.check import DataSet, Scope, Span
 
@@ -24,7 +24,7 @@ DRAWN_SCOPES = (Scope.GROUP, Scope.REFERENCE, Scope.ATTRIBUTE, Scope.OVERALL)
 _SCOPES = [scope.value for scope in DRAWN_SCOPES]
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class FiguresWanted:
     """One metric on one data set, of every group, or of all records (`of_all`)."""
 

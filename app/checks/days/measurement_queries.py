@@ -9,7 +9,7 @@ from sqlalchemy import delete, insert, select, tuple_
 from sqlalchemy.orm import Session
 
 from ...base.clock import HOUR
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_by_name
 from ...database.binary_rows import read_rows
 from ...database.paging import equal, within
 from ...database.tables import CheckRow, MeasurementRow, TableDayRow
@@ -20,7 +20,7 @@ from ..result_queries import is_of_scope, measurement_from, name_columns, omit_c
 from .day_queries import DAY, Stretch, stretches_between
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class SeriesFilter:
     """Filter of measurements; an absent or empty member lets all through. Times are half-open."""
 
@@ -219,7 +219,7 @@ def store_day_tables(session: Session, deployment_no: int, day: datetime, tables
         session.execute(insert(TableDayRow), rows)
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class SeriesKey:
     """One metric on one data set of one attribute (None: all records), half-open. `worst` is asked for
     alone.

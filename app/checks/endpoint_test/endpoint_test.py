@@ -11,7 +11,7 @@ from itertools import cycle
 
 from ...base.clock import monotonic_seconds
 from ...base.errors import ScoringFailed
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...base.values import Scalar, read_number, spelled
 from ...calls.credentials import redact_secrets
 from ...calls.egress_policy import EgressPolicy
@@ -38,7 +38,7 @@ _SHOWN_CHARACTERS = 200
 """Max characters shown of a text, as of a class value."""
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Question:
     """Rows of a test, in the order of `features`; no `rule` without a monitor.
 
@@ -55,7 +55,7 @@ class Question:
     logged_revision: str | None = None
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class EndpointTest:
     """Result of a test. `fault` says why there are no predictions; no `outcomes` without a monitor.
 

@@ -7,7 +7,7 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...database.tables import WorkerRow
 
 BEAT_SECONDS = 10
@@ -27,7 +27,7 @@ class WorkerState(StrEnum):
     NEVER_SEEN = "never_seen"
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class WorkersSeen:
     """Number of workers that answer, and their newest heartbeat; None where there never was one. On the
     database's clock.

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...database.binary_rows import read_row
 from ...domain.check import DataSet, Measurement, Scope
 from ...domain.figure_details import SIDES, Details
@@ -81,13 +81,13 @@ _WORDS = {
 _SHOWN_ELSEWHERE = {"formula", "whom", "monitored", "reference", "caution", "homogeneity"}
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class FigureCount:
     label: str
     value: str | int | float
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Explanation:
     """Basis of a figure. `interval` is None without a number. `convention` says what sign or size mean,
     `caution` that records are few.

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...domain.check import DataSet, Measurement
 from ...domain.figure_details import SIDES
 from ...domain.monitor import Comparison
@@ -51,7 +51,7 @@ _EVERYTHING_EQUAL: Mapping[str | None, str] = {
 }
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class WordedFigure:
     """`group`, `sentence` for its figure, and `statements` on how sure it is.
 
@@ -71,7 +71,7 @@ class WordedFigure:
         return " ".join((self.sentence, *self.statements, self.limits))
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class OnData:
     """Figure on one data set, or why there is none (`absent`)."""
 
@@ -81,7 +81,7 @@ class OnData:
     absent: str
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Headline:
     """Headline of one attribute. `reading` says what its sentences mean together.
 

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_by_name
 from ...database.binary_rows import read_row
 from ...domain.check import CheckRun, Measurement, Scope, Span
 from ...domain.figure_details import SIDES
@@ -39,7 +39,7 @@ class ViewKind(StrEnum):
     MITIGATED = "mitigated"
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class ViewState:
     """`reason` says why the check does not have the view; None where it has."""
 
@@ -47,7 +47,7 @@ class ViewState:
     reason: str | None
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class SubRange:
     """Interval of a numeric group: `20-21` of whole numbers, else `0.5 to <1`, the last `1 to 1.5`.
 
@@ -68,7 +68,7 @@ class SubRange:
         return self.favourable + self.unfavourable
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Outcomes:
     """Outcomes of some records; of weighted training data they are weights.
 
@@ -88,7 +88,7 @@ class Outcomes:
     figure: Measurement | None
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class GroupShare:
     """One group, or (`group` None) all groups of the role together.
 
@@ -123,7 +123,7 @@ class GroupShare:
         return self.outcomes.records
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Change:
     before: Measurement
     after: Measurement | None
@@ -148,7 +148,7 @@ class MitigatedOut(Out):
     """The part that could not be learned of the attribute."""
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class AttributeView:
     """One attribute, or an intersection.
 
@@ -182,7 +182,7 @@ class AttributeView:
         return self.comparison.features
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class CheckView:
     """One view. Without anything to show `attributes` is empty and `reason` says why.
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...base.errors import InvalidInput
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_arrays
 from ...calls.scoring.scoring_client import Refusal
 from ...database.engine import Database
 from ...deployments.monitor.doubted_features import find_doubts
@@ -60,7 +60,7 @@ LabelPredictions = dict[str, Prediction]
 """Predictions for labels with features of their own, by feedback id."""
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Predicted:
     """Labels with a prediction, newly scored ones, and records that the model did not take."""
 
@@ -148,7 +148,7 @@ def compare_texts(
     return ComparedLabels(actual, predicted, correct.astype(np.int64))
 
 
-@frozen(eq=False)
+@frozen_arrays
 class Labelled:
     window: Window
     comparison: ComparedLabels

@@ -19,8 +19,8 @@ from ...domain.check import Progress
 from ...domain.monitor import Outcome
 from ...sources.arrays.column_cells import OutcomeClassifier
 from ...sources.stored.window_queries import read_record_features
-from ...statistics.attribution.divided_gap import CarriedGap, carry_gap
 from ...statistics.attribution.hybrid_values import Answered
+from ...statistics.attribution.sampled_pairs import CarriedGap, carry_gap
 from ...statistics.group_labels import FloatArray
 from .attribution import AttributedGap, HybridShares, PartOfGap, ResampledUnits, ShareOfPlayer
 from .compared_records import WindowRecords

@@ -10,7 +10,7 @@ from sqlalchemy import delete, insert, select, text, update
 from sqlalchemy.orm import Session
 
 from ...base.errors import require_present
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_by_name
 from ...database.binary_rows import read_row
 from ...database.tables import EvidenceClosureRow, EvidenceEraRow, EvidenceFigureRow
 from ...domain.check import DataSet, FigureKey, Scope
@@ -23,7 +23,7 @@ Definitions: TypeAlias = Mapping[tuple[CountedPlace, str], Mapping[str, Any]]
 """Definitions of figures, by place and metric."""
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class KnownFigure:
     """A figure, counted from its first hour to `until`. A stale one is to be computed again.
 
@@ -52,14 +52,14 @@ class KnownFigure:
         return self.place, self.metric
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class StoredFigure(KnownFigure):
     """A figure and its `state`, empty before the first hour."""
 
     state: bytes
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class ReachedState:
     no: int
     state: bytes
@@ -67,7 +67,7 @@ class ReachedState:
     until: datetime
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class EndedFigure:
     data: DataSet
     first_hour: datetime
@@ -247,7 +247,7 @@ def _list_key_values(key: FigureKey) -> dict[str, object]:
     return {name: getattr(key, name) for name in ("data", "attribute", "group", "metric")}
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Closure:
     """The figure, the side of the metric's own limit, and the first hour that counts after it."""
 

@@ -8,7 +8,7 @@ import msgspec
 from sqlalchemy import Row, delete, select, text, tuple_
 from sqlalchemy.orm import Session
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_by_name
 from ...database.binary_rows import list_column_values
 from ...database.tables import EvidenceHourRow
 from ...domain.check import DataSet, Span
@@ -30,7 +30,7 @@ class CountedPlace:
     attribute: str
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class CountedHour:
     """Counts of one hour. `check_no`: of counterfactual data, the check of the table."""
 

@@ -3,7 +3,7 @@
 from datetime import datetime
 from enum import StrEnum
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 
 
 class IntakeOutcome(StrEnum):
@@ -20,7 +20,7 @@ class IntakeOutcome(StrEnum):
     IGNORED = "ignored"
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class IntakeCount:
     """Records of one source and outcome in one hour; events where unpaired or ignored. `reason` is that of
     the last.

@@ -2,10 +2,10 @@
 
 from datetime import datetime
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_by_name
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class MissingTotals:
     """Running totals of one sender for one hour: dropped records, and those not in its sample."""
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from ...base.clock import monotonic_seconds, utc_now
 from ...base.errors import Conflict, InvalidInput
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_arrays
 from ...calls.scoring.ask_page import ModelKey
 from ...database.engine import Database
 from ...database.sealer import Sealer
@@ -42,7 +42,7 @@ class MitigatedAttribute:
         return self.listed.column.name
 
 
-@frozen(eq=False)
+@frozen_arrays
 class ActivePlan:
     """One state of a deployment, its monitor, its settings and the profile fitted for them.
 

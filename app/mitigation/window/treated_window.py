@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_arrays
 from ...base.values import read_number
 from ...checks.copies.copy_outcomes import CopyOutcomes, fill_stored, target_key
 from ...checks.counting.tabulate import OtherRevisions, Tabulated, tabulate_revisions
@@ -42,7 +42,7 @@ NO_RECORD = -1
 """Record number of a label that came with features of its own: no copies were scored."""
 
 
-@frozen(eq=False)
+@frozen_arrays
 class TreatedWindow:
     """The records of a window under the mitigation of one attribute.
 
@@ -164,7 +164,7 @@ def read_reference_answers(
     )
 
 
-@frozen(eq=False)
+@frozen_arrays
 class LabelTables:
     """The labels before and after, and the numbers that could not be compared by reason."""
 

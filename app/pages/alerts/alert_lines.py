@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from ...alerts.queries import find_counterparts
 from ...base.errors import Conflict, InvalidInput, NotFound
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_by_name
 from ...charts.forest import StripPoint, collect_strips
 from ...checks.result_queries import RecentFigures, recent_figures
 from ...checks.views.headlines import DATA_NAMES
@@ -35,7 +35,7 @@ MOST_COUNTED: Final = 10_000
 """Max affected records that are counted."""
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class AlertFigure:
     """Value and interval as text; empty where there is none."""
 
@@ -45,7 +45,7 @@ class AlertFigure:
     interval: str
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class AlertLine:
     """Alerts of one group, the one on records as logged first."""
 
@@ -86,7 +86,7 @@ class AlertLine:
         return tuple(format_alert_figure(alert) for alert in self.alerts if alert.subject.data is not None)
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class AlertsOfDeployment:
     """Lines, the gravest first, of equals the newest."""
 
@@ -208,7 +208,7 @@ def _make_line_key(alert: Alert) -> _LineKey:
     )
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class AlertTrend:
     """Oldest first; `begun` is the place of the first one from `since` on."""
 
@@ -271,7 +271,7 @@ def affected_records(alert: Alert) -> RecordsWanted | None:
     )
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class AffectedRecords:
     records: Records
     count: RecordCount

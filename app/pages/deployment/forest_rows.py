@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from pydantic import BaseModel, Field
 
-from ...base.frozen import frozen
+from ...base.frozen import frozen_by_name
 from ...base.values import MAX_TEXT
 from ...charts.forest import Forest, ForestFigure, ForestRow
 from ...charts.forest_headline import (
@@ -43,7 +43,7 @@ MOST_ALERTS: Final = 50
 Label = Annotated[str, Field(max_length=LONGEST, pattern=r"^[^\x00]*$")]
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class DrawerFigure:
     """One figure in words. `query` is that of the page that explains it.
 
@@ -59,7 +59,7 @@ class DrawerFigure:
     since_note: str | None
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class Drawer:
     """Opened row. `records` and `changed` are queries of its records; the second is None without copies.
 

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from ...base.clock import HOUR
 from ...base.errors import InvalidInput
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_by_name
 from ...charts.named_groups import rename_series
 from ...charts.pictures.drawing import PAGE, Chart
 from ...charts.pictures.period_charts import TimeTick, series_chart, time_ticks, volume_chart
@@ -67,7 +67,7 @@ class Drawn:
     problem: str
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class ShownPanel:
     """Picture of a panel, its sentences, and its steps for the script.
 
@@ -84,7 +84,7 @@ class ShownPanel:
     alerts: tuple[float, ...]
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class TimeEvent:
     """`at` is a place in per cent of the axis; the address may be empty."""
 
@@ -95,7 +95,7 @@ class TimeEvent:
     at: float
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class ShownTimeline:
     """`hatched`, `gaps` and `changes` are paths that every panel shares."""
 

@@ -5,7 +5,7 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from ...base.errors import InvalidInput
-from ...base.frozen import frozen
+from ...base.frozen import frozen, frozen_by_name
 from ...database.binary_rows import read_row
 from ...database.engine import ArrowReader
 from ...domain.check import Span
@@ -28,7 +28,7 @@ class RevisionCount:
     highest_rate: float
 
 
-@frozen(kw_only=True)
+@frozen_by_name
 class NotStored:
     """Records that were rejected, not received from a sender, left out by its sample, or erased.
 
