@@ -163,6 +163,6 @@ def excerpt(text: str) -> str:
 
 
 def _list_causes(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
+    while error:
         yield error
         error = error.__cause__ or error.__context__

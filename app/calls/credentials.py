@@ -136,12 +136,12 @@ class TokenSource:
 
     def current(self) -> str | None:
         cached = _tokens.get(self._credentials)
-        return cached.text if cached is not None and monotonic_seconds() < cached.renewed_at else None
+        return cached.text if cached and monotonic_seconds() < cached.renewed_at else None
 
     def forget(self, token: str) -> None:
         """Fetches another one next time, unless that was done meanwhile."""
         cached = _tokens.get(self._credentials)
-        if cached is not None and cached.text == token:
+        if cached and cached.text == token:
             del _tokens[self._credentials]
 
     def known(self) -> str | None:

@@ -235,7 +235,7 @@ class EgressPolicy:
             EndpointRefused: the address is never called, or neither it nor the host is on the allow-list.
         """
         what = find_refusal(address)
-        if what is not None:
+        if what:
             raise EndpointRefused(
                 f"The endpoint's host {host} resolves to {address}, {what}, which is never called."
             )

@@ -230,7 +230,7 @@ def load_tls_context(tls: EndpointTls | None) -> ssl.SSLContext:
     """
     # Reads SSL_CERT_FILE and SSL_CERT_DIR; takes some 20 ms.
     context = httpx.create_ssl_context(trust_env=True)
-    if tls is not None:
+    if tls:
         add_certificates(context, tls)
     return context
 

@@ -6,7 +6,6 @@ The breaker counts checks, not requests: a check has failed once a request's rep
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import TypeAlias
 
 from ..base.errors import EndpointDown, EndpointRefused, ScoringFailed
 from ..base.frozen import frozen
@@ -19,14 +18,14 @@ from ..domain.check import Progress, Trigger
 from ..domain.deployment import BreakerState, Deployment, Endpoint
 from ..payloads.wire import Rows
 
-Report: TypeAlias = Callable[[Progress], None]
+Report = Callable[[Progress], None]
 """Reports progress; raises when the check must stop."""
 
-Waiting: TypeAlias = Callable[[], AbstractContextManager[None]]
+Waiting = Callable[[], AbstractContextManager[None]]
 """Context entered while the model is called: other checks run meanwhile."""
 
 
-Egress: TypeAlias = Callable[[], EgressPolicy]
+Egress = Callable[[], EgressPolicy]
 """Policy for allowed addresses, asked before each call."""
 
 

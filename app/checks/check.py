@@ -8,7 +8,6 @@ model is called.
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import field, replace
-from typing import TypeAlias
 
 import pyarrow as pa
 from sqlalchemy.orm import Session
@@ -73,7 +72,7 @@ class Further:
     flagged: pa.Table | None = None
 
 
-Step: TypeAlias = Callable[[Subject, CheckEvidence, Labelled | None, Database], Further]
+Step = Callable[[Subject, CheckEvidence, Labelled | None, Database], Further]
 """Called once all copies have outcomes; must not call the model."""
 
 
@@ -123,7 +122,7 @@ def perform_check(
     subject = read_subject(check, database, sealer)
     report(Progress(step="reading the window"))
     calls = Calls(egress, report, waiting)
-    if subject.deployment.payload is not None:
+    if subject.deployment.payload:
         read = _read_files(subject, subject.deployment.payload, places, report)
         findings = _measure_window(subject, read, database, calls, further)
     else:
@@ -144,7 +143,7 @@ def _find_logged(subject: Subject, database: Database, calls: Calls, further: St
             evidence = read_evidence(LoggedRecords(reader, subject.deployment.no), subject)
             earlier = None
 
-    if earlier is not None:
+    if earlier:
         with database.transaction() as session:
             carried_window, measurements, tables = carry_forward(session, subject, earlier)
         return Findings(CheckState.SUCCEEDED, carried_window, kept_tables=tables, measurements=measurements)
@@ -212,7 +211,7 @@ def _measure_window(
 
     answers, predicted = Answers(CounterfactualLines(), {}), Predicted(keep_scored(evidence.feedback))
     failure: ScoringFailed | None = None
-    if deployment.endpoint is not None and window.copies is not None:
+    if deployment.endpoint and window.copies:
         try:
             with closing(
                 ModelOfCheck(
@@ -329,10 +328,10 @@ def _store(subject: Subject, findings: Findings, database: Database) -> None:
         tables = [*findings.kept_tables, *counted]
         store_tables(session, check.no, tables)
         store_measurements(session, check.no, deployment.no, findings.measurements)
-        if findings.answers is not None:
+        if findings.answers:
             store_targets(session, deployment.no, findings.answers.new_targets)
             findings.answers.lines.store(session)
-        if findings.further.store is not None:
+        if findings.further.store:
             findings.further.store(session, check.no)
         counted_on = {table.data for table in tables}
         if DataSet.COUNTERFACTUAL in counted_on and check.span.is_whole_hour:
@@ -341,6 +340,6 @@ def _store(subject: Subject, findings: Findings, database: Database) -> None:
             store_label_predictions(
                 session, deployment.no, findings.label_predictions, deployment.model_revision
             )
-        if findings.flag_file is not None and findings.further.flagged is not None:
+        if findings.flag_file and findings.further.flagged is not None:
             # Last: if anything before fails, the flags of the earlier check stay.
             findings.flag_file.write(findings.further.flagged)

@@ -140,7 +140,7 @@ def renew(session: Session, check: CheckRun, *, lease: timedelta, progress: Prog
     """Keeps the lease and stores the progress; returns whether to cancel. Raises LeaseLost."""
     until = func.now() + lease
     values: dict[str, Any] = {"lease_until": until, "claimable_at": until}
-    if progress is not None:
+    if progress:
         values["progress"] = progress
     return _write(session, check, values)
 

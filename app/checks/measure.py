@@ -88,13 +88,10 @@ def leave_unmeasured(
 def find_gaps(
     subject: Subject, evidence: CheckEvidence, labels: Labelled | None, *, has_all: bool
 ) -> list[MeasuredRows]:
-    monitor, in_files, no_endpoint = (
-        subject.monitor,
-        subject.deployment.payload is not None,
-        subject.deployment.endpoint is None,
-    )
+    monitor, in_files = subject.monitor, subject.deployment.payload is not None
+    no_endpoint = subject.deployment.endpoint is None
     unscored = UNSCORED_LABELS if no_endpoint else REFUSED_LABELS
-    no_labels = None if labels is not None else unscored if len(evidence.feedback) else NO_LABELS
+    no_labels = None if labels else unscored if len(evidence.feedback) else NO_LABELS
     gaps = _missing(
         DataSet.LABELLED, picked_on(monitor, DataSet.LABELLED), list_comparisons(monitor), no_labels
     )
@@ -123,7 +120,7 @@ def find_gaps(
                 NOT_FOR_FILES if in_files else no_copies,
             )
             missing = NOT_FOR_FILES if in_files else no_labels or no_copies
-            if missing is not None and of_labels:
+            if missing and of_labels:
                 gaps.append(leave_unmeasured(DataSet.MITIGATED_LABELLED, single, of_labels, missing))
     return gaps
 
@@ -213,7 +210,7 @@ def find_limits(attribute: MonitoredAttribute | None, metric: str) -> Limits:
     None: everybody.
     """
     limits = dict(attribute.metric_limits).get(metric) if attribute else None
-    if limits is not None:
+    if limits:
         return limits
     if metric in DISPARATE_IMPACTS:
         return Limits(lower=attribute.threshold, upper=attribute.upper_threshold) if attribute else NO_LIMITS
@@ -323,7 +320,7 @@ def measure_records(
     Without `has_all`, the window holds only some of the payload, which is not measured.
     """
     data_sets = [_Records(DataSet.AS_LOGGED, evidence.read, None)] if has_all else []
-    if labels is not None:
+    if labels:
         data_sets.append(_Records(DataSet.LABELLED, labels.read, labels.comparison.actual))
     for records in data_sets:
         metrics = [metric for metric in picked_on(subject.monitor, records.data) if "rows" in metric.needs]

@@ -150,9 +150,9 @@ def page(
 ) -> list[CheckRun]:
     """Returns checks, newest first; with `ends_in` those that end in (start, end]."""
     statement = page_newest(SELECT_RUNS.where(CheckRow.deployment_no == deployment_no), CheckRow.no, paging)
-    if state is not None:
+    if state:
         statement = statement.where(CheckRow.state == state)
-    if ends_in is not None:
+    if ends_in:
         statement = statement.where(CheckRow.span_end > ends_in.start, CheckRow.span_end <= ends_in.end)
     return [to_run(*row) for row in session.execute(statement)]
 
@@ -262,7 +262,7 @@ def request_check(
                 "every minute"
             )
             raise InvalidInput.of("batch", f"{expected}, and none has the value {batch!r}")
-    elif span is not None:
+    elif span:
         span = require_past(session, span)
     else:
         now = current_time(session)

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import TypeAlias
 
 from ..base.frozen import frozen_by_name
 from .check import DataSet, Scope
@@ -119,7 +118,7 @@ class EvidenceCondition:
         )
 
 
-Condition: TypeAlias = VerdictCondition | EvidenceCondition | StaleDataCondition | FailedChecksCondition
+Condition = VerdictCondition | EvidenceCondition | StaleDataCondition | FailedChecksCondition
 
 CONDITIONS = {
     RuleKind.VERDICT: VerdictCondition,
@@ -227,7 +226,7 @@ class Alert:
 
     @property
     def state(self) -> AlertState:
-        if self.resolved_at is not None:
+        if self.resolved_at:
             return AlertState.RESOLVED
         return AlertState.OPEN if self.acknowledged_at is None else AlertState.ACKNOWLEDGED
 

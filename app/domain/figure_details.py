@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import field, fields
 from operator import attrgetter
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 from ..base.frozen import frozen_by_name
 
-Side: TypeAlias = Literal["monitored", "reference"]
+Side = Literal["monitored", "reference"]
 SIDES: tuple[Side, Side] = ("monitored", "reference")
 
-Counts: TypeAlias = Mapping[str, float | None]
+Counts = Mapping[str, float | None]
 """Numbers by name, such as `favourable` and `n`; None where a sum has no number."""
 
 

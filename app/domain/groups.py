@@ -5,7 +5,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 from ..base.errors import InvalidInput
 from ..base.frozen import frozen
@@ -23,8 +23,8 @@ from ..base.values import (
 from .deployment import Column, FieldType
 from .monitor import MonitoredAttribute, ValueTest
 
-Role: TypeAlias = Literal["monitored", "reference"]
-NamedGroup: TypeAlias = tuple[str, Role]
+Role = Literal["monitored", "reference"]
+NamedGroup = tuple[str, Role]
 
 NEITHER = -1
 
@@ -229,7 +229,7 @@ def combine_groups(features: Sequence[str], groups: Sequence[Sequence[NamedGroup
     """
     field = f"intersections.{TOGETHER.join(features)}"
     too_many = describe_too_many(features, [len(of_one) for of_one in groups])
-    if len(features) > 1 and too_many is not None:
+    if len(features) > 1 and too_many:
         raise InvalidInput.of(
             field,
             f"{too_many}; list fewer values for its attributes, list the reference values where they are "

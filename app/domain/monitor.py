@@ -99,7 +99,7 @@ def _check_text(field: str, text: str) -> Iterator[FieldProblem]:
     problem = name_problem(text)
     if problem is None and len(text) > MAX_DISPLAY_NAME:
         problem = f"must have at most {MAX_DISPLAY_NAME} characters, found {len(text)}"
-    if problem is not None:
+    if problem:
         yield FieldProblem(field, problem)
 
 

@@ -123,7 +123,7 @@ def _check_values(
 ) -> Iterator[FieldProblem]:
     yield from _check_list(field, values)
     for index, value in enumerate(values):
-        if column is not None:
+        if column:
             yield from _check_type(f"{field}[{index}]", value, column)
 
 
@@ -170,7 +170,7 @@ def _check_attributes(
             yield FieldProblem(f"{field}.feature", f"{attribute.feature!r} is configured twice")
         configured.add(attribute.feature)
         column = schema.column(attribute.feature)
-        if attribute.rule is not None:
+        if attribute.rule:
             yield from rule_problems(field, attribute, schema)
         elif column is None:
             yield FieldProblem(
@@ -256,7 +256,7 @@ def _check_type(field: str, value: GroupValue, column: Column) -> Iterator[Field
             field,
             f"must be of the type {column.type.value} like the column {column.name!r}, found {_show(value)}",
         )
-    elif (problem := stored_form_problem(value, column)) is not None:
+    elif problem := stored_form_problem(value, column):
         yield FieldProblem(field, problem)
 
 
@@ -324,22 +324,9 @@ def _check_intersections(monitor: Monitor) -> Iterator[FieldProblem]:
             (metric, limits) for attribute in members for metric, limits in attribute.metric_limits
         ]
         for metric in dict.fromkeys(name for name, _ in member_limits):
-            lower = max(
-                (
-                    limits.lower
-                    for name, limits in member_limits
-                    if name == metric and limits.lower is not None
-                ),
-                default=-math.inf,
-            )
-            upper = min(
-                (
-                    limits.upper
-                    for name, limits in member_limits
-                    if name == metric and limits.upper is not None
-                ),
-                default=math.inf,
-            )
+            of_metric = [limits for name, limits in member_limits if name == metric]
+            lower = max((limits.lower for limits in of_metric if limits.lower is not None), default=-math.inf)
+            upper = min((limits.upper for limits in of_metric if limits.upper is not None), default=math.inf)
             if lower > upper:
                 message = (
                     "is compared with the strictest metric_limits of its attributes, and those of "
@@ -354,7 +341,7 @@ def _check_members(field: str, attributes: Sequence[MonitoredAttribute]) -> Iter
     too_many = describe_too_many(
         [attribute.feature for attribute in attributes], [len(attribute.listed) for attribute in attributes]
     )
-    if too_many is not None:
+    if too_many:
         yield FieldProblem(field, f"{too_many}; list fewer values or ranges for its attributes")
         return
     # Values may hold × as a word of their own as long as no two groups have the same label.

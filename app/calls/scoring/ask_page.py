@@ -154,8 +154,8 @@ class Asker:
             *(encode_header(name, value) for name, value in endpoint.headers.items()),
         ]
         credentials = endpoint.credentials
-        needs_token = credentials is not None and credentials.kind.has_token_url
-        self._tokens = TokenSource(credentials) if credentials is not None and needs_token else None
+        needs_token = credentials and credentials.kind.has_token_url
+        self._tokens = TokenSource(credentials) if credentials and needs_token else None
         self._pacer = Pacer(endpoint.requests_per_second, timing)
 
     async def ask(

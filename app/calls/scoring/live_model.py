@@ -98,12 +98,8 @@ class LiveModels:
         ScoringFailed.
         """
         previous = self._kept.get(deployment_no)
-        entry = (
-            previous
-            if previous is not None and previous.key == key
-            else _Kept(key, LiveModel(key, self._policy))
-        )
-        replaced = [previous] if previous is not None and previous is not entry else []
+        entry = previous if previous and previous.key == key else _Kept(key, LiveModel(key, self._policy))
+        replaced = [previous] if previous and previous is not entry else []
         self._kept.pop(deployment_no, None)
         self._kept[deployment_no] = entry  # the last used comes last
         entry.users += 1

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeAlias
 
 import httpx
 
@@ -42,7 +41,7 @@ class Refusal:
     error: PageRefused
 
 
-Scored: TypeAlias = "Prediction | Refusal"
+Scored = Prediction | Refusal
 
 Ask = Callable[[Rows], Awaitable[Sequence[Scored]]]
 """Sends rows, all or nothing; raises PageRefused."""
@@ -110,17 +109,15 @@ class RefusalSearch:
         ):
             samples = (positions[0], positions[len(positions) // 2], positions[-1])
             alone = [(position, await self._refused(rows, [position], ask, results)) for position in samples]
-            if all(refused is not None for _, refused in alone):
+            if all(refused for _, refused in alone):
                 self._refused_nulls[nulls] = error
                 results |= dict.fromkeys(positions, self._refusal(nulls, error))
                 return
-            results |= {
-                position: self._refusal(nulls, refused) for position, refused in alone if refused is not None
-            }
+            results |= {position: self._refusal(nulls, refused) for position, refused in alone if refused}
             positions = [position for position in positions if position not in samples]
         for half in _halve(rows, positions):
             refused = await self._refused(rows, half, ask, results)
-            if refused is not None:
+            if refused:
                 await self._search(rows, half, refused, ask, results)
 
     async def _refused(
@@ -225,7 +222,7 @@ class ScoringClient:
 
     def close(self) -> None:
         """Ends the processes of a loaded model."""
-        if self._loaded is not None:
+        if self._loaded:
             self._loaded.close()
 
     @property
@@ -362,15 +359,15 @@ class _Job:
         return -(-len(self.rows) // self.page_size)
 
     def check_stop(self) -> None:
-        if self.should_stop is not None and self.should_stop():
+        if self.should_stop and self.should_stop():
             raise CheckCancelled("The check was cancelled while its copies were being scored.")
 
     def finish(self, page: int, predictions: list[Scored]) -> None:
         self.scored[page] = predictions
         self.done_rows += len(predictions)
-        if self.on_scored is not None:
+        if self.on_scored:
             self.on_scored(page * self.page_size, predictions)
-        if self.on_page is not None:
+        if self.on_page:
             self.on_page(self.done_rows, len(self.rows))
 
     def in_order(self) -> list[Scored]:

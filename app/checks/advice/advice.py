@@ -399,7 +399,7 @@ def write_advice(because: Because) -> Advice:
         if have is None or needed is None
         else _records(max(1, needed - have), "more record"),
     }
-    if compared is not None:
+    if compared:
         monitored, reference = because.group or "", compared.reference or "the reference group"
         of_monitored, of_reference = compared.monitored_records or 0, compared.reference_records or 0
         # The side with the fewer records, which may have none.
@@ -421,9 +421,9 @@ def write_advice(because: Because) -> Advice:
 
 def _follows(because: Because) -> str:
     outlook, silence = because.outlook, describe_silence(because.outlook.workers)
-    if silence is not None:
+    if silence:
         return f"{silence} No check runs before one does."
-    if outlook.under_way is not None:
+    if outlook.under_way:
         return "A check is under way."
     if outlook.by_files:
         return "The next check is when a file of a batch comes or changes."

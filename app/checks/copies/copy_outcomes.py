@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -70,7 +70,7 @@ class CopyTarget:
         name, value = self.column.name, self.value
         if not name:
             return {}
-        if self.donors is not None:
+        if self.donors:
             return self.donors.at(uniform(json.dumps([self.seed, record_id, name, self._group, draw])))
         if not isinstance(value, Range):
             return {name: typed_value(value, self.column.type)}
@@ -93,7 +93,7 @@ def copy_target(
     With donors there is one copy, whatever the draws: with two, the answers to the unchanged features
     would count twice in the other group, and look like an effect of the group.
     """
-    if donors is not None:
+    if donors:
         return CopyTarget(column, group.value, 1, seed, donors)
     if isinstance(group.value, Range):
         return CopyTarget(column, group.value, draws, seed)
@@ -236,7 +236,7 @@ def plan_copies(
     of_group: Sequence[GroupDonors | None] = [None] * len(grouping.groups) if donors is None else donors
     targets = []
     for number, (group, group_donors) in enumerate(zip(grouping.groups, of_group, strict=True)):
-        if group_donors is not None and needed[:, number].any():
+        if group_donors and needed[:, number].any():
             require_donors(group_donors, group, grouping.column)
         targets.append(
             copy_target(group, grouping.column, draws=monitor.draws, seed=monitor.seed, donors=group_donors)
@@ -295,7 +295,7 @@ MAX_RECORDS, CALLS_A_REPEAT = 200, 20
 ENOUGH_EQUAL_CHECKS, MAX_AFTER = 3, 20
 """Checks in a row without a difference, and max repeats of a check after them; also of one record."""
 
-Repeats: TypeAlias = Mapping[str, Sequence[float]]
+Repeats = Mapping[str, Sequence[float]]
 """Numbers by group label: of records asked again, and of those among them that noise alone is expected to
 gain and to lose; then the same of all records, as if they had as many copies as the group's. Of all groups
 together with the label "".

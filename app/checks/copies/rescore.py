@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import field, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import ClassVar, TypeAlias
+from typing import ClassVar
 
 import msgspec
 import numpy as np
@@ -194,7 +194,7 @@ def ask_apart(
     return [answer.scored() for number in range(len(batches)) for answer in answers[number]]
 
 
-Row: TypeAlias = "list[Scalar | None]"
+Row = list[Scalar | None]
 
 RESOLUTION = timedelta(microseconds=1)
 """Smallest step of a record's time."""
@@ -334,7 +334,7 @@ class FiledCopies:
         return predictions
 
 
-CopySource: TypeAlias = LoggedCopies | FiledCopies
+CopySource = LoggedCopies | FiledCopies
 
 
 CHUNK = 50_000
@@ -363,11 +363,8 @@ def rescore(source: CopySource, model: ModelOfCheck, subject: Subject, evidence:
         ScoringFailed: no usable answer to some page, or no copy taken; nothing is kept.
         InvalidInput: the monitor needs more copies than one check scores.
     """
-    attributes, window, schema = (
-        (*evidence.copies, evidence.repeats),
-        evidence.window,
-        subject.deployment.schema,
-    )
+    attributes = (*evidence.copies, evidence.repeats)
+    window, schema = evidence.window, subject.deployment.schema
     missing = sum(attribute.to_score for attribute in attributes)
     if missing > MOST_COPIES:
         raise InvalidInput.of(
@@ -440,10 +437,8 @@ def _count(
     kind: TargetCopies, answered: Sequence[tuple[int, Prediction]], classify: OutcomeClassifier
 ) -> str | None:
     """Adds the answers of records; returns one that is in neither outcome list."""
-    answers, records = (
-        [answer for _, answer in answered],
-        np.array([record for record, _ in answered], dtype=np.int64),
-    )
+    answers = [answer for _, answer in answered]
+    records = np.array([record for record, _ in answered], dtype=np.int64)
     outcomes = np.array([classify(answer.outcome_value) for answer in answers], dtype=np.int64)
     kind.copies.add(kind.target, records, outcomes)
     if kind.copies.keeps(kind.target):

@@ -232,7 +232,7 @@ def count_span(files: PayloadFiles, subject: Subject, report: Report, engine: En
     task = CountTask(records, schema, monitor, subject.deployment.model_revision)
     for answer in engine.run(task, stored, partial(done, "counting the records, by pieces of the table")):
         counted.plus(CountedSpan.from_bytes(answer))
-    if too_many is not None:
+    if too_many:
         counted.tables = [
             replace(table, strata=subject.monitor.strata, lacking={"strata": too_many})
             for table in counted.tables

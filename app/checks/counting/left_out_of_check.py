@@ -103,7 +103,7 @@ def describe_left_out(
             records_of[DataSet.COUNTERFACTUAL].append(
                 replace(counterfactual, answers=None).add_ungrouped(**logged)
             )
-        if labels is not None:
+        if labels:
             unlisted = labels.comparison.actual == Outcome.UNCLASSIFIED
             of_labels = count_table(
                 labels.read, comparison, answers=None, excluded={"label_unlisted": unlisted}

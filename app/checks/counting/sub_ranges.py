@@ -90,11 +90,8 @@ def count_inside(
     ]
     if not ranges:
         return {}
-    numbers, codes, outcomes = (
-        values.combine_chunks().to_numpy(zero_copy_only=False)[selected],
-        grouping.codes[selected],
-        outcomes[selected],
-    )
+    numbers = values.combine_chunks().to_numpy(zero_copy_only=False)[selected]
+    codes, outcomes = grouping.codes[selected], outcomes[selected]
     is_whole = grouping.column.type is FieldType.INTEGER
     sub_ranges = []
     for code, group, bounds in ranges:

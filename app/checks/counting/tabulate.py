@@ -8,7 +8,7 @@ group of counterfactual and mitigated data.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any, Self, TypeAlias, get_args
+from typing import Any, Self, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -175,7 +175,7 @@ def _list_revisions(revisions: Counter[str]) -> str:
     )
 
 
-Table: TypeAlias = GroupCounts | CounterfactualCells | LabelledCells | MitigatedCells | MitigatedLabelledCells
+Table = GroupCounts | CounterfactualCells | LabelledCells | MitigatedCells | MitigatedLabelledCells
 TABLE_TYPES: dict[DataSet, type[Table]] = {
     DataSet.AS_LOGGED: GroupCounts,
     DataSet.COUNTERFACTUAL: CounterfactualCells,
@@ -304,7 +304,7 @@ def tabulate(
         ]
     tables = list(payload)
     tables += [_count_counterfactual(evidence, copies) for copies in evidence.copies]
-    if labels is not None:
+    if labels:
         tables += [_count_feedback(labels, comparison) for comparison in [EVERYBODY, *comparisons]]
     return tables
 
@@ -404,8 +404,8 @@ def _select_strata(strata: Divided | None, selected: Part) -> RecordStrata | Non
 
 def _describe_lacking(read: RecordTable) -> tuple[str | None, dict[str, str]]:
     lacking = {}
-    if read.strata is not None and read.strata.reason:
+    if read.strata and read.strata.reason:
         lacking["strata"] = read.strata.reason
-    if read.scores is not None and read.scores.values is None:
+    if read.scores and read.scores.values is None:
         lacking["scores"] = read.scores.reason
     return None if read.strata is None else read.strata.column, lacking

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, NamedTuple, Self, TypeAlias, cast
+from typing import Any, NamedTuple, Self, cast
 
 from psycopg.types.json import Jsonb
 from sqlalchemy import delete, insert, select, tuple_
@@ -233,7 +233,7 @@ class SeriesKey:
     until: datetime | None = None
 
 
-StoredPoint: TypeAlias = tuple[
+StoredPoint = tuple[
     int,
     str,
     str | None,

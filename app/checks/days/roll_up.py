@@ -160,7 +160,7 @@ def sum_days(tables: Iterable[HourTable]) -> list[HourTable]:
         cells = total.to_json() | {
             name: first.cells[name] for name in (STRATA_OF, MITIGATED) if name in first.cells
         }
-        if (other_revisions := merge_revisions(table.cells for table in alike)) is not None:
+        if other_revisions := merge_revisions(table.cells for table in alike):
             cells[OTHER_REVISIONS] = other_revisions.to_json()
         sums.append(replace(first, cells=cells, hours=sum(table.hours for table in alike)))
     return sums

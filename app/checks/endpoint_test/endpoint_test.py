@@ -123,10 +123,8 @@ async def try_endpoint(
     count = "1 record" if len(question.rows) == 1 else f"{len(question.rows)} records"
     sent = f"{count} as {codec.label}, {codec.content_type}: {codec.shown_request}"
     test = EndpointTest(payload_format=str(question.endpoint.payload_format), sent=sent, seconds=0.0)
-    names, types = (
-        tuple(column.name for column in question.features),
-        tuple(column.type for column in question.features),
-    )
+    names = tuple(column.name for column in question.features)
+    types = tuple(column.type for column in question.features)
     try:
         # A new connection: the test has to show that one can be made now.
         model = LiveModel(ModelKey(question.endpoint, question.outputs, names, types), policy)
@@ -235,7 +233,7 @@ def _warn(
     )
     for value in _distinct(unclassified):
         yield f"{value} is in neither outcome list of the fairness monitor: such records are unclassified and take part in no rate."
-    if same_as_logged is False and question.logged is not None:
+    if same_as_logged is False and question.logged:
         yield (
             f"The model now answers {_describe(predictions[0])} where {_describe(question.logged)} was "
             "logged, under the model revision"

@@ -101,7 +101,7 @@ def fill_training_view(
 
     ended = check.finished_at
     processed_at = summary.processed_at
-    later = LATER if ended is not None and processed_at > ended else ""
+    later = LATER if ended and processed_at > ended else ""
     notes = [AS_OF_NOW.format(when=processed_at, later=later)]
     if check.monitor_version is not None and check.monitor_version != monitor.version:
         notes.append(OTHER_MONITOR.format(now=monitor.version, then=check.monitor_version))
@@ -272,7 +272,7 @@ def explain_figure(
     figures: Iterable[Measurement] = ()
     if key.data is DataSet.TRAINING:
         summary, monitor = find_training_summary(session, deployment.no), find_monitor(session, deployment.no)
-        if summary is not None and monitor is not None:
+        if summary and monitor:
             figures = [
                 figure
                 for _, measured in _measure_labels(session, deployment, monitor, summary)

@@ -183,7 +183,7 @@ def describe_measurement(measurement: Measurement) -> str:
 def list_statements(measurement: Measurement) -> tuple[str, ...]:
     figure = judged_figure(measurement)
     statements = (gap_statement(figure), limit_statement(figure), choice_statement(figure))
-    return tuple(statement for statement in statements if statement is not None)
+    return tuple(filter(None, statements))
 
 
 def _list_counts(details: Details) -> Iterator[FigureCount]:
@@ -196,7 +196,7 @@ def _list_counts(details: Details) -> Iterator[FigureCount]:
         weighed = f"weight of {noun.removesuffix('_weight')}" if noun.endswith("_weight") else noun
         text = _WORDS.get(noun, weighed).replace("_", " ")
         label = text
-        if side is not None:
+        if side:
             group = details.name_of(side)
             label = f"{f'the {side} group' if group is None else group}: {text}"
         shown = (

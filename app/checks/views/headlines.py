@@ -99,7 +99,7 @@ class Headline:
 
     @property
     def figures(self) -> list[Measurement]:
-        return [part.figure.measurement for part in self.parts if part.figure is not None]
+        return [part.figure.measurement for part in self.parts if part.figure]
 
 
 def headlines(
@@ -230,7 +230,7 @@ def summary(shown: Sequence[Headline]) -> list[tuple[str | None, list[str]]]:
             on = [
                 part.name.lower()
                 for part in headline.parts
-                if part.figure is not None and part.figure.measurement.verdict == grade
+                if part.figure and part.figure.measurement.verdict == grade
             ]
             attributes += [f"{headline.attribute} ({', '.join(on)})"] if on else []
         if attributes:

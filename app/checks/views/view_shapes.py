@@ -6,7 +6,7 @@ Source: spec of the fairness check, section 12.
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -208,7 +208,7 @@ class CheckView:
     notes: tuple[str, ...] = ()
 
 
-ShareSubject: TypeAlias = tuple[Scope, str | None]
+ShareSubject = tuple[Scope, str | None]
 """Scope with a group by label, or (None) all monitored or reference ones."""
 
 

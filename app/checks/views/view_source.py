@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session
@@ -32,7 +32,7 @@ from ..window.window_records import ERASED_RECORDS, LABELS_OF_SOME, SAMPLING
 
 _NOBODY = OutcomeRule(favourable=(), unfavourable=())
 
-WindowPart: TypeAlias = Literal["span", "additional"]
+WindowPart = Literal["span", "additional"]
 
 
 @frozen
@@ -68,7 +68,7 @@ class CountedCheck:
         return Span(start=floor_to_hour(start), end=floor_to_hour(span.end - timedelta.resolution) + HOUR)
 
 
-CheckRecords: TypeAlias = Mapping[str, Mapping[str, Any]]
+CheckRecords = Mapping[str, Mapping[str, Any]]
 """JSON of counted records by data set and attribute."""
 
 
@@ -118,7 +118,7 @@ class CheckSource:
         one.
         """
         stored = self.tables.get((table_data(data), comparison))
-        if table is None and stored is not None:
+        if table is None and stored:
             table = stored.whole
         figures = list(self.of(data, comparison, metric))
         if figures or table is None:
@@ -270,7 +270,7 @@ def window_of_check(session: Session, deployment_no: int, check_id: str) -> Chec
         InvalidInput: the check has not read any records.
     """
     check = get(session, deployment_no, check_id)
-    if check.carried_from is not None:
+    if check.carried_from:
         check = get(session, deployment_no, check.carried_from)
     if check.window is None:
         raise InvalidInput.of("check", f"has read no records: it is {check.state.value}")
@@ -326,7 +326,7 @@ def notes_on_records(session: Session, counted: CountedCheck, lost: NotStored) -
     sampling, hours = counted.window.get(SAMPLING), counted.hours
     start, end = (f"{moment:%Y-%m-%d %H:%M}" for moment in (hours.start, hours.end))
     notes = []
-    if sampling is not None:
+    if sampling:
         note = REPRESENTED.format(
             rate=_rates(sampling["lowest_rate"], sampling["highest_rate"]),
             records=_records(sampling["records"]),

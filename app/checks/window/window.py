@@ -8,7 +8,6 @@ from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -37,9 +36,9 @@ from ...sources.tables.record_files import ALL_TIMES, FeedbackFiles, PayloadFile
 from ...sources.tables.table_files import TablePart
 from ...statistics.group_labels import FloatArray, IntArray
 
-BoolArray: TypeAlias = npt.NDArray[np.bool_]
+BoolArray = npt.NDArray[np.bool_]
 
-Part: TypeAlias = BoolArray | slice
+Part = BoolArray | slice
 """Some records of a window: a mask, or their places in a row."""
 
 COHORT = 10_000
@@ -190,7 +189,7 @@ class FiledRecords:
         return rows.drop_columns(["record_id"]).append_column("record_no", numbers)
 
 
-WindowSource: TypeAlias = LoggedRecords | FiledRecords
+WindowSource = LoggedRecords | FiledRecords
 
 
 def _span_of_records(labels: pa.Table) -> Span | None:

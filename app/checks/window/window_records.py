@@ -269,7 +269,7 @@ def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:
     without_copies: dict[str, str] = {}
     for grouping in comparable:
         name = grouping.column.name
-        if not is_copied or subject.attribute(grouping).rule is not None:
+        if not is_copied or subject.attribute(grouping).rule:
             continue
         try:
             donors = subject.donors_for(grouping)

@@ -138,7 +138,7 @@ def flagged_page(
 ) -> Page[FlaggedPayload]:
     """Returns at most `limit` flags after that position, largest gap first, then by record and attribute."""
     conditions = _build_conditions(filters)
-    if after is not None:
+    if after:
         further = tuple_(FlaggedRecordRow.record_no, FlaggedRecordRow.attribute) > (
             after.record_no,
             after.attribute,

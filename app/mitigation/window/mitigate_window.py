@@ -67,7 +67,7 @@ def mitigate_window(
     """Returns tables and measurements before and after mitigation; records to be examined again. Of
     records in files only the last.
     """
-    if subject.deployment.payload is not None:
+    if subject.deployment.payload:
         return flag_records_in_files(subject, evidence)
     mitigated = [
         copies for copies in evidence.copies if subject.mitigation.mitigates(copies.grouping.column.name)
@@ -82,7 +82,7 @@ def mitigate_window(
     with arrow_reader(database) as reader:
         compared = [
             tabulate_labels(reader, subject, evidence, labels, treated_window)
-            if labels is not None and picked_on(subject.monitor, DataSet.MITIGATED_LABELLED)
+            if labels and picked_on(subject.monitor, DataSet.MITIGATED_LABELLED)
             else None
             for treated_window in treated
         ]
@@ -183,9 +183,9 @@ def _count_changes(treated: TreatedWindow, labels: LabelTables | None) -> dict[s
         "undecided": int((treated.is_monitored() & treated.is_undecided()).sum()),
         "changed": int((treated.after != treated.own).sum()),
     }
-    if labels is not None:
+    if labels:
         counts |= labels.left_out
-    if treated.profile.reason is not None:
+    if treated.profile.reason:
         counts["reason"] = treated.profile.reason
     return counts
 
@@ -237,7 +237,7 @@ def detect(
     """
     if subject.mitigation.bias_detector is DetectorUse.OFF:
         return (), (), {}
-    if (reason := why_missing()) is not None:
+    if reason := why_missing():
         return (), (), {"left_out": reason}
     window, known_records = evidence.window, []
     for treated_window in treated:

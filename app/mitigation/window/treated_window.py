@@ -111,12 +111,11 @@ def find_outcomes_as_reference(copies: CopyOutcomes, profile: AttributeProfile, 
     decide.
     """
     counted = find_counted_references(copies.grouping, profile)
-    classified, favourable = (
+    return outcomes_as_reference(
         copies.classified[:, counted].sum(axis=1),
         copies.favourable[:, counted].sum(axis=1),
-    )
-    return outcomes_as_reference(
-        classified, favourable, partial(read_reference_answers, copies, profile, judge), judge
+        partial(read_reference_answers, copies, profile, judge),
+        judge,
     )
 
 
@@ -193,10 +192,8 @@ def tabulate_labels(
     as_reference, are_known = _find_as_reference(
         reader, subject, evidence, record_nos, grouping, treated, needs=needs
     )
-    after, unknown = (
-        substitute(before, as_reference, is_monitored, subject.mitigation.mode),
-        needs & ~are_known,
-    )
+    after = substitute(before, as_reference, is_monitored, subject.mitigation.mode)
+    unknown = needs & ~are_known
 
     # Of a changed outcome only the side of the label is known; where an outcome is one class, that is the
     # same.
@@ -252,9 +249,7 @@ def _find_as_reference(
     """
     outcomes: IntArray = np.full(len(record_nos), UNKNOWN, dtype=np.int64)
     targets = treated.copies.targets
-    is_copied = subject.is_feature(grouping.column.name) or any(
-        target.donors is not None for target in targets
-    )
+    is_copied = subject.is_feature(grouping.column.name) or any(target.donors for target in targets)
     are_known = np.full(len(record_nos), not is_copied)
     in_window = evidence.window.record_nos()
     if len(in_window):
